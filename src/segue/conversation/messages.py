@@ -1,0 +1,153 @@
+"""The turns of a conversation, and what a provider said about its own.
+
+A message says who wrote it: an assistant message carries its origin (protocol, provider, model), so that later
+anyone can tell whether a signature in it is theirs. Nothing here has behaviour beyond reading itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import ClassVar, Literal, TypeAlias, final
+
+from segue.conversation.content import (
+    AssistantContent,
+    Extra,
+    SystemContent,
+    TextContent,
+    ToolCall,
+    ToolResultContent,
+    UserContent,
+    Value,
+)
+
+
+class StopReason(StrEnum):
+    """Why the model stopped. Compare with `==`: a value built by hand may be a plain `str`."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    TOOL_USE = "toolUse"
+    ERROR = "error"
+    ABORTED = "aborted"
+
+
+@final
+class UsageCost(Value, frozen=True, kw_only=True):
+    """What a reply cost, in the currency of the model's price (US dollars in the catalogue)."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cache_read: float = 0.0
+    cache_write: float = 0.0
+    total: float = 0.0
+    extra: Extra | None = None
+
+
+@final
+class Usage(Value, frozen=True, kw_only=True):
+    """Tokens by category. `input` never includes cached tokens; `output` includes `reasoning`."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+    total_tokens: int = 0
+    cost: UsageCost | None = None
+    extra: Extra | None = None
+
+
+@final
+class Diagnostic(Value, frozen=True, kw_only=True):
+    """Something noteworthy that did not stop the turn, such as tool arguments that had to be repaired."""
+
+    type: str
+    message: str | None = None
+    details: Mapping[str, object] | None = None
+    timestamp: int | None = None
+    extra: Extra | None = None
+
+
+class _Message(Value, frozen=True, kw_only=True, tag_field="role"):
+    """The parent of all messages; `role` in JSON and in Python."""
+
+
+@final
+class UserMessage(_Message, frozen=True, kw_only=True, tag="user"):
+    """What the user said or showed. `timestamp` is Unix milliseconds."""
+
+    role: ClassVar[Literal["user"]] = "user"
+    content: tuple[UserContent, ...]
+    timestamp: int | None = None
+    extra: Extra | None = None
+
+    @classmethod
+    def of(cls, *content: str | UserContent, timestamp: int | None = None) -> UserMessage:
+        """Build a message from plain strings and content, in order."""
+        return cls(
+            content=tuple(TextContent(text=piece) if isinstance(piece, str) else piece for piece in content),
+            timestamp=timestamp,
+        )
+
+
+@final
+class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
+    """What a model said, with its origin and what its provider reported.
+
+    `model` is the id that was asked for, `response_model` the one that answered (often a dated spelling of it).
+    """
+
+    role: ClassVar[Literal["assistant"]] = "assistant"
+    content: tuple[AssistantContent, ...]
+    protocol: str = ""
+    provider: str = ""
+    model: str = ""
+    response_model: str | None = None
+    response_id: str | None = None
+    usage: Usage | None = None
+    stop_reason: StopReason = StopReason.STOP
+    raw_stop_reason: str | None = None
+    error_message: str | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    timestamp: int | None = None
+    extra: Extra | None = None
+
+    def text(self) -> str:
+        """Join every text block; thinking and calls are skipped."""
+        return "".join(content.text for content in self.content if content.kind == "text")
+
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """Give every tool call, in order; empty when the model asked for none."""
+        return tuple(content for content in self.content if content.kind == "toolCall")
+
+
+@final
+class ToolResultMessage(_Message, frozen=True, kw_only=True, tag="toolResult"):
+    """What a tool answered to one call. `details` are for the application and never sent to a model."""
+
+    role: ClassVar[Literal["toolResult"]] = "toolResult"
+    tool_call_id: str
+    tool_name: str = ""
+    content: tuple[ToolResultContent, ...]
+    is_error: bool = False
+    details: object = None
+    timestamp: int | None = None
+    extra: Extra | None = None
+
+
+@final
+class SystemMessage(_Message, frozen=True, kw_only=True, tag="system"):
+    """Instructions in mid-conversation. What stands before the first turn is `Context.system_prompt`."""
+
+    role: ClassVar[Literal["system"]] = "system"
+    content: tuple[SystemContent, ...]
+    extra: Extra | None = None
+
+    @classmethod
+    def of(cls, *content: str | SystemContent) -> SystemMessage:
+        """Build a message from plain strings and content, in order."""
+        return cls(content=tuple(TextContent(text=piece) if isinstance(piece, str) else piece for piece in content))
+
+
+Message: TypeAlias = UserMessage | AssistantMessage | ToolResultMessage | SystemMessage

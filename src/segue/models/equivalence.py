@@ -1,0 +1,50 @@
+"""Which spellings name the same model, so that its signatures stay valid from one door to another.
+
+Facts this file rests on:
+- A Claude signature made on Bedrock or Vertex is valid at Anthropic and the other way round.
+                                            (Anthropic documentation, extended thinking; pydantic-ai #3757)
+- The Gemini API and Vertex serve the same Gemini models.                        (Google documentation)
+- A gateway that serves other people's models may re-sign or strip: it is nobody's equivalent.   (opencode #6418)
+
+Two spellings are the same model when their rows name the same family, the name inside is equal, and the dates are
+equal or one of them is missing (`claude-sonnet-4-5` is served as `claude-sonnet-4-5-20250929`).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+_DATE: Final = r"(?:[-@](?P<date>\d{8}))?"
+
+_SPELLINGS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
+    ("claude", "anthropic", re.compile(rf"(?P<name>claude-[a-z0-9-]+?){_DATE}")),
+    ("claude", "google-vertex", re.compile(rf"(?P<name>claude-[a-z0-9-]+?){_DATE}")),
+    (
+        "claude",
+        "amazon-bedrock",
+        re.compile(rf"(?:[a-z-]+\.)?anthropic\.(?P<name>claude-[a-z0-9-]+?){_DATE}(?:-v\d+(?::\d+)?)?"),
+    ),
+    ("gemini", "google", re.compile(r"(?:models/)?(?P<name>gemini-[a-z0-9.-]+)(?P<date>)")),
+    ("gemini", "google-vertex", re.compile(r"(?:(?:publishers/google/)?models/)?(?P<name>gemini-[a-z0-9.-]+)(?P<date>)")),
+)
+"""Family, provider, and how that provider spells the name inside the family."""
+
+
+@lru_cache(maxsize=4096)
+def _spelling(provider: str, model_id: str) -> tuple[str, str, str] | None:
+    for family, name, pattern in _SPELLINGS:
+        if name == provider and (match := pattern.fullmatch(model_id)):
+            return family, match["name"], match["date"] or ""
+    return None
+
+
+def is_equivalent(provider: str, model_id: str, other_provider: str, other_id: str) -> bool:
+    """Say whether two provider's ids are declared to name the same model."""
+    if provider == other_provider and model_id == other_id:
+        return True
+    one, other = _spelling(provider, model_id), _spelling(other_provider, other_id)
+    if one is None or other is None or one[:2] != other[:2]:
+        return False
+    return one[2] == other[2] or not one[2] or not other[2]

@@ -1,0 +1,33 @@
+"""What a reply costs: tokens by category times the model's rates."""
+
+from __future__ import annotations
+
+from segue.conversation.messages import Usage, UsageCost
+from segue.models.model import Price, PriceTier
+
+_MILLION = 1_000_000
+
+
+def compute_cost(price: Price, usage: Usage, *, cache_write_long: int = 0) -> UsageCost:
+    """Multiply each category of `usage` by its rate.
+
+    The tier with the highest threshold strictly below the whole input (cached tokens included) holds for the whole
+    request. `cache_write_long` says how many of `usage.cache_write` are kept for the longer time.
+    """
+    rates: Price | PriceTier = price
+    whole_input = usage.input + usage.cache_read + usage.cache_write
+    for tier in sorted(price.tiers, key=lambda tier: tier.input_above):
+        if whole_input > tier.input_above:
+            rates = tier
+    long_rate = rates.cache_write if price.cache_write_long is None else price.cache_write_long
+    input_cost = usage.input * rates.input / _MILLION
+    output_cost = usage.output * rates.output / _MILLION
+    read_cost = usage.cache_read * rates.cache_read / _MILLION
+    write_cost = ((usage.cache_write - cache_write_long) * rates.cache_write + cache_write_long * long_rate) / _MILLION
+    return UsageCost(
+        input=input_cost,
+        output=output_cost,
+        cache_read=read_cost,
+        cache_write=write_cost,
+        total=input_cost + output_cost + read_cost + write_cost,
+    )

@@ -1,0 +1,105 @@
+"""Rules: what a protocol or a model can carry.
+
+A rule changes what a request *means*, so projection obeys it and `check` judges by it. How a provider merely spells
+things is its dialect. The defaults below promise everything; each protocol's `rules` file takes away what its wire
+refuses, with source and date, and providers and models override single fields.
+
+Resolution (in the protocols' registry): protocol < provider < model < caller. A misspelt key is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, final
+
+import msgspec
+
+ReasoningReplay: TypeAlias = Literal["none", "signed", "open", "required"]
+MediaSource: TypeAlias = Literal["data", "url", "file_id"]
+
+
+@final
+class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything projection and `check` need to know about a target; frozen and total.
+
+    Patterns of media are MIME types, `*` allowed after the slash. An alphabet is the inside of a regular
+    expression's character class; None allows everything. 0 means: no limit.
+    """
+
+    # -- tools ---------------------------------------------------------------------------------------------------------
+    tools: bool = True
+    """Whether the wire has tool calls at all; without, calls and results become text."""
+    tools_with_history: bool = False
+    """Whether a history with calls needs tool definitions in the request."""
+    call_id_alphabet: str | None = None
+    call_id_min: int = 1
+    call_id_max: int = 0
+    call_id_scope: Literal["batch", "conversation"] = "batch"
+    """Where two calls may not share an id: within one assistant turn, or in the whole request."""
+    tool_name_alphabet: str | None = None
+    tool_name_first: str | None = None
+    """The alphabet of a tool name's first character, where it is narrower."""
+    tool_name_max: int = 0
+    max_tools: int = 0
+    tool_choices: frozenset[str] = frozenset({"auto", "none", "required", "name"})
+    """Which kinds of tool choice can be asked for; `name` stands for one tool by name."""
+    tool_error: Literal["flag", "text"] = "flag"
+    """Whether a result can be marked as an error, or its text has to say so."""
+    call_signature: Literal["free", "required"] = "free"
+    """Whether the first call of every step has to carry a signature."""
+    schema_root_object: bool = False
+    """Whether a tool's schema has to say `"type": "object"` at its root."""
+    schema_refused: frozenset[str] = frozenset()
+    """Keywords that a tool's schema may not contain, at any depth."""
+
+    # -- media ---------------------------------------------------------------------------------------------------------
+    user_media: tuple[str, ...] = ("*",)
+    result_media: tuple[str, ...] = ("*",)
+    """What a user message and a tool result can carry, besides what the model can read."""
+    error_result_media: bool = True
+    """Whether a result that is an error may carry media."""
+    image_sources: frozenset[MediaSource] = frozenset({"data", "url"})
+    file_sources: frozenset[MediaSource] = frozenset({"data", "url", "file_id"})
+    max_images: int = 0
+    max_files: int = 0
+    max_media_bytes: int = 0
+    """The largest single image or file, counted in decoded bytes."""
+    text_beside_files: bool = False
+    """Whether a user message with a file needs a text as well."""
+
+    # -- turns ---------------------------------------------------------------------------------------------------------
+    alternate: bool = False
+    """Whether user and assistant turns have to alternate; tool results count as the user's."""
+    first_user: bool = False
+    last_assistant: bool = True
+    """Whether the first turn has to be the user's; whether the last may be the assistant's."""
+    user_after_result: bool = True
+    system_prompt: bool = True
+    """Whether there is a place for the system prompt; without, it opens the first user turn."""
+    system_messages: Literal["anywhere", "before_assistant", "none"] = "anywhere"
+    """Where instructions in mid-conversation may stand: anywhere after the first turn; after a user turn and before an
+    assistant's (or last); nowhere."""
+    refused_text: Literal["none", "empty", "blank"] = "none"
+    """Which text blocks are refused: none, those of no characters, those of white space only."""
+    refused_final_space: bool = False
+    """Whether a final assistant turn may not end in white space."""
+    empty_result: bool = True
+    """Whether a tool result may have no content."""
+
+    # -- reasoning -----------------------------------------------------------------------------------------------------
+    reasoning_replay: ReasoningReplay = "none"
+    """How thinking can be sent back: not at all; signed by its own model only; as any readable text; or it must stand
+    on every assistant turn, empty if need be."""
+    thinking_before_calls: bool = False
+    """Whether, with thinking on, the turn that opened the running tool cycle has to begin with thinking."""
+
+    # -- settings ------------------------------------------------------------------------------------------------------
+    refused_options: frozenset[str] = frozenset()
+    """Fields of `Options` that this target has no word for or answers with an error."""
+    refused_with_thinking: frozenset[str] = frozenset()
+    """Fields of `Options` that are refused while the model thinks."""
+    max_temperature: float = 0.0
+    max_stop: int = 0
+    cache_marks: int = 0
+    """How many cache marks a request may carry; 0: none are understood."""
+    portable_extra: frozenset[str] = frozenset()
+    """Keys of `extra` that another provider of the same protocol understands as well."""

@@ -1,0 +1,53 @@
+"""Thinking levels: which a model has, and the nearest one to a level it lacks.
+
+Facts this file rests on:
+- A model that does not reason has only `off`. A level mapped to None is lacking; `xhigh` and `max` have to be mapped to
+  be had; the others are there unless said otherwise.            (pi-ai 1.5.0 and ktsoator/or, read 2026-11-15)
+- A level that is lacking becomes the next one up, else the next one down.                              (the same)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from segue.conversation.context import ThinkingLevel
+from segue.models.model import Model
+
+THINKING_LEVELS: Final[tuple[ThinkingLevel, ...]] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+
+_ONLY_WHEN_MAPPED: Final = frozenset({"xhigh", "max"})
+
+DEFAULT_BUDGETS: Final[Mapping[ThinkingLevel, int]] = {
+    "minimal": 1024,
+    "low": 2048,
+    "medium": 8192,
+    "high": 16384,
+    "xhigh": 16384,
+    "max": 16384,
+}
+"""Tokens to think with where a target takes a budget and not a level."""
+
+
+def supported_thinking_levels(model: Model) -> tuple[ThinkingLevel, ...]:
+    """List the levels a model has, weakest first."""
+    if not model.reasoning:
+        return ("off",)
+    levels = model.thinking_levels
+    return tuple(
+        level
+        for level in THINKING_LEVELS
+        if (levels[level] is not None if level in levels else level not in _ONLY_WHEN_MAPPED)
+    )
+
+
+def clamp_thinking_level(model: Model, level: ThinkingLevel) -> ThinkingLevel:
+    """Give the level itself, else the next stronger one the model has, else the next weaker one."""
+    supported = supported_thinking_levels(model)
+    if level in supported:
+        return level
+    wanted = THINKING_LEVELS.index(level)
+    for candidate in (*THINKING_LEVELS[wanted + 1 :], *reversed(THINKING_LEVELS[:wanted])):
+        if candidate in supported:
+            return candidate
+    return "off"
