@@ -1,0 +1,67 @@
+# One command each; every one of them sets itself up. Needed: Python 3.11 or newer with pip, and make.
+#
+#   make PYTHON=python3.12 test      another interpreter for the virtual environment
+#   make PYTEST=-x test              options for pytest
+#   make BENCH=--quick bench         options for the benchmarks
+
+PYTHON ?= python3
+PYTEST ?=
+BENCH ?=
+
+VENV := .venv
+PY := $(VENV)/bin/python
+
+# A stamp is touched only after its step has succeeded, so an interrupted step runs again, and a finished one never does
+# until pyproject.toml changes. `make demo` installs the library alone; only developers pay for the tools.
+CREATED := $(VENV)/.created
+LIBRARY := $(VENV)/.library
+TOOLS := $(VENV)/.tools
+
+# Whatever is generated comes from a script of this name and is compared by its --check.
+WRITERS := $(sort $(wildcard scripts/write_*.py))
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format docs bench clean
+
+help: ## list these commands
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/'
+
+demo: $(LIBRARY) ## show an example conversation that ran over several providers
+	$(PY) examples/first_minute.py
+
+test: $(TOOLS) ## run the tests
+	$(PY) -m pytest $(PYTEST)
+
+check: $(TOOLS) ## format, lint, types, import layers, generated files in step
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m pyright --pythonpath $(PY)
+	$(VENV)/bin/lint-imports --no-cache
+	@for writer in $(WRITERS); do echo "$(PY) $$writer --check"; $(PY) $$writer --check || exit 1; done
+
+format: $(TOOLS) ## format the code and mend what the linter can
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+docs: $(TOOLS) ## write the generated files anew
+	@for writer in $(WRITERS); do echo "$(PY) $$writer"; $(PY) $$writer || exit 1; done
+
+bench: $(TOOLS) ## measure what segue costs and write docs/benchmarks
+	$(PY) benchmarks/run.py $(BENCH)
+
+clean: ## remove the virtual environment and everything the tools left
+	rm -rf $(VENV) .bench dist .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	find src tests examples scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(CREATED):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "segue needs Python 3.11 or newer, and this is %s: try make PYTHON=python3.12" % sys.version.split()[0])'
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(LIBRARY): pyproject.toml | $(CREATED)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(TOOLS): pyproject.toml | $(CREATED)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(LIBRARY) $@
