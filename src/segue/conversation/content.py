@@ -21,7 +21,17 @@ Extra: TypeAlias = Mapping[str, Mapping[str, object]]
 """What a wire said that segue has no word for, keyed by protocol; `stored` holds unknown fields of a stored file."""
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+class Value(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    # The garbage collector need not look for cycles here: a frozen value is made after everything it holds, and what
+    # is held is JSON. Loading a long history is a tenth faster for it.                       (measured 2026-11-15)
+    gc=False,
+):
     """How every stored value is spelt: camelCase, defaults left out, unknown fields an error on the fast path."""
 
 

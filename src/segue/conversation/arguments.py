@@ -1,0 +1,356 @@
+"""Tool arguments: the text a model wrote, read as far as it can be, and the text segue writes for them.
+
+Facts this file rests on:
+- Models write arguments that are cut off (the token limit, a dropped stream), that hold raw line breaks or Windows
+  paths with single backslashes, or that are no object at all. Four modes tell them apart: `strict`, `repaired`,
+  `partial`, `invalid`; no arguments at all are an empty object.   (ktsoator/or e3b9904, pi-ai 1.5.0; read 2026-11-15)
+- Inside strings a raw control character stands for itself, and so does a backslash before what is no escape.
+                                                                   (the same)
+- What is read here has to fit into a stored conversation: so deep, so many digits, no NaN.             (our promise)
+- msgspec and orjson refuse lone surrogates, which JSON can spell; msgspec writes NaN as null.  (msgspec 0.22.0, tried)
+
+Complete JSON is read exactly. Everything is one pass over the text, whatever stands in it: no recursion, no look back.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, TypeAlias, cast, final
+
+import msgspec
+
+from segue.conversation.limits import ABOVE_A_MESSAGE, MAX_DIGITS, MAX_NESTING
+from segue.conversation.messages import Diagnostic
+from segue.errors import EncodeError
+
+ArgumentsMode: TypeAlias = Literal["strict", "repaired", "partial", "invalid"]
+
+MAX_LEVELS: Final = MAX_NESTING - ABOVE_A_MESSAGE - 3
+"""How deep arguments may nest, themselves being the first level: what can be stored below a message, its content and a
+call."""
+
+_DECODER: Final = msgspec.json.Decoder(dict[str, object])
+
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
+_PLAIN: Final = re.compile(r'[^"\\]*')
+_CONTROL: Final = re.compile(r"[\x00-\x1f]")
+_SCALAR: Final = re.compile(r'[^\x00-\x20,:\[\]{}"]*')
+_INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_HEX: Final = re.compile(r"[0-9a-fA-F]{4}")
+_CUT_HEX: Final = re.compile(r"[0-9a-fA-F]{0,3}\Z")
+_LOW_HALF: Final = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_CUT_LOW_HALF: Final = re.compile(r"(?:\\(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]?)?)?)?)?\Z")
+_LONE_HALF: Final = re.compile("[\ud800-\udfff]")
+
+_ESCAPES: Final[Mapping[str, str]] = {
+    '"': '"',
+    "\\": "\\",
+    "/": "/",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+}
+_LITERALS: Final[Mapping[str, object]] = {"true": True, "false": False, "null": None}
+
+_NOT_AN_OBJECT: Final = "The tool arguments are not a JSON object; the call is kept without arguments."
+_TOO_DEEP: Final = f"The tool arguments nest deeper than {MAX_LEVELS} levels; the call is kept without arguments."
+_REPAIRED: Final = "The tool arguments were not valid JSON: bad escapes or raw control characters were repaired."
+_CUT: Final = "The tool arguments end too early; what had arrived is kept."
+
+
+@final
+class ParsedArguments(msgspec.Struct, frozen=True, kw_only=True):
+    """What a text of tool arguments says.
+
+    `text` is the provider's own spelling, kept only where it is not what segue writes for `arguments`, or could not be
+    parsed. `diagnostic` is there unless the text was JSON as it stood.
+    """
+
+    arguments: dict[str, object]
+    text: str | None = None
+    diagnostic: Diagnostic | None = None
+
+
+def parse_arguments(text: str | bytes) -> ParsedArguments:
+    """Read tool arguments, complete or cut off anywhere; every text gives a value and none an error.
+
+    What is cut off in a text of several deltas is read the same way, so this also serves to look at arguments that are
+    still arriving. Bytes that are no UTF-8 are replaced, and a character cut off at the end is left out.
+    """
+    text, damaged = (text, False) if isinstance(text, str) else _decode_text(text)
+    try:
+        arguments = _DECODER.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        # ValueError: a lone surrogate. RecursionError depends on the caller's stack, so it decides nothing here.
+        return _recover(text, damaged)
+    if text.count("{") + text.count("[") > MAX_LEVELS and _is_too_deep(arguments):
+        return _parsed("invalid", {}, text, _TOO_DEEP)
+    return _parsed("repaired", arguments, text, _REPAIRED) if damaged else _parsed("strict", arguments, text, None)
+
+
+def encode_arguments(arguments: Mapping[str, object]) -> str:
+    """Write arguments the way segue does: compact JSON in the order they have, a lone surrogate as its escape.
+
+    Raises:
+        EncodeError: a value that is no JSON, such as NaN, an object of some class, or a list that contains itself.
+    """
+    given = arguments if isinstance(arguments, dict) else dict(arguments)
+    try:
+        encoded = msgspec.json.encode(given).decode()
+    except (TypeError, ValueError, RecursionError):
+        return _encode_slowly(given)
+    if "null" in encoded and not _is_finite(given):
+        raise EncodeError("arguments hold a number that JSON has no word for", path=("arguments",))
+    return encoded
+
+
+def _encode_slowly(arguments: dict[str, object]) -> str:
+    """Write what msgspec refuses: lone surrogates, spelt as escapes."""
+    try:
+        written = json.dumps(msgspec.to_builtins(arguments), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise EncodeError(f"arguments are not JSON: {error}", path=("arguments",)) from error
+    return _LONE_HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", written)
+
+
+def _decode_text(data: bytes) -> tuple[str, bool]:
+    """Turn bytes into text; say whether some of them had to be replaced or left out."""
+    try:
+        return data.decode(), False
+    except UnicodeDecodeError:
+        # Not final: an unfinished character at the end waits for its rest, which never comes.
+        return codecs.getincrementaldecoder("utf-8")("replace").decode(data), True
+
+
+def _parsed(mode: ArgumentsMode, arguments: dict[str, object], text: str, message: str | None) -> ParsedArguments:
+    diagnostic = None
+    if message is not None:
+        diagnostic = Diagnostic(type="tool_arguments_recovered", message=message, details={"mode": mode})
+    kept = text if mode in ("partial", "invalid") or not _is_own_spelling(text, arguments) else None
+    return ParsedArguments(arguments=arguments, text=kept, diagnostic=diagnostic)
+
+
+def _is_own_spelling(text: str, arguments: dict[str, object]) -> bool:
+    try:
+        return encode_arguments(arguments) == text
+    except EncodeError:  # the caller's stack is nearly used up, so deep ones cannot be written just now
+        return False
+
+
+def _members(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    if isinstance(value, list | tuple):
+        return cast("Iterable[object]", value)
+    return ()
+
+
+def _is_too_deep(arguments: dict[str, object]) -> bool:
+    level: list[object] = [arguments]
+    for _ in range(MAX_LEVELS):
+        level = [child for value in level for child in _members(value) if isinstance(child, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _is_finite(arguments: dict[str, object]) -> bool:
+    pending: list[object] = [arguments]
+    for value in pending:
+        if isinstance(value, float) and not math.isfinite(value):
+            return False
+        pending.extend(_members(value))
+    return True
+
+
+def _recover(text: str, damaged: bool) -> ParsedArguments:
+    """Read what msgspec refuses: broken text, but also lone surrogates, which are JSON and stay `strict`."""
+    reader = _Reader(text)
+    if not reader.peek():
+        return _parsed("strict", {}, text, None)
+    arguments: dict[str, object] = {}
+    match reader.read_object(arguments):
+        case "complete" if damaged or reader.repaired:
+            return _parsed("repaired", arguments, text, _REPAIRED)
+        case "complete":
+            return _parsed("strict", arguments, text, None)
+        case "cut":
+            return _parsed("partial", arguments, text, _CUT)
+        case "broken" if arguments:
+            message = f"The tool arguments are not JSON from character {reader.at} on; what stands before is kept."
+            return _parsed("partial", arguments, text, message)
+        case "broken":
+            return _parsed("invalid", {}, text, _NOT_AN_OBJECT)
+        case "too deep":
+            return _parsed("invalid", {}, text, _TOO_DEEP)
+
+
+_MISSING: Final = object()
+
+
+class _Reader:
+    """One pass over a text of JSON that may be broken.
+
+    `at` is the next character to read. It never goes back, which is what makes the pass linear; where reading ended it
+    is the end of the text if the text was merely cut off, and else the first character that fits nowhere.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.repaired = False
+
+    def peek(self) -> str:
+        """Skip white space and give the next character; an empty string at the end."""
+        self.at = _end_of(_SPACE, self.text, self.at)
+        return self.text[self.at : self.at + 1]
+
+    def read_object(self, root: dict[str, object]) -> Literal["complete", "cut", "broken", "too deep"]:
+        """Fill `root` with everything that can be read."""
+        if self.peek() != "{":
+            return "broken"
+        self.at += 1
+        opened: list[dict[str, object] | list[object]] = [root]
+        fresh = True  # nothing stands in the innermost container yet, so no comma is due
+        while opened:
+            container = opened[-1]
+            if self.peek() == ("}" if isinstance(container, dict) else "]"):
+                self.at += 1
+                opened.pop()
+                fresh = False
+                continue
+            value = self._read_member(container, fresh=fresh)
+            if value is _MISSING:
+                break
+            fresh = isinstance(value, dict | list)
+            if fresh:
+                if len(opened) == MAX_LEVELS:
+                    return "too deep"
+                opened.append(cast("dict[str, object] | list[object]", value))
+        if self.peek():
+            return "broken"
+        return "cut" if opened else "complete"
+
+    def _read_member(self, container: dict[str, object] | list[object], *, fresh: bool) -> object:
+        """Read one comma, key and value into the container; give the value, or `_MISSING` where there is none."""
+        if not fresh:
+            if self.peek() != ",":
+                return _MISSING
+            self.at += 1
+        if isinstance(container, list):
+            value = self._read_value()
+            if value is not _MISSING:
+                container.append(value)
+            return value
+        if self.peek() != '"':
+            return _MISSING
+        key, closed = self._read_string()
+        if not closed or self.peek() != ":":
+            return _MISSING
+        self.at += 1
+        value = self._read_value()
+        if value is not _MISSING:
+            container[key] = value
+        return value
+
+    def _read_value(self) -> object:
+        """Read a scalar, or open an empty container that the caller fills."""
+        match self.peek():
+            case "{":
+                self.at += 1
+                return dict[str, object]()
+            case "[":
+                self.at += 1
+                return list[object]()
+            case '"':
+                return self._read_string()[0]
+            case _:
+                return self._read_scalar()
+
+    def _read_scalar(self) -> object:
+        """Read a number or literal; one that is cut off is left out, for what it would have become is unknown."""
+        end = _end_of(_SCALAR, self.text, self.at)
+        word = self.text[self.at : end]
+        value = _LITERALS.get(word, _MISSING)
+        if value is _MISSING:
+            value = _number(word)
+        if value is not _MISSING or (end == len(self.text) and _is_beginning(word)):
+            self.at = end
+        return value
+
+    def _read_string(self) -> tuple[str, bool]:
+        """Read a string; say whether it was closed. An escape that is cut off is left out."""
+        text, pieces = self.text, list[str]()
+        at = self.at + 1
+        while True:
+            end = _end_of(_PLAIN, text, at)
+            piece = text[at:end]
+            pieces.append(piece)
+            self.repaired = self.repaired or _CONTROL.search(piece) is not None
+            if text[end : end + 1] != "\\":
+                break
+            character, at = self._read_escape(end + 1)
+            pieces.append(character)
+        self.at = min(end + 1, len(text))
+        return "".join(pieces), end < len(text)
+
+    def _read_escape(self, at: int) -> tuple[str, int]:
+        """Read what follows a backslash; give the character it stands for and where the text goes on."""
+        text = self.text
+        letter = text[at : at + 1]
+        if letter in _ESCAPES:
+            return _ESCAPES[letter], at + 1
+        if letter == "u":
+            if _HEX.match(text, at + 1):
+                return _read_code_unit(text, at + 1)
+            if _CUT_HEX.match(text, at + 1):
+                return "", len(text)
+        if not letter:
+            return "", at
+        self.repaired = True
+        return "\\", at
+
+
+def _read_code_unit(text: str, at: int) -> tuple[str, int]:
+    """Read four hexadecimal digits, and the other half of the character where they are only one.
+
+    A first half whose second has not arrived is left out: closed in place it would be no character.
+    """
+    code, at = int(text[at : at + 4], 16), at + 4
+    if not 0xD800 <= code <= 0xDBFF:
+        return chr(code), at
+    if low := _LOW_HALF.match(text, at):
+        return chr(0x10000 + ((code - 0xD800) << 10) + int(low[1], 16) - 0xDC00), low.end()
+    if _CUT_LOW_HALF.match(text, at):
+        return "", len(text)
+    return chr(code), at
+
+
+def _number(word: str) -> object:
+    """Give the number a word spells; NaN, infinities and numbers beyond every float are not numbers of JSON."""
+    try:
+        if _INTEGER.fullmatch(word):
+            return int(word) if len(word.lstrip("-")) <= MAX_DIGITS else _MISSING
+        if _NUMBER.fullmatch(word) and math.isfinite(value := float(word)):
+            return value
+    except ValueError:  # the interpreter was told to convert fewer digits
+        pass
+    return _MISSING
+
+
+def _is_beginning(word: str) -> bool:
+    """Say whether a number or literal could begin like this."""
+    return any(literal.startswith(word) for literal in _LITERALS) or _NUMBER.fullmatch(word + "0") is not None
+
+
+def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Give where a pattern that always matches stops."""
+    match = pattern.match(text, at)
+    return match.end() if match else at

@@ -1,0 +1,335 @@
+"""The tolerant way in: what segue's ancestors store, and its own files where a field is not known.
+
+Facts this file rests on:
+- pi-ai 1.5.0 (types.d.ts, read 2026-11-15) stores `{systemPrompt?, messages, tools?}`: `api` on assistant messages,
+  text in place of a list of content, seven stop reasons, `cacheWrite1h` and `totalFromProvider` in the usage,
+  diagnostics with an `error`, a timestamp on every message, and the prompt as a system message in front.
+- ktsoator/or llm e3b9904 (message_json.go, read 2026-11-15) stores the same shape with `protocol` in place of `api`, no
+  timestamps on user messages and tool results, `null` where a list or object is empty, `providerRequestId`.
+- Both name protocols by their own names.                                                       (the same)
+
+A value is brought into the shape of our types, field by field, and msgspec does the rest: what does not fit there is an
+error with its place. Fields without a meaning here are kept under `extra["stored"]` of the object they stood on.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Mapping
+from typing import Final, TypeVar, cast, get_args
+
+import msgspec
+
+from segue.conversation.content import (
+    AnyContent,
+    AssistantContent,
+    FallbackContent,
+    SystemContent,
+    TextContent,
+    ToolResultContent,
+    UserContent,
+    Value,
+)
+from segue.conversation.context import Context, Tool
+from segue.conversation.messages import Diagnostic, Message, StopReason, SystemMessage, Usage, UsageCost
+from segue.errors import LoadError, NewerFormat, Path
+
+FORMAT: Final = "segue/1"
+
+PROTOCOLS: Final[Mapping[str, str]] = {
+    "azure-openai-responses": "openai-responses",
+    "bedrock-converse-stream": "bedrock-converse",
+    "google-gemini-cli": "google-genai",
+    "google-generative-ai": "google-genai",
+    "google-vertex": "google-genai",
+    "mistral-conversations": "mistral-chat",
+    "openai-codex-responses": "openai-responses",
+    "openai-completions": "openai-chat",
+}
+"""The ancestors' names of protocols -> ours, where they differ. Names that nobody here knows are kept."""
+
+_Fields = dict[str, object]
+_Kinds = Mapping[str, type[Value]]
+_T = TypeVar("_T")
+
+
+def _by_tag(union: object) -> _Kinds:
+    kinds: tuple[type[Value], ...] = get_args(union)
+    return {str(kind.__struct_config__.tag): kind for kind in kinds}
+
+
+_MESSAGES: Final = _by_tag(Message)
+_TOOLS: Final = _by_tag(Tool)
+_CONTENTS: Final = _by_tag(AnyContent)
+_PLACES: Final[Mapping[str, frozenset[type[Value]]]] = {
+    "user": frozenset(get_args(UserContent)),
+    "assistant": frozenset(get_args(AssistantContent)),
+    "toolResult": frozenset(get_args(ToolResultContent)),
+    "system": frozenset(get_args(SystemContent)),
+    "fallback": frozenset(get_args(FallbackContent)),
+}
+"""What may stand where; `fallback` is the part of native content that other targets get."""
+
+_FIELDS: Final[Mapping[type[Value], frozenset[str]]] = {
+    kind: frozenset({*kind.__struct_encode_fields__, kind.__struct_config__.tag_field or ""})
+    for kind in (Context, Usage, UsageCost, Diagnostic, *_MESSAGES.values(), *_TOOLS.values(), *_CONTENTS.values())
+}
+_COUNTS: Final = frozenset({"timestamp", *Usage.__struct_encode_fields__})
+"""Whole numbers. JSON knows one kind of number, and some programs write 1.0 for 1."""
+
+_STOP_REASONS: Final = frozenset(map(str, StopReason))
+
+_DATA_URL: Final = re.compile(r"data:(?P<mime>[^;,]*)(?P<parameters>(?:;[^;,]*)*),", re.IGNORECASE)
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]*")
+_STANDARD: Final = str.maketrans("-_", "+/", " \t\r\n=")
+
+_MISSING: Final = re.compile(r"Object missing required field `(\w+)`")
+_STEP: Final = re.compile(r"\.(\w+)|\[(\d+)\]")
+
+
+# -- values -> our types ----------------------------------------------------------------------------------------------
+
+
+def read_context(value: object) -> Context:
+    """Read a whole document: ours, or an ancestor's, which has no `format` and may be a bare list of messages.
+
+    An ancestor's first message is the system prompt if it is a system message, there is no other prompt, and nothing
+    is lost by it.
+
+    Raises:
+        LoadError: it is neither, or something in it does not fit. `NewerFormat` for a document of a later segue.
+    """
+    if isinstance(value, list):
+        bare = [_message(item, (index,), foreign=True) for index, item in enumerate(cast("list[object]", value))]
+        return with_leading_prompt(Context(messages=_build(bare, tuple[Message, ...])))
+    document = _object(value, ())
+    if "format" not in document:
+        if "messages" not in document:
+            raise LoadError("is missing: this is no conversation", path=("messages",))
+        return with_leading_prompt(_build(_context(document, foreign=True), Context))
+    name = document["format"]
+    if name == FORMAT:
+        ours = {field: item for field, item in document.items() if field != "format"}
+        return _build(_context(ours, foreign=False), Context)
+    if isinstance(name, str) and name.startswith("segue/"):
+        raise NewerFormat(f"{name} is newer than this segue, which reads {FORMAT}", path=("format",))
+    raise LoadError(f"unknown format {name!r}", path=("format",))
+
+
+def read_message(value: object, *, foreign: bool) -> Message:
+    """Read one message, ours or an ancestor's.
+
+    Raises:
+        LoadError: something in it does not fit.
+    """
+    return _build(_message(value, (), foreign=foreign), cast("type[Message]", Message))
+
+
+def read_message_of_unknown_origin(value: object) -> Message:
+    """Read one message: as ours where it fits as it stands, otherwise as an ancestor's.
+
+    Raises:
+        LoadError: something in it does not fit.
+    """
+    try:
+        message = _build(value, cast("type[Message]", Message))
+    except LoadError:
+        return read_message(value, foreign=True)
+    if message.role == "assistant" and message.protocol in PROTOCOLS:
+        return read_message(value, foreign=True)
+    return message
+
+
+def _build(shaped: object, kind: type[_T]) -> _T:
+    """Let msgspec build the value, and say in our words what does not fit."""
+    try:
+        return msgspec.convert(shaped, kind)
+    except msgspec.ValidationError as error:
+        reason, _, place = str(error).rpartition(" - at `$")
+        if not reason:
+            reason, place = place, ""
+        path: Path = tuple(int(index) if index else name for name, index in _STEP.findall(place))
+        if missing := _MISSING.fullmatch(reason):
+            raise LoadError("is missing", path=(*path, missing[1])) from error
+        raise LoadError(reason, path=path) from error
+
+
+def with_leading_prompt(context: Context) -> Context:
+    """Make a leading system message the prompt, where the conversation has none and has room for all of it."""
+    first = context.messages[0] if context.messages else None
+    if context.system_prompt is not None or not isinstance(first, SystemMessage) or not first.content:
+        return context
+    extra = {name: dict(fields) for name, fields in (context.extra or {}).items()}
+    for name, fields in (first.extra or {}).items():
+        kept = extra.setdefault(name, {})
+        if not kept.keys().isdisjoint(fields):
+            return context
+        kept.update(fields)
+    text = _text_alone(first.content)
+    return Context(
+        system_prompt=first.content if text is None else text,
+        messages=context.messages[1:],
+        tools=context.tools,
+        extra=extra or None,
+    )
+
+
+def _text_alone(content: tuple[SystemContent, ...]) -> str | None:
+    """Give the words, if words are all there is."""
+    match content:
+        case (TextContent(text=text, text_signature=None, extra=None),):
+            return text
+        case _:
+            return None
+
+
+# -- the shape of our types -------------------------------------------------------------------------------------------
+
+
+def _context(document: _Fields, *, foreign: bool) -> _Fields:
+    shaped = _shape(document, Context, (), foreign=foreign)
+    if isinstance(prompt := shaped.get("systemPrompt"), list):
+        shaped["systemPrompt"] = _contents(cast("object", prompt), "system", ("systemPrompt",), foreign=foreign)
+    for field, shape in (("messages", _message), ("tools", _tool)):
+        items = _list(shaped.get(field, []), (field,))
+        shaped[field] = [shape(item, (field, index), foreign=foreign) for index, item in enumerate(items)]
+    return shaped
+
+
+def _tool(value: object, path: Path, *, foreign: bool) -> _Fields:
+    """A tool without a type is a function: the ancestors have no other."""
+    fields = {"type": "function", **_object(value, path)}
+    return _shape(fields, _kind(fields, "type", _TOOLS, path), path, foreign=foreign)
+
+
+def _message(value: object, path: Path, *, foreign: bool) -> _Fields:
+    fields = _object(value, path)
+    kind = _kind(fields, "role", _MESSAGES, path)
+    role = str(fields["role"])
+    if foreign and role == "assistant" and fields.get("protocol") is None and isinstance(fields.get("api"), str):
+        fields = {"protocol" if name == "api" else name: item for name, item in fields.items() if name != "protocol"}
+    shaped = _shape(fields, kind, path, foreign=foreign)
+    shaped["content"] = _contents(shaped.get("content"), role, (*path, "content"), foreign=foreign)
+    if role == "assistant":
+        _shape_report(shaped, path, foreign=foreign)
+    return shaped
+
+
+def _shape_report(shaped: _Fields, path: Path, *, foreign: bool) -> None:
+    """Bring what an assistant message says about itself into shape."""
+    if "usage" in shaped:
+        usage = shaped["usage"] = _shape(shaped["usage"], Usage, (*path, "usage"), foreign=foreign)
+        if "cost" in usage:
+            usage["cost"] = _shape(usage["cost"], UsageCost, (*path, "usage", "cost"), foreign=foreign)
+    if "diagnostics" in shaped:
+        place = (*path, "diagnostics")
+        shaped["diagnostics"] = [
+            _shape(item, Diagnostic, (*place, index), foreign=foreign)
+            for index, item in enumerate(_list(shaped["diagnostics"], place))
+        ]
+    if not foreign:
+        return
+    if isinstance(protocol := shaped.get("protocol"), str):
+        shaped["protocol"] = PROTOCOLS.get(protocol, protocol)
+    reason = shaped.get("stopReason")
+    if isinstance(reason, str) and reason not in _STOP_REASONS:
+        shaped["stopReason"] = StopReason.ERROR.value
+        if shaped.setdefault("rawStopReason", reason) != reason:
+            _keep(shaped, {"stopReason": reason})
+
+
+def _contents(value: object, role: str, path: Path, *, foreign: bool) -> list[_Fields]:
+    """Text stands for one piece of text, nothing for no content at all."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [{"type": "text", "text": value}]
+    return [_content(item, role, (*path, index), foreign=foreign) for index, item in enumerate(_list(value, path))]
+
+
+def _content(value: object, role: str, path: Path, *, foreign: bool) -> _Fields:
+    fields = _object(value, path)
+    kind = _kind(fields, "type", _CONTENTS, path)
+    if kind not in _PLACES[role]:
+        raise LoadError(f"{fields['type']!r} cannot stand in {role}", path=(*path, "type"))
+    shaped = _shape(fields, kind, path, foreign=foreign)
+    if "fallback" in shaped:
+        shaped["fallback"] = _contents(shaped["fallback"], "fallback", (*path, "fallback"), foreign=foreign)
+    if foreign and isinstance(data := shaped.get("data"), str):
+        shaped["data"], mime_type = _standard_base64(data)
+        if mime_type:
+            shaped.setdefault("mimeType", mime_type)
+    return shaped
+
+
+def _standard_base64(data: str) -> tuple[str, str]:
+    """Spell base64 the standard way, and give the media type if the data named one; what is no base64 stays."""
+    mime_type, payload = "", data
+    if url := _DATA_URL.match(data):
+        mime_type, payload = url["mime"], data[url.end() :]
+        if not url["parameters"].lower().endswith(";base64"):
+            from urllib.parse import unquote_to_bytes  # costs more to import than all of this file, for one rare case
+
+            return binascii.b2a_base64(unquote_to_bytes(payload), newline=False).decode("ascii"), mime_type
+    spelt = payload.translate(_STANDARD)
+    if len(spelt) % 4 == 1 or not _BASE64.fullmatch(spelt):
+        return data, ""
+    return spelt + "=" * (-len(spelt) % 4), mime_type
+
+
+# -- one object -------------------------------------------------------------------------------------------------------
+
+
+def _shape(value: object, kind: type[Value], path: Path, *, foreign: bool) -> _Fields:
+    """Take the fields that `kind` knows and keep the others under `extra["stored"]`; null is as good as absent."""
+    known: _Fields = {}
+    unknown: _Fields = {}
+    for name, item in _object(value, path).items():
+        if name not in _FIELDS[kind]:
+            unknown[name] = item
+        elif name in _COUNTS and isinstance(item, float) and item.is_integer():
+            known[name] = int(item)
+        elif item is not None:
+            known[name] = item
+    if "extra" in known and not _is_extra(known["extra"]):
+        if not foreign:
+            raise LoadError("expected an object of objects", path=(*path, "extra"))
+        # A field of the ancestor's that happens to have the name of ours.
+        unknown["extra"] = known.pop("extra")
+    if unknown:
+        _keep(known, unknown)
+    return known
+
+
+def _keep(shaped: _Fields, unknown: _Fields) -> None:
+    extra = cast("dict[str, _Fields]", shaped.get("extra", {}))
+    shaped["extra"] = {**extra, "stored": {**extra.get("stored", {}), **unknown}}
+
+
+def _is_extra(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(item, dict) for item in cast("_Fields", value).values())
+
+
+def _kind(fields: _Fields, tag: str, kinds: _Kinds, path: Path) -> type[Value]:
+    """Find the type that an object says it has."""
+    name = fields.get(tag)
+    if isinstance(name, str) and name in kinds:
+        return kinds[name]
+    raise LoadError("is missing" if name is None else f"unknown {tag} {name!r}", path=(*path, tag))
+
+
+def _object(value: object, path: Path) -> _Fields:
+    if isinstance(value, dict):
+        return cast("_Fields", value)
+    raise LoadError(f"expected an object, got {_word(value)}", path=path)
+
+
+def _list(value: object, path: Path) -> list[object]:
+    if isinstance(value, list):
+        return cast("list[object]", value)
+    raise LoadError(f"expected a list, got {_word(value)}", path=path)
+
+
+def _word(value: object) -> str:
+    return "null" if value is None else type(value).__name__

@@ -1,0 +1,154 @@
+"""Session files: a conversation that grows by one line a message.
+
+Facts this file rests on:
+- A write to a file opened with O_APPEND goes to its end, whoever else has it open; one write for each line keeps lines
+  whole as long as nothing crashes.                                                                  (POSIX, write(2))
+- A crash, a full disk or a lost machine can leave the front part of a line. It shows: the front part of a JSON object
+  is never JSON.                                                                                     (RFC 8259)
+- The ancestors store one message a line, without a header.             (ktsoator/or llm e3b9904, read 2026-11-15)
+
+The first line is a header (`format`, `systemPrompt`, `tools`, `extra`), every other line a message; a header further
+down replaces the one before it. A whole stored conversation on one line is a header that brings its messages along.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import msgspec
+
+from segue.conversation.context import Context
+from segue.conversation.foreign import with_leading_prompt
+from segue.conversation.limits import is_json
+from segue.conversation.messages import Message
+from segue.conversation.stored import dump, dump_message, load_line
+from segue.errors import LoadError, TornLine
+
+if sys.platform != "win32":
+    import fcntl
+
+StrPath: TypeAlias = str | os.PathLike[str]
+
+_FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+_CHUNK: Final = 4096
+_EMPTY_HEADER: Final = dump(Context())
+"""How a session begins that was begun with a message: the format and nothing else."""
+
+
+def read_session(path: StrPath) -> Context:
+    """Read a session file, line by line.
+
+    Where no header stands first, the lines are an ancestor's until one comes. A last line that was cut off is left
+    out, with a `TornLine` warning; a last line without a line break is read like any other. Blank lines are skipped.
+
+    Raises:
+        LoadError: a line cannot be read; `line` says which, `path` where in it.
+        OSError: the file cannot be read.
+    """
+    header: Context | None = None
+    messages: list[Message] = []
+    with Path(path).open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.isspace():
+                continue
+            try:
+                entry = load_line(line, foreign=header is None)
+            except LoadError as error:
+                if not line.endswith(b"\n") and not is_json(line):
+                    warnings.warn(f"{path}: line {number}, the last one, is cut off", TornLine, stacklevel=2)
+                    break
+                raise type(error)(error.reason, path=error.path, line=number) from error.__cause__
+            if isinstance(entry, Context):
+                header = entry
+                messages += entry.messages
+            else:
+                messages.append(entry)
+    if header is None:
+        return with_leading_prompt(Context(messages=tuple(messages)))
+    return msgspec.structs.replace(header, messages=tuple(messages))
+
+
+def append_message(path: StrPath, message: Message, *, fsync: bool = False) -> None:
+    """Add one message to a session file, and begin the file where there is none.
+
+    A line that was cut off at the end is moved to `<path>.torn` first, so that the file is clean and nothing is lost.
+    With `fsync` the message is on the disk when this returns.
+
+    Raises:
+        DumpError: the message cannot be stored; the file is as it was.
+        OSError: the file cannot be written.
+    """
+    _append(path, dump_message(message), begin=_EMPTY_HEADER, fsync=fsync)
+
+
+def append_header(path: StrPath, context: Context, *, fsync: bool = False) -> None:
+    """Add a header with the system prompt, tools and `extra` of a conversation, which hold for the file from now on.
+
+    Raises:
+        DumpError: they cannot be stored; the file is as it was.
+        OSError: the file cannot be written.
+    """
+    _append(path, dump(msgspec.structs.replace(context, messages=())), begin=None, fsync=fsync)
+
+
+def _append(path: StrPath, line: bytes, *, begin: bytes | None, fsync: bool) -> None:
+    handle = os.open(path, _FLAGS, 0o666)
+    try:
+        _lock(handle)
+        unfinished = _mend_end(handle, f"{os.fspath(path)}.torn")
+        if begin is not None and os.fstat(handle).st_size == 0:
+            _write_line(handle, begin)
+        _write_line(handle, b"\n" + line if unfinished else line)
+        if fsync:
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int) -> None:
+    """Keep other writers out until the file is closed: half of their line would look like a torn one."""
+    if sys.platform != "win32":
+        # Some network file systems have no locks. There each write still goes to the end, whole.
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def _mend_end(handle: int, torn: str) -> bool:
+    """Move a line that was cut off out of the way; say whether the last line is whole but lacks its line break."""
+    start, rest = _find_rest(handle)
+    if not rest or is_json(rest):
+        return bool(rest)
+    with Path(torn).open("ab") as file:
+        file.write(rest + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.ftruncate(handle, start)
+    return False
+
+
+def _find_rest(handle: int) -> tuple[int, bytes]:
+    """Find what stands after the last line break, and where it begins."""
+    rest = b""
+    end = os.lseek(handle, 0, os.SEEK_END)
+    while end:
+        begin = max(0, end - _CHUNK)
+        os.lseek(handle, begin, os.SEEK_SET)
+        chunk = os.read(handle, end - begin)
+        before, found, after = chunk.rpartition(b"\n")
+        rest = after + rest
+        if found:
+            return begin + len(before) + 1, rest
+        end = begin
+    return 0, rest
+
+
+def _write_line(handle: int, line: bytes) -> None:
+    """Write a line in one go. Where the system takes only part of it, the rest follows under the same lock."""
+    waiting = memoryview(line + b"\n")
+    while waiting:
+        waiting = waiting[os.write(handle, waiting) :]

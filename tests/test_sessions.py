@@ -1,0 +1,352 @@
+"""Session files: every line survives, a torn one is moved aside, a bad one is named."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ancestors import GO, GO_READ, PI, PI_READ
+from samples import EVERYTHING
+from segue import sessions
+from segue.conversation.content import TextContent
+from segue.conversation.context import Context, ToolDefinition
+from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
+from segue.conversation.stored import dump, dump_message
+from segue.errors import DumpError, LoadError, NewerFormat, TornLine
+from segue.sessions import append_header, append_message, read_session
+from strategies import messages, storable_contexts
+
+HEADER: Final = b'{"format":"segue/1"}'
+HI: Final = b'{"role":"user","content":[{"type":"text","text":"hi"}]}'
+HO: Final = b'{"role":"user","content":[{"type":"text","text":"ho"}]}'
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "session.jsonl"
+
+
+def torn(path: Path) -> Path:
+    return path.with_name(path.name + ".torn")
+
+
+def lines(*stored: bytes) -> bytes:
+    return b"".join(line + b"\n" for line in stored)
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_session_begins_with_a_header_and_has_a_line_for_each_message(path):
+    append_message(path, UserMessage.of("hi"))
+    append_message(path, UserMessage.of("ho"))
+    assert path.read_bytes() == lines(HEADER, HI, HO)
+    assert read_session(path) == Context(messages=(UserMessage.of("hi"), UserMessage.of("ho")))
+
+
+def test_a_header_holds_everything_but_the_messages(path):
+    append_header(path, EVERYTHING)
+    for message in EVERYTHING.messages:
+        append_message(path, message)
+    assert read_session(path) == EVERYTHING
+    assert b'"messages"' not in path.read_bytes()
+
+
+def test_a_header_further_down_replaces_the_one_before(path):
+    append_header(path, Context(system_prompt="a", tools=(ToolDefinition(name="t"),), extra={"x": {}}))
+    append_message(path, UserMessage.of("hi"))
+    append_header(path, Context(system_prompt="b"))
+    append_message(path, UserMessage.of("ho"))
+    assert read_session(path) == Context(system_prompt="b", messages=(UserMessage.of("hi"), UserMessage.of("ho")))
+
+
+def test_an_empty_file_gets_a_header(path):
+    path.touch()
+    append_message(path, UserMessage.of("hi"))
+    assert path.read_bytes() == lines(HEADER, HI)
+
+
+def test_a_path_may_be_text(path):
+    append_message(str(path), UserMessage.of("hi"))
+    assert read_session(str(path)).messages == (UserMessage.of("hi"),)
+
+
+def test_each_line_is_written_at_once(path, monkeypatch):
+    written: list[bytes] = []
+
+    def write(handle: int, data: memoryview) -> int:
+        written.append(bytes(data))
+        return os_write(handle, data)
+
+    os_write = os.write
+    monkeypatch.setattr(sessions.os, "write", write)
+    append_message(path, UserMessage.of("x" * 1_000_000))
+    append_message(path, UserMessage.of("hi"))
+    assert [data.count(b"\n") for data in written] == [1, 1, 1]
+    assert b"".join(written) == path.read_bytes()
+
+
+def test_what_the_system_does_not_take_at_once_is_written_after_it(path, monkeypatch):
+    os_write = os.write
+    monkeypatch.setattr(sessions.os, "write", lambda handle, data: os_write(handle, data[:7]))
+    append_message(path, UserMessage.of("hi"))
+    assert path.read_bytes() == lines(HEADER, HI)
+
+
+@pytest.mark.parametrize("fsync", [False, True], ids=["in its own time", "before returning"])
+def test_the_disk_is_waited_for_when_asked(path, monkeypatch, fsync):
+    synced: list[int] = []
+    monkeypatch.setattr(sessions.os, "fsync", synced.append)
+    append_header(path, Context(system_prompt="a"), fsync=fsync)
+    append_message(path, UserMessage.of("hi"), fsync=fsync)
+    assert len(synced) == 2 * fsync
+
+
+def test_a_message_that_cannot_be_stored_leaves_the_file_as_it_was(path):
+    unstorable = ToolResultMessage(tool_call_id="a", content=(), details={"a": b"bytes"})
+    with pytest.raises(DumpError) as caught:
+        append_message(path, unstorable)
+    assert caught.value.path == ("details", "a")
+    assert not path.exists()
+
+
+def test_a_file_system_without_locks_is_written_all_the_same(path, monkeypatch):
+    def refuse(handle: int, operation: int) -> None:
+        raise OSError("no locks here")
+
+    monkeypatch.setattr(sessions.fcntl, "flock", refuse)
+    append_message(path, UserMessage.of("hi"))
+    assert path.read_bytes() == lines(HEADER, HI)
+
+
+def _append_many(path: Path, name: str) -> None:
+    for number in range(25):
+        append_message(path, UserMessage.of(f"{name}{number}" + "x" * 5000))
+
+
+def test_two_processes_may_append_at_once(path):
+    writers = [multiprocessing.get_context("fork").Process(target=_append_many, args=(path, name)) for name in "ab"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    said = [message.content[0].text.rstrip("x") for message in read_session(path).messages]  # type: ignore[union-attr]
+    assert sorted(said) == sorted(f"{name}{number}" for name in "ab" for number in range(25))
+    assert [word for word in said if word.startswith("a")] == [f"a{number}" for number in range(25)]
+    assert not torn(path).exists()
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+READ: Final[Mapping[str, tuple[bytes, Context]]] = {
+    "an empty file": (b"", Context()),
+    "a header alone": (lines(b'{"format":"segue/1","systemPrompt":"a"}'), Context(system_prompt="a")),
+    "a last line without a line break": (HEADER + b"\n" + HI, Context(messages=(UserMessage.of("hi"),))),
+    "a header without a line break": (HEADER, Context()),
+    "blank lines": (b"\n" + lines(HEADER, b"", b"  ", HI) + b" \t", Context(messages=(UserMessage.of("hi"),))),
+    "line breaks of Windows": (HEADER + b"\r\n" + HI + b"\r\n", Context(messages=(UserMessage.of("hi"),))),
+    "a byte order mark": (b"\xef\xbb\xbf" + lines(HEADER, HI), Context(messages=(UserMessage.of("hi"),))),
+    "unknown fields in both kinds of line": (
+        lines(b'{"format":"segue/1","a":1}', b'{"role":"user","content":[],"b":2}'),
+        Context(messages=(UserMessage(content=(), extra={"stored": {"b": 2}}),), extra={"stored": {"a": 1}}),
+    ),
+    "a whole conversation on a line": (
+        lines(dump(Context(system_prompt="a", messages=(UserMessage.of("hi"),))), HO),
+        Context(system_prompt="a", messages=(UserMessage.of("hi"), UserMessage.of("ho"))),
+    ),
+    "messages of the Go library": (
+        lines(*(json.dumps(message).encode() for message in GO["messages"])),  # type: ignore[union-attr]
+        Context(messages=GO_READ.messages),
+    ),
+    "messages of pi": (
+        lines(*(json.dumps(message).encode() for message in PI["messages"])),
+        msgspec.structs.replace(PI_READ, tools=()),
+    ),
+    "an ancestor's lines, a header, and ours": (
+        lines(
+            b'{"role":"system","content":"a"}',
+            b'{"role":"assistant","content":[],"api":"openai-completions"}',
+            b'{"format":"segue/1","systemPrompt":"b"}',
+            b'{"role":"assistant","content":[],"protocol":"openai-completions"}',
+        ),
+        Context(
+            system_prompt="b",
+            messages=(
+                SystemMessage.of("a"),
+                AssistantMessage(content=(), protocol="openai-chat"),
+                AssistantMessage(content=(), protocol="openai-completions"),
+            ),
+        ),
+    ),
+    "lone surrogates": (
+        lines(HEADER, rb'{"role":"user","content":[{"type":"text","text":"\ud800"}]}'),
+        Context(messages=(UserMessage.of("\ud800"),)),
+    ),
+}
+
+
+@pytest.mark.parametrize(("stored", "context"), READ.values(), ids=READ.keys())
+def test_a_session_is_read_that_has(path, stored, context):
+    path.write_bytes(stored)
+    assert read_session(path) == context
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@given(storable_contexts(max_messages=3))
+def test_what_was_appended_is_read(tmp_path, context):
+    path = tmp_path / "session.jsonl"
+    path.unlink(missing_ok=True)
+    append_header(path, context)
+    for message in context.messages:
+        append_message(path, message)
+    assert read_session(path) == context
+
+
+class Bad(msgspec.Struct):
+    stored: bytes
+    line: int
+    path: tuple[str | int, ...]
+
+
+BAD: Final[Mapping[str, Bad]] = {
+    "a line that is no JSON": Bad(lines(HEADER, b"{", HI), 2, ()),
+    "a line that was cut off, with more after it": Bad(lines(HEADER, HI[:-1], HI), 2, ()),
+    "a last line that is no JSON, with its line break": Bad(lines(HEADER, HI[:-1]), 2, ()),
+    "a last line that is JSON and no message": Bad(lines(HEADER) + b'{"role":"nope"}', 2, ("role",)),
+    "a number": Bad(lines(HEADER, b"", b"1"), 3, ()),
+    "a wrong type": Bad(
+        lines(HEADER, b'{"role":"user","content":[{"type":"text","text":1}]}'), 2, ("content", 0, "text")
+    ),
+    "neither a message nor a header": Bad(lines(HEADER, b'{"type":"session"}'), 2, ("role",)),
+    "the same in the first line": Bad(lines(b'{"type":"session"}'), 1, ("role",)),
+    "a foreign word in one of our lines": Bad(
+        lines(HEADER, b'{"role":"assistant","content":[],"stopReason":"deferred"}'), 2, ("stopReason",)
+    ),
+    "an unknown format": Bad(lines(b'{"format":"x"}'), 1, ("format",)),
+    "bytes that are no UTF-8": Bad(lines(HEADER, b'"\xff"'), 2, ()),
+}
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD.keys())
+def test_a_bad_line_is_named(path, bad):
+    path.write_bytes(bad.stored)
+    with pytest.raises(LoadError, match=f"^line {bad.line}: ") as caught:
+        read_session(path)
+    assert (caught.value.line, caught.value.path) == (bad.line, bad.path)
+    assert not isinstance(caught.value.__cause__, LoadError)
+    assert path.read_bytes() == bad.stored
+
+
+def test_a_newer_format_further_down_is_refused(path):
+    path.write_bytes(lines(HEADER, HI, b'{"format":"segue/2"}'))
+    with pytest.raises(NewerFormat) as caught:
+        read_session(path)
+    assert caught.value.line == 3
+
+
+def test_a_file_that_is_not_there_is_reported_by_the_system(path):
+    with pytest.raises(FileNotFoundError):
+        read_session(path)
+
+
+# -- torn lines -------------------------------------------------------------------------------------------------------
+
+ONE_OF_EACH: Final[tuple[Message, ...]] = (UserMessage.of("é😀"), *EVERYTHING.messages[1:3])
+
+
+def test_a_torn_last_line_is_left_out_with_a_warning(path):
+    path.write_bytes(lines(HEADER, HI) + HO[:-1])
+    with pytest.warns(TornLine, match="line 3") as caught:
+        context = read_session(path)
+    assert context.messages == (UserMessage.of("hi"),)
+    assert caught[0].filename == __file__
+
+
+def test_a_session_cut_off_anywhere_gives_everything_before_the_cut(path):
+    whole = lines(HEADER, *(dump_message(message) for message in ONE_OF_EACH))
+    ends = [index + 1 for index, byte in enumerate(whole) if byte == ord("\n")]
+    for cut in range(len(whole)):
+        path.write_bytes(whole[:cut])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            context = read_session(path)
+        # A line that lacks only its line break is whole.
+        complete = sum(cut >= end - 1 for end in ends)
+        assert context.messages == ONE_OF_EACH[: max(0, complete - 1)]
+        is_torn = cut not in {0, *ends, *(end - 1 for end in ends)}
+        assert [warning.category for warning in caught] == [TornLine] * is_torn
+
+
+def test_appending_to_a_session_cut_off_anywhere_loses_nothing(path):
+    whole = lines(HEADER, *(dump_message(message) for message in ONE_OF_EACH))
+    ends = [index + 1 for index, byte in enumerate(whole) if byte == ord("\n")]
+    for cut in range(1, len(whole), 3):
+        path.write_bytes(whole[:cut])
+        torn(path).unlink(missing_ok=True)
+        append_message(path, UserMessage.of("next"))
+        complete = sum(cut >= end - 1 for end in ends)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            context = read_session(path)
+        assert context.messages == (*ONE_OF_EACH[: max(0, complete - 1)], UserMessage.of("next"))
+        start = max((end for end in ends if end <= cut), default=0)
+        is_torn = cut not in {start, *(end - 1 for end in ends)}
+        assert path.read_bytes().startswith(whole[:start] if is_torn else whole[:cut])
+        assert torn(path).exists() == is_torn
+        assert not is_torn or torn(path).read_bytes() == whole[start:cut] + b"\n"
+
+
+def test_torn_lines_are_collected(path):
+    for half in (b'{"role":', b'{"ro'):
+        with path.open("ab") as file:
+            file.write(half)
+        append_message(path, UserMessage.of("hi"))
+    assert path.read_bytes() == lines(HEADER, HI, HI)
+    assert torn(path).read_bytes() == lines(b'{"role":', b'{"ro')
+
+
+def test_a_whole_last_line_only_gets_its_line_break(path):
+    path.write_bytes(HEADER + b"\n" + HI)
+    append_message(path, UserMessage.of("ho"))
+    assert path.read_bytes() == lines(HEADER, HI, HO)
+    assert not torn(path).exists()
+
+
+def test_a_long_torn_line_is_moved_whole(path):
+    long = dump_message(UserMessage.of("x" * 100_000))[:-1]
+    path.write_bytes(lines(HEADER, HI) + long)
+    append_header(path, Context(system_prompt="b"))
+    assert torn(path).read_bytes() == long + b"\n"
+    assert read_session(path) == Context(system_prompt="b", messages=(UserMessage.of("hi"),))
+
+
+def test_zeros_that_a_crash_left_are_a_torn_line(path):
+    path.write_bytes(lines(HEADER, HI) + b"\x00" * 100)
+    with pytest.warns(TornLine):
+        assert read_session(path).messages == (UserMessage.of("hi"),)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@given(st.lists(messages(), min_size=1, max_size=2), st.binary(max_size=30))
+def test_whatever_stands_at_the_end_appending_keeps_what_came_before(tmp_path, said, rest):
+    path = tmp_path / "session.jsonl"
+    path.unlink(missing_ok=True)
+    torn(path).unlink(missing_ok=True)
+    for message in said:
+        append_message(path, message)
+    before = path.read_bytes()
+    with path.open("ab") as file:
+        file.write(rest)
+    append_message(path, UserMessage(content=(TextContent(text="next"),)))
+    assert path.read_bytes().startswith(before)
+    assert path.read_bytes().endswith(b"\n" + dump_message(UserMessage.of("next")) + b"\n")
