@@ -5,6 +5,9 @@ Facts this file rests on:
                                             (Anthropic documentation, extended thinking; pydantic-ai #3757)
 - The Gemini API and Vertex serve the same Gemini models.                        (Google documentation)
 - A gateway that serves other people's models may re-sign or strip: it is nobody's equivalent.   (opencode #6418)
+- Bedrock puts a region (`us.`, `global.`, `us-gov.`) or an ARN before a name and a version behind it; Vertex writes
+  `@` and a date or `@default`, and may name a model by its resource path.
+                                            (AWS and Google documentation; catalogue of 2026-11-15)
 
 Two spellings are the same model when their rows name the same family, the name inside is equal, and the dates are
 equal or one of them is missing (`claude-sonnet-4-5` is served as `claude-sonnet-4-5-20250929`).
@@ -16,24 +19,27 @@ import re
 from functools import lru_cache
 from typing import Final
 
-_DATE: Final = r"(?:[-@](?P<date>\d{8}))?"
+_CLAUDE: Final = r"(?P<name>claude-[a-z0-9-]+?)(?:[-@](?P<date>\d{8}))?"
+_GEMINI: Final = r"(?P<name>gemini-[a-z0-9.-]+)(?P<date>)"
+_VERTEX_PATH: Final = r"(?:(?:projects/[^/]+/locations/[^/]+/)?publishers/{publisher}/)?(?:models/)?"
 
 _SPELLINGS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
-    ("claude", "anthropic", re.compile(rf"(?P<name>claude-[a-z0-9-]+?){_DATE}")),
-    ("claude", "google-vertex", re.compile(rf"(?P<name>claude-[a-z0-9-]+?){_DATE}")),
+    ("claude", "anthropic", re.compile(_CLAUDE)),
+    ("claude", "google-vertex", re.compile(_VERTEX_PATH.format(publisher="anthropic") + _CLAUDE + "(?:@default)?")),
     (
         "claude",
         "amazon-bedrock",
-        re.compile(rf"(?:[a-z-]+\.)?anthropic\.(?P<name>claude-[a-z0-9-]+?){_DATE}(?:-v\d+(?::\d+)?)?"),
+        re.compile(rf"(?:arn:[^/]+/)?(?:[a-z-]+\.)?anthropic\.{_CLAUDE}(?:-v\d+)?(?::\d+k?)*"),
     ),
-    ("gemini", "google", re.compile(r"(?:models/)?(?P<name>gemini-[a-z0-9.-]+)(?P<date>)")),
-    ("gemini", "google-vertex", re.compile(r"(?:(?:publishers/google/)?models/)?(?P<name>gemini-[a-z0-9.-]+)(?P<date>)")),
+    ("gemini", "google", re.compile(r"(?:models/)?" + _GEMINI)),
+    ("gemini", "google-vertex", re.compile(_VERTEX_PATH.format(publisher="google") + _GEMINI)),
 )
 """Family, provider, and how that provider spells the name inside the family."""
 
 
 @lru_cache(maxsize=4096)
-def _spelling(provider: str, model_id: str) -> tuple[str, str, str] | None:
+def find_spelling(provider: str, model_id: str) -> tuple[str, str, str] | None:
+    """Read a provider's id as (family, name, date), the date empty when there is none; None: not of a family."""
     for family, name, pattern in _SPELLINGS:
         if name == provider and (match := pattern.fullmatch(model_id)):
             return family, match["name"], match["date"] or ""
@@ -44,7 +50,7 @@ def is_equivalent(provider: str, model_id: str, other_provider: str, other_id: s
     """Say whether two provider's ids are declared to name the same model."""
     if provider == other_provider and model_id == other_id:
         return True
-    one, other = _spelling(provider, model_id), _spelling(other_provider, other_id)
+    one, other = find_spelling(provider, model_id), find_spelling(other_provider, other_id)
     if one is None or other is None or one[:2] != other[:2]:
         return False
     return one[2] == other[2] or not one[2] or not other[2]

@@ -26,6 +26,7 @@ class PriceTier(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     output: float = 0.0
     cache_read: float = 0.0
     cache_write: float = 0.0
+    cache_write_long: float | None = None
 
 
 @final

@@ -19,7 +19,7 @@ def compute_cost(price: Price, usage: Usage, *, cache_write_long: int = 0) -> Us
     for tier in sorted(price.tiers, key=lambda tier: tier.input_above):
         if whole_input > tier.input_above:
             rates = tier
-    long_rate = rates.cache_write if price.cache_write_long is None else price.cache_write_long
+    long_rate = rates.cache_write if rates.cache_write_long is None else rates.cache_write_long
     input_cost = usage.input * rates.input / _MILLION
     output_cost = usage.output * rates.output / _MILLION
     read_cost = usage.cache_read * rates.cache_read / _MILLION

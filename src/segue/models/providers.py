@@ -1,31 +1,42 @@
-"""What is kept by hand about providers: where they are, how a key reaches them, how they speak, what they refuse.
+"""What is kept by hand about providers, and how to find one.
 
-One row a provider; adding an OpenAI-compatible vendor is adding a row. `protocol` is the wire it speaks unless a model
-of its catalogue says otherwise. `rules` and `dialect` override single fields for one protocol of that provider, and
-every row names its source and the day it was read.
+One row a provider; adding an OpenAI-compatible vendor is adding a row. The rows stand in `makers` (who serve what they
+make) and `hosts` (who serve other people's models: hosts, gateways, servers at home).
+
+Left out are two names of the catalogue that speak none of our protocols: `radius` and `typesafe`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, final
+from typing import Final
+from urllib.parse import urlsplit
 
-import msgspec
+from segue.models.hosts import HOSTS
+from segue.models.makers import MAKERS
+from segue.models.provider import Provider
 
+__all__ = ["PROVIDERS", "Provider", "find_row"]
 
-@final
-class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """Who serves and bills. `rules` and `dialect` are keyed by protocol, then by field name."""
-
-    name: str
-    title: str
-    protocol: str
-    base_url: str | None
-    key_variables: tuple[str, ...]
-    rules: Mapping[str, Mapping[str, object]] = msgspec.field(default_factory=dict[str, Mapping[str, object]])
-    dialect: Mapping[str, Mapping[str, object]] = msgspec.field(default_factory=dict[str, Mapping[str, object]])
-    source: str
-    read: str
+PROVIDERS: Final[Mapping[str, Provider]] = {row.name: row for row in (*MAKERS, *HOSTS)}
 
 
-PROVIDERS: Final[Mapping[str, Provider]] = {}
+def _host(url: str | None) -> str | None:
+    try:
+        return urlsplit(url).hostname if url else None
+    except ValueError:
+        # Whether an address can be reached is the client's to say.
+        return None
+
+
+_LOCAL: Final = frozenset({"localhost", "127.0.0.1", None})
+_BY_HOST: Final[Mapping[str | None, Provider]] = {
+    host: row
+    for row in reversed(tuple(PROVIDERS.values()))  # the first row of a host is the one to keep
+    if (host := _host(row.base_url)) not in _LOCAL and "{" not in str(host)
+}
+
+
+def find_row(name: str, base_url: str | None = None) -> Provider | None:
+    """Find a row by its name, else by the host of a base URL: a vendor stays itself under a name of one's own."""
+    return PROVIDERS.get(name) or _BY_HOST.get(_host(base_url))

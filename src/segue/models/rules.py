@@ -4,7 +4,8 @@ A rule changes what a request *means*, so projection obeys it and `check` judges
 things is its dialect. The defaults below promise everything; each protocol's `rules` file takes away what its wire
 refuses, with source and date, and providers and models override single fields.
 
-Resolution (in the protocols' registry): protocol < provider < model < caller. A misspelt key is refused.
+Resolution (in the protocols' registry): protocol < provider < family of models < model < caller. A misspelt key is
+refused.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     tool_name_max: int = 0
     max_tools: int = 0
     tool_choices: frozenset[str] = frozenset({"auto", "none", "required", "name"})
-    """Which kinds of tool choice can be asked for; `name` stands for one tool by name."""
+    """Which kinds of tool choice can be asked for; `name` stands for one tool by name. Where `auto` is not listed there
+    is no word for it: it is what happens when nothing is asked."""
+    forced_choice_with_thinking: bool = True
+    """Whether a tool may be demanded (`required` or by name) while the model thinks."""
     tool_error: Literal["flag", "text"] = "flag"
     """Whether a result can be marked as an error, or its text has to say so."""
     call_signature: Literal["free", "required"] = "free"
@@ -50,6 +54,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether a tool's schema has to say `"type": "object"` at its root."""
     schema_refused: frozenset[str] = frozenset()
     """Keywords that a tool's schema may not contain, at any depth."""
+    schema_root_refused: frozenset[str] = frozenset()
+    """Keywords that may stand inside a tool's schema, but not at its root."""
 
     # -- media ---------------------------------------------------------------------------------------------------------
     user_media: tuple[str, ...] = ("*",)
@@ -59,19 +65,27 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether a result that is an error may carry media."""
     image_sources: frozenset[MediaSource] = frozenset({"data", "url"})
     file_sources: frozenset[MediaSource] = frozenset({"data", "url", "file_id"})
+    file_id_pattern: str | None = None
+    """What this provider's own file ids look like; others name files it does not have."""
     max_images: int = 0
     max_files: int = 0
     max_media_bytes: int = 0
     """The largest single image or file, counted in decoded bytes."""
+    max_image_bytes: int = 0
+    max_document_bytes: int = 0
+    """The largest single image and the largest single document (PDF, text, office) where theirs is a narrower limit."""
     text_beside_files: bool = False
     """Whether a user message with a file needs a text as well."""
 
     # -- turns ---------------------------------------------------------------------------------------------------------
     alternate: bool = False
-    """Whether user and assistant turns have to alternate; tool results count as the user's."""
+    """Whether user and assistant turns have to alternate; tool results count as the user's. Whether the results and the
+    user's words after them share one wire turn is the codec's business."""
     first_user: bool = False
     last_assistant: bool = True
     """Whether the first turn has to be the user's; whether the last may be the assistant's."""
+    resumable_stops: frozenset[str] = frozenset()
+    """Raw stop reasons of the target's own turns that may stand last all the same, to be gone on with."""
     user_after_result: bool = True
     system_prompt: bool = True
     """Whether there is a place for the system prompt; without, it opens the first user turn."""
@@ -79,7 +93,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Where instructions in mid-conversation may stand: anywhere after the first turn; after a user turn and before an
     assistant's (or last); nowhere."""
     refused_text: Literal["none", "empty", "blank"] = "none"
-    """Which text blocks are refused: none, those of no characters, those of white space only."""
+    """Which text blocks are refused: none, those of no characters, those of white space only. Projection removes every
+    blank one; providers only mind a turn that has no other words, so that is what `check` looks for."""
     refused_final_space: bool = False
     """Whether a final assistant turn may not end in white space."""
     empty_result: bool = True
@@ -92,14 +107,22 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     thinking_before_calls: bool = False
     """Whether, with thinking on, the turn that opened the running tool cycle has to begin with thinking."""
 
+    final_thinking: Literal["allowed", "text", "drop"] = "allowed"
+    """Whether an assistant turn may end in thinking; if not, a short text follows it, or it goes."""
+
     # -- settings ------------------------------------------------------------------------------------------------------
     refused_options: frozenset[str] = frozenset()
-    """Fields of `Options` that this target has no word for or answers with an error."""
+    """Fields of `Options` that this target has no word for or answers with an error. What overrides name here adds up;
+    a name with a minus before it is taken back: `{"refused_options": ["temperature", "-seed"]}`."""
     refused_with_thinking: frozenset[str] = frozenset()
     """Fields of `Options` that are refused while the model thinks."""
+    exclusive_options: frozenset[str] = frozenset()
+    """Fields of `Options` of which one request may carry only one; the one that `Options` names first stays."""
     max_temperature: float = 0.0
     max_stop: int = 0
     cache_marks: int = 0
     """How many cache marks a request may carry; 0: none are understood."""
+    cache_mark_key: str | None = None
+    """The key of `extra` under which this protocol keeps a cache mark."""
     portable_extra: frozenset[str] = frozenset()
     """Keys of `extra` that another provider of the same protocol understands as well."""

@@ -1,0 +1,282 @@
+"""What the sources of the catalogue say, and what that means for segue: tables for `update_catalogue.py`.
+
+Overrides in this order, the later wins:
+1. pi's `compat` flags: `PASSED_ON`, `MEANINGS`, `DEPENDING`; what is in `LEFT_OUT` changes neither what may be sent nor
+   how it is spelt. A flag in none of them stops the script.
+2. litellm's flags: `ROW_FLAGS`.
+
+What a provider does for all its models is kept by hand in `segue.models.providers`, and what follows from a model's id
+alone in the families of each protocol: the catalogue holds what is said of one model.
+
+Sources: npm `@earendil-works/pi-ai` 1.5.0 and PyPI `litellm` 1.108.4, read 2026-11-15; others beside their rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+Fields: TypeAlias = Mapping[str, object]
+"""Fields of `Rules` or of `Dialect`, by name."""
+
+
+class Overrides(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model sets for itself."""
+
+    rules: Fields = msgspec.field(default_factory=dict[str, object])
+    dialect: Fields = msgspec.field(default_factory=dict[str, object])
+
+
+PROTOCOLS: Final[Mapping[str, str]] = {
+    "anthropic-messages": "anthropic-messages",
+    "azure-openai-responses": "openai-responses",
+    "bedrock-converse-stream": "bedrock-converse",
+    "google-generative-ai": "google-genai",
+    "google-vertex": "google-genai",
+    "mistral-conversations": "mistral-chat",
+    "openai-codex-responses": "openai-responses",
+    "openai-completions": "openai-chat",
+    "openai-responses": "openai-responses",
+}
+"""pi's name of an API -> ours. Models of any other API are left out and counted."""
+
+ADDED_UP: Final = frozenset({"refused_options"})
+"""Fields where several sources add to one another."""
+
+# -- 1. pi's flags ----------------------------------------------------------------------------------------------------
+
+PASSED_ON: Final[Mapping[str, str]] = {
+    "cacheControlFormat": "cache_format",
+    "maxTokensField": "max_tokens_field",
+    "requiresToolResultName": "result_name",
+    "supportsCacheControlOnTools": "cache_on_tools",
+    "supportsDeveloperRole": "developer_role",
+    "supportsFinishReason": "finish_reason",
+    "supportsOpenAIGrammarTools": "grammar_tools",
+    "supportsReasoningEffort": "effort",
+    "supportsStore": "store",
+    "supportsStrictMode": "strict_tools",
+    "supportsStrictTools": "strict_tools",
+    "supportsToolSearch": "tool_search",
+    "supportsUsageInStreaming": "usage_in_stream",
+    "thinkingTokenBudgetField": "thinking_budget_field",
+    "zaiToolStream": "tool_stream",
+}
+"""Flag -> the field of the dialect that means the same and takes its value as it is."""
+
+MEANINGS: Final[Mapping[str, tuple[object, Overrides]]] = {
+    "cacheControlFormat": ("anthropic", Overrides(rules={"cache_marks": 4})),
+    # With adaptive thinking earlier turns need not begin with a thinking block; with a budget they have to.
+    # (Anthropic documentation: adaptive thinking, validation changes, 2026-11-15)
+    "forceAdaptiveThinking": (
+        True,
+        Overrides(rules={"thinking_before_calls": False}, dialect={"thinking_format": "adaptive"}),
+    ),
+    "requiresAssistantAfterToolResult": (True, Overrides(rules={"user_after_result": False})),
+    "requiresReasoningContentOnAssistantMessages": (True, Overrides(rules={"reasoning_replay": "required"})),
+    "requiresThinkingAsText": (True, Overrides(rules={"reasoning_replay": "none"})),
+    "supportsMaxOutputTokens": (False, Overrides(dialect={"max_tokens_field": "none"})),
+    # pi leaves the temperature out; the models that carry the flag refuse all sampling parameters.
+    # (Anthropic documentation: migration guide, 2026-11-15)
+    "supportsTemperature": (False, Overrides(rules={"refused_options": ["temperature", "top_p"]})),
+    "supportsThinkingTokenBudget": (True, Overrides(dialect={"thinking_budget_field": "thinking_token_budget"})),
+}
+"""Flag -> the value that means something, and what it means."""
+
+THINKING_FORMATS: Final[Mapping[object, str]] = {
+    "ant-ling": "ling",
+    "baseten": "baseten",
+    "chat-template": "chat-template",
+    "deepseek": "deepseek",
+    "openai": "effort",
+    "openrouter": "openrouter",
+    "qwen": "qwen",
+    "qwen-chat-template": "qwen-template",
+    "string-thinking": "word",
+    "together": "together",
+    "zai": "zai",
+}
+
+
+class Flagged(NamedTuple):
+    """The model a flag was found on, as far as the meaning of the flag depends on it."""
+
+    id: str
+    provider: str
+    protocol: str
+    compat: Fields
+
+
+def _empty_signature(model: Flagged) -> Overrides:
+    # Unsigned thinking is taken, so any readable thinking can be replayed; but Claude checks its seals behind every
+    # gateway and refuses an empty one. (Anthropic documentation: extended thinking, 2026-11-15)
+    if not model.compat["allowEmptySignature"] or "claude" in model.id:
+        return Overrides()
+    return Overrides(rules={"reasoning_replay": "open"}, dialect={"empty_signature": True})
+
+
+def _system_messages(model: Flagged) -> Overrides:
+    # Claude takes them only right before an assistant turn, or last. (Anthropic documentation, 2026-11-15)
+    where = "before_assistant" if model.protocol == "anthropic-messages" else "anywhere"
+    return Overrides(rules={"system_messages": where if model.compat["supportsMidConvoSystemMessages"] else "none"})
+
+
+def _session_header(model: Flagged) -> Overrides:
+    # On Anthropic's wire pi sends `x-session-affinity` alone; the spelling without `session_id` is the nearest.
+    usual = {"openrouter": "openrouter"}.get(model.provider)
+    usual = usual or ("openai-nosession" if model.protocol == "anthropic-messages" else "openai")
+    # The Responses API of pi sends the header always, so a format without a switch is enough.
+    on = model.compat.get("sendSessionAffinityHeaders", model.protocol == "openai-responses")
+    return Overrides(dialect={"session_header": model.compat.get("sessionAffinityFormat", usual) if on else "none"})
+
+
+def _cache_long(model: Flagged) -> Overrides:
+    if model.compat.get("supportsLongCacheRetention") is False:
+        return Overrides(dialect={"cache_long": "none"})
+    if model.compat.get("supportsExplicitPromptCacheMode"):
+        return Overrides(dialect={"cache_long": "30m"})
+    return Overrides(dialect={"cache_long": "1h" if model.protocol == "anthropic-messages" else "24h"})
+
+
+def _thinking_format(model: Flagged) -> Overrides:
+    return Overrides(dialect={"thinking_format": THINKING_FORMATS[model.compat["thinkingFormat"]]})
+
+
+DEPENDING: Final[Mapping[str, Callable[[Flagged], Overrides]]] = {
+    "allowEmptySignature": _empty_signature,
+    "sendSessionAffinityHeaders": _session_header,
+    "sessionAffinityFormat": _session_header,
+    "supportsExplicitPromptCacheMode": _cache_long,
+    "supportsLongCacheRetention": _cache_long,
+    "supportsMidConvoSystemMessages": _system_messages,
+    "thinkingFormat": _thinking_format,
+}
+"""Flag -> how it is read together with the model that has it."""
+
+LEFT_OUT: Final[Mapping[str, str]] = {
+    "allowedFallbackModels": "which models may answer in a model's place, if asked to; segue does not ask",
+    "chatTemplateArgs": "the switch of the `baseten` format, the same for every model that has it",
+    "chatTemplateKwargs": "template arguments of self-hosted models; the caller's own",
+    "openRouterRouting": "a preference of the caller, not a fact about a model",
+    "supportsAdditionalTools": "tools that come in mid-conversation; segue's tools hold for the whole request",
+    "supportsEagerToolInputStreaming": "a way to stream arguments earlier that segue does not ask for",
+    "supportsMidConvoEffort": "a change of effort in mid-conversation; segue's options hold for the whole request",
+    "supportsMidConvoToolAdditions": "as supportsAdditionalTools",
+    "supportsMidConvoToolChanges": "as supportsAdditionalTools",
+    "vercelGatewayRouting": "a preference of the caller, not a fact about a model",
+    "vllmPriority": "a preference of the caller, not a fact about a model",
+}
+"""Flags that are neither about history nor about spelling, each with the reason."""
+
+# -- 2. litellm's flags -----------------------------------------------------------------------------------------------
+
+BEDROCK: Final = frozenset({"bedrock-converse"})
+CLAUDE: Final = frozenset({"anthropic-messages", "bedrock-converse"})
+OPENAI: Final = frozenset({"openai-chat", "openai-responses"})
+ALL: Final = frozenset(PROTOCOLS.values())
+
+
+class RowFlag(NamedTuple):
+    """A flag of litellm: where it is `expected`, on these protocols, it means the overrides.
+
+    `relayed` says that it is a fact about the model itself, so that it holds behind a relay as well.
+    """
+
+    key: str
+    expected: bool
+    protocols: frozenset[str]
+    relayed: bool
+    overrides: Overrides
+
+
+def _refusal(key: str, protocols: frozenset[str], *, relayed: bool = False, **rules: object) -> RowFlag:
+    return RowFlag(key, expected=False, protocols=protocols, relayed=relayed, overrides=Overrides(rules=rules))
+
+
+ROW_FLAGS: Final[tuple[RowFlag, ...]] = (
+    _refusal("supports_sampling_params", ALL, relayed=True, refused_options=["temperature", "top_p"]),
+    _refusal("supports_assistant_prefill", ALL, relayed=True, last_assistant=False),
+    _refusal("supports_forced_tool_use", ALL - BEDROCK, relayed=True, tool_choices=["auto", "none"]),
+    # Bedrock has no word for `none`, and some of its models have no tool choice at all.
+    _refusal("supports_forced_tool_use", BEDROCK, tool_choices=["auto"]),
+    _refusal("supports_tool_choice", BEDROCK, tool_choices=[]),
+    _refusal("supports_function_calling", ALL, tools=False),
+    _refusal("supports_parallel_function_calling", OPENAI, relayed=True, refused_options=["parallel_tool_calls"]),
+    _refusal("supports_response_schema", ALL, relayed=True, refused_options=["output_schema"]),
+    _refusal("supports_native_structured_output", BEDROCK, refused_options=["output_schema"]),
+    _refusal("supports_bedrock_converse_tool_result_images", BEDROCK, result_media=[]),
+    RowFlag(
+        "bedrock_converse_supports_strict_tools",
+        expected=False,
+        protocols=BEDROCK,
+        relayed=False,
+        overrides=Overrides(dialect={"strict_tools": False}),
+    ),
+    RowFlag(
+        "supports_mid_conversation_system",
+        expected=True,
+        protocols=frozenset({"anthropic-messages"}),
+        relayed=False,
+        overrides=Overrides(rules={"system_messages": "before_assistant"}),
+    ),
+    RowFlag(
+        "supports_adaptive_thinking",
+        expected=True,
+        protocols=CLAUDE,
+        relayed=False,
+        overrides=Overrides(rules={"thinking_before_calls": False}, dialect={"thinking_format": "adaptive"}),
+    ),
+)
+
+# -- which row of litellm is which model ------------------------------------------------------------------------------
+
+ROW_PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
+    "amazon-bedrock": ("",),
+    "anthropic": ("",),
+    "azure": ("azure/", "azure_ai/"),
+    "baseten": ("baseten/",),
+    "cerebras": ("cerebras/",),
+    "cloudflare-workers-ai": ("cloudflare/",),
+    "deepseek": ("deepseek/",),
+    "fireworks": ("fireworks_ai/",),
+    "github-copilot": ("github_copilot/",),
+    "google": ("gemini/",),
+    "google-vertex": ("", "vertex_ai/"),
+    "groq": ("groq/",),
+    "meta": ("meta/",),
+    "minimax": ("minimax/",),
+    "minimax-cn": ("minimax/",),
+    "mistral": ("mistral/",),
+    "moonshotai": ("moonshot/",),
+    "moonshotai-cn": ("moonshot/",),
+    "openai": ("",),
+    "openai-codex": ("chatgpt/",),
+    "openrouter": ("openrouter/",),
+    "qwen-token-plan": ("dashscope/",),
+    "qwen-token-plan-cn": ("dashscope/",),
+    "qwen-token-plan-individual": ("dashscope/",),
+    "together": ("together_ai/",),
+    "vercel-ai-gateway": ("vercel_ai_gateway/",),
+    "xai": ("xai/",),
+    "xiaomi": ("xiaomi_mimo/",),
+    "xiaomi-token-plan-ams": ("xiaomi_mimo/",),
+    "xiaomi-token-plan-cn": ("xiaomi_mimo/",),
+    "xiaomi-token-plan-sgp": ("xiaomi_mimo/",),
+    "zai": ("zai/",),
+    "zai-coding-cn": ("zai/",),
+}
+"""Provider -> what stands before the id in litellm's keys."""
+
+RELAYS: Final = frozenset({"cloudflare-ai-gateway", "opencode", "opencode-go", "openrouter", "vercel-ai-gateway"})
+"""Who passes requests on to the makers below, who alone serve their models: behind a relay it is the same model."""
+
+MAKERS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    (re.compile(r"claude-.*"), ""),
+    (re.compile(r"(?:gpt-(?!oss)|o\d).*"), ""),
+    (re.compile(r"gemini-.*"), "gemini/"),
+    (re.compile(r"grok-.*"), "xai/"),
+)
+"""How a maker's model is called, and what stands before that in litellm's keys."""

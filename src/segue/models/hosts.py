@@ -1,0 +1,314 @@
+"""Rows of providers: those who serve other people's models, gateways, and servers at home.
+
+Facts these rows rest on:
+- Base URLs, names of key variables, and what each needs on its wires.
+                                              (pi-ai 1.5.0: providers, env-api-keys, auto-detection; read 2026-11-15)
+- Groq and Cerebras refuse `reasoning_content` and take `reasoning`.
+                                        (freellmapi #1093, 2026-09-01; groq 1.7.0; qwen-code #11045, 2026-09-04)
+- vLLM names its calls `chatcmpl-tool-` and up to 32 hexadecimal digits; hosts built on it pass such ids on.
+                                                                   (vLLM source, make_tool_call_id; read 2026-11-15)
+- llama.cpp and vLLM refuse a last turn of the assistant's while the template thinks, and their templates a system
+  message that does not come first.                (llama.cpp #21889, opencode #27920, 2026-05-16; Rapid-MLX #1543)
+- LiteLLM wants `tools`, if only an empty list, where the history has calls.     (pi #149, opencode #8246, 2026-01-13)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from segue.models.provider import Provider
+
+_READ: Final = "2026-11-15"
+_PI: Final = "pi-ai 1.5.0"
+
+_SESSION_TAKEN: Final = ("-session_id",)
+_ANY_IDS: Final[Mapping[str, object]] = {"call_id_max": 0}
+_AT_HOME: Final[Mapping[str, object]] = {
+    "call_id_max": 0,
+    "reasoning_replay": "open",
+    "last_assistant": False,
+    "system_messages": "none",
+    "image_sources": frozenset({"data"}),
+    "file_sources": frozenset[str](),
+}
+_OPENCODE: Final[Mapping[str, object]] = {"max_tokens_field": "max_tokens", "strict_tools": True}
+
+HOSTS: Final[tuple[Provider, ...]] = (
+    # -- hosts of open models --------------------------------------------------------------------------------------
+    Provider(
+        name="groq",
+        title="Groq",
+        protocol="openai-chat",
+        base_url="https://api.groq.com/openai/v1",
+        key_variables=("GROQ_API_KEY",),
+        rules={"openai-chat": {"reasoning_replay": "signed", "max_images": 5}},
+        dialect={"openai-chat": {"reasoning_field": "reasoning", "strict_tools": True}},
+        source="groq 1.7.0 (`reasoning` of a message); freellmapi #1093; pi #401 (five images)",
+        read=_READ,
+    ),
+    Provider(
+        name="cerebras",
+        title="Cerebras",
+        protocol="openai-chat",
+        base_url="https://api.cerebras.ai/v1",
+        key_variables=("CEREBRAS_API_KEY",),
+        rules={"openai-chat": {"reasoning_replay": "open"}},
+        dialect={"openai-chat": {"reasoning_field": "reasoning"}},
+        source="qwen-code #11045, vercel/ai #15042; Cerebras documentation: reasoning",
+        read=_READ,
+    ),
+    Provider(
+        name="together",
+        title="Together AI",
+        protocol="openai-chat",
+        base_url="https://api.together.ai/v1",
+        key_variables=("TOGETHER_API_KEY",),
+        rules={"openai-chat": _ANY_IDS},
+        dialect={"openai-chat": {"max_tokens_field": "max_tokens", "thinking_format": "together", "effort": False}},
+        source=_PI,
+        read=_READ,
+    ),
+    Provider(
+        name="fireworks",
+        title="Fireworks AI",
+        protocol="openai-chat",
+        base_url="https://api.fireworks.ai/inference/v1",
+        key_variables=("FIREWORKS_API_KEY",),
+        rules={
+            "openai-chat": {"call_id_max": 0, "refused_options": _SESSION_TAKEN},
+            "anthropic-messages": {"refused_options": _SESSION_TAKEN},
+        },
+        dialect={
+            "openai-chat": {"session_header": "openai", "strict_tools": True},
+            "anthropic-messages": {
+                "cache_on_tools": False,
+                "cache_long": "none",
+                "session_header": "openai-nosession",
+                "thinking_format": "adaptive",
+            },
+        },
+        source=_PI,
+        read=_READ,
+    ),
+    Provider(
+        name="baseten",
+        title="Baseten",
+        protocol="openai-chat",
+        base_url="https://inference.baseten.co/v1",
+        key_variables=("BASETEN_API_KEY",),
+        rules={"openai-chat": {"call_id_max": 0, "refused_options": _SESSION_TAKEN}},
+        dialect={"openai-chat": {"max_tokens_field": "max_tokens", "session_header": "openai", "strict_tools": True}},
+        source=_PI,
+        read=_READ,
+    ),
+    Provider(
+        name="huggingface",
+        title="Hugging Face",
+        protocol="openai-chat",
+        base_url="https://router.huggingface.co/v1",
+        key_variables=("HF_TOKEN",),
+        rules={"openai-chat": _ANY_IDS},
+        dialect={"openai-chat": {"strict_tools": True}},
+        source="pi-ai 1.5.0; recorded traffic, 2026-11",
+        read=_READ,
+    ),
+    Provider(
+        name="nvidia",
+        title="NVIDIA NIM",
+        protocol="openai-chat",
+        base_url="https://integrate.api.nvidia.com/v1",
+        key_variables=("NVIDIA_API_KEY",),
+        rules={"openai-chat": {"call_id_max": 0, "empty_result": False}},
+        dialect={"openai-chat": {"max_tokens_field": "max_tokens", "effort": False}},
+        source="pi-ai 1.5.0; strands (Nemotron refuses an empty result)",
+        read=_READ,
+    ),
+    Provider(
+        name="snowflake",
+        title="Snowflake Cortex",
+        protocol="openai-chat",
+        base_url="https://{SNOWFLAKE_ACCOUNT}.snowflakecomputing.com/api/v2/cortex/v1",
+        key_variables=("SNOWFLAKE_PAT", "SNOWFLAKE_TOKEN"),
+        dialect={"openai-chat": {"thinking_format": "openrouter"}, "anthropic-messages": {"auth": "bearer"}},
+        source="Snowflake documentation: Cortex REST API; recorded traffic, 2026-11 (`reasoning.effort`)",
+        read=_READ,
+    ),
+    # -- gateways --------------------------------------------------------------------------------------------------
+    Provider(
+        name="openrouter",
+        title="OpenRouter",
+        protocol="openai-chat",
+        base_url="https://openrouter.ai/api/v1",
+        key_variables=("OPENROUTER_API_KEY",),
+        rules={
+            "openai-chat": {
+                "call_id_max": 0,
+                "cache_marks": 4,
+                "cache_mark_key": "cache_control",
+                "refused_options": _SESSION_TAKEN,
+            }
+        },
+        dialect={
+            "openai-chat": {
+                "reasoning_field": "reasoning_details",
+                "thinking_format": "openrouter",
+                "session_header": "openrouter",
+                "strict_tools": True,
+            },
+            "anthropic-messages": {"auth": "bearer"},
+        },
+        source="pi-ai 1.5.0; recorded traffic, 2026-11 (cache marks for Claude and Gemini)",
+        read=_READ,
+    ),
+    Provider(
+        name="vercel-ai-gateway",
+        title="Vercel AI Gateway",
+        protocol="anthropic-messages",
+        base_url="https://ai-gateway.vercel.sh",
+        key_variables=("AI_GATEWAY_API_KEY",),
+        source=_PI,
+        read=_READ,
+    ),
+    Provider(
+        name="cloudflare-ai-gateway",
+        title="Cloudflare AI Gateway",
+        protocol="openai-chat",
+        base_url="https://gateway.ai.cloudflare.com/v1/{CLOUDFLARE_ACCOUNT_ID}/{CLOUDFLARE_GATEWAY_ID}/compat",
+        key_variables=("CLOUDFLARE_API_KEY",),
+        rules={
+            "openai-chat": {"refused_options": _SESSION_TAKEN},
+            "anthropic-messages": {"refused_options": _SESSION_TAKEN},
+        },
+        dialect={
+            "openai-chat": {"max_tokens_field": "max_tokens", "effort": False, "session_header": "openai"},
+            "anthropic-messages": {"session_header": "openai-nosession"},
+            "openai-responses": {"strict_tools": True},
+        },
+        source=_PI,
+        read=_READ,
+    ),
+    Provider(
+        name="cloudflare-workers-ai",
+        title="Cloudflare Workers AI",
+        protocol="openai-chat",
+        base_url="https://api.cloudflare.com/client/v4/accounts/{CLOUDFLARE_ACCOUNT_ID}/ai/v1",
+        key_variables=("CLOUDFLARE_API_KEY",),
+        rules={"openai-chat": {"call_id_max": 0, "refused_options": _SESSION_TAKEN}},
+        dialect={"openai-chat": {"session_header": "openai", "strict_tools": True}},
+        source=_PI,
+        read=_READ,
+    ),
+    Provider(
+        name="github-copilot",
+        title="GitHub Copilot",
+        protocol="openai-responses",
+        base_url="https://api.individual.githubcopilot.com",
+        key_variables=("COPILOT_GITHUB_TOKEN",),
+        dialect={
+            "openai-chat": {"effort": False, "strict_tools": True},
+            "anthropic-messages": {"auth": "bearer"},
+        },
+        source=_PI,
+        read=_READ,
+    ),
+    Provider(
+        name="opencode",
+        title="OpenCode Zen",
+        protocol="openai-chat",
+        base_url="https://opencode.ai/inference/openai/v1",
+        key_variables=("OPENCODE_API_KEY",),
+        dialect={"openai-chat": _OPENCODE, "openai-responses": {"session_header": "openai-nosession"}},
+        source=_PI,
+        read=_READ,
+    ),
+    Provider(
+        name="opencode-go",
+        title="OpenCode Go",
+        protocol="openai-chat",
+        base_url="https://opencode.ai/inference/go/openai/v1",
+        key_variables=("OPENCODE_API_KEY",),
+        dialect={"openai-chat": _OPENCODE, "openai-responses": {"session_header": "openai-nosession"}},
+        source=_PI,
+        read=_READ,
+    ),
+    Provider(
+        name="litellm",
+        title="LiteLLM proxy",
+        protocol="openai-chat",
+        base_url="http://localhost:4000",
+        key_variables=("LITELLM_API_KEY",),
+        dialect={"openai-chat": {"empty_tools": True, "max_tokens_field": "max_tokens"}},
+        source="pi #149, opencode #8246 (`tools=` param)",
+        read=_READ,
+    ),
+    # -- at home ---------------------------------------------------------------------------------------------------
+    Provider(
+        name="ollama",
+        title="Ollama",
+        protocol="ollama-chat",
+        base_url="http://localhost:11434",
+        key_variables=("OLLAMA_API_KEY",),
+        rules={"openai-chat": {**_AT_HOME, "last_assistant": True}},
+        dialect={
+            "openai-chat": {
+                "reasoning_field": "reasoning",
+                "max_tokens_field": "max_tokens",
+                "path": "/v1/chat/completions",
+            }
+        },
+        source="ollama server source @fb30760; hermes-agent #80265",
+        read=_READ,
+    ),
+    Provider(
+        name="vllm",
+        title="vLLM",
+        protocol="openai-chat",
+        base_url="http://localhost:8000/v1",
+        key_variables=("VLLM_API_KEY",),
+        rules={"openai-chat": {**_AT_HOME, "image_sources": frozenset({"data", "url"})}},
+        dialect={"openai-chat": {"max_tokens_field": "max_tokens", "thinking_budget_field": "thinking_token_budget"}},
+        source="vLLM source; opencode #27920; pi-ai 1.5.0 (thinking_token_budget)",
+        read=_READ,
+    ),
+    Provider(
+        name="llama.cpp",
+        title="llama.cpp server",
+        protocol="openai-chat",
+        base_url="http://localhost:8080/v1",
+        key_variables=("LLAMA_API_KEY",),
+        rules={"openai-chat": _AT_HOME},
+        dialect={"openai-chat": {"max_tokens_field": "max_tokens", "thinking_budget_field": "thinking_budget_tokens"}},
+        source="llama.cpp #21889; Crow #60 (reasoning_content keeps the prefix); pi-ai 1.5.0",
+        read=_READ,
+    ),
+    Provider(
+        name="lmstudio",
+        title="LM Studio",
+        protocol="openai-chat",
+        base_url="http://localhost:1234/v1",
+        key_variables=("LMSTUDIO_API_KEY",),
+        rules={"openai-chat": _AT_HOME},
+        dialect={"openai-chat": {"max_tokens_field": "max_tokens"}},
+        source="LM Studio documentation: OpenAI compatibility; templates as for llama.cpp",
+        read=_READ,
+    ),
+    Provider(
+        name="vscode",
+        title="VS Code language models",
+        protocol="vscode-lm",
+        base_url=None,
+        key_variables=(),
+        source="@types/vscode 1.140.0",
+        read=_READ,
+    ),
+    Provider(
+        name="plain-text",
+        title="Plain text",
+        protocol="plain-text",
+        base_url=None,
+        key_variables=(),
+        source="our own form",
+        read=_READ,
+    ),
+)

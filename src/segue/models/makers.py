@@ -1,0 +1,397 @@
+"""Rows of providers: those who serve the models they make, and the clouds of the largest of them.
+
+Facts these rows rest on:
+- Base URLs, names of key variables, and what each needs on the OpenAI wire: the role of the prompt, the field of the
+  limit, the way to ask for thinking.           (pi-ai 1.5.0: providers, env-api-keys, auto-detection; read 2026-11-15)
+- Reasoning that has to come back on every assistant turn: DeepSeek, Kimi, Xiaomi.
+                                                    (pi #3636, kimi-cli #2141, openclaw #73417; ktsoator/or, 2026-11-15)
+- Thinking refuses a forced tool at DeepSeek and Qwen.           (litellm #37470, eino #994; 2026-04 and 2026-08)
+- Ids that a vendor makes itself are no longer than it takes: xAI's have 43 characters.  (recorded traffic, 2026-11)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from segue.models.provider import Provider
+
+_READ: Final = "2026-11-15"
+_PI: Final = "pi-ai 1.5.0"
+
+_CACHING_TAKEN: Final = ("-cache_retention", "-session_id")
+_OPENAI_KEYS: Final[Mapping[str, object]] = {
+    "developer_role": True,
+    "store": True,
+    "strict_tools": True,
+    "cache_format": "openai-key",
+    "cache_long": "24h",
+    "session_header": "openai",
+}
+_REQUIRED_REASONING: Final[Mapping[str, object]] = {
+    "reasoning_replay": "required",
+    "forced_choice_with_thinking": False,
+}
+_MOONSHOT_RULES: Final[Mapping[str, object]] = {
+    **_REQUIRED_REASONING,
+    "refused_text": "empty",  # "text content is empty" (kimi-cli #2621, 2026-08-27)
+    "image_sources": frozenset({"data"}),  # "unsupported image url" (OpenHands/software-agent-sdk #3219, 2026-05-12)
+}
+_MOONSHOT: Final[Mapping[str, object]] = {
+    "max_tokens_field": "max_tokens",
+    "thinking_format": "deepseek",
+    "effort": False,
+}
+_ZAI: Final[Mapping[str, object]] = {
+    "max_tokens_field": "max_tokens",
+    "thinking_format": "zai",
+    "tool_stream": True,
+    "strict_tools": True,
+}
+_QWEN: Final[Mapping[str, object]] = {
+    "thinking_format": "qwen",
+    "thinking_budget_field": "thinking_budget",
+    "strict_tools": True,
+}
+_QWEN_RULES: Final[Mapping[str, object]] = {"reasoning_replay": "open", "forced_choice_with_thinking": False}
+_XIAOMI: Final[Mapping[str, object]] = {"thinking_format": "deepseek", "effort": False, "strict_tools": True}
+
+
+def _qwen_plan(name: str, title: str, host: str, variable: str) -> Provider:
+    return Provider(
+        name=name,
+        title=title,
+        protocol="openai-chat",
+        base_url=f"https://{host}/compatible-mode/v1",
+        key_variables=(variable,),
+        rules={"openai-chat": _QWEN_RULES},
+        dialect={"openai-chat": _QWEN},
+        source=f"{_PI}; eino #994 (forced tool choice)",
+        read=_READ,
+    )
+
+
+def _xiaomi(name: str, title: str, host: str, variable: str) -> Provider:
+    return Provider(
+        name=name,
+        title=title,
+        protocol="openai-chat",
+        base_url=f"https://{host}/v1",
+        key_variables=(variable,),
+        rules={"openai-chat": {"reasoning_replay": "required"}},
+        dialect={"openai-chat": _XIAOMI},
+        source=f"{_PI}; ktsoator/or",
+        read=_READ,
+    )
+
+
+MAKERS: Final[tuple[Provider, ...]] = (
+    Provider(
+        name="anthropic",
+        title="Anthropic",
+        protocol="anthropic-messages",
+        base_url="https://api.anthropic.com",
+        key_variables=("ANTHROPIC_API_KEY",),
+        dialect={"anthropic-messages": {"strict_tools": True}},
+        source="anthropic 2.8.0; pi-ai 1.5.0 catalogue (strict tools)",
+        read=_READ,
+    ),
+    Provider(
+        name="openai",
+        title="OpenAI",
+        protocol="openai-responses",
+        base_url="https://api.openai.com/v1",
+        key_variables=("OPENAI_API_KEY",),
+        rules={"openai-chat": {"refused_options": _CACHING_TAKEN}},
+        dialect={
+            "openai-chat": {**_OPENAI_KEYS, "grammar_tools": True},
+            "openai-responses": {**_OPENAI_KEYS, "grammar_tools": True},
+        },
+        source="openai 3.49.0; pi-ai 1.5.0",
+        read=_READ,
+    ),
+    Provider(
+        name="azure",
+        title="Azure OpenAI",
+        protocol="openai-responses",
+        base_url="https://{AZURE_OPENAI_RESOURCE_NAME}.openai.azure.com/openai/v1",
+        key_variables=("AZURE_OPENAI_API_KEY",),
+        rules={
+            "openai-chat": {"refused_options": _CACHING_TAKEN, "file_id_pattern": "assistant-[A-Za-z0-9]+"},
+            "openai-responses": {"file_id_pattern": "assistant-[A-Za-z0-9]+"},
+        },
+        dialect={
+            "openai-chat": {**_OPENAI_KEYS, "auth": "api-key"},
+            "openai-responses": {**_OPENAI_KEYS, "auth": "api-key"},
+        },
+        source="pi-ai 1.5.0; Azure documentation: v1 API, files",
+        read=_READ,
+    ),
+    Provider(
+        name="openai-codex",
+        title="OpenAI Codex (ChatGPT plan)",
+        protocol="openai-responses",
+        base_url="https://chatgpt.com/backend-api",
+        key_variables=(),
+        rules={"openai-responses": {"refused_options": ("max_tokens",)}},
+        dialect={
+            "openai-responses": {
+                "max_tokens_field": "none",
+                "session_header": "openai",
+                "grammar_tools": True,
+                "tool_search": True,
+                "path": "/codex/responses",
+            }
+        },
+        source=_PI,
+        read=_READ,
+    ),
+    Provider(
+        name="google",
+        title="Google Gemini API",
+        protocol="google-genai",
+        base_url="https://generativelanguage.googleapis.com/v1beta",
+        key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        source="pi-ai 1.5.0; google-genai 3.1.0 (both variables); recorded traffic, 2026-11 (v1beta)",
+        read=_READ,
+    ),
+    Provider(
+        name="google-vertex",
+        title="Google Vertex AI",
+        protocol="google-genai",
+        base_url="https://{GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com",
+        key_variables=("GOOGLE_CLOUD_API_KEY",),
+        rules={
+            "google-genai": {"file_id_pattern": r"gs://\S+"},
+            "anthropic-messages": {"image_sources": frozenset({"data"})},
+        },
+        dialect={"google-genai": {"auth": "google"}, "anthropic-messages": {"auth": "google"}},
+        source="pi-ai 1.5.0; recorded traffic, 2026-11; litellm (Claude at Vertex takes images as base64 only)",
+        read=_READ,
+    ),
+    Provider(
+        name="amazon-bedrock",
+        title="Amazon Bedrock",
+        protocol="bedrock-converse",
+        base_url="https://bedrock-runtime.{AWS_REGION}.amazonaws.com",
+        key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
+        source="pi-ai 1.5.0",
+        read=_READ,
+    ),
+    Provider(
+        name="mistral",
+        title="Mistral AI",
+        protocol="mistral-chat",
+        base_url="https://api.mistral.ai",
+        key_variables=("MISTRAL_API_KEY",),
+        rules={"openai-chat": {"reasoning_replay": "none"}},
+        dialect={"openai-chat": {"max_tokens_field": "max_tokens"}},
+        source="pi-ai 1.5.0; qwen-code #3304 (reasoning_content answers 422 on the OpenAI shape)",
+        read=_READ,
+    ),
+    Provider(
+        name="cohere",
+        title="Cohere",
+        protocol="cohere-chat",
+        base_url="https://api.cohere.com",
+        key_variables=("CO_API_KEY", "COHERE_API_KEY"),
+        source="cohere 7.3.1",
+        read=_READ,
+    ),
+    Provider(
+        name="deepseek",
+        title="DeepSeek",
+        protocol="openai-chat",
+        base_url="https://api.deepseek.com",
+        key_variables=("DEEPSEEK_API_KEY",),
+        rules={"openai-chat": _REQUIRED_REASONING},
+        dialect={
+            "openai-chat": {
+                "max_tokens_field": "max_tokens",
+                "thinking_format": "deepseek",
+                "strict_tools": True,
+            }
+        },
+        source="pi-ai 1.5.0; litellm #37470, DeepSeek-V3 #1376 (forced tool choice)",
+        read=_READ,
+    ),
+    Provider(
+        name="moonshotai",
+        title="Moonshot AI",
+        protocol="openai-chat",
+        base_url="https://api.moonshot.ai/v1",
+        key_variables=("MOONSHOT_API_KEY",),
+        rules={"openai-chat": _MOONSHOT_RULES},
+        dialect={"openai-chat": _MOONSHOT},
+        source="pi-ai 1.5.0; kimi-cli #2141",
+        read=_READ,
+    ),
+    Provider(
+        name="moonshotai-cn",
+        title="Moonshot AI (China)",
+        protocol="openai-chat",
+        base_url="https://api.moonshot.cn/v1",
+        key_variables=("MOONSHOT_API_KEY",),
+        rules={"openai-chat": _MOONSHOT_RULES},
+        dialect={"openai-chat": _MOONSHOT},
+        source="pi-ai 1.5.0; kimi-cli #2141",
+        read=_READ,
+    ),
+    Provider(
+        name="kimi-coding",
+        title="Kimi for Coding",
+        protocol="openai-chat",
+        base_url="https://api.kimi.com/coding/v1",
+        key_variables=("KIMI_API_KEY",),
+        rules={"openai-chat": _MOONSHOT_RULES},
+        dialect={"openai-chat": {"max_tokens_field": "max_tokens"}},
+        source=_PI,
+        read=_READ,
+    ),
+    Provider(
+        name="zai",
+        title="Z.ai",
+        protocol="openai-chat",
+        base_url="https://api.z.ai/api/coding/paas/v4",
+        key_variables=("ZAI_API_KEY",),
+        rules={"openai-chat": {"reasoning_replay": "open"}},
+        dialect={"openai-chat": _ZAI},
+        source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content)",
+        read=_READ,
+    ),
+    Provider(
+        name="zai-coding-cn",
+        title="Z.ai Coding (China)",
+        protocol="openai-chat",
+        base_url="https://open.bigmodel.cn/api/coding/paas/v4",
+        key_variables=("ZAI_CODING_CN_API_KEY",),
+        rules={"openai-chat": {"reasoning_replay": "open"}},
+        dialect={"openai-chat": _ZAI},
+        source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content)",
+        read=_READ,
+    ),
+    Provider(
+        name="minimax",
+        title="MiniMax",
+        protocol="anthropic-messages",
+        base_url="https://api.minimax.io/anthropic",
+        key_variables=("MINIMAX_API_KEY",),
+        dialect={"anthropic-messages": {"joined_results": True}, "openai-chat": {"think_tags": True}},
+        source="pi-ai 1.5.0; Roo Code (text after results is joined to the last)",
+        read=_READ,
+    ),
+    Provider(
+        name="minimax-cn",
+        title="MiniMax (China)",
+        protocol="anthropic-messages",
+        base_url="https://api.minimaxi.com/anthropic",
+        key_variables=("MINIMAX_CN_API_KEY",),
+        dialect={"anthropic-messages": {"joined_results": True}, "openai-chat": {"think_tags": True}},
+        source="pi-ai 1.5.0; Roo Code (text after results is joined to the last)",
+        read=_READ,
+    ),
+    Provider(
+        name="alibaba",
+        title="Alibaba Cloud (DashScope)",
+        protocol="openai-chat",
+        base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        key_variables=("DASHSCOPE_API_KEY", "ALIBABA_API_KEY"),
+        rules={"openai-chat": _QWEN_RULES},
+        dialect={"openai-chat": _QWEN},
+        source="DashScope documentation: OpenAI compatibility; eino #994 (forced tool choice)",
+        read=_READ,
+    ),
+    _qwen_plan(
+        "qwen-token-plan",
+        "Qwen Token Plan",
+        "token-plan.ap-southeast-1.maas.aliyuncs.com",
+        "QWEN_TOKEN_PLAN_API_KEY",
+    ),
+    _qwen_plan(
+        "qwen-token-plan-cn",
+        "Qwen Token Plan (China)",
+        "token-plan.cn-beijing.maas.aliyuncs.com",
+        "QWEN_TOKEN_PLAN_CN_API_KEY",
+    ),
+    _qwen_plan(
+        "qwen-token-plan-individual",
+        "Qwen Token Plan (individual)",
+        "token-plan.ap-southeast-1.maas.aliyuncs.com",
+        "QWEN_TOKEN_PLAN_API_KEY",
+    ),
+    Provider(
+        name="xai",
+        title="xAI",
+        protocol="openai-responses",
+        base_url="https://api.x.ai/v1",
+        key_variables=("XAI_API_KEY",),
+        rules={"openai-chat": {"call_id_max": 0}},
+        dialect={"openai-chat": {"effort": False}, "openai-responses": {"developer_role": False}},
+        source="pi-ai 1.5.0; recorded traffic, 2026-11 (ids of 43 characters)",
+        read=_READ,
+    ),
+    Provider(
+        name="meta",
+        title="Meta",
+        protocol="openai-responses",
+        base_url="https://api.meta.ai/v1",
+        key_variables=("META_API_KEY",),
+        source=_PI,
+        read=_READ,
+    ),
+    _xiaomi("xiaomi", "Xiaomi", "api.xiaomimimo.com", "XIAOMI_API_KEY"),
+    _xiaomi(
+        "xiaomi-token-plan-ams",
+        "Xiaomi Token Plan (Amsterdam)",
+        "token-plan-ams.xiaomimimo.com",
+        "XIAOMI_TOKEN_PLAN_AMS_API_KEY",
+    ),
+    _xiaomi(
+        "xiaomi-token-plan-cn",
+        "Xiaomi Token Plan (China)",
+        "token-plan-cn.xiaomimimo.com",
+        "XIAOMI_TOKEN_PLAN_CN_API_KEY",
+    ),
+    _xiaomi(
+        "xiaomi-token-plan-sgp",
+        "Xiaomi Token Plan (Singapore)",
+        "token-plan-sgp.xiaomimimo.com",
+        "XIAOMI_TOKEN_PLAN_SGP_API_KEY",
+    ),
+    Provider(
+        name="ant-ling",
+        title="Ant Ling",
+        protocol="openai-chat",
+        base_url="https://api.ant-ling.com/v1",
+        key_variables=("ANT_LING_API_KEY",),
+        dialect={
+            "openai-chat": {
+                "max_tokens_field": "max_tokens",
+                "thinking_format": "ling",
+                "effort": False,
+                "strict_tools": True,
+            }
+        },
+        source=_PI,
+        read=_READ,
+    ),
+    Provider(
+        name="perplexity",
+        title="Perplexity",
+        protocol="openai-chat",
+        base_url="https://api.perplexity.ai",
+        key_variables=("PERPLEXITY_API_KEY", "PPLX_API_KEY"),
+        rules={
+            "openai-chat": {
+                "tools": False,
+                "alternate": True,
+                "first_user": True,
+                "last_assistant": False,
+                "system_messages": "none",
+            }
+        },
+        dialect={"openai-chat": {"max_tokens_field": "max_tokens", "think_tags": True}},
+        source="api-discussion #265, OpenManus #580 (alternation); karakeep #262 ('Last message must have role user')",
+        read=_READ,
+    ),
+)

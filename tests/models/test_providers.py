@@ -1,0 +1,124 @@
+"""The hand-kept rows of providers: complete, dated, and spelt as their protocols understand."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+import pytest
+
+from segue.models.catalogue import packaged_catalogue
+from segue.models.model import Model
+from segue.models.providers import PROVIDERS, Provider, find_row
+from segue.protocols.registry import PROTOCOLS, resolve_dialect, resolve_rules
+
+ROWS = list(PROVIDERS.values())
+BY_NAME = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+
+NAMED_BY_USERS = [
+    "openai",
+    "azure",
+    "deepseek",
+    "moonshotai",
+    "kimi-coding",
+    "zai",
+    "minimax",
+    "alibaba",
+    "xai",
+    "groq",
+    "cerebras",
+    "together",
+    "fireworks",
+    "openrouter",
+    "huggingface",
+    "nvidia",
+    "perplexity",
+    "snowflake",
+    "vllm",
+    "llama.cpp",
+    "lmstudio",
+    "litellm",
+    "ollama",
+    "cohere",
+    "vscode",
+    "google-vertex",
+]
+
+
+def test_every_provider_of_the_catalogue_has_a_row():
+    assert {model.provider for model in packaged_catalogue().models} - PROVIDERS.keys() == set()
+
+
+@pytest.mark.parametrize("name", NAMED_BY_USERS)
+def test_the_vendors_users_name_have_a_row(name: str):
+    assert name in PROVIDERS
+
+
+def test_every_protocol_has_its_own_provider_and_that_provider_speaks_it():
+    for protocol in PROTOCOLS.values():
+        row = PROVIDERS[protocol.provider]
+        assert protocol.name == row.protocol or (protocol.name, row.name) == ("openai-chat", "openai")
+
+
+@BY_NAME
+def test_a_row_names_its_source_and_the_day_it_was_read(row: Provider):
+    assert row.source.strip()
+    assert date.fromisoformat(row.read) >= date(2026, 11, 1)
+
+
+@BY_NAME
+def test_a_row_speaks_and_overrides_registered_protocols(row: Provider):
+    assert {row.protocol, *row.rules, *row.dialect} <= PROTOCOLS.keys()
+
+
+@BY_NAME
+def test_a_rows_overrides_are_fields_with_values_they_can_have(row: Provider):
+    for protocol in {row.protocol, *row.rules, *row.dialect}:
+        model = Model("some-model", row.name, protocol)
+        rules, dialect = resolve_rules(model), resolve_dialect(model)
+        for field, value in row.dialect.get(protocol, {}).items():
+            assert getattr(dialect, field) == value
+        for field, value in row.rules.get(protocol, {}).items():
+            if field != "refused_options":
+                assert getattr(rules, field) == value
+
+
+@BY_NAME
+def test_a_row_says_where_it_is_and_where_its_key_is_found(row: Provider):
+    assert row.base_url is None or re.fullmatch(r"https?://[\w.{}:-]+(/[\w.{}-]+)*", row.base_url), row.base_url
+    assert all(re.fullmatch(r"[A-Z][A-Z0-9_]+", name) for name in row.key_variables)
+    assert all(re.fullmatch(r"[A-Z][A-Z0-9_]+", name) for name in re.findall(r"\{(.*?)\}", row.base_url or ""))
+
+
+@BY_NAME
+def test_an_option_that_is_not_refused_has_a_way_onto_the_wire(row: Provider):
+    for protocol in {row.protocol, *row.rules, *row.dialect}:
+        model = Model("some-model", row.name, protocol)
+        rules, dialect = resolve_rules(model), resolve_dialect(model)
+        tells_session = dialect.cache_format == "openai-key" or dialect.session_header != "none"
+        assert tells_session or "session_id" in rules.refused_options
+        assert dialect.cache_format != "none" or "cache_retention" in rules.refused_options
+        assert dialect.max_tokens_field != "none" or protocol == "ollama-chat" or "max_tokens" in rules.refused_options
+
+
+FOUND = {
+    "a known name": ("deepseek", None, "deepseek"),
+    "a known name, whatever its address": ("deepseek", "http://localhost:8080", "deepseek"),
+    "a name of one's own at a known address": ("work", "https://api.deepseek.com/beta", "deepseek"),
+    "a name of one's own at home": ("mine", "http://localhost:8000/v1", None),
+    "a name of one's own at an address of one's own": ("mine", "https://llm.example.org/v1", None),
+    "an address that is none": ("mine", "http://[oops", None),
+    "nothing known": ("mine", None, None),
+}
+
+
+@pytest.mark.parametrize(("name", "base_url", "expected"), FOUND.values(), ids=FOUND.keys())
+def test_a_row_is_found_by_name_and_else_by_address(name: str, base_url: str | None, expected: str | None):
+    row = find_row(name, base_url)
+    assert (row.name if row else None) == expected
+
+
+def test_a_vendor_under_a_name_of_ones_own_keeps_its_rules():
+    model = Model("deepseek-v4-flash", "work", "openai-chat", base_url="https://api.deepseek.com")
+    assert resolve_rules(model).reasoning_replay == "required"
+    assert resolve_dialect(model).thinking_format == "deepseek"
