@@ -1,0 +1,119 @@
+"""What the Anthropic messages wire carries and refuses.
+
+Facts this file rests on (each line below repeats its own):
+- What the SDK and its docstrings say.                                    (anthropic 2.8.0, read 2026-11-15)
+- What was answered 200 although it is widely held to be refused: a first turn of the assistant's, the same call id in
+  a later turn, consecutive turns of one role, a forced tool beside adaptive thinking.   (recorded traffic, 2026-11)
+- A turn without words is refused, a blank text beside words is not.      (LibreChat-AI/agents #124, 2026-04-30)
+- History with calls needs no tool definitions any more.                  (opencode #8246, 2026-01-13; vercel/ai #16987)
+- Adaptive thinking asks for no thinking before older calls and takes a forced tool; thinking with a budget asks for the
+  one and refuses the other.                     (Anthropic documentation: thinking in tool workflows, read 2026-11-15)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.dialect import Dialect
+from segue.models.family import CLAUDE, CLAUDE_4_6, CLAUDE_HEARS_SYSTEM, CLAUDE_UP_TO_4_5, Family
+from segue.models.rules import Rules
+
+PROTOCOL: Final = "anthropic-messages"
+PROVIDER: Final = "anthropic"
+
+_IMAGES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_MEDIA: Final = (*_IMAGES, "application/pdf", "text/plain")
+_SAMPLING: Final = frozenset({"temperature", "top_p"})
+
+RULES: Final = Rules(
+    # -- tools: ids and names outside these answer 400, "String should match pattern ..."
+    call_id_alphabet="a-zA-Z0-9_-",  # forgecode #1142
+    call_id_max=64,  # pi-ai 1.5.0 and its ports cut here; no refusal of longer ones is on record
+    tool_name_alphabet="a-zA-Z0-9_-",  # home-assistant #147760, 2025-06-29
+    tool_name_max=128,  # claude-code #96152, 2026-09-22
+    schema_root_object=True,  # anthropic 2.8.0: `input_schema.type` is the literal "object"
+    schema_root_refused=frozenset({"oneOf", "allOf", "anyOf"}),  # "... at the top level" (Codewhale #4329, 2026-07)
+    # -- media
+    user_media=_MEDIA,  # anthropic 2.8.0: image and document sources
+    result_media=_MEDIA,  # anthropic 2.8.0: tool_result content
+    error_result_media=False,  # refused with `is_error` (pi-ai 1.5.0)
+    file_id_pattern="file_[A-Za-z0-9]+",  # Anthropic documentation: Files API
+    max_images=100,  # 600 from the 4.6 generation on, below (pi-ai 1.5.0 catalogue)
+    max_image_bytes=3_932_160,  # "image exceeds 5 MB maximum", counted in base64
+    max_document_bytes=25_165_824,  # 32 MB for the whole request, counted in base64 (413 request_too_large)
+    # -- turns
+    resumable_stops=frozenset({"pause_turn"}),  # anthropic 2.8.0: the reply is sent back as it is
+    refused_text="blank",  # "text content blocks must be non-empty" / "must contain non-whitespace text"
+    refused_final_space=True,  # "final assistant content cannot end with trailing whitespace"
+    system_messages="none",  # "role 'system' is not supported on this model" before Opus 4.8
+    # -- reasoning
+    reasoning_replay="signed",  # "thinking.signature: Field required" (opencode #42735)
+    final_thinking="text",  # "The final block in an assistant message cannot be `thinking`"
+    # -- settings
+    refused_options=frozenset({"seed", "session_id"}),  # anthropic 2.8.0: no such words
+    refused_with_thinking=_SAMPLING,  # Anthropic documentation: extended thinking, feature compatibility
+    max_temperature=1.0,  # Anthropic documentation: messages
+    cache_marks=4,  # "A maximum of 4 blocks with cache_control may be provided" (sub2api #176)
+    cache_mark_key="cache_control",
+    portable_extra=frozenset({"cache_control"}),  # vendors of this wire read it or ignore it (pi-ai 1.5.0)
+)
+
+DIALECT: Final = Dialect(
+    max_tokens_field="max_tokens",
+    thinking_format="budget",
+    cache_format="anthropic",
+    cache_long="1h",
+    auth="x-api-key",
+)
+
+FAMILIES: Final[tuple[Family, ...]] = (
+    Family(
+        pattern=r"^(?!.*claude)",
+        rules={"reasoning_replay": "open"},
+        dialect={"empty_signature": True},
+        providers=("fireworks", "vercel-ai-gateway"),
+        source="pi-ai 1.5.0 catalogue: all models of both; Claude checks its seals behind every gateway",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE,
+        rules={"last_assistant": False, "max_images": 600, "refused_options": _SAMPLING},
+        dialect={"thinking_format": "adaptive"},
+        source="what's new in Claude 4.6 (prefill); `temperature` is deprecated from Opus 4.7 on (pi #7961)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE_UP_TO_4_5,
+        rules={
+            "last_assistant": True,
+            "max_images": 100,
+            "thinking_before_calls": True,
+            "forced_choice_with_thinking": False,
+            "exclusive_options": _SAMPLING,
+            "refused_options": ["-temperature", "-top_p"],
+        },
+        dialect={"thinking_format": "budget"},
+        source="Anthropic documentation: thinking in tool workflows; opencode #3077; strands #1694 (prefill at 4.5)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE_4_6,
+        rules={"exclusive_options": _SAMPLING, "refused_options": ["-temperature", "-top_p"]},
+        source="anthropic 2.8.0 and pi-ai 1.5.0: 4.6 still takes sampling settings",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE_HEARS_SYSTEM,
+        rules={"system_messages": "before_assistant"},
+        providers=("anthropic", "github-copilot", "opencode"),
+        source="what's new in Claude 4.8; pi-ai 1.5.0 catalogue for who passes the role on",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"claude-sonnet-5(?![-.]\d)",
+        rules={"system_messages": "before_assistant"},
+        providers=("anthropic",),
+        source="langchain-anthropic 1.5.13 (2026-10-20) and litellm 1.108.4; pi-ai 1.5.0 does not count it in",
+        read="2026-11-15",
+    ),
+)

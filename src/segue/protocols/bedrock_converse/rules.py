@@ -1,0 +1,169 @@
+"""What the Bedrock Converse wire carries and refuses, and what the families of models behind it do.
+
+Facts this file rests on:
+- Patterns and limits of fields.                                   (botocore 1.44.0 service model, read 2026-11-15)
+- Roles alternate, the user begins, content is never empty, a document stands beside a text: "A conversation must ...".
+                                                          (langchain-aws #192, dify #12340, archestra #4220, 2026-04-30)
+- Claude is let begin, and a blank text beside words passes.                               (recorded traffic, 2026-11)
+- `toolConfig` is demanded whenever the history has calls.                               (vercel/ai #7537, strands #998)
+- An image inside a result is taken from Claude, Nova and Llama 4, refused from the others.
+                                              (opencode #49443, live table, 2026-09-17; AWS ToolResultContentBlock)
+- The `signature` field is refused by everyone but Claude; DeepSeek refuses reasoning content as a whole.
+                                                                            (strands #682, pi #1505; langchain-aws #401)
+- One tool can be demanded by name of Claude and Nova.                          (AWS ToolChoice, read 2026-11-15)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.dialect import Dialect
+from segue.models.family import (
+    CLAUDE,
+    CLAUDE_4_6,
+    CLAUDE_UP_TO_4_5,
+    OPENAI_GPT_5_5_ON,
+    OPENAI_GPT_5_ALONE,
+    Family,
+)
+from segue.models.rules import Rules
+
+PROTOCOL: Final = "bedrock-converse"
+PROVIDER: Final = "amazon-bedrock"
+
+_IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_SAMPLING: Final = frozenset({"temperature", "top_p"})
+
+RULES: Final = Rules(
+    # -- tools
+    tools_with_history=True,  # "The toolConfig field must be defined when using toolUse and toolResult content blocks"
+    call_id_alphabet="a-zA-Z0-9_.:-",  # service model; recorded traffic, 2026-11: `functions.get_temperature:0`
+    call_id_max=64,  # service model
+    tool_name_alphabet="a-zA-Z0-9_-",  # service model
+    tool_name_max=64,  # service model
+    tool_choices=frozenset({"auto", "required"}),  # service model: there is no `none`; by name, see the families
+    schema_root_object=True,  # "inputSchema.json.type must be one of the following: object"
+    # -- media
+    user_media=(  # service model: formats of images, documents, video and audio
+        *_IMAGES,
+        "application/pdf",
+        "text/csv",
+        "application/msword",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "application/vnd.ms-excel",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "text/html",
+        "text/plain",
+        "text/markdown",
+        "video/*",
+        "audio/*",
+    ),
+    result_media=(),
+    image_sources=frozenset({"data"}),  # service model: bytes, or an S3 location
+    file_sources=frozenset({"data"}),
+    max_images=20,  # service model
+    max_files=5,  # service model
+    max_media_bytes=26_214_400,  # AWS documentation: video up to 25 MB in the request
+    max_image_bytes=3_932_160,  # service model: 3.75 MB
+    max_document_bytes=4_718_592,  # service model: 4.5 MB
+    text_beside_files=True,  # "A text block must be included when using documents" (archestra #4220)
+    # -- turns
+    alternate=True,
+    first_user=True,
+    last_assistant=False,  # semantic-kernel #10281
+    system_messages="none",  # the role is in the service model; no model is on record as taking it
+    refused_text="blank",  # "The text field in the ContentBlock object ... is blank"
+    empty_result=False,  # refused in error results, and by Nemotron (strands)
+    # -- reasoning
+    reasoning_replay="none",
+    # -- settings
+    refused_options=frozenset(
+        {"seed", "parallel_tool_calls", "cache_retention", "session_id", "user_id"}
+    ),  # service model: no such words; cache points are a matter of the model
+    max_temperature=1.0,  # service model
+    max_stop=2500,  # service model
+)
+
+DIALECT: Final = Dialect(max_tokens_field="max_tokens", thinking_format="none", auth="aws")
+
+FAMILIES: Final[tuple[Family, ...]] = (
+    Family(
+        pattern=CLAUDE,
+        rules={
+            "call_id_alphabet": "a-zA-Z0-9_-",
+            "tool_choices": frozenset({"auto", "required", "name"}),
+            "result_media": _IMAGES,
+            "error_result_media": False,
+            "first_user": False,
+            "reasoning_replay": "signed",
+            "final_thinking": "text",
+            "refused_with_thinking": _SAMPLING,
+            "cache_marks": 4,
+            "refused_options": ["-cache_retention", "temperature", "top_p"],
+        },
+        dialect={"thinking_format": "adaptive", "cache_format": "bedrock", "cache_long": "1h"},
+        source="Claude's own rules hold behind Bedrock (pi-ai 1.5.0; hermes-agent #105780); recorded traffic, 2026-11",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE_UP_TO_4_5,
+        rules={
+            "last_assistant": True,
+            "thinking_before_calls": True,
+            "forced_choice_with_thinking": False,
+            "exclusive_options": _SAMPLING,
+            "refused_options": ["-temperature", "-top_p"],
+        },
+        dialect={"thinking_format": "budget"},
+        source="strands #1694 (Sonnet 4.5 takes prefill); spring-ai #6413; AWS documentation: adaptive thinking",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE_4_6,
+        rules={"exclusive_options": _SAMPLING, "refused_options": ["-temperature", "-top_p"]},
+        source="4.6 still takes sampling settings (anthropic 2.8.0)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"amazon\.nova",
+        rules={
+            "tool_choices": frozenset({"auto", "required", "name"}),
+            "result_media": _IMAGES,
+            "cache_marks": 4,
+            "refused_options": ["-cache_retention"],
+        },
+        dialect={"cache_format": "bedrock", "cache_on_tools": False},
+        source="AWS ToolChoice and ToolResultContentBlock; AWS documentation: prompt caching; opencode #49443",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"meta\.llama",
+        rules={"user_after_result": False, "tool_choices": frozenset({"auto"})},
+        source="Llama refuses results and text in one turn; langchain-aws #620 (tool choice)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"meta\.llama4",
+        rules={"result_media": _IMAGES},
+        source="opencode #49443, live table of 2026-09-17",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"openai\.gpt-oss|moonshot|kimi|zai\.glm|minimax|qwen|nemotron",
+        rules={"reasoning_replay": "open"},
+        source="reasoning text is taken without a signature (strands #682, pi #1505; pi-ai 1.5.0)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=f"{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_5_ON}",
+        rules={"refused_options": _SAMPLING},
+        source="GPT's own refusals hold behind Bedrock (litellm 1.108.4: supports_sampling_params)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"openai\.gpt",
+        dialect={"thinking_format": "effort"},
+        source="pi-ai 1.5.0: reasoning_effort among the additional fields",
+        read="2026-11-15",
+    ),
+)

@@ -1,0 +1,41 @@
+"""What Cohere's v2 chat wire carries and refuses.
+
+Facts this file rests on:
+- Shapes, words and limits.                                                          (cohere 7.3.1, read 2026-11-15)
+- Turns of one role may follow each other, and system or assistant may stand last.
+                                                        (Risuai #633, 2024-10-12; SillyTavern #3692, live, 2025-03-15)
+- Results are text or documents of text.                                                               (cohere 7.3.1)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.dialect import Dialect
+from segue.models.family import Family
+from segue.models.rules import Rules
+
+PROTOCOL: Final = "cohere-chat"
+PROVIDER: Final = "cohere"
+
+RULES: Final = Rules(
+    # -- tools
+    tool_name_first="a-zA-Z_",  # cohere 7.3.1 says so of v1's tools and nothing of v2's
+    tool_name_alphabet="a-zA-Z0-9_",
+    tool_choices=frozenset({"required", "none"}),  # cohere 7.3.1: REQUIRED, NONE
+    tool_error="text",  # cohere 7.3.1: a tool message has no flag
+    schema_root_object=True,
+    # -- media
+    user_media=("image/*",),  # cohere 7.3.1: image_url
+    result_media=(),
+    file_sources=frozenset(),
+    # -- reasoning
+    reasoning_replay="open",  # cohere 7.3.1: thinking blocks of an assistant message have no signature
+    # -- settings: cohere 7.3.1, no such words
+    refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),
+    max_stop=5,  # cohere 7.3.1
+)
+
+DIALECT: Final = Dialect(max_tokens_field="max_tokens", thinking_format="budget")
+
+FAMILIES: Final[tuple[Family, ...]] = ()

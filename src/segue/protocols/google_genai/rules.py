@@ -1,0 +1,84 @@
+"""What Google's generateContent wire carries and refuses, at the Gemini API and at Vertex.
+
+Facts this file rests on:
+- Shapes and names.                                                       (google-genai 3.1.0, read 2026-11-15)
+- Contents of one role side by side, a call that does not follow a user's turn or a result, a first turn of the
+  model's: refused.                                           (pi #2251, gemini-cli #11814 and #26956, lobehub #10049)
+- Results and the user's words after them stand in two contents of the user's; mixing them in one is not safe.
+                                                                         (recorded traffic, 2026-11; bifrost #1391)
+- A result may be an empty object; an error stands under `error`; ids are taken, also of 39 characters and at Vertex.
+                                                                                          (recorded traffic, 2026-11)
+- From Gemini 3 on the first call of every step has to be signed, and results carry images and PDF themselves.
+                                          (Google documentation: thought signatures; recorded traffic, 2026-11: a PDF)
+- From 3.6 Flash and 3.5 Flash-Lite on a request may not end with the model's turn, and sampling settings do nothing.
+                    (Google documentation: latest models; LibreChat-AI/agents #323, live, 2026-07-21; pipecat #5821)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.dialect import Dialect
+from segue.models.family import GEMINI_3_ON, Family
+from segue.models.rules import Rules
+
+PROTOCOL: Final = "google-genai"
+PROVIDER: Final = "google"
+
+_WITHOUT_PREFILL: Final = r"gemini-(?:3\.5-flash-lite|3\.[6-9]|3\.\d\d|[4-9]|\d\d)|gemini-(?:flash|flash-lite)-latest"
+
+RULES: Final = Rules(
+    # -- tools
+    tool_name_first="a-zA-Z_",  # google-genai 3.1.0
+    tool_name_alphabet="a-zA-Z0-9_.:-",  # google-genai 3.1.0
+    tool_name_max=128,  # google-genai 3.1.0
+    schema_root_object=True,  # "parameters schema should be of type OBJECT"
+    # -- media
+    user_media=("image/*", "audio/*", "video/*", "application/pdf", "text/*"),  # documentation: file input methods
+    result_media=(),  # nested media only from Gemini 3 on, below
+    # Files API, and objects of Cloud Storage that were registered with it
+    file_id_pattern=r"(?:https://generativelanguage\.googleapis\.com/\S*)?files/\S+|gs://\S+",
+    max_images=3600,  # pi-ai 1.5.0 catalogue
+    # -- turns
+    alternate=True,  # pi #2251: 400 for two of one role; gemini-cli #11814 for the model's
+    first_user=True,  # "function call turn comes immediately after a user turn"; hermes-agent #41985
+    system_messages="none",  # google-genai 3.1.0: the roles are user and model
+    refused_text="empty",  # "it has an empty text parameter" (Portkey gateway #462, chatbox #1846)
+    # -- reasoning
+    reasoning_replay="open",  # a thought part needs no signature
+    # -- settings
+    refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),  # no such words
+    max_temperature=2.0,  # google-genai 3.1.0
+    max_stop=5,  # google-genai 3.1.0
+)
+
+DIALECT: Final = Dialect(
+    max_tokens_field="max_output_tokens",
+    thinking_format="budget",
+    auth="x-goog-api-key",
+)
+
+FAMILIES: Final[tuple[Family, ...]] = (
+    Family(
+        pattern=GEMINI_3_ON,
+        rules={
+            "call_signature": "required",
+            "result_media": ("image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"),
+        },
+        dialect={"result_media_parts": True, "thinking_format": "level"},
+        source="'missing a thought_signature' (litellm #16893); Google documentation: multimodal function responses",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=_WITHOUT_PREFILL,
+        rules={"last_assistant": False, "refused_options": ["temperature", "top_p"]},
+        source="'Requests ending with a model turn are not supported' (LibreChat agents #323, langchain-google #1897)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"gemma-4",
+        dialect={"thinking_format": "level"},
+        source="pi-ai 1.5.0",
+        read="2026-11-15",
+    ),
+)

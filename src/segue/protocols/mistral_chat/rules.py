@@ -1,0 +1,53 @@
+"""What Mistral's own chat wire carries and refuses.
+
+Facts this file rests on:
+- Which role may follow which: after a result the assistant, another result or the user; a system message only after the
+  user's turn; last stands the user, a tool or a prefix of the assistant's.
+                                                      (mistral-common 1.13.0 request validator, read 2026-11-15)
+- The service is stricter than its library: a user turn after a result was refused as late as 2026-05, and ids of
+  another shape than nine letters and digits in 2026-03, by a model whose tokenizer (v13) would take any.
+                                       (hermes-agent #20154, zed #37021; ironclaw #1241, 2026-03-16; opencode #1680)
+- Replies carry ids of nine characters; `prefix: false` and an empty list of calls pass.  (recorded traffic, 2026-11)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.dialect import Dialect
+from segue.models.family import Family
+from segue.models.rules import Rules
+
+PROTOCOL: Final = "mistral-chat"
+PROVIDER: Final = "mistral"
+
+RULES: Final = Rules(
+    # -- tools
+    call_id_alphabet="a-zA-Z0-9",  # "must be a-z, A-Z, 0-9, with a length of 9", code 3280
+    call_id_min=9,
+    call_id_max=9,
+    call_id_scope="batch",  # mistral-common 1.13.0: unique within one assistant message
+    tool_name_alphabet="a-zA-Z0-9_-",  # mistral-common 1.13.0
+    tool_name_max=64,  # mistral-common 1.13.0
+    tool_error="text",  # mistralai 3.7.0: a tool message has no flag
+    # -- media
+    user_media=("image/*", "application/pdf", "audio/*"),  # mistralai 3.7.0: image_url, document_url, input_audio
+    result_media=(),  # images in results only from tokenizer v15 on (mistral-common 1.13.0)
+    file_id_pattern="[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",  # Mistral documentation: files
+    max_images=8,  # Mistral documentation: vision
+    # -- turns
+    first_user=True,  # mistral-common 1.13.0 does not see the calls of a first message
+    last_assistant=False,  # "Expected last role User or Tool (or Assistant with prefix True)" (rig #1130)
+    user_after_result=False,  # "Unexpected role 'user' after role 'tool'", code 3230
+    system_messages="none",  # "Unexpected role 'system' after role 'assistant'" (spring-ai #2380); never last
+    # -- reasoning
+    reasoning_replay="open",  # mistralai 3.7.0: a thinking chunk's signature is optional
+    final_thinking="drop",  # mistral-common 1.13.0: thinking comes first, then text
+    # -- settings
+    refused_options=frozenset({"cache_retention", "user_id"}),  # mistralai 3.7.0: no such words
+    max_temperature=1.0,  # mistral-common 1.13.0
+)
+
+DIALECT: Final = Dialect(result_name=True, max_tokens_field="max_tokens", cache_format="openai-key")
+
+FAMILIES: Final[tuple[Family, ...]] = ()

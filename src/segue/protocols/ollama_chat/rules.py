@@ -1,0 +1,45 @@
+"""What Ollama's own chat wire carries.
+
+Facts this file rests on:
+- Roles are lower-cased and not checked; there is no rule of order; unknown keys are ignored, wrong types refused; there
+  is no word for a tool choice.                              (ollama server source @fb30760 of 2026-08-21)
+- `content` is a string, `images` a list of bare base64, arguments an object.   (the same; ollama #12794, litellm)
+- A model's template may drop an image on a tool message, so it goes to the user's turn.        (roo, ollama templates)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.dialect import Dialect
+from segue.models.family import Family
+from segue.models.rules import Rules
+
+PROTOCOL: Final = "ollama-chat"
+PROVIDER: Final = "ollama"
+
+RULES: Final = Rules(
+    # -- tools
+    tool_choices=frozenset(),  # server source: no such field
+    tool_error="text",  # server source: a tool message has no flag
+    # -- media
+    user_media=("image/*",),  # server source: `images`
+    result_media=(),
+    image_sources=frozenset({"data"}),  # a URL or a data URL answers 400 (litellm convert_to_ollama_image)
+    file_sources=frozenset(),
+    # -- reasoning
+    reasoning_replay="open",  # server source: `thinking` of a message is plain text
+    # -- settings: server source, no such words
+    refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),
+)
+
+DIALECT: Final = Dialect(result_name=True, max_tokens_field="none", thinking_format="switch", auth="none")
+
+FAMILIES: Final[tuple[Family, ...]] = (
+    Family(
+        pattern=r"gpt-oss",
+        dialect={"thinking_format": "word"},
+        source="ollama documentation: gpt-oss takes low, medium, high and ignores true and false",
+        read="2026-11-15",
+    ),
+)

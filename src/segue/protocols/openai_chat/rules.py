@@ -1,0 +1,179 @@
+"""What the OpenAI chat completions wire carries and refuses.
+
+The rules are OpenAI's own; the many vendors of this wire differ by their rows in `providers`, and kinds of models by
+the families below.
+
+Facts this file rests on:
+- Limits of fields.                                     (openai-openapi 2.3.0 @f85dbe2, openai 3.49.0; read 2026-11-15)
+- Tool results are text; media go into a user message after them.        (OpenHands #7700; recorded traffic, 2026-11)
+- A history with calls needs no tools, a user turn may follow results, and user turns may follow each other.
+                                                                                          (recorded traffic, 2026-11)
+- `tool_calls[].id` of more than 40 characters is refused, whatever its characters.      (autogen #6377, openclaw #875)
+- Reasoning has no place on OpenAI's own wire. Vendors return it in a field of their own and take it back there; so it
+  is replayed to its maker, in the field it came in.                                     (pi-ai 1.5.0, read 2026-11-15)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.dialect import Dialect
+from segue.models.family import (
+    CLAUDE,
+    CLAUDE_4_6,
+    CLAUDE_UP_TO_4_5,
+    GEMINI_3_ON,
+    OPENAI_GPT_5_1_TO_4,
+    OPENAI_GPT_5_5_ON,
+    OPENAI_GPT_5_ALONE,
+    OPENAI_O_SERIES,
+    Family,
+)
+from segue.models.rules import Rules
+
+PROTOCOL: Final = "openai-chat"
+PROVIDER: Final = "openai"
+
+_SAMPLING: Final = frozenset({"temperature", "top_p"})
+_CACHING: Final = frozenset({"cache_retention", "session_id"})
+
+RULES: Final = Rules(
+    # -- tools
+    call_id_max=40,  # "string too long. Expected a string with maximum length 40" (autogen #6377, vercel/ai #8132)
+    tool_name_alphabet="a-zA-Z0-9_-",  # openai 3.49.0
+    tool_name_max=64,  # openai 3.49.0
+    max_tools=128,  # openai-openapi 2.3.0
+    tool_error="text",  # openai 3.49.0: a tool message has no flag
+    schema_root_object=True,  # "schema must be a JSON Schema of 'type: \"object\"'"
+    schema_root_refused=frozenset({"oneOf", "anyOf", "allOf", "enum", "not"}),  # the same refusal goes on to list these
+    # -- media
+    # openai 3.49.0: image_url, file, input_audio
+    user_media=("image/*", "application/pdf", "audio/wav", "audio/mpeg", "audio/mp3"),
+    result_media=(),  # "Image URLs are only allowed for messages with role 'user'" (openai-openapi #523)
+    file_sources=frozenset({"data", "file_id"}),  # openai 3.49.0: a file part has no URL
+    file_id_pattern="file-[A-Za-z0-9]+",  # recorded traffic, 2026-11
+    # -- turns: no order is enforced beyond calls and their results (recorded traffic, 2026-11)
+    # -- reasoning
+    reasoning_replay="signed",
+    final_thinking="drop",  # reasoning alone is no message (pi-ai 1.5.0)
+    # -- settings: OpenAI alone names a cache key and a retention, and its row takes them back
+    refused_options=_CACHING,
+    max_temperature=2.0,  # openai-openapi 2.3.0
+    max_stop=4,  # openai-openapi 2.3.0
+)
+
+DIALECT: Final = Dialect()
+
+FAMILIES: Final[tuple[Family, ...]] = (
+    Family(
+        pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_5_ON}",
+        rules={"refused_options": _SAMPLING | {"stop"}},
+        source="'Unsupported parameter' for reasoning models (litellm #34599, 2026-07-25; OpenAI documentation: GPT-5)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=OPENAI_GPT_5_1_TO_4,
+        rules={"refused_with_thinking": _SAMPLING, "refused_options": ["stop"]},
+        source="OpenAI documentation: GPT-5.2, sampling only with effort none (dify-official-plugins #2821)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"(?:^|/)o1-(?:mini|preview)",
+        rules={"tools": False, "system_prompt": False, "system_messages": "none"},
+        source="\"'messages[0].role' does not support 'system' with this model\"; recorded traffic, 2026-11",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE,
+        rules={"last_assistant": False, "refused_options": _SAMPLING},
+        source="Claude behind a chat door keeps its refusals (llxprt-code #1977, pr-agent #2488)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE_UP_TO_4_5,
+        rules={"last_assistant": True, "refused_options": ["-temperature", "-top_p"]},
+        source="the same; Sonnet 4.5 and older take both (strands #1694)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE_4_6,
+        rules={"refused_options": ["-temperature", "-top_p"]},
+        source="recorded traffic, 2026-11: claude-sonnet-4-6 with a temperature",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"(?:^|/)openai/",
+        rules={"call_id_max": 40},
+        providers=("openrouter", "huggingface", "vercel-ai-gateway", "litellm"),
+        source="the limit is OpenAI's, also behind a gateway (vercel/ai #8132)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"qwen|llama|gemma",
+        rules={"system_messages": "none"},
+        source="'System message must be at the beginning.' in their chat templates (Rapid-MLX #1543, 2026-08-06)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"(?:^|/)(?:open-)?(?:mistral|ministral|magistral|devstral|codestral|mixtral|pixtral)",
+        rules={
+            "call_id_alphabet": "a-zA-Z0-9",
+            "call_id_min": 9,
+            "call_id_max": 9,
+            "alternate": True,
+            "user_after_result": False,
+            "system_messages": "none",
+            "last_assistant": False,
+        },
+        source="mistral-common 1.13.0; hermes-agent #20154 (NIM, 2026-05-05), crush #279, vllm #6862",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"deepseek-(?:r1|reasoner)",
+        rules={"alternate": True, "system_messages": "none"},
+        dialect={"joined_results": True, "system_as_user": True},
+        source="'does not support successive user or assistant messages'; Roo Code's convertToR1Format",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"deepseek-v[4-9]|kimi-k[3-9]",
+        rules={"reasoning_replay": "required", "forced_choice_with_thinking": False},
+        source="pi #3636, kimi-cli #2141; litellm #37470 (tool_choice); pi-ai 1.5.0 catalogue, every host of the two",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"kimi-k[3-9]",
+        dialect={"thinking_format": "effort", "effort": True},
+        providers=("moonshotai", "moonshotai-cn"),
+        source="pi-ai 1.5.0 catalogue",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"^(?:anthropic|google)/",
+        rules={"refused_options": ["-cache_retention"]},
+        dialect={"cache_format": "anthropic"},
+        providers=("openrouter",),
+        source="recorded traffic, 2026-11: cache_control on both; pi-ai 1.5.0",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"^(?:anthropic|openai)/",
+        dialect={"developer_role": True},
+        providers=("openrouter",),
+        source="pi-ai 1.5.0, auto-detection",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"gemini-",
+        dialect={"google_signatures": True},
+        source="extra_content.google.thought_signature (langchain #34056, ruby_llm #591)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=GEMINI_3_ON,
+        providers=("google", "google-vertex"),
+        rules={"call_signature": "required"},
+        source="'missing a thought_signature' behind Google's OpenAI-compatible door (securo #884, ruby_llm #591)",
+        read="2026-11-15",
+    ),
+)

@@ -1,0 +1,93 @@
+"""What the OpenAI responses wire carries and refuses.
+
+Facts this file rests on:
+- Limits of fields.                                     (openai-openapi 2.3.0 @f85dbe2, openai 3.49.0; read 2026-11-15)
+- `call_id` is checked for its length alone: dots, colons and others pass.       (ungate #41, live probe of 2026-08-16;
+                                                    recorded traffic, 2026-11: 64 characters with a colon at Bedrock)
+- Instructions are messages like others and stand anywhere.    (openai 3.49.0: EasyInputMessage; pi-ai 1.5.0 catalogue)
+- A history with calls needs no tools.                                                    (recorded traffic, 2026-11)
+- A reasoning item without the item it led to is refused, and so is the item without its reasoning.
+                                                            (recorded traffic, 2026-11; vercel/ai #7099, mastra #8738)
+- Files in results are taken; `file_data` is a data URL, audio is not among its types.    (recorded traffic, 2026-11)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.dialect import Dialect
+from segue.models.family import (
+    OPENAI_GPT_5_1_TO_4,
+    OPENAI_GPT_5_5_ON,
+    OPENAI_GPT_5_ALONE,
+    OPENAI_O_SERIES,
+    Family,
+)
+from segue.models.rules import Rules
+
+PROTOCOL: Final = "openai-responses"
+PROVIDER: Final = "openai"
+
+_SAMPLING: Final = frozenset({"temperature", "top_p"})
+_FILES: Final = (
+    "image/*",
+    "application/pdf",
+    "application/json",
+    "application/msword",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "application/vnd.ms-excel",
+    "application/vnd.ms-powerpoint",
+    "text/*",
+)
+
+RULES: Final = Rules(
+    # -- tools
+    call_id_max=64,  # "Expected a string with maximum length 64" (fastllm #45)
+    tool_name_alphabet="a-zA-Z0-9_-",  # openai-openapi 2.3.0
+    tool_name_max=128,  # openai-openapi 2.3.0
+    tool_error="text",  # openai 3.49.0: function_call_output has no flag
+    schema_root_object=True,  # as on the chat wire
+    schema_root_refused=frozenset({"oneOf", "anyOf", "allOf", "enum", "not"}),  # as on the chat wire
+    # -- media: OpenAI documentation, file inputs
+    user_media=_FILES,
+    result_media=_FILES,  # openai 3.49.0: input_text, input_image and input_file in an output
+    file_id_pattern="file-[A-Za-z0-9]+",  # recorded traffic, 2026-11
+    max_images=1500,  # pi-ai 1.5.0 catalogue
+    max_document_bytes=52_428_800,  # openai-openapi 2.3.0: file_data up to 70 MiB of base64
+    # -- reasoning
+    reasoning_replay="signed",
+    final_thinking="drop",  # "was provided without its required following item"
+    # -- settings
+    refused_options=frozenset({"stop", "seed"}),  # openai 3.49.0: no such words
+    max_temperature=2.0,
+)
+
+DIALECT: Final = Dialect(
+    developer_role=True,
+    max_tokens_field="max_output_tokens",
+    store=True,
+    cache_format="openai-key",
+)
+
+FAMILIES: Final[tuple[Family, ...]] = (
+    Family(
+        pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_5_ON}",
+        rules={"refused_options": _SAMPLING},
+        source="'Unsupported parameter' for reasoning models (litellm #34599, 2026-07-25; OpenAI documentation: GPT-5)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=OPENAI_GPT_5_1_TO_4,
+        rules={"refused_with_thinking": _SAMPLING},
+        source="OpenAI documentation: GPT-5.2, sampling only with effort none (dify-official-plugins #2821)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"deepseek-v[4-9]",
+        rules={"forced_choice_with_thinking": False},
+        source="'Thinking mode does not support this tool_choice' (litellm #37470)",
+        read="2026-11-15",
+    ),
+)

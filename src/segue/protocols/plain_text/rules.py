@@ -1,0 +1,49 @@
+"""What plain text carries: roles and words.
+
+The form is ours, for targets that know nothing else: a role and a string. Calls and results become text, media become
+placeholders, settings have no place.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.dialect import Dialect
+from segue.models.family import Family
+from segue.models.rules import Rules
+
+PROTOCOL: Final = "plain-text"
+PROVIDER: Final = "plain-text"
+
+RULES: Final = Rules(
+    tools=False,
+    tool_choices=frozenset(),
+    tool_error="text",
+    user_media=(),
+    result_media=(),
+    image_sources=frozenset(),
+    file_sources=frozenset(),
+    refused_text="blank",  # a turn without words says nothing here
+    reasoning_replay="none",
+    refused_options=frozenset(
+        {
+            "max_tokens",
+            "temperature",
+            "top_p",
+            "stop",
+            "seed",
+            "thinking",
+            "tool_choice",
+            "parallel_tool_calls",
+            "output_schema",
+            "cache_retention",
+            "session_id",
+            "user_id",
+            "stream",
+        }
+    ),
+)
+
+DIALECT: Final = Dialect(max_tokens_field="none", thinking_format="none", auth="none", call_ids=False)
+
+FAMILIES: Final[tuple[Family, ...]] = ()

@@ -1,0 +1,52 @@
+"""Recorded exchanges, for tests that skip where the recordings are not at hand."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[3] / "shared" / "traffic"
+
+PROVIDERS = {
+    "bedrock": "amazon-bedrock",
+    "bedrock-mantle": "amazon-bedrock",
+    "vertex": "google-vertex",
+    "alibaba": "alibaba",
+}
+"""The recordings' names of providers -> the catalogue's, where they differ."""
+
+WIRES = {
+    ("openai-chat", "mistral"): "mistral-chat",
+    ("google-generate", None): "google-genai",
+    ("cohere-v2", None): "cohere-chat",
+}
+
+
+@lru_cache
+def exchanges() -> tuple[dict[str, object], ...]:
+    """List what is recorded: each row with `file`, `protocol` (ours), `provider` (ours), `model`, `status`, `fidelity`."""
+    index = FOLDER / "index.jsonl"
+    if not index.exists():
+        return ()
+    rows: list[dict[str, object]] = []
+    for line in index.read_text("utf-8").splitlines():
+        row = json.loads(line)
+        if row["wire"] == "xai-grpc":
+            continue
+        wire, provider = row["wire"], row["provider"]
+        row["protocol"] = WIRES.get((wire, provider)) or WIRES.get((wire, None)) or wire
+        row["provider"] = PROVIDERS.get(provider, provider)
+        rows.append(row)
+    return tuple(rows)
+
+
+def of_protocol(protocol: str) -> list[dict[str, object]]:
+    """Give the exchanges of one protocol."""
+    return [row for row in exchanges() if row["protocol"] == protocol]
+
+
+@lru_cache(maxsize=512)
+def read(file: str) -> dict[str, object]:
+    """Read one exchange: `request`, and `response` or `stream` (list of frames) and `stream_raw` (text of the body)."""
+    return json.loads((FOLDER / file).read_text("utf-8"))
