@@ -1,0 +1,78 @@
+"""One measured figure, the goal it is held against, and how both are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+Unit: TypeAlias = Literal["times", "part", "MB", "ms", "us", "ns"]
+
+
+def _part(value: float) -> str:
+    if value <= 0.0005:
+        return "under 1/2000"
+    return f"1/{1 / value:.1f}" if value > 0.05 else f"1/{1 / value:.0f}"
+
+
+_WRITTEN: Final[Mapping[Unit, Callable[[float], str]]] = {
+    "times": "{:.2f} x".format,
+    "part": _part,
+    "MB": "{:.1f} MB".format,
+    "ms": "{:.2f} ms".format,
+    "us": "{:.2f} µs".format,
+    "ns": "{:.1f} ns".format,
+}
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a figure must not exceed, and what it aims at."""
+
+    must: float
+    aim: float | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One row of a table; `key` finds its goal. Without a value it was not measured, and `note` says why."""
+
+    key: str
+    what: str
+    unit: Unit
+    value: float | None
+    spread: str = ""
+    note: str = ""
+
+    def written(self) -> str:
+        """Write the value for a table."""
+        return "not measured" if self.value is None else _WRITTEN[self.unit](self.value)
+
+    def cells(self, goal: Goal | None) -> tuple[str, ...]:
+        """Give the row: what, value, spread, must, aim, verdict."""
+        must = aim = ""
+        if goal is not None:
+            must = _WRITTEN[self.unit](goal.must)
+            aim = "" if goal.aim is None else _WRITTEN[self.unit](goal.aim)
+        return (self.what, self.written(), self.spread, must, aim, self.verdict(goal))
+
+    def verdict(self, goal: Goal | None) -> str:
+        """Judge the value by the goal; give the note where there is nothing to judge."""
+        if goal is None or self.value is None:
+            return self.note
+        if goal.aim is not None and self.value <= goal.aim:
+            return "aim met"
+        return "must met" if self.value <= goal.must else "MISSED"
+
+
+HEADINGS: Final = ("what", "value", "middle half of the rounds", "must", "aim", "verdict")
+
+
+def render_table(rows: list[tuple[str, ...]]) -> str:
+    """Write rows as a Markdown table, columns in line."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)

@@ -1,0 +1,92 @@
+"""What it costs to import a library: CPU time and memory of a new interpreter, net of one that does nothing.
+
+Facts this file rests on:
+- `ru_maxrss` of a child counts the parent it was forked from, so memory is read from the child's own `/proc` entry.
+                                                                              (Linux, getrusage(2); seen here)
+- The first import writes bytecode; one run that is not counted comes before the others.
+- litellm asks the network for its price list while it is imported, unless told to use its own.   (litellm 1.106.2)
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_REPORT_MEMORY: Final = """
+import os
+if os.path.exists("/proc/self/status"):
+    handle = os.open("/proc/self/status", os.O_RDONLY)
+    os.write(1, os.read(handle, 65536))
+"""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A statement, and the interpreter that runs it."""
+
+    name: str
+    python: Path
+    statement: str
+
+
+@dataclass(frozen=True)
+class ImportCost:
+    """The best of many runs, less what the same interpreter costs without the statement."""
+
+    cpu_ms: float
+    memory_mb: float
+
+
+def measure_imports(
+    subjects: Sequence[Subject], *, source: Path, rounds: int
+) -> tuple[dict[str, ImportCost], ImportCost]:
+    """Measure all statements in turn, `source` on the path of each.
+
+    Give their net costs by name, and what the interpreter of the first costs without a statement.
+    """
+    pythons = list(dict.fromkeys(subject.python for subject in subjects))
+    runs = [Subject(f"bare {python}", python, "pass") for python in pythons] + list(subjects)
+    taken: dict[str, list[tuple[float, float]]] = {subject.name: [] for subject in runs}
+    for subject in runs:
+        _run(subject, source)
+    for turn in range(rounds):
+        start = turn % len(runs)
+        for subject in runs[start:] + runs[:start]:
+            taken[subject.name].append(_run(subject, source))
+    best = {
+        name: ImportCost(min(cpu for cpu, _ in samples), min(rss for _, rss in samples))
+        for name, samples in taken.items()
+    }
+    net: dict[str, ImportCost] = {}
+    for subject in subjects:
+        cost, bare = best[subject.name], best[f"bare {subject.python}"]
+        net[subject.name] = ImportCost(cost.cpu_ms - bare.cpu_ms, cost.memory_mb - bare.memory_mb)
+    return net, best[f"bare {subjects[0].python}"]
+
+
+def _run(subject: Subject, source: Path) -> tuple[float, float]:
+    """Run a statement in a new interpreter; give its CPU milliseconds and its largest memory in MB."""
+    command = [str(subject.python), "-c", subject.statement + _REPORT_MEMORY]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPATH"] = str(source)
+    environment["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
+    assert child.stdout is not None  # asked for above
+    with child.stdout:
+        said = child.stdout.read().decode()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise subprocess.CalledProcessError(child.returncode, command)
+    return (usage.ru_utime + usage.ru_stime) * 1e3, _memory_mb(said) or usage.ru_maxrss / 1024
+
+
+def _memory_mb(status: str) -> float:
+    for line in status.splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    return 0.0

@@ -1,0 +1,93 @@
+"""How costs are measured and compared.
+
+- CPU time of the process, never the clock on the wall: other programs share the machine.
+- Everything that is compared runs in turn within one process, round after round, in an order that rotates: a busy
+  moment hits all of it alike. The garbage collector is left on, because it is on where the library is used.
+- The headline is best over best: the least disturbed run is the nearest to what the code itself costs. The quartiles of
+  the ratios of single rounds say how far to trust it.
+- The yardstick is entered twice under two names. What its ratio to itself differs from one is what this machine could
+  not tell apart in this run.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+CONTROL: Final = "control"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much measuring: rounds for each comparison, and how long a single sample should last."""
+
+    rounds: int
+    sample_ns: int
+
+
+FULL: Final = Effort(rounds=40, sample_ns=10_000_000)
+QUICK: Final = Effort(rounds=3, sample_ns=200_000)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A cost in units of another: best over best, and the quartiles of the rounds."""
+
+    best: float
+    low: float
+    high: float
+
+    def spread(self) -> str:
+        """Write the middle half of the rounds."""
+        return f"{self.low:.2f} to {self.high:.2f}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Samples in nanoseconds a call, one for each round, of everything that was compared with the yardstick."""
+
+    yardstick: str
+    samples: Mapping[str, tuple[float, ...]]
+
+    def best(self, name: str) -> float:
+        """Give the best sample in nanoseconds a call."""
+        return min(self.samples[name])
+
+    def ratio(self, name: str) -> Ratio:
+        """Give the cost of `name` in units of the yardstick."""
+        rounds = [mine / its for mine, its in zip(self.samples[name], self.samples[self.yardstick], strict=True)]
+        low, _, high = statistics.quantiles(rounds, n=4)
+        return Ratio(self.best(name) / self.best(self.yardstick), low, high)
+
+    def control(self) -> Ratio:
+        """Give the yardstick in units of itself: one, but for what the machine could not tell apart."""
+        return self.ratio(CONTROL)
+
+
+def compare(yardstick: str, subjects: Mapping[str, Callable[[], object]], effort: Effort) -> Comparison:
+    """Measure all subjects in turn; `yardstick` names the one that the others are held against."""
+    entered = {**subjects, CONTROL: subjects[yardstick]}
+    calls = {name: _calls_for_sample(subject, effort.sample_ns) for name, subject in entered.items()}
+    samples: dict[str, list[float]] = {name: [] for name in entered}
+    names = list(entered)
+    for turn in range(effort.rounds):
+        start = turn % len(names)
+        for name in names[start:] + names[:start]:
+            samples[name].append(time_calls(entered[name], calls[name]))
+    return Comparison(yardstick, {name: tuple(taken) for name, taken in samples.items()})
+
+
+def time_calls(subject: Callable[[], object], calls: int = 1) -> float:
+    """Give the CPU nanoseconds of one call, over so many in a row; freeing the results is part of it."""
+    before = time.process_time_ns()
+    for _ in range(calls):
+        subject()
+    return (time.process_time_ns() - before) / calls
+
+
+def _calls_for_sample(subject: Callable[[], object], sample_ns: int) -> int:
+    once = min(time_calls(subject) for _ in range(2))
+    return max(1, round(sample_ns / max(once, 1.0)))

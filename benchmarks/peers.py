@@ -1,0 +1,80 @@
+"""Other libraries, each in a virtual environment of its own, at a version that does not move.
+
+They cannot share one: litellm wants an older openai package than the others do.   (litellm 1.106.2, tried 2026-11)
+An environment that cannot be made is a row that says so, never an error: the other rows are still worth having.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_ADDRESS: Final = re.compile(r"\S*://\S*")
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A library and the statement that loads what holds a conversation in it."""
+
+    name: str
+    package: str
+    version: str
+    statement: str
+
+    @property
+    def requirement(self) -> str:
+        """What pip is asked for."""
+        return f"{self.package}=={self.version}"
+
+
+PEERS: Final = (
+    Peer("langchain", "langchain-core", "1.7.2", "import langchain_core.messages"),
+    Peer("litellm", "litellm", "1.106.2", "import litellm"),
+    Peer("pydantic-ai", "pydantic-ai-slim", "2.66.0", "import pydantic_ai.messages"),
+)
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where a peer can be run, or why it cannot."""
+
+    peer: Peer
+    python: Path | None
+    reason: str = ""
+
+
+def make_environment(peer: Peer, folder: Path) -> Environment:
+    """Make the environment of a peer below `folder`, unless it is there already; a changed version makes it anew."""
+    home = folder / peer.name
+    python = home / "bin" / "python"
+    stamp = home / ".installed"
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == peer.requirement and python.exists():
+        return Environment(peer, python)
+    steps = (
+        [sys.executable, "-m", "venv", "--clear", str(home)],
+        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", peer.requirement],
+        [str(python), "-c", peer.statement],
+    )
+    for step in steps:
+        if reason := _failure(step):
+            return Environment(peer, None, reason)
+    stamp.write_text(peer.requirement, encoding="utf-8")
+    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    return Environment(peer, python)
+
+
+def _failure(command: list[str]) -> str:
+    """Run a command; say in a line why it failed, or nothing when it did not."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return type(error).__name__
+    if done.returncode == 0:
+        return ""
+    lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no message"]
+    errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
+    return _ADDRESS.sub("(address)", errors[-1])[:200]
