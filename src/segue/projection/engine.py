@@ -1,0 +1,224 @@
+"""Runs the passes over a history: over the whole, or over what is new behind a settled prefix.
+
+A history can be cut before any finished assistant turn that follows a user turn or a tool result: a request was sent
+and answered there, and nothing that comes later may change what was sent. What the stretch behind the cut has to know
+of the one before stands in `Carry`. Two things reach back over a cut: a result that answers an earlier call, and an
+image too many, for which the oldest have to give way. Then the prefix is worked on anew.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from operator import is_
+from typing import Final, TypeAlias
+
+from segue.conversation.context import Context, Options
+from segue.conversation.messages import Message
+from segue.projection.cache_marks import Mark, find_marks
+from segue.projection.carry import Carry
+from segue.projection.extra import withhold_extra
+from segue.projection.ids import allot_ids
+from segue.projection.instructions import place_instructions
+from segue.projection.matching import Unsettled
+from segue.projection.media import place_media
+from segue.projection.names import map_names
+from segue.projection.order import order_turns
+from segue.projection.pairing import pair_results
+from segue.projection.reasoning import reconcile_reasoning
+from segue.projection.report import Change
+from segue.projection.requirements import MediaNeeded
+from segue.projection.settings import fit_settings
+from segue.projection.survey import UNFINISHED
+from segue.projection.system_prompt import fit_system_prompt
+from segue.projection.text import clean_texts
+from segue.projection.turns import mend_turns
+from segue.projection.unfinished import leave_out_unfinished
+from segue.projection.work import Settings, SystemPrompt, Target, Work
+
+Pass: TypeAlias = Callable[[Work], None]
+
+
+def allot_ids_and_names(work: Work) -> None:
+    """Pass 6: ids first, then names; both look only backwards. Calls that become text keep what they are called."""
+    if work.target.rules.tools:
+        allot_ids(work)
+        map_names(work)
+    if work.survey.unfinished or not work.target.rules.tools:
+        for call_id in work.survey.call_ids:
+            work.carry.note_unsent(call_id)
+
+
+def arrange_turns(work: Work) -> None:
+    """Pass 7: every turn in a form the target takes, then instructions, then the order of turns."""
+    mend_turns(work)
+    withhold_extra(work)  # whose an `extra` is, is told by the turn before: so when it is known which turns stay
+    place_instructions(work)
+    order_turns(work)
+
+
+PASSES: Final[tuple[Pass, ...]] = (
+    leave_out_unfinished,  # first: nothing below should mend what will not be sent
+    clean_texts,  # before anything compares, hashes or copies text
+    pair_results,  # before media and ids, which rely on results standing behind their calls
+    place_media,  # native blocks become their fallback here, so the passes below see plain content
+    reconcile_reasoning,  # after media: which native blocks are foreign is the same question as whose thinking it is
+    allot_ids_and_names,  # after everything that drops or adds calls
+    arrange_turns,  # the order of turns is known only when all turns are
+    fit_settings,  # last: tools and options are fitted to the history that will be sent
+)
+
+
+class Settled:
+    """A prefix whose projection no later message changes, and how to go on behind it."""
+
+    __slots__ = ("carry", "changed", "changes", "given", "marks", "needed", "out", "prompt")
+
+    def __init__(self, prompt: SystemPrompt, target: Target) -> None:
+        self.prompt = prompt
+        self.given: list[Message] = []
+        self.out: list[Message] = []
+        self.changed = False
+        self.needed: list[MediaNeeded] = []
+        self.marks: list[Mark] = []
+        self.carry = Carry()
+        self.carry.system_prompt, changes = fit_system_prompt(prompt, target)
+        self.changes = list(changes)
+
+    def extend(self, given: Sequence[Message], work: Work) -> None:
+        """Take a worked stretch in."""
+        self.marks += find_marks(work, len(self.out))
+        self.changed = self.changed or work.changed
+        self.changes = joined_changes(self.changes, work.changes)
+        self.given += given
+        self.out += work.messages
+        self.needed += work.needed
+
+    def begins(self, context: Context) -> bool:
+        """Whether a conversation still begins with this prefix, message for message the same objects."""
+        if len(context.messages) < len(self.given) or not all(map(is_, self.given, context.messages)):
+            return False
+        prompt = context.system_prompt
+        if isinstance(prompt, tuple) and isinstance(self.prompt, tuple):
+            return len(prompt) == len(self.prompt) and all(map(is_, prompt, self.prompt))
+        return prompt is self.prompt or (isinstance(prompt, str) and prompt == self.prompt)
+
+
+class Outcome:
+    """Everything a projection is made of, before it is put together."""
+
+    __slots__ = ("changed", "changes", "settled", "work")
+
+    def __init__(self, settled: Settled, work: Work) -> None:
+        self.settled = settled
+        self.work = work
+        self.changed = settled.changed or work.changed
+        self.changes = joined_changes(settled.changes, work.changes)
+
+    def messages(self) -> tuple[Message, ...]:
+        """Give all that came out."""
+        out, tail = self.settled.out, self.work.messages
+        if not out:
+            return tuple(tail)
+        count = len(out)
+        out += tail  # a list that grows and shrinks is copied once, two that are joined are copied twice
+        messages = tuple(out)
+        del out[count:]
+        return messages
+
+    def marks(self) -> list[Mark]:
+        """Give all cache marks."""
+        return [*self.settled.marks, *find_marks(self.work, len(self.settled.out))]
+
+    def needed(self) -> tuple[MediaNeeded, ...]:
+        """Give all media that the caller could supply."""
+        return (*self.settled.needed, *self.work.needed)
+
+
+_ROOTS: Final = {"system_prompt": -2, "messages": -1, "tools": sys.maxsize - 1, "options": sys.maxsize}
+
+
+def place_of(change: Change) -> int:
+    """Say where a change belongs in a report: as the request reads, message by message."""
+    path = change.path
+    if len(path) > 1 and path[0] == "messages" and isinstance(place := path[1], int):
+        return place
+    return _ROOTS[str(path[0])]
+
+
+def joined_changes(earlier: list[Change], later: list[Change]) -> list[Change]:
+    """Join changes in the order of the request; those of one message stay in the order in which they were made."""
+    if not later:
+        return earlier
+    later.sort(key=place_of)
+    joined = earlier + later
+    if earlier and place_of(earlier[-1]) > place_of(later[0]):
+        joined.sort(key=place_of)
+    return joined
+
+
+class Engine:
+    """Projects one conversation after the other for one target, keeping a settled prefix if asked to."""
+
+    def __init__(self, target: Target, passes: tuple[Pass, ...] = PASSES) -> None:
+        self.target = target
+        self.passes = passes
+        self.settled: Settled | None = None
+        self.evicted = (0, 0)
+
+    def run(self, context: Context, options: Options, *, settle: bool = False) -> Outcome:
+        """Project the whole, or what is new behind the settled prefix.
+
+        Media limits are known only when all media are counted: everything is run again when some have to give way.
+        """
+        while True:
+            try:
+                outcome = self._attempt(context, options, settle=settle)
+            except Unsettled:
+                self.settled = None
+                outcome = self._attempt(context, options, settle=False)
+            carry, rules = outcome.work.carry, self.target.rules
+            evicted = (_evictions(carry.images, rules.max_images), _evictions(carry.files, rules.max_files))
+            if evicted == self.evicted:
+                return outcome
+            self.evicted = evicted
+            self.settled = None
+
+    def _attempt(self, context: Context, options: Options, *, settle: bool) -> Outcome:
+        settled = self.settled
+        if settled is None or not settle or not settled.begins(context):
+            settled = Settled(context.system_prompt, self.target)
+        start = len(settled.given)
+        cut = _last_cut(context.messages, start) if settle else start
+        if cut > start:
+            stretch = context.messages[start:cut]
+            settled.extend(stretch, self._work(stretch, settled.carry, start, None))
+        self.settled = settled if settle else None
+        rest = context.messages[cut:]
+        work = self._work(rest, settled.carry.fork(), cut, Settings(context.tools, options))
+        return Outcome(settled, work)
+
+    def _work(self, messages: Sequence[Message], carry: Carry, offset: int, settings: Settings | None) -> Work:
+        work = Work(messages, self.target, carry, offset=offset, settings=settings, evicted=self.evicted)
+        for step in self.passes:
+            step(work)
+        work.note_places()
+        return work
+
+
+def _evictions(count: int, limit: int) -> int:
+    """How many of the oldest give way: whole steps of half the limit, so that the prefix changes once a step."""
+    if not limit or count <= limit:
+        return 0
+    step = max(1, limit // 2)
+    return -(-(count - limit) // step) * step
+
+
+def _last_cut(messages: Sequence[Message], start: int) -> int:
+    """Find the last finished assistant turn behind `start` that answers a user turn or a tool result."""
+    for index in range(len(messages) - 1, start, -1):
+        message = messages[index]
+        if message.role == "assistant" and message.stop_reason not in UNFINISHED:
+            if messages[index - 1].role in ("user", "toolResult"):
+                return index
+    return start

@@ -1,0 +1,97 @@
+"""What a wire said beyond segue's words (`extra`) is told only to those who said it.
+
+Facts this file rests on:
+- A foreign codec never reads another protocol's `extra`; one protocol serves many vendors, and strict ones answer
+  unknown keys with 400 or 422.                                       (qwen-code #3304, LibreChat #6724)
+- `shape` under a protocol's key records spelling (string or list, null or absent); all other keys are data.
+
+Assistant turns name their provider. For the others the assistant turn before them is the best evidence: what was said
+to one provider is not said to another; before the first turn there is no evidence, and it stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec.structs import replace
+
+from segue.conversation.content import AnyContent, Extra
+from segue.models.rules import Rules
+from segue.projection.report import ChangeCode, Loss
+from segue.projection.work import Work
+
+SHAPE: Final = "shape"
+STORED: Final = "stored"
+
+
+def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool) -> Extra | None:
+    """Give what the target may be told: its own protocol's part, whole or only what is portable; the same if all."""
+    kept: dict[str, Mapping[str, object]] = {}
+    changed = False
+    for key, part in extra.items():
+        if key == STORED or (key == protocol and same_provider):
+            kept[key] = part
+            continue
+        portable = {name: value for name, value in part.items() if name in rules.portable_extra}
+        if key != protocol or len(portable) != len(part):
+            changed = True
+        if key == protocol and portable:
+            kept[key] = portable
+    return (kept or None) if changed else extra
+
+
+def extra_loss(extra: Extra, kept: Extra | None) -> Loss:
+    """Say whether only shape went, or data."""
+    for key, part in extra.items():
+        remaining = (kept or {}).get(key, {})
+        if any(name != SHAPE and name not in remaining for name in part):
+            return Loss.OPAQUE
+    return Loss.NONE
+
+
+def lost_extra(*extras: Extra | None) -> Loss:
+    """Say what it costs that all of these go."""
+    if any(extra is not None and extra_loss(extra, None) == Loss.OPAQUE for extra in extras):
+        return Loss.OPAQUE
+    return Loss.NONE
+
+
+def withhold_extra(work: Work) -> None:
+    """Take away what other wires said; reported once for each message."""
+    carry, provider = work.carry, work.target.model.provider
+    if not work.survey.extra:
+        writers = (message.provider for message in reversed(work.messages) if message.role == "assistant")
+        carry.provider = next(writers, carry.provider)
+        return
+    for index, message in enumerate(work.messages):
+        if message.role == "assistant":
+            carry.provider = message.provider
+            same_provider = message.provider == provider and work.places[index] not in work.estranged
+        else:
+            same_provider = carry.provider in (None, provider)
+        _withhold(work, index, same_provider=same_provider)
+
+
+def _withhold(work: Work, index: int, *, same_provider: bool) -> None:
+    message = work.messages[index]
+    protocol, rules = work.target.model.protocol, work.target.rules
+    losses: list[Loss] = []
+    extra = message.extra
+    if extra is not None:
+        kept = kept_extra(extra, protocol, rules, same_provider=same_provider)
+        if kept is not extra:
+            losses.append(extra_loss(extra, kept))
+            extra = kept
+    content: list[AnyContent] = list(message.content)
+    for position, piece in enumerate(content):
+        if piece.extra is None:
+            continue
+        kept = kept_extra(piece.extra, protocol, rules, same_provider=same_provider)
+        if kept is not piece.extra:
+            losses.append(extra_loss(piece.extra, kept))
+            content[position] = replace(piece, extra=kept)
+    if losses:
+        loss = Loss.OPAQUE if Loss.OPAQUE in losses else Loss.NONE
+        work.note(ChangeCode.EXTRA_REMOVED, work.path(index), loss)
+        work.put(index, replace(message, content=tuple(content), extra=extra))

@@ -1,0 +1,71 @@
+"""Whose is it? Whether the target wrote a message itself, so that its signatures are valid there.
+
+Facts this file rests on:
+- Signatures are bound to the model, not only to the provider.        (llxprt-code #2335, anthropic-sdk-python #1598)
+- The same id on another endpoint is another maker.                   (opencode #6418, 9router #922)
+- `response_model` is a dated spelling of the id in half of all replies, so it proves nothing, except for ids that
+  stand for many writers: there it names the writer.                  (recorded traffic, 2026-11)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from segue.conversation.messages import AssistantMessage
+from segue.models.catalogue import packaged_catalogue
+from segue.models.equivalence import find_spelling, is_equivalent
+from segue.models.model import Model
+from segue.projection.policy import SameModel
+
+
+class Home:
+    """Answers, for one target, whether a message is its own; remembers the answer for each origin."""
+
+    __slots__ = ("_known", "_model", "_same_model")
+
+    def __init__(self, model: Model, same_model: SameModel | None) -> None:
+        self._model = model
+        self._same_model = same_model
+        self._known: dict[tuple[str, str, str, str | None], bool] = {}
+
+    def is_own(self, message: AssistantMessage) -> bool:
+        """Say whether the target wrote this message."""
+        origin = (message.protocol, message.provider, message.model, message.response_model)
+        known = self._known.get(origin)
+        if known is None:
+            known = self._known[origin] = _is_same_model(message, self._model)
+        # The caller's function may look at more than the origin, so its answer is never remembered.
+        return known or (self._same_model is not None and self._same_model(message, self._model))
+
+
+def _is_same_model(message: AssistantMessage, model: Model) -> bool:
+    if model.router:
+        # Many models answer under this id: the next one may not be the one that signed.
+        return False
+    same_door = message.protocol == model.protocol and message.provider == model.provider
+    if same_door and message.model == model.id:
+        return True
+    if message.response_model and same_door and message.response_model == model.id:
+        return _is_router(message.provider, message.model)
+    return _is_same_family(message, model)
+
+
+_NATIVE_WIRES: Final[Mapping[str, frozenset[str]]] = {
+    "claude": frozenset({"anthropic-messages", "bedrock-converse"}),
+    "gemini": frozenset({"google-genai"}),
+}
+"""The wires on which a family's seals are what its maker made; on others they are re-typed or are something else."""
+
+
+def _is_same_family(message: AssistantMessage, model: Model) -> bool:
+    spelling = find_spelling(model.provider, model.id)
+    if spelling is None or not {message.protocol, model.protocol} <= _NATIVE_WIRES[spelling[0]]:
+        return False
+    return is_equivalent(message.provider, message.model, model.provider, model.id)
+
+
+def _is_router(provider: str, model_id: str) -> bool:
+    return any(
+        model.router for model in packaged_catalogue().models if model.provider == provider and model.id == model_id
+    )

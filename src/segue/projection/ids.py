@@ -1,0 +1,169 @@
+"""Pass 6: tool-call ids that the target accepts.
+
+Facts this file rests on:
+- Alphabets and lengths differ: 40 characters at OpenAI chat, 64 at Responses, nine letters and digits at Mistral.
+                                        (openai-python types; autogen #6377; fastllm #45; opencode #1680)
+- Replacing illegal characters makes two ids one (`a.b` and `a_b`): only a hash of the whole keeps them apart.
+                                        (litellm and the ancestors, run 2026-11)
+- What an early id becomes must not depend on later ones, or every later turn misses the prompt cache.  (failures: C-04)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from msgspec.structs import replace
+
+from segue.conversation.content import AssistantContent
+from segue.conversation.messages import AssistantMessage
+from segue.models.model import Model
+from segue.models.rules import Rules
+from segue.projection.report import ChangeCode, Loss
+from segue.projection.surrogates import clean_text, is_clean
+from segue.projection.work import Work
+
+NormalizeId: TypeAlias = Callable[[str, Model, AssistantMessage], str]
+
+_LETTERS_AND_DIGITS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+"""What ids are made of: legal, most of it, in every alphabet there is."""
+
+_HASHED_LENGTH: Final = 24
+
+
+@lru_cache(maxsize=256)
+def _find_illegal(alphabet: str) -> Callable[[str], re.Match[str] | None]:
+    return re.compile(f"[^{alphabet}]").search
+
+
+def is_spelt_in(alphabet: str | None, text: str) -> bool:
+    """Whether a text has no character outside an alphabet, and no half of one."""
+    return is_clean(text) and (alphabet is None or _find_illegal(alphabet)(text) is None)
+
+
+@lru_cache(maxsize=256)
+def letters_of(alphabet: str | None) -> str:
+    """Give the letters and digits of an alphabet."""
+    return "".join(letter for letter in _LETTERS_AND_DIGITS if is_spelt_in(alphabet, letter)) or _LETTERS_AND_DIGITS
+
+
+def digest(text: str, length: int, alphabet: str | None) -> str:
+    """Spell a hash of the text in letters and digits of an alphabet."""
+    letters = letters_of(alphabet)
+    number = int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), "big")
+    characters: list[str] = []
+    for _ in range(length):
+        number, digit = divmod(number, len(letters))
+        characters.append(letters[digit])
+    return "".join(characters)
+
+
+def allot_ids(work: Work, normalize: NormalizeId | None = None) -> None:
+    """Give every call an id that is legal and free, in order of appearance; results follow their call."""
+    if normalize is None and _all_are_fine(work):
+        return
+    allotment = _Allotment(work, normalize)
+    for index, message in enumerate(work.messages):
+        if message.role == "assistant":
+            allotment.turn(index, message)
+
+
+def _all_are_fine(work: Work) -> bool:
+    """Look at all ids at once: most of the time they are legal, new and different."""
+    call_ids = work.survey.call_ids
+    if not call_ids:
+        return True
+    rules = work.target.rules
+    lengths = sorted(set(map(len, call_ids)))
+    return (
+        not work.survey.unfinished
+        and rules.call_id_min <= lengths[0]
+        and (not rules.call_id_max or lengths[-1] <= rules.call_id_max)
+        and is_spelt_in(rules.call_id_alphabet, "".join(call_ids))
+        and work.carry.count_new_ids(call_ids)
+    )
+
+
+class _Allotment:
+    """Goes through the turns in order and gives out ids."""
+
+    def __init__(self, work: Work, normalize: NormalizeId | None) -> None:
+        self.work = work
+        self.rules = work.target.rules
+        self.normalize = normalize
+        self.owners: dict[str, str] = {}
+        """Wire id -> the given id that first came to it; asked only where a normaliser may make two the same."""
+
+    def turn(self, index: int, message: AssistantMessage) -> None:
+        content: list[AssistantContent] = list(message.content)
+        renamed: list[tuple[str, str]] = []
+        batch: set[str] = set()
+        for position, piece in enumerate(content):
+            if piece.kind != "toolCall":
+                continue
+            wire_id = self.allot(piece.id, message, batch)
+            batch.add(wire_id)
+            renamed.append((piece.id, wire_id))
+            if wire_id != piece.id:
+                path = (*self.work.content_path(index, position), "id")
+                self.work.note(ChangeCode.ID_CHANGED, path, Loss.NONE, wire_id)
+                content[position] = replace(piece, id=wire_id)
+        if any(given != wire_id for given, wire_id in renamed):
+            self.work.put(index, replace(message, content=tuple(content)))
+            self.rename_results(index + 1, renamed)
+
+    def allot(self, given: str, message: AssistantMessage, batch: set[str]) -> str:
+        """Keep an id that is legal and free; else make one."""
+        carry = self.work.carry
+        is_free = self.rules.call_id_scope == "batch" or not carry.is_used(given)
+        before = carry.count_id(given)
+        wanted = given
+        if self.normalize is not None and not self.work.target.home.is_own(message):
+            wanted = clean_text(self.normalize(given, self.work.target.model, message))
+            is_free = self.rules.call_id_scope == "batch" or wanted not in self.owners
+            legal = bool(wanted)
+        else:
+            legal = is_legal_id(given, self.rules)
+        if legal and is_free and wanted not in batch and self.owners.get(wanted, given) == given:
+            if self.normalize is not None:
+                self.owners[wanted] = given
+            return wanted
+        return self.made(given, before, batch)
+
+    def made(self, given: str, before: int, batch: set[str]) -> str:
+        """Make an id of the given one and how many equal ones came before, in letters and digits."""
+        length = max(self.rules.call_id_min, min(_HASHED_LENGTH, self.rules.call_id_max or _HASHED_LENGTH))
+        attempt = 0
+        while True:
+            seed = f"{before}:{given}" if attempt == 0 else f"{before}:{attempt}:{given}"
+            candidate = digest(seed, length, self.rules.call_id_alphabet)
+            if candidate not in batch and candidate not in self.owners and not self.work.carry.is_used(candidate):
+                self.work.carry.use_id(candidate)
+                return candidate
+            attempt += 1
+
+    def rename_results(self, start: int, renamed: list[tuple[str, str]]) -> None:
+        """Follow the calls: results stand right behind them in call order (a batch left open may lack the last)."""
+        for index, (given, wire_id) in enumerate(renamed, start):
+            if index >= len(self.work.messages):
+                return
+            message = self.work.messages[index]
+            if message.role != "toolResult" or message.tool_call_id != given:
+                return
+            if wire_id != given:
+                if self.work.is_given(index):
+                    path = (*self.work.path(index), "tool_call_id")
+                    self.work.note(ChangeCode.ID_CHANGED, path, Loss.NONE, wire_id)
+                self.work.put(index, replace(message, tool_call_id=wire_id))
+
+
+def is_legal_id(call_id: str, rules: Rules) -> bool:
+    """Whether the target takes this id."""
+    return (
+        rules.call_id_min <= len(call_id)
+        and (not rules.call_id_max or len(call_id) <= rules.call_id_max)
+        and is_spelt_in(rules.call_id_alphabet, call_id)
+    )

@@ -1,0 +1,64 @@
+"""Which result answers which call: an ordered walk, never a global map of ids.
+
+Facts this file rests on:
+- Ids are reused in later turns (`functions.read:0`, `call_0`): a result belongs to the newest turn before it that made
+  a call of that id, and to no older one, whose request was answered long ago.    (eca #233, pi-ai 1.5.0 run 2026-11)
+- One batch may hold the same id twice; its results then answer in call order.          (maka #1976, vercel/ai #14277)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from segue.conversation.messages import Message
+from segue.projection.carry import Carry
+
+Call = tuple[int, int]
+"""The index of an assistant message and the position of the call among that message's calls."""
+
+
+class Unsettled(Exception):
+    """A result answers a call before the stretch under work, which was thought to be settled."""
+
+
+class Matches:
+    """Result index -> the call it answers (`answers`), or whose answer it repeats (`duplicates`); the rest are orphans."""
+
+    __slots__ = ("answers", "duplicates")
+
+    def __init__(self) -> None:
+        self.answers: dict[int, Call] = {}
+        self.duplicates: dict[int, Call] = {}
+
+    def owners(self) -> dict[int, Call]:
+        """Give the call of every result that has one."""
+        return {**self.answers, **self.duplicates}
+
+
+def match_results(messages: Sequence[Message], carry: Carry) -> Matches:
+    """Walk the messages in order and find for every result the call it answers.
+
+    Raises:
+        Unsettled: a result that answers nothing here names a call of the settled prefix.
+    """
+    matches = Matches()
+    newest: dict[str, list[Call]] = {}  # id -> its unanswered calls in the newest turn that made any, the next one last
+    answered: dict[str, Call] = {}
+    for index, message in enumerate(messages):
+        if message.role == "assistant":
+            batch: dict[str, list[Call]] = {}
+            for position, call in enumerate(message.tool_calls()):
+                batch.setdefault(call.id, []).append((index, position))
+            for waiting in batch.values():
+                waiting.reverse()
+            newest.update(batch)
+        elif message.role == "toolResult":
+            call_id = message.tool_call_id
+            waiting = newest.get(call_id)
+            if waiting:
+                matches.answers[index] = answered[call_id] = waiting.pop()
+            elif waiting is not None:
+                matches.duplicates[index] = answered[call_id]
+            elif carry.made_call(call_id):
+                raise Unsettled
+    return matches

@@ -1,0 +1,119 @@
+"""Pass 6, second half: tool names that the target accepts.
+
+Facts this file rests on:
+- MCP servers use dots and slashes in names, and long ones.        (tester-mcp-client #11; `^[a-zA-Z0-9_-]{1,64}$`)
+- The same name has to stand in tools, choice and history.         (failures: S-05)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec.structs import replace
+
+from segue.conversation.content import AssistantContent
+from segue.conversation.messages import AssistantMessage
+from segue.models.rules import Rules
+from segue.projection.ids import digest, is_spelt_in, letters_of
+from segue.projection.report import ChangeCode, Loss
+from segue.projection.surrogates import clean_text, is_clean
+from segue.projection.work import Work
+
+_HASH_LENGTH: Final = 8
+_USUAL_LENGTH: Final = 64
+
+
+def wire_name(name: str, rules: Rules) -> str:
+    """Give the name itself when the target accepts it, else a legal one made of what it looks like and its hash.
+
+    The hash of the whole name keeps different names apart, whatever else is in the request.
+    """
+    if _is_legal(name, rules):
+        return name
+    longest = rules.tool_name_max or _USUAL_LENGTH
+    alphabet = rules.tool_name_alphabet
+    filler = "_" if is_spelt_in(alphabet, "_") else letters_of(alphabet)[0]
+    mark = digest(name, min(_HASH_LENGTH, max(1, longest - 2)), alphabet)
+    kept = "".join(character if is_spelt_in(alphabet, character) else filler for character in name)
+    if not kept or not _begins(kept, rules):
+        kept = f"{_first_letter(rules)}{filler}{kept}"
+    return f"{kept[: max(1, longest - len(mark) - 1)]}{filler}{mark}"[:longest]
+
+
+def _is_legal(name: str, rules: Rules) -> bool:
+    if not name or (rules.tool_name_max and len(name) > rules.tool_name_max):
+        return False
+    return is_spelt_in(rules.tool_name_alphabet, name) and _begins(name, rules)
+
+
+def _begins(name: str, rules: Rules) -> bool:
+    return rules.tool_name_first is None or re.match(f"[{rules.tool_name_first}]", name) is not None
+
+
+def _first_letter(rules: Rules) -> str:
+    letters = [letter for letter in letters_of(rules.tool_name_alphabet) if _begins(letter, rules)]
+    return "t" if "t" in letters else letters[0]
+
+
+def map_names(work: Work) -> None:
+    """Put the target's names into the calls and results of the history, the same as in its tools."""
+    called, named = _names(work)
+    mapped: dict[str, str] = {}
+    for name in (*called, *named):
+        new_name = wire_name(name, work.target.rules)
+        if new_name != name:
+            mapped[name] = new_name
+    for name in called:
+        work.carry.called[mapped.get(name, name)] = None
+    if mapped:
+        work.carry.wire_names.update(mapped)
+        _rename(work, mapped)
+
+
+def _names(work: Work) -> tuple[Iterable[str], Iterable[str]]:
+    """Give the names of the tools that are called, in order, and of those that only a result names."""
+    survey = work.survey
+    if survey.paired and not survey.unfinished:
+        return survey.names, survey.result_names - {""}
+    called: dict[str, None] = {}
+    named: set[str] = set()
+    for message in work.messages:
+        if message.role == "assistant":
+            called.update((call.name, None) for call in message.tool_calls())
+        elif message.role == "toolResult" and message.tool_name:
+            named.add(message.tool_name)
+    return called, named
+
+
+def _rename(work: Work, mapped: dict[str, str]) -> None:
+    for index, message in enumerate(work.messages):
+        if message.role == "assistant":
+            _rename_calls(work, index, message, mapped)
+        elif message.role == "toolResult" and message.tool_name and message.tool_name in mapped:
+            new_name = mapped[message.tool_name]
+            if work.is_given(index):
+                work.note(ChangeCode.NAME_CHANGED, (*work.path(index), "tool_name"), Loss.NONE, new_name)
+            work.put(index, replace(message, tool_name=new_name))
+
+
+def _rename_calls(work: Work, index: int, message: AssistantMessage, mapped: dict[str, str]) -> None:
+    content: list[AssistantContent] = list(message.content)
+    renamed = False
+    for position, piece in enumerate(content):
+        if piece.kind == "toolCall" and piece.name in mapped:
+            renamed = True
+            path = (*work.content_path(index, position), "name")
+            work.note(ChangeCode.NAME_CHANGED, path, Loss.NONE, mapped[piece.name])
+            content[position] = replace(piece, name=mapped[piece.name])
+    if renamed:
+        work.put(index, replace(message, content=tuple(content)))
+
+
+def clean_names(work: Work) -> None:
+    """Keep half a surrogate pair out of names that are otherwise left as they are."""
+    if all(map(is_clean, (*work.survey.names, *work.survey.result_names))):
+        return
+    names = (*work.survey.names, *work.survey.result_names)
+    _rename(work, {name: clean_text(name) for name in names if not is_clean(name)})

@@ -1,0 +1,121 @@
+"""What the caller decides: how readable thinking travels, how broken histories are mended, and in which words.
+
+Every text that segue puts into a conversation stands in `Texts`, is used only where the target's rules ask for it, is
+reported, and can be replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from difflib import get_close_matches
+from typing import Final, Literal, TypeAlias, cast, final, get_args
+
+import msgspec
+
+from segue.conversation.content import FileContent, ImageContent
+from segue.conversation.messages import AssistantMessage
+from segue.errors import SettingsError
+from segue.models.model import Model
+from segue.projection.report import ChangeCode, Loss
+
+ReasoningPolicy: TypeAlias = Literal["auto", "text", "drop", "native"]
+TrailingCalls: TypeAlias = Literal["close", "open"]
+OrphanResults: TypeAlias = Literal["drop", "text"]
+DuplicateResults: TypeAlias = Literal["first", "last"]
+SameModel: TypeAlias = Callable[[AssistantMessage, Model], bool]
+
+
+_HALF: Final = re.compile("[\ud800-\udfff]")
+_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "reasoning": get_args(ReasoningPolicy),
+    "trailing_calls": get_args(TrailingCalls),
+    "orphan_results": get_args(OrphanResults),
+    "duplicate_results": get_args(DuplicateResults),
+}
+_REFUSABLE: Final = frozenset(map(str, (*Loss, *ChangeCode)))
+_BRACES: Final = re.compile(r"\{(\w+)\}")
+
+
+@final
+class Texts(msgspec.Struct, frozen=True, kw_only=True):
+    """The words segue writes itself. Braces are filled in where the name of the field says what is at hand.
+
+    Raises:
+        SettingsError: a text has no words, or holds half a surrogate pair: it could not be sent.
+    """
+
+    missing_result: str = "No result provided"
+    image_omitted: str = "(image omitted: model does not support images)"
+    tool_image_omitted: str = "(tool image omitted: model does not support images)"
+    file_omitted: str = "({kind} omitted: model does not support {kind} input)"
+    tool_file_omitted: str = "(tool {kind} omitted: model does not support {kind} input)"
+    media_too_large: str = "({kind} omitted: too large for this model)"
+    media_evicted: str = "({kind} omitted: too many in this conversation)"
+    media_unreachable: str = "({kind} omitted: not available to this model)"
+    media_flattened: str = "[{kind}: {mime}]"
+    media_moved: str = "(see attached media)"
+    tool_media: str = "Attached media from tool results:"
+    assistant_media: str = "(media attached to the next message)"
+    orphan_result: str = "[Result of tool {name}]\n{text}"
+    call: str = "[Tool Use: {name}] {arguments}"
+    result: str = "[Tool Result: {name}]\n{text}"
+    error_result: str = "[tool error] {text}"
+    empty_result: str = "(no tool output)"
+    empty_turn: str = "(no visible reply)"
+    file_caption: str = "(file attached)"
+    system_message: str = "<system>\n{text}\n</system>"
+    first_turn: str = "(continue the conversation)"
+    last_turn: str = "(continue)"
+    bridge: str = "I have processed the tool results."
+    tool_gone: str = "(no longer available)"
+    call_signature: str = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
+    """Base64 of `skip_thought_signature_validator`: Gemini's placeholder for calls of other models (Google's
+    documentation of thought signatures; accepted in recorded traffic, 2026-11)."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            text = cast("str", getattr(self, name))
+            if not text.strip() or _HALF.search(text):
+                raise SettingsError(f"the text {name!r} cannot be {text!r}: it would be refused", key=name)
+
+
+@final
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """How one caller wants histories projected. The defaults send as much as the target can be told.
+
+    `media` maps a URL or a provider's file id to what shall be sent for it. `same_model` may declare a message to be
+    the target's own beyond what segue knows. `refuse` holds losses or codes that shall raise `ProjectionRefused`.
+
+    Raises:
+        SettingsError: a word that the field does not know.
+    """
+
+    reasoning: ReasoningPolicy = "auto"
+    trailing_calls: TrailingCalls = "close"
+    orphan_results: OrphanResults = "drop"
+    duplicate_results: DuplicateResults = "first"
+    texts: Texts = Texts()
+    media: Mapping[str, ImageContent | FileContent] = msgspec.field(
+        default_factory=dict[str, ImageContent | FileContent]
+    )
+    refuse: frozenset[Loss | ChangeCode] = frozenset()
+    same_model: SameModel | None = None
+
+    def __post_init__(self) -> None:
+        for name, words in _WORDS.items():
+            _require(cast("str", getattr(self, name)), words, f"policy {name!r}")
+        for word in self.refuse:
+            _require(word, _REFUSABLE, "policy 'refuse'")
+
+
+def _require(word: str, words: Collection[str], place: str) -> None:
+    if word not in words:
+        near = get_close_matches(word, words, n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"it knows {', '.join(sorted(words))}"
+        raise SettingsError(f"{place} does not know {word!r}; {hint}", key=str(word), suggestions=near)
+
+
+def fill(template: str, **values: str) -> str:
+    """Put values into the braces of a text; braces that name nothing at hand stay as they are."""
+    return _BRACES.sub(lambda brace: values.get(brace[1], brace[0]), template)

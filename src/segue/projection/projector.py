@@ -1,0 +1,151 @@
+"""Projection: a stored history, made into what one target accepts, with a report of every change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import is_
+from typing import Final, final
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.conversation.context import Context, Options
+from segue.conversation.messages import Message
+from segue.errors import ProjectionRefused
+from segue.models.catalogue import get_model
+from segue.models.model import Model
+from segue.projection.cache_marks import limit_marks
+from segue.projection.engine import PASSES, Engine, Outcome, allot_ids_and_names, place_of
+from segue.projection.extra import withhold_extra
+from segue.projection.ids import NormalizeId, allot_ids
+from segue.projection.names import clean_names
+from segue.projection.policy import Policy
+from segue.projection.report import Report
+from segue.projection.requirements import Requirement, ThinkingOff
+from segue.projection.settings import is_thinking
+from segue.projection.work import Target, Work
+from segue.protocols.registry import resolve_rules
+
+_NOTHING_ASKED: Final = Options()
+_USUAL_POLICY: Final = Policy()
+_SEEDS_POLICY: Final = Policy(reasoning="text")
+
+
+@final
+class Projection(msgspec.Struct, frozen=True, kw_only=True):
+    """What one target is told. `tool_names` leads from a name on the wire back to the given one."""
+
+    context: Context
+    options: Options
+    report: Report
+    requirements: tuple[Requirement, ...] = ()
+    tool_names: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+
+
+def project(
+    context: Context, model: Model | str, *, options: Options | None = None, policy: Policy | None = None
+) -> Projection:
+    """Give what the target accepts of a conversation, losing as little as its rules and the policy allow.
+
+    Pure: the conversation stays as it was, unchanged parts are the same objects, the same input gives the same output
+    in every process. When nothing has to change, `context` and `options` are the ones given.
+
+    Raises:
+        UnknownModel, UnknownProtocol: the target is not known.
+        ProjectionRefused: the policy refuses a change that is needed.
+    """
+    target = resolve_target(model, policy)
+    return _finish(Engine(target).run(context, options or _NOTHING_ASKED), context, target)
+
+
+def transform_messages(
+    messages: Sequence[Message], model: Model | str, normalize_tool_call_id: NormalizeId | None = None
+) -> tuple[Message, ...]:
+    """Ready messages for a model: the passes up to ids, readable thinking of other models as text.
+
+    Names, the order of turns and options stay as they are. Without a normaliser an id changes only if the target
+    refuses it; with one the ids of other models' turns go through it, and are kept apart where it makes two the same.
+    """
+
+    def allot(work: Work) -> None:
+        allot_ids(work, normalize_tool_call_id)
+        clean_names(work)
+        withhold_extra(work)
+
+    given = tuple(messages)
+    passes = (*PASSES[: PASSES.index(allot_ids_and_names)], allot)
+    outcome = Engine(resolve_target(model, _SEEDS_POLICY), passes).run(Context(messages=given), _NOTHING_ASKED)
+    out = outcome.messages()
+    return given if len(out) == len(given) and all(map(is_, out, given)) else out
+
+
+def resolve_target(model: Model | str, policy: Policy | None) -> Target:
+    """Look the model up and resolve its rules, once for many projections."""
+    found = get_model(model)
+    return Target(found, resolve_rules(found), policy or _USUAL_POLICY)
+
+
+class Projector:
+    """Projects a growing history for one target, paying only for what is new.
+
+    Its result equals `project` of the whole. It keeps the projection of a settled prefix, recognised by the identity
+    of its messages; an edited history, or a late result for a settled call, is projected anew.
+    """
+
+    def __init__(self, model: Model | str, policy: Policy | None = None) -> None:
+        self._engine = Engine(resolve_target(model, policy))
+
+    def project(self, context: Context, *, options: Options | None = None) -> Projection:
+        """Give the projection of the conversation as it is now."""
+        outcome = self._engine.run(context, options or _NOTHING_ASKED, settle=True)
+        return _finish(outcome, context, self._engine.target)
+
+    def reset(self) -> None:
+        """Forget the settled prefix and free its memory."""
+        self._engine.settled = None
+
+
+def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
+    """Put a projection together; what did not change is what was given."""
+    work, settings = outcome.work, outcome.work.settings
+    if settings is None:
+        raise AssertionError("the last stretch of a history comes with the settings")
+    messages = outcome.messages() if outcome.changed else context.messages
+    fitted = limit_marks(target, messages, outcome.marks(), work.carry.system_prompt, settings.tools)
+    changes = outcome.changes
+    if fitted.changes:
+        changes = sorted([*changes, *fitted.changes], key=place_of)
+    report = Report(tuple(changes))
+    if target.policy.refuse:
+        _refuse(report, target.policy)
+    if (
+        fitted.messages is not context.messages
+        or fitted.prompt is not context.system_prompt
+        or fitted.tools is not context.tools
+    ):
+        context = replace(context, system_prompt=fitted.prompt, messages=fitted.messages, tools=fitted.tools)
+    return Projection(
+        context=context,
+        options=settings.options,
+        report=report,
+        requirements=_requirements(outcome, settings.options, target),
+        tool_names={wire: given for given, wire in work.carry.wire_names.items()},
+    )
+
+
+def _refuse(report: Report, policy: Policy) -> None:
+    refused = [change for change in report.changes if change.code in policy.refuse or change.loss in policy.refuse]
+    if refused:
+        count = f"{len(refused)} changes" if len(refused) > 1 else "a change"
+        message = f"this target needs {count} that the policy refuses; the first: {refused[0].sentence()}"
+        raise ProjectionRefused(message, report=report)
+
+
+def _requirements(outcome: Outcome, options: Options, target: Target) -> tuple[Requirement, ...]:
+    work = outcome.work
+    needed = outcome.needed()
+    # The last stretch holds the last turn, but for a history that has no turn at all.
+    is_running = work.carry.cycle_begins is False and work.carry.last_role != "assistant"
+    if is_running and target.rules.thinking_before_calls and is_thinking(options):
+        return (*needed, ThinkingOff())
+    return needed

@@ -1,0 +1,86 @@
+"""A tool's JSON schema in the target's dialect.
+
+Facts this file rests on:
+- Some dialects of JSON schema know fewer keywords, and refuse the others.              (protocols' rules)
+- Some want an object at the root, and refuse a choice of schemas there; inside it passes.
+                                                        (Codewhale #4329, 2026-07; OpenAI's refusal lists them)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import is_
+from typing import Final, cast
+
+from segue.models.rules import Rules
+from segue.projection.report import Loss
+
+Schema = Mapping[str, object]
+
+_NAMES_BELOW: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+"""Keywords under which names stand, not keywords."""
+_VALUES_BELOW: Final = frozenset({"const", "default", "enum", "example", "examples"})
+"""Keywords under which plain values stand."""
+_CHOICES: Final = ("allOf", "anyOf", "oneOf")
+
+
+def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
+    """Take out keywords the target refuses and give the root the form it wants; the same object when all fits."""
+    fitted, loss = schema, Loss.NONE
+    if rules.schema_refused:
+        fitted = cast("Schema", _without(schema, rules.schema_refused))
+        loss = Loss.CONTENT if fitted is not schema else loss
+    if not rules.schema_root_refused.isdisjoint(fitted):
+        fitted, loss = _without_choices(fitted, rules.schema_root_refused), Loss.CONTENT
+    if rules.schema_root_object and fitted.get("type") != "object":
+        loss = Loss.CONTENT if "type" in fitted else loss
+        fitted = {"type": "object", "properties": {}, **{key: fitted[key] for key in fitted if key != "type"}}
+    return fitted, loss
+
+
+def _without(value: object, refused: frozenset[str], *, names: bool = False) -> object:
+    """Drop keywords at every depth; the same object when there are none."""
+    if isinstance(value, Mapping):
+        mapping = cast("Schema", value)
+        kept: dict[str, object] = {}
+        for key, inner in mapping.items():
+            if names:
+                kept[key] = _without(inner, refused)
+            elif key not in refused:
+                kept[key] = inner if key in _VALUES_BELOW else _without(inner, refused, names=key in _NAMES_BELOW)
+        return value if len(kept) == len(mapping) and all(map(is_, kept.values(), mapping.values())) else kept
+    if isinstance(value, list):
+        items = cast("list[object]", value)
+        kept_items = [_without(inner, refused) for inner in items]
+        return value if all(map(is_, kept_items, items)) else kept_items
+    return value
+
+
+def _without_choices(schema: Schema, refused: frozenset[str]) -> Schema:
+    """Take choices off the root: what any branch allows may be given, what every branch demands stays demanded."""
+    properties = dict(_mapping(schema.get("properties")))
+    required = set(_names(schema.get("required")))
+    for keyword in _CHOICES:
+        if keyword not in refused or not isinstance(schema.get(keyword), list):
+            continue
+        branches = [_mapping(branch) for branch in cast("list[object]", schema[keyword])]
+        for branch in branches:
+            for name, inner in _mapping(branch.get("properties")).items():
+                properties.setdefault(name, inner)
+        demands = [set(_names(branch.get("required"))) for branch in branches]
+        if demands:
+            required |= set[str]().union(*demands) if keyword == "allOf" else set[str].intersection(*demands)
+    fitted = {key: value for key, value in schema.items() if key not in refused}
+    if properties:
+        fitted["properties"] = properties
+    if required:
+        fitted["required"] = sorted(required & properties.keys()) or sorted(required)
+    return fitted
+
+
+def _mapping(value: object) -> Schema:
+    return cast("Schema", value) if isinstance(value, Mapping) else {}
+
+
+def _names(value: object) -> list[str]:
+    return [name for name in cast("list[object]", value) if isinstance(name, str)] if isinstance(value, list) else []

@@ -1,0 +1,231 @@
+"""Pass 8: tools and options the target can be told.
+
+Facts this file rests on:
+- Newer models answer 400 to sampling parameters and to thinking levels they do not have.   (Anthropic documentation,
+  2026-11; pi-ai clamps levels)
+- A provider's own tools mean nothing to another's.                                  (failures: S-02)
+- Some targets want every tool of the history declared.     (vercel/ai #7537, pydantic-ai #1966, strands #998)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import is_
+from typing import cast
+
+from msgspec.structs import replace
+
+from segue.conversation.context import Options, Tool, ToolDefinition
+from segue.errors import Path
+from segue.models.thinking import clamp_thinking_level
+from segue.projection.extra import extra_loss, kept_extra
+from segue.projection.names import wire_name
+from segue.projection.report import ChangeCode, Loss
+from segue.projection.schemas import fit_schema
+from segue.projection.surrogates import AnyValue, clean_value, is_clean_value, only_joins
+from segue.projection.work import Work
+
+
+def fit_settings(work: Work) -> None:
+    """Make tools and options ready; they come with the last stretch of a history alone."""
+    if work.settings is None:
+        return
+    tools = _Tools(work).fit(work.settings.tools)
+    work.settings.options = _Options(work, tools).fit(work.settings.options)
+    work.settings.tools = tools
+
+
+def is_thinking(options: Options) -> bool:
+    """Whether the request asks for thinking."""
+    return options.thinking not in (None, "off", 0)
+
+
+class _Tools:
+    """The tools of a request, being made ready for one target."""
+
+    def __init__(self, work: Work) -> None:
+        self.target = work.target
+        self.rules = work.target.rules
+        self.carry = work.carry
+        self.note = work.note
+
+    def fit(self, given: tuple[Tool, ...]) -> tuple[Tool, ...]:
+        """Fit the tools and add what the history demands; the same tuple when all fit."""
+        out: list[Tool] = []
+        names: set[str] = set()
+        for index, tool in enumerate(given):
+            fitted = self.one(tool, ("tools", index))
+            if fitted is None:
+                continue
+            if fitted.kind == "function":
+                if fitted.name in names:
+                    self.remove(("tools", index), "a second tool of this name")
+                    continue
+                names.add(fitted.name)
+            if self.rules.max_tools and len(out) >= self.rules.max_tools:
+                self.remove(("tools", index), f"the target takes {self.rules.max_tools}")
+                continue
+            out.append(fitted)
+        if self.rules.tools and self.rules.tools_with_history:
+            self.add_called(out, names)
+        return given if len(out) == len(given) and all(map(is_, out, given)) else tuple(out)
+
+    def remove(self, path: Path, why: str) -> None:
+        self.note(ChangeCode.TOOL_REMOVED, path, Loss.CONTENT, why)
+
+    def one(self, tool: Tool, path: Path) -> Tool | None:
+        if not self.rules.tools:
+            self.remove(path, "the target has no tools")
+            return None
+        if tool.kind == "native":
+            if tool.protocol != self.target.model.protocol:
+                self.remove(path, f"a tool of {tool.protocol}")
+                return None
+            return self.told(replace(tool, definition=self.clean(tool.definition, path)), tool, path)
+        fitted = replace(
+            tool, description=self.clean(tool.description, path), parameters=self.clean(tool.parameters, path)
+        )
+        name = wire_name(tool.name, self.rules)
+        if name != tool.name:
+            self.note(ChangeCode.NAME_CHANGED, (*path, "name"), Loss.NONE, name)
+            self.carry.wire_names[tool.name] = name
+        parameters, loss = fit_schema(fitted.parameters, self.rules)
+        if parameters is not fitted.parameters:
+            self.note(ChangeCode.TOOL_SCHEMA, (*path, "parameters"), loss)
+        return self.told(replace(fitted, name=name, parameters=parameters), tool, path)
+
+    def clean(self, value: AnyValue, path: Path) -> AnyValue:
+        cleaned = clean_value(value)
+        if cleaned is not value:
+            self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.NONE if only_joins(value) else Loss.CONTENT)
+        return cleaned
+
+    def told(self, fitted: Tool, given: Tool, path: Path) -> Tool:
+        """Take away what other wires said; give back the given tool when nothing differs."""
+        extra = given.extra
+        if extra is not None:
+            kept = kept_extra(extra, self.target.model.protocol, self.rules, same_provider=True)
+            if kept is not extra:
+                self.note(ChangeCode.EXTRA_REMOVED, path, extra_loss(extra, kept))
+            fitted = replace(fitted, extra=self.clean(kept, path))
+        return given if fitted == given else fitted
+
+    def add_called(self, tools: list[Tool], names: set[str]) -> None:
+        """Declare the tools that only the history knows."""
+        for name in self.carry.called:
+            if name not in names:
+                self.note(ChangeCode.TOOL_ADDED, ("tools",), Loss.NONE, name)
+                schema = {"type": "object", "properties": dict[str, object]()}
+                description = self.target.policy.texts.tool_gone
+                tools.append(ToolDefinition(name=name, description=description, parameters=schema))
+
+
+class _Options:
+    """The options of a request, being made ready for one target."""
+
+    def __init__(self, work: Work, tools: Sequence[Tool]) -> None:
+        self.model = work.target.model
+        self.rules = work.target.rules
+        self.wire_names = work.carry.wire_names
+        self.tools = tools
+        self.note = work.note
+        self.changed: dict[str, object] = {}
+
+    def fit(self, given: Options) -> Options:
+        """Fit the options; the same object when all fit."""
+        self.fit_thinking(given)
+        thinks = is_thinking(replace(given, **self.changed))
+        self.remove_refused(given, thinks=thinks)
+        self.fit_numbers(given)
+        self.fit_tool_choice(given, thinks=thinks)
+        self.fit_extra(given)
+        self.clean(given)
+        return replace(given, **self.changed) if self.changed else given
+
+    def remove(self, name: str, why: str, loss: Loss = Loss.CONTENT) -> None:
+        self.note(ChangeCode.OPTION_REMOVED, ("options", name), loss, why)
+        self.changed[name] = None
+
+    def asks(self, given: Options, name: str) -> bool:
+        """Whether an option is asked for and still stands as it was given."""
+        return getattr(given, name) is not None and name not in self.changed
+
+    def fit_thinking(self, given: Options) -> None:
+        thinking = given.thinking
+        if thinking is None or "thinking" in self.rules.refused_options:
+            return
+        if not self.model.reasoning:
+            if thinking != "off":
+                self.remove("thinking", "the model does not reason", Loss.NONE if thinking == 0 else Loss.CONTENT)
+        elif isinstance(thinking, str):
+            level = clamp_thinking_level(self.model, thinking)
+            if level != thinking:
+                self.note(ChangeCode.THINKING_LEVEL, ("options", "thinking"), Loss.NONE, f"{thinking} -> {level}")
+                self.changed["thinking"] = level
+
+    def remove_refused(self, given: Options, *, thinks: bool) -> None:
+        chosen: str | None = None
+        for name in given.__struct_fields__:
+            if name == "extra" or not self.asks(given, name):
+                continue
+            if name in self.rules.refused_options:
+                self.remove(name, "refused by the target")
+            elif thinks and name in self.rules.refused_with_thinking:
+                self.remove(name, "refused while the model thinks")
+            elif name in self.rules.exclusive_options:
+                if chosen is not None:
+                    self.remove(name, f"refused beside {chosen}")
+                chosen = chosen or name
+
+    def clamp(self, name: str, value: object, loss: Loss, detail: str) -> None:
+        self.note(ChangeCode.OPTION_CLAMPED, ("options", name), loss, detail)
+        self.changed[name] = value
+
+    def fit_numbers(self, given: Options) -> None:
+        rules, limit = self.rules, self.model.max_tokens
+        if self.asks(given, "temperature") and 0 < rules.max_temperature < (given.temperature or 0):
+            self.clamp("temperature", rules.max_temperature, Loss.NONE, f"{rules.max_temperature}")
+        if self.asks(given, "stop") and 0 < rules.max_stop < len(given.stop or ()):
+            self.clamp("stop", (given.stop or ())[: rules.max_stop], Loss.CONTENT, f"the first {rules.max_stop}")
+        if self.asks(given, "max_tokens") and 0 < limit < (given.max_tokens or 0):
+            self.clamp("max_tokens", limit, Loss.NONE, f"{limit}")
+        if given.output_schema is not None and self.asks(given, "output_schema"):
+            schema, loss = fit_schema(given.output_schema, replace(self.rules, schema_root_object=False))
+            if schema is not given.output_schema:
+                self.clamp("output_schema", schema, loss, "in the target's dialect")
+
+    def fit_tool_choice(self, given: Options, *, thinks: bool) -> None:
+        choice = given.tool_choice
+        if choice is not None and self.asks(given, "tool_choice"):
+            names = {tool.name for tool in self.tools if tool.kind == "function"}
+            kind = choice if choice in ("auto", "none", "required") else "name"
+            wire = self.wire_names.get(choice, choice) if kind == "name" else choice
+            harmless = Loss.NONE if kind == "auto" or (kind == "none" and not self.tools) else Loss.CONTENT
+            if not self.tools:
+                self.remove("tool_choice", "there are no tools", harmless)
+            elif kind not in self.rules.tool_choices:
+                self.remove("tool_choice", "the target cannot be told", harmless)
+            elif kind == "name" and wire not in names:
+                self.remove("tool_choice", "there is no such tool")
+            elif thinks and kind in ("name", "required") and not self.rules.forced_choice_with_thinking:
+                self.remove("tool_choice", "refused while the model thinks")
+            elif wire != choice:
+                self.note(ChangeCode.NAME_CHANGED, ("options", "tool_choice"), Loss.NONE, wire)
+                self.changed["tool_choice"] = wire
+        if self.asks(given, "parallel_tool_calls") and not self.tools:
+            self.remove("parallel_tool_calls", "there are no tools", Loss.NONE)
+
+    def fit_extra(self, given: Options) -> None:
+        if given.extra is not None:
+            kept = kept_extra(given.extra, self.model.protocol, self.rules, same_provider=True)
+            if kept is not given.extra:
+                self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), extra_loss(given.extra, kept))
+                self.changed["extra"] = kept
+
+    def clean(self, given: Options) -> None:
+        for name in given.__struct_fields__:
+            value = cast("object", self.changed.get(name, getattr(given, name)))
+            if not is_clean_value(value):
+                loss = Loss.NONE if only_joins(value) else Loss.CONTENT
+                self.note(ChangeCode.SURROGATE_REPLACED, ("options", name), loss)
+                self.changed[name] = clean_value(value)

@@ -1,0 +1,83 @@
+"""Half a surrogate pair: how to tell it, how to mend it.
+
+Facts this file rests on:
+- Such a string is no valid JSON to a provider: "no low surrogate in string".   (claude-code #1709, opencode #13985)
+- A high and a low half side by side are one character, written the long way; alone a half is nothing.     (Unicode)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from operator import is_
+from typing import Final, TypeVar, cast
+
+_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_HALF: Final = re.compile("[\ud800-\udfff]")
+
+AnyValue = TypeVar("AnyValue")
+
+
+def is_clean(text: str) -> bool:
+    """Whether a text can be written as UTF-8. ASCII, by far the most, is told without looking at the characters."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()  # the cheapest way to have every character looked at; free where the text was written before
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_clean_value(value: object) -> bool:
+    """Whether every string of a JSON value is clean, keys included."""
+    if isinstance(value, str):
+        return value.isascii() or is_clean(value)
+    if isinstance(value, Mapping):
+        mapping = cast("Mapping[str, object]", value)
+        return all(map(is_clean, mapping)) and all(map(is_clean_value, mapping.values()))
+    if isinstance(value, list | tuple):
+        return all(map(is_clean_value, cast("list[object] | tuple[object, ...]", value)))
+    return True
+
+
+def clean_text(text: str) -> str:
+    """Join halves that stand side by side, replace those that stand alone; the same text when there are none."""
+    return text if is_clean(text) else _HALF.sub("\ufffd", _join(text))
+
+
+def clean_value(value: AnyValue) -> AnyValue:
+    """Clean every string of a JSON value, keys included; the same object when there was nothing to clean."""
+    return cast("AnyValue", _clean(value))
+
+
+def only_joins(value: object) -> bool:
+    """Whether cleaning only joins halves and so loses nothing."""
+    if isinstance(value, str):
+        return is_clean(value) or is_clean(_join(value))
+    if isinstance(value, Mapping):
+        mapping = cast("Mapping[str, object]", value)
+        keys = {clean_text(key) for key in mapping}
+        return len(keys) == len(mapping) and all(map(only_joins, mapping)) and all(map(only_joins, mapping.values()))
+    if isinstance(value, list | tuple):
+        return all(map(only_joins, cast("list[object] | tuple[object, ...]", value)))
+    return True
+
+
+def _join(text: str) -> str:
+    return _PAIR.sub(lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
+
+
+def _clean(value: object) -> object:
+    if isinstance(value, str):
+        return value if value.isascii() else clean_text(value)
+    if isinstance(value, Mapping):
+        mapping = cast("Mapping[str, object]", value)
+        if is_clean_value(mapping):
+            return mapping
+        return {clean_text(key): _clean(inner) for key, inner in mapping.items()}
+    if isinstance(value, list | tuple):
+        items = cast("list[object] | tuple[object, ...]", value)
+        cleaned = [_clean(inner) for inner in items]
+        return value if all(map(is_, cleaned, items)) else type(items)(cleaned)
+    return value

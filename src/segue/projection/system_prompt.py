@@ -1,0 +1,104 @@
+"""The system prompt, made ready for one target: clean, without other protocols' blocks, never blank where refused.
+
+It stands before every message, so it is fitted once, before the passes look at the messages.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from segue.conversation.content import NativeContent, SystemContent
+from segue.errors import Path
+from segue.projection.extra import extra_loss, kept_extra, lost_extra
+from segue.projection.media_fit import fit_media
+from segue.projection.report import Change, ChangeCode, Loss
+from segue.projection.surrogates import clean_text, clean_value, only_joins
+from segue.projection.text import clean_piece
+from segue.projection.work import SystemPrompt, Target
+
+
+def fit_system_prompt(given: SystemPrompt, target: Target) -> tuple[SystemPrompt, tuple[Change, ...]]:
+    """Fit the prompt; the same object when it fits."""
+    if given is None:
+        return None, ()
+    fitting = _Fitting(target)
+    if isinstance(given, str):
+        return fitting.text(given, ("system_prompt",), Loss.NONE), tuple(fitting.changes)
+    out: list[SystemContent] = []
+    for position, piece in enumerate(given):
+        out.extend(fitting.piece(piece, ("system_prompt", position)))
+    if not out and not fitting.changes:
+        fitting.note(ChangeCode.TEXT_BLANK, ("system_prompt",), Loss.NONE)
+    return (given if not fitting.changes else tuple(out) or None), tuple(fitting.changes)
+
+
+class _Fitting:
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.changes: list[Change] = []
+
+    def note(self, code: ChangeCode, path: Path, loss: Loss, detail: str = "") -> None:
+        self.changes.append(Change(code=code, path=path, loss=loss, detail=detail))
+
+    def text(self, given: str, path: Path, cost: Loss) -> str | None:
+        """Give a text the target takes; None, at the given cost, when it has no words and such are refused."""
+        cleaned = clean_text(given)
+        if cleaned is not given:
+            self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.NONE if only_joins(given) else Loss.CONTENT)
+        # Without a place of its own a prompt becomes a user's words, and those it has to have.
+        refused = self.target.rules.refused_text if self.target.rules.system_prompt else "blank"
+        if (refused != "none" and not cleaned) or (refused == "blank" and cleaned.isspace()):
+            self.note(ChangeCode.TEXT_BLANK, path, cost)
+            return None
+        return cleaned
+
+    def piece(self, given: SystemContent, path: Path) -> list[SystemContent]:
+        if given.kind == "native":
+            return self.native(given, path)
+        text = self.text(given.text, path, lost_extra(given.extra))
+        if text is None:
+            return []
+        seal = clean_value(given.text_signature)
+        if seal is not given.text_signature and text is given.text:
+            self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.OPAQUE)
+        is_same = text is given.text and seal is given.text_signature
+        return [self.told(given if is_same else replace(given, text=text, text_signature=seal), path)]
+
+    def native(self, given: NativeContent, path: Path) -> list[SystemContent]:
+        """Keep a block of the target's own protocol; of others the fallback speaks, its media named."""
+        if given.protocol == self.target.model.protocol:
+            return [self.told(self.clean_native(given, path), path)]
+        if not given.fallback:
+            self.note(ChangeCode.NATIVE_DROPPED, path, Loss.CONTENT, given.protocol)
+            return []
+        self.note(ChangeCode.NATIVE_REPLACED, path, Loss.OPAQUE, given.protocol)
+        out: list[SystemContent] = []
+        for spare in given.fallback:
+            if spare.kind == "text":
+                out += self.piece(replace(spare, extra=None), path)
+                continue
+            fit = fit_media(spare, self.target, (), in_result=False)
+            for code, loss, detail in fit.changes:
+                self.note(code, path, loss, clean_text(detail))
+            if fit.content.kind == "text":
+                out += self.piece(fit.content, path)
+        return out
+
+    def clean_native(self, given: NativeContent, path: Path) -> SystemContent:
+        cleaned = clean_piece(given)
+        if cleaned is given or cleaned.kind != "native":
+            return given
+        self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.CONTENT)
+        return cleaned
+
+    def told(self, given: SystemContent, path: Path) -> SystemContent:
+        """Take away what other wires said beyond segue's words."""
+        if given.extra is None:
+            return given
+        kept = kept_extra(given.extra, self.target.model.protocol, self.target.rules, same_provider=True)
+        if kept is not given.extra:
+            self.note(ChangeCode.EXTRA_REMOVED, path, extra_loss(given.extra, kept))
+        cleaned = clean_value(kept)
+        if cleaned is not kept:
+            self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.OPAQUE)
+        return given if cleaned is given.extra else replace(given, extra=cleaned)

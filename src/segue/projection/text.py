@@ -1,0 +1,99 @@
+"""Pass 2: half a surrogate pair never reaches the wire.
+
+Facts this file rests on:
+- Tool arguments (keys too) and tool output carry them as often as text does.          (failures: E-17)
+- A signed block is bound to its bytes: mended it would be refused, so it goes.        (claude-code #63203)
+
+Tool-call ids and tool names are left alone here: two broken ones must not become one; pass 6 replaces them.
+"""
+
+from __future__ import annotations
+
+from operator import is_
+from typing import Final, assert_never, cast
+
+from msgspec.structs import replace
+
+from segue.conversation.content import AnyContent
+from segue.projection.report import ChangeCode, Loss
+from segue.projection.surrogates import clean_value, is_clean_value, only_joins
+from segue.projection.work import Work
+
+_KEPT_FIELDS: Final = frozenset({"id", "name", "fallback"})
+"""Ids and names are the business of pass 6; a fallback is cleaned content by content."""
+
+
+def clean_texts(work: Work) -> None:
+    """Clean every message; a signed thinking block that cannot be made what it was goes."""
+    survey = work.survey
+    if not (survey.unclean or survey.extra or survey.native):
+        return
+    for index, message in enumerate(work.messages):
+        if message.extra is not None and not is_clean_value(message.extra):
+            work.note(ChangeCode.SURROGATE_REPLACED, (*work.path(index), "extra"), Loss.OPAQUE)
+            work.put(index, replace(message, extra=clean_value(message.extra)))
+        _clean_content(work, index)
+
+
+def _clean_content(work: Work, index: int) -> None:
+    message = work.messages[index]
+    cleaned = tuple(map(clean_piece, message.content))
+    if all(map(is_, cleaned, message.content)):
+        return
+    content: list[AnyContent] = []
+    origins: list[int] = []
+    for position, (piece, given) in enumerate(zip(cleaned, message.content, strict=True)):
+        if piece is not given:
+            path = work.content_path(index, position)
+            restored = _is_restored(given)
+            if _signature(given) and not restored:
+                work.estranged.add(work.places[index])
+                if given.kind == "thinking":
+                    work.note(ChangeCode.SIGNED_BLOCK_UNUSABLE, path, Loss.CONTENT)
+                    continue
+            work.note(ChangeCode.SURROGATE_REPLACED, path, Loss.NONE if restored else Loss.CONTENT)
+        content.append(piece)
+        origins.append(position)
+    work.survey.blank = True  # a turn may have lost all it had
+    work.put(index, replace(message, content=tuple(content)), origins)
+
+
+def _signature(piece: AnyContent) -> str | None:
+    match piece.kind:
+        case "text":
+            return piece.text_signature
+        case "thinking":
+            return piece.thinking_signature
+        case "toolCall":
+            return piece.thought_signature
+        case "image" | "file" | "native":
+            return None
+        case _:
+            assert_never(piece)
+
+
+def _field_names(piece: AnyContent) -> list[str]:
+    kept = _KEPT_FIELDS if piece.kind == "toolCall" or piece.kind == "native" else frozenset[str]()
+    return [name for name in piece.__struct_fields__ if name not in kept]
+
+
+def _is_restored(piece: AnyContent) -> bool:
+    """Whether cleaning only joins what belongs together."""
+    own = all(only_joins(getattr(piece, name)) for name in _field_names(piece))
+    return own and (piece.kind != "native" or all(map(_is_restored, piece.fallback)))
+
+
+def clean_piece(piece: AnyContent) -> AnyContent:
+    """Clean one piece of content; the same object when there was nothing to clean."""
+    changed: dict[str, object] = {}
+    for name in _field_names(piece):
+        value = cast("object", getattr(piece, name))
+        if not is_clean_value(value):
+            changed[name] = clean_value(value)
+    if piece.kind == "native":
+        fallback = tuple(map(clean_piece, piece.fallback))
+        if not all(map(is_, fallback, piece.fallback)):
+            changed["fallback"] = fallback
+    if "arguments" in changed:
+        changed["arguments_text"] = None  # the provider's spelling belongs to the arguments it spelt
+    return replace(piece, **changed) if changed else piece

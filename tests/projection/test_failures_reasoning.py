@@ -1,0 +1,498 @@
+"""Thinking and seals that reached a model which did not make them, or did not come back to the one that did.
+
+What providers answered: "Invalid `signature` in `thinking` block", "Corrupted thought signature.", "This model doesn't
+support the reasoningContent.reasoningText.signature field", "Expected `thinking` or `redacted_thinking`, but found
+`tool_use`", "thinking or redacted_thinking blocks in the latest assistant message cannot be modified", "The
+`reasoning_content` in the thinking mode must be passed back to the API."          (threads in each row, read 2026-11)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Final
+
+import pytest
+
+from projection.building import (
+    BEDROCK_DEEPSEEK,
+    BEDROCK_GLM,
+    BEDROCK_KIMI,
+    BEDROCK_OSS,
+    BEDROCK_SONNET,
+    DEEPSEEK,
+    FABLE,
+    GEMINI,
+    GEMINI_2,
+    GLM,
+    GPT,
+    GPT_4O,
+    GPT_CHAT,
+    GROQ,
+    KIMI,
+    LLAMA_CPP,
+    MINIMAX,
+    MISTRAL,
+    OPUS,
+    QWEN,
+    SONNET,
+    TARGETS,
+    TEXTS,
+    VERTEX_SONNET,
+    call,
+    conversation,
+    native,
+    redacted,
+    result,
+    said,
+    text,
+    thinking,
+    user,
+)
+from projection.failure_rows import Row, prove
+from segue.conversation.context import Options
+from segue.models.model import Model
+from segue.projection.policy import Policy
+from segue.projection.projector import Projection, project
+from segue.projection.requirements import ThinkingOff
+
+PROXY_OPUS: Final = Model("claude-opus-4-5", "some-proxy", "anthropic-messages", reasoning=True)
+CHAT_SONNET: Final = Model("claude-sonnet-4-5", "anthropic", "openai-chat", reasoning=True)
+MISTRAL_OVER_CHAT: Final = Model("magistral-medium-latest", "mistral", "openai-chat", reasoning=True)
+THINK: Final = Options(thinking="high")
+
+
+def has_no_thinking(projection: Projection) -> bool:
+    return all(piece.kind != "thinking" for message in projection.context.messages for piece in message.content)
+
+
+def has_no_tags(projection: Projection) -> bool:
+    return "think>" not in repr(projection.context) and "thinking>" not in repr(projection.context)
+
+
+ACROSS: Final[Mapping[str, Row]] = {
+    "a seal of one Claude never reaches another Claude of the same provider": Row(
+        threads="llxprt-code#2335, UncommonRoute#19, anthropic-sdk-python#1598",
+        given=(user("hi"), said(OPUS, thinking("Let me see.", "opus-seal"), "Hello."), user("ok")),
+        targets=(SONNET, FABLE),
+        sends=(user("hi"), said(OPUS, "Let me see.", "Hello."), user("ok")),
+        lacks=("opus-seal",),
+        reports=("thinking_as_text at messages[1].content[0]",),
+    ),
+    "sealed thinking is not sent as redacted thinking instead": Row(
+        threads="llxprt-code#2337",
+        given=(user("hi"), said(OPUS, thinking("Let me see.", "opus-seal"), "Hello."), user("ok")),
+        targets=(SONNET, FABLE),
+        policy=Policy(reasoning="drop"),
+        sends=(user("hi"), said(OPUS, "Hello."), user("ok")),
+        lacks=("opus-seal",),
+        reports=("thinking_dropped at messages[1].content[0]",),
+    ),
+    "a made-up seal of an Anthropic-compatible vendor never reaches Anthropic": Row(
+        threads="opencode#6418, 9router#922",
+        given=(user("hi"), said(MINIMAX, thinking("Let me see.", "fake-seal"), "Hello."), user("ok")),
+        targets=(SONNET, FABLE, OPUS),
+        sends=(user("hi"), said(MINIMAX, "Let me see.", "Hello."), user("ok")),
+        lacks=("fake-seal",),
+        reports=("thinking_as_text at messages[1].content[0]",),
+    ),
+    "the same id behind a proxy is another maker": Row(
+        threads="opencode#6418, 9router#922",
+        given=(user("hi"), said(PROXY_OPUS, thinking("Let me see.", "proxy-seal"), "Hello."), user("ok")),
+        targets=(OPUS,),
+        sends=(user("hi"), said(PROXY_OPUS, "Let me see.", "Hello."), user("ok")),
+        lacks=("proxy-seal",),
+        reports=("thinking_as_text at messages[1].content[0]",),
+    ),
+    "the same id over another wire is another maker: its seal is the name of a field": Row(
+        threads="opencode#6418",
+        given=(user("hi"), said(CHAT_SONNET, thinking("Let me see.", "reasoning_content"), "Hello."), user("ok")),
+        targets=(SONNET,),
+        sends=(user("hi"), said(CHAT_SONNET, "Let me see.", "Hello."), user("ok")),
+        lacks=("reasoning_content",),
+        reports=("thinking_as_text at messages[1].content[0]",),
+    ),
+    "a seal of Claude's is nowhere in what Gemini gets, though its calls are signed": Row(
+        threads="9router#4136, CLIProxyAPI#994, LiteLLM and Strands: Claude seals in thoughtSignature",
+        given=(
+            user("hi"),
+            said(SONNET, thinking("Let me see.", "claude-seal"), call("a"), call("b")),
+            result("a", "1"),
+            result("b", "2"),
+        ),
+        targets=(GEMINI,),
+        sends=(
+            user("hi"),
+            said(SONNET, thinking("Let me see."), call("a", seal=TEXTS.call_signature), call("b")),
+            result("a", "1"),
+            result("b", "2"),
+        ),
+        lacks=("claude-seal",),
+        reports=(
+            "thinking_unsigned at messages[1].content[0]",
+            "signature_placeholder at messages[1].content[1]",
+        ),
+    ),
+    "a call with the id of an earlier signed call does not inherit its signature": Row(
+        threads="CLIProxyAPI#994",
+        given=(
+            user("hi"),
+            said(GEMINI, call("call_0", seal="gemini-seal")),
+            result("call_0", "1"),
+            said(SONNET, call("call_0")),
+            result("call_0", "2"),
+        ),
+        targets=(GEMINI,),
+        sends=(
+            user("hi"),
+            said(GEMINI, call("call_0", seal="gemini-seal")),
+            result("call_0", "1"),
+            said(SONNET, call("call_0", seal=TEXTS.call_signature)),
+            result("call_0", "2"),
+        ),
+        reports=("signature_placeholder at messages[3].content[0]",),
+    ),
+    "a signed call of Gemini's goes on with Claude, in the middle of its tool cycle": Row(
+        threads="opencode-antigravity-auth#70",
+        given=(
+            user("hi"),
+            said(GEMINI, thinking("Let me see.", "gemini-seal"), call("a", seal="gemini-seal")),
+            result("a", "1"),
+        ),
+        targets=(SONNET, OPUS),
+        options=THINK,
+        sends=(user("hi"), said(GEMINI, "Let me see.", call("a")), result("a", "1")),
+        lacks=("gemini-seal",),
+        reports=(
+            "thinking_as_text at messages[1].content[0]",
+            "signature_removed at messages[1].content[1]",
+        ),
+        requires=(ThinkingOff(path=("options", "thinking")),),
+    ),
+    "on Bedrock the open models get Claude's words and no seal, not even an empty one": Row(
+        threads="strands#682, strands#790, pi#1505",
+        given=(user("hi"), said(BEDROCK_SONNET, thinking("Let me see.", "seal"), "Hello."), user("ok")),
+        targets=(BEDROCK_OSS, BEDROCK_KIMI, BEDROCK_GLM),
+        sends=(user("hi"), said(BEDROCK_SONNET, thinking("Let me see."), "Hello."), user("ok")),
+        reports=("thinking_unsigned at messages[1].content[0]",),
+    ),
+    "DeepSeek on Bedrock gets no reasoning content at all": Row(
+        threads="strands#682, pi#1505",
+        given=(user("hi"), said(BEDROCK_SONNET, thinking("Let me see.", "seal"), "Hello."), user("ok")),
+        targets=(BEDROCK_DEEPSEEK,),
+        sends=(user("hi"), said(BEDROCK_SONNET, "Let me see.", "Hello."), user("ok")),
+        reports=("thinking_as_text at messages[1].content[0]",),
+    ),
+    "redacted thinking is dropped for another model": Row(
+        threads="pi#1665",
+        given=(user("hi"), said(OPUS, redacted("payload"), "Hello."), user("ok")),
+        targets=tuple(target for target in TARGETS.values() if target != OPUS),
+        sends=(user("hi"), said(OPUS, "Hello."), user("ok")),
+        lacks=("payload",),
+        reports=("thinking_dropped at messages[1].content[0]",),
+    ),
+    "thinking shown as text carries no tags for the model to imitate": Row(
+        threads="pydantic-ai#5869, pydantic-ai#6692",
+        given=(user("hi"), said(GPT, thinking("Let me see.", "rs_1"), "Hello."), user("ok")),
+        targets=(SONNET, FABLE, GPT_CHAT, GROQ),
+        sends=(user("hi"), said(GPT, "Let me see.", "Hello."), user("ok")),
+        holds=has_no_tags,
+        reports=("thinking_as_text at messages[1].content[0]",),
+    ),
+    "and can be left out altogether": Row(
+        threads="pydantic-ai#5869, pydantic-ai#6692",
+        given=(user("hi"), said(GPT, thinking("Let me see.", "rs_1"), "Hello."), user("ok")),
+        targets=tuple(target for target in TARGETS.values() if target != GPT),
+        policy=Policy(reasoning="drop"),
+        sends=(user("hi"), said(GPT, "Hello."), user("ok")),
+        reports=("thinking_dropped at messages[1].content[0]",),
+    ),
+    "a strict vendor of the chat wire gets no reasoning of others": Row(
+        threads="qwen-code#3304, qwen-code#3315, suitenumerique#402, suitenumerique#439, strands#1150",
+        given=(user("hi"), said(DEEPSEEK, thinking("Let me see.", "reasoning_content"), "Hello."), user("ok")),
+        targets=(GROQ, GPT_CHAT, MISTRAL_OVER_CHAT),
+        sends=(user("hi"), said(DEEPSEEK, "Let me see.", "Hello."), user("ok")),
+        holds=has_no_thinking,
+        reports=("thinking_as_text at messages[1].content[0]",),
+    ),
+    "nor does a model that does not reason": Row(
+        threads="strands#1150",
+        given=(user("hi"), said(DEEPSEEK, thinking("Let me see.", "reasoning_content"), "Hello."), user("ok")),
+        targets=(MISTRAL, GPT_4O),
+        sends=(user("hi"), said(DEEPSEEK, "Hello."), user("ok")),
+        holds=has_no_thinking,
+        reports=("thinking_dropped at messages[1].content[0]",),
+    ),
+    "a field that one vendor of a wire knows is not told to another": Row(
+        threads="qwen-code#3304, qwen-code#3315",
+        given=(
+            user("hi"),
+            said(DEEPSEEK, "Hello.", extra={"openai-chat": {"reasoning_details": [{"type": "reasoning.text"}]}}),
+            user("ok"),
+        ),
+        targets=(GROQ, GPT_CHAT, KIMI),
+        sends=(user("hi"), said(DEEPSEEK, "Hello."), user("ok")),
+        reports=("extra_removed at messages[1]",),
+    ),
+    "where reasoning is demanded on every turn, the words of others go there": Row(
+        threads="pi#3636, kimi-cli#2141, openclaw#73417, openclaude#878, langchain#35093, openai-agents#2669",
+        given=(
+            user("hi"),
+            said(SONNET, thinking("Let me see.", "seal"), call("a")),
+            result("a", "ok"),
+            said(SONNET, thinking("So it is.", "seal"), "It is."),
+            user("ok"),
+        ),
+        targets=(DEEPSEEK, KIMI),
+        sends=(
+            user("hi"),
+            said(SONNET, thinking("Let me see."), call("a")),
+            result("a", "ok"),
+            said(SONNET, thinking("So it is."), "It is."),
+            user("ok"),
+        ),
+        reports=(
+            "thinking_unsigned at messages[1].content[0]",
+            "thinking_unsigned at messages[3].content[0]",
+        ),
+    ),
+    "readable reasoning passes from one open family to another": Row(
+        threads="oh-my-pi#1995",
+        given=(user("hi"), said(GLM, thinking("Let me see.", "reasoning_content"), "Hello."), user("ok")),
+        targets=(QWEN, KIMI, BEDROCK_OSS),
+        sends=(user("hi"), said(GLM, thinking("Let me see."), "Hello."), user("ok")),
+        reports=("thinking_unsigned at messages[1].content[0]",),
+    ),
+}
+
+HOME: Final[Mapping[str, Row]] = {
+    "the same Claude behind another door gets its thinking back": Row(
+        threads="pydantic-ai#3757",
+        given=(
+            user("hi"),
+            said(BEDROCK_SONNET, thinking("Let me see.", "seal"), call("a")),
+            result("a", "ok"),
+        ),
+        targets=(SONNET, VERTEX_SONNET, BEDROCK_SONNET),
+        options=THINK,
+        sends=(
+            user("hi"),
+            said(BEDROCK_SONNET, thinking("Let me see.", "seal"), call("a")),
+            result("a", "ok"),
+        ),
+    ),
+    "a seal without words is not an empty block": Row(
+        threads="strands#2704, langchain#38638, langchain#38977, litellm#38809, langchain4j#6244",
+        given=(user("hi"), said(SONNET, thinking("", "seal"), "Hello."), user("ok")),
+        targets=(SONNET, BEDROCK_SONNET, VERTEX_SONNET),
+        sends=(user("hi"), said(SONNET, thinking("", "seal"), "Hello."), user("ok")),
+    ),
+    "sealed thinking comes back letter by letter: spaces, tabs, control characters, rare scripts": Row(
+        threads="claude-code#63203, strands#3425",
+        given=(
+            user("hi"),
+            said(SONNET, thinking(" a \t\n\n\x00\u200b e\u0301 🙈 \n", "seal=="), text("  Hello. \n"), call("a")),
+            result("a", "ok"),
+        ),
+        targets=(SONNET, BEDROCK_SONNET),
+        sends=(
+            user("hi"),
+            said(SONNET, thinking(" a \t\n\n\x00\u200b e\u0301 🙈 \n", "seal=="), text("  Hello. \n"), call("a")),
+            result("a", "ok"),
+        ),
+    ),
+    "two sealed blocks side by side stay two": Row(
+        threads="strands#3425",
+        given=(user("hi"), said(SONNET, thinking("a", "seal-1"), thinking("b", "seal-2"), "Hello."), user("ok")),
+        targets=(SONNET, BEDROCK_SONNET),
+        sends=(user("hi"), said(SONNET, thinking("a", "seal-1"), thinking("b", "seal-2"), "Hello."), user("ok")),
+    ),
+    "a sealed block that cannot be sent as it was signed goes, and is not mended": Row(
+        threads="claude-code#63203",
+        given=(user("hi"), said(SONNET, thinking("cut \ud83d", "seal"), "Hello."), user("ok")),
+        targets=(SONNET,),
+        sends=(user("hi"), said(SONNET, "Hello."), user("ok")),
+        lacks=("seal",),
+        reports=("signed_block_unusable at messages[1].content[0]",),
+    ),
+    "what else was sealed in that turn goes with it": Row(
+        threads="claude-code#63203",
+        given=(
+            user("hi"),
+            said(SONNET, thinking("cut \ud83d", "seal-1"), thinking("b", "seal-2"), "Hello."),
+            user("ok"),
+        ),
+        targets=(SONNET,),
+        sends=(user("hi"), said(SONNET, "b", "Hello."), user("ok")),
+        lacks=("seal-1", "seal-2"),
+        reports=(
+            "signed_block_unusable at messages[1].content[0]",
+            "thinking_as_text at messages[1].content[1]",
+        ),
+    ),
+    "thinking between the provider's own tools keeps its order": Row(
+        threads="litellm#23047",
+        given=(
+            user("hi"),
+            said(
+                SONNET,
+                thinking("first", "seal-1"),
+                native("anthropic-messages", {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search"}),
+                native("anthropic-messages", {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1"}),
+                thinking("second", "seal-2"),
+                text("Hello."),
+                call("toolu_1"),
+            ),
+            result("toolu_1", "ok"),
+        ),
+        targets=(SONNET,),
+        holds=lambda projection: (
+            [piece.kind for piece in projection.context.messages[1].content]
+            == ["thinking", "native", "native", "thinking", "text", "toolCall"]
+        ),
+    ),
+    "redacted thinking comes back to its maker": Row(
+        threads="pi#1665",
+        given=(user("hi"), said(OPUS, redacted("payload"), thinking("a", "seal"), "Hello."), user("ok")),
+        targets=(OPUS,),
+        sends=(user("hi"), said(OPUS, redacted("payload"), thinking("a", "seal"), "Hello."), user("ok")),
+    ),
+    "empty thinking without a seal goes for everyone": Row(
+        threads="opencode#11571",
+        given=(user("hi"), said(SONNET, thinking(""), "Hello."), user("ok")),
+        targets=tuple(TARGETS.values()),
+        sends=(user("hi"), said(SONNET, "Hello."), user("ok")),
+        reports=("thinking_blank at messages[1].content[0]",),
+    ),
+    "and comes back to nobody, its own model included": Row(
+        threads="opencode#11571",
+        given=(user("hi"), said(LLAMA_CPP, thinking("\n"), "Hello."), user("ok")),
+        targets=(LLAMA_CPP,),
+        sends=(user("hi"), said(LLAMA_CPP, "Hello."), user("ok")),
+        reports=("thinking_blank at messages[1].content[0]",),
+    ),
+    "a local model gets its reasoning back, so that its template gives the same prefix": Row(
+        threads="Crow#60",
+        given=(
+            user("hi"),
+            said(LLAMA_CPP, thinking("Let me see.", "reasoning_content"), call("a")),
+            result("a", "ok"),
+            said(LLAMA_CPP, thinking("So."), "It is."),
+            user("ok"),
+        ),
+        targets=(LLAMA_CPP,),
+        sends=(
+            user("hi"),
+            said(LLAMA_CPP, thinking("Let me see.", "reasoning_content"), call("a")),
+            result("a", "ok"),
+            said(LLAMA_CPP, thinking("So."), "It is."),
+            user("ok"),
+        ),
+    ),
+}
+
+CYCLES: Final[Mapping[str, Row]] = {
+    "a tool cycle that another model opened is finished without thinking": Row(
+        threads="opencode#3077, litellm#15601, openai-agents#1704, pydantic-ai#2040, pydantic-ai#2075, kilocode#5219",
+        given=(user("hi"), said(GPT, call("a")), result("a", "ok")),
+        targets=(SONNET, OPUS, BEDROCK_SONNET),
+        options=THINK,
+        sends=(user("hi"), said(GPT, call("a")), result("a", "ok")),
+        requires=(ThinkingOff(path=("options", "thinking")),),
+        reports=(),
+    ),
+    "the turn that opened the cycle decides, not the last one in it": Row(
+        threads="opencode#3077, kilocode#5219",
+        given=(
+            user("hi"),
+            said(GPT, call("a")),
+            result("a", "1"),
+            said(SONNET, thinking("So.", "seal"), call("b")),
+            result("b", "2"),
+        ),
+        targets=(SONNET,),
+        options=THINK,
+        requires=(ThinkingOff(path=("options", "thinking")),),
+    ),
+    "a cycle that the target opened with thinking goes on with thinking": Row(
+        threads="litellm#15601",
+        given=(
+            user("hi"),
+            said(GPT, call("a")),
+            result("a", "1"),
+            said(GPT, "It is."),
+            user("and b?"),
+            said(SONNET, thinking("So.", "seal"), call("b")),
+            result("b", "2"),
+        ),
+        targets=(SONNET,),
+        options=THINK,
+    ),
+    "after the next words of the user it can think again": Row(
+        threads="pydantic-ai#2040",
+        given=(user("hi"), said(GPT, call("a")), result("a", "ok"), said(GPT, "It is."), user("and now?")),
+        targets=(SONNET, OPUS, BEDROCK_SONNET),
+        options=THINK,
+    ),
+    "nothing is asked of a caller who did not want thinking": Row(
+        threads="openai-agents#1704",
+        given=(user("hi"), said(GPT, call("a")), result("a", "ok")),
+        targets=(SONNET, BEDROCK_SONNET),
+        options=Options(thinking="off"),
+    ),
+    "newer Claudes do not mind": Row(
+        threads="opencode#3077",
+        given=(user("hi"), said(GPT, call("a")), result("a", "ok")),
+        targets=(FABLE,),
+        options=THINK,
+    ),
+    "sealed thinking that has to go leaves a cycle without thinking": Row(
+        threads="opencode#3077",
+        given=(user("hi"), said(OPUS, thinking("hm", "seal"), call("a")), result("a", "ok")),
+        targets=(SONNET,),
+        options=Options(thinking=4096),
+        lacks=("seal",),
+        reports=("thinking_as_text at messages[1].content[0]",),
+        requires=(ThinkingOff(path=("options", "thinking")),),
+    ),
+}
+
+ROWS: Final = {**ACROSS, **HOME, **CYCLES}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+def test_thinking_crosses_over_or_stays_at_home(row: Row):
+    prove(row)
+
+
+GROWING: Final = {
+    "old Claude": SONNET,
+    "new Claude": FABLE,
+    "GPT": GPT,
+    "Gemini 2": GEMINI_2,
+    "Gemini 3": GEMINI,
+    "Kimi": KIMI,
+    "DeepSeek": DEEPSEEK,
+    "gpt-oss at home": LLAMA_CPP,
+    "Claude at Bedrock": BEDROCK_SONNET,
+}
+
+
+@pytest.mark.parametrize("model", GROWING.values(), ids=GROWING.keys())
+@pytest.mark.parametrize("writer", [None, OPUS], ids=["of its own", "of another model"])
+def test_thinking_of_earlier_turns_is_not_rewritten(model: Model, writer: Model | None):
+    """zeroclaw#10786, magic-context#125, pi-condense#3: the cached prefix ended at the system prompt."""
+    speaker = writer or model
+    turns = (
+        user("one"),
+        said(speaker, thinking("a", "seal"), call("c1")),
+        result("c1", "1"),
+        said(speaker, thinking("b", "seal"), "One."),
+        user("two"),
+        said(speaker, thinking("c", "seal"), "Two."),
+        user("three"),
+    )
+    asked = [index + 1 for index, message in enumerate(turns) if message.role in ("user", "toolResult")]
+    sent = [project(conversation(*turns[:end]), model).context.messages for end in asked]
+    for earlier, later in pairwise(sent):
+        assert later[: len(earlier)] == earlier

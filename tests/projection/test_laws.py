@@ -1,0 +1,167 @@
+"""The laws of projection, as properties over every registered protocol. They outrank examples."""
+
+from __future__ import annotations
+
+import pytest
+from projection.compare import idle, unreported
+from projection.histories import fresh, home_contexts, options, plain, policies, targets, ugly_contexts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from projection.validity import find_faults
+
+from segue.conversation.context import Context, Options
+from segue.projection.policy import Policy
+from segue.projection.projector import project
+from segue.protocols.registry import PROTOCOLS
+
+every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS)
+thorough = settings(max_examples=60)
+
+
+@every_protocol
+@thorough
+@given(data=st.data())
+def test_what_comes_out_obeys_the_rules_of_the_target(protocol, data):
+    model = data.draw(targets(protocol))
+    context, asked, policy = data.draw(ugly_contexts(model)), data.draw(options()), data.draw(policies())
+    projection = project(context, model, options=asked, policy=policy)
+    assert find_faults(projection, model, policy or Policy()) == []
+
+
+@every_protocol
+@thorough
+@given(data=st.data())
+def test_pure_the_input_stays_and_what_is_unchanged_is_the_same_object(protocol, data):
+    model = data.draw(targets(protocol))
+    context, asked = data.draw(ugly_contexts(model)), data.draw(options())
+    before = plain(context), plain(asked)
+    projection = project(context, model, options=asked)
+    assert (plain(context), plain(asked)) == before
+    again = project(context, model, options=asked)
+    assert again == projection
+    if not projection.report.changes:
+        assert projection.context is context
+        assert asked is None or projection.options is asked
+    given_messages = {message.timestamp: message for message in context.messages if message.role != "system"}
+    for message in projection.context.messages:
+        source = None if message.role == "system" else given_messages.get(message.timestamp)
+        if source is not None and message == source:
+            assert message is source
+    if projection.context.tools == context.tools:
+        assert projection.context.tools is context.tools
+
+
+@every_protocol
+@thorough
+@given(data=st.data())
+def test_idempotent_projecting_a_projection_changes_nothing(protocol, data):
+    model = data.draw(targets(protocol))
+    context, asked, policy = data.draw(ugly_contexts(model)), data.draw(options()), data.draw(policies())
+    once = project(context, model, options=asked, policy=policy)
+    twice = project(once.context, model, options=once.options, policy=policy)
+    assert twice.report.changes == ()
+    assert twice.context is once.context
+    assert twice.options is once.options
+    assert set(twice.requirements) <= set(once.requirements)
+
+
+@every_protocol
+@thorough
+@given(data=st.data())
+def test_home_is_free(protocol, data):
+    model = data.draw(targets(protocol).filter(lambda model: not model.router))
+    context = data.draw(home_contexts(model))
+    projection = project(context, model)
+    assert projection.report.changes == ()
+    assert projection.context is context
+
+
+@every_protocol
+@thorough
+@given(data=st.data())
+def test_the_report_is_complete_and_says_nothing_idle(protocol, data):
+    model = data.draw(targets(protocol))
+    context, asked, policy = data.draw(ugly_contexts(model)), data.draw(options()), data.draw(policies())
+    projection = project(context, model, options=asked, policy=policy)
+    assert unreported(context, asked or Options(), projection) == []
+    assert idle(context, asked or Options(), projection) == []
+
+
+def _answered_requests(context: Context) -> list[int]:
+    """Find every k at which a request was sent and answered for good."""
+    messages = context.messages
+    found: list[int] = []
+    for k in range(1, len(messages)):
+        turn = messages[k]
+        if turn.role != "assistant" or turn.stop_reason in ("error", "aborted"):
+            continue
+        if messages[k - 1].role not in ("user", "toolResult"):
+            continue
+        if not _reaches_back(context, k):
+            found.append(k)
+    return found
+
+
+def _reaches_back(context: Context, k: int) -> bool:
+    """Whether a message from k on answers a call made before k: its id was last called there."""
+    called: dict[str, int] = {}
+    for index, message in enumerate(context.messages):
+        if message.role == "assistant":
+            for call in message.tool_calls():
+                called[call.id] = index
+        elif message.role == "toolResult" and index >= k and called.get(message.tool_call_id, k) < k:
+            return True
+    return False
+
+
+@every_protocol
+@thorough
+@given(data=st.data())
+def test_prefix_stable_what_was_answered_stays_as_it_was_sent(protocol, data):
+    model = data.draw(targets(protocol))
+    model = replace(model, rules={**model.rules, "max_images": 0, "max_files": 0, "cache_marks": 0})
+    context, policy = data.draw(ugly_contexts(model)), data.draw(policies())
+    whole = project(context, model, policy=policy).context
+    for k in _answered_requests(context):
+        sent = project(replace(context, messages=context.messages[:k]), model, policy=policy).context
+        assert whole.messages[: len(sent.messages)] == sent.messages
+        if sent.messages:
+            assert whole.system_prompt == sent.system_prompt
+
+
+@every_protocol
+@thorough
+@given(data=st.data())
+def test_an_early_id_never_changes_because_of_a_later_one(protocol, data):
+    model = data.draw(targets(protocol))
+    context = data.draw(ugly_contexts(model))
+    cut = data.draw(st.integers(0, len(context.messages)))
+    ids = _call_ids(project(context, model).context)
+    early = _call_ids(project(replace(context, messages=context.messages[:cut]), model).context)
+    for place, batch in early.items():
+        assert len(set(batch)) == len(batch)
+        assert ids[place] == batch
+
+
+def _call_ids(context: Context) -> dict[int | None, list[str]]:
+    return {m.timestamp: [call.id for call in m.tool_calls()] for m in context.messages if m.role == "assistant"}
+
+
+@every_protocol
+@thorough
+@given(data=st.data())
+def test_there_and_back_a_visit_elsewhere_leaves_no_trace(protocol, data):
+    model = data.draw(targets(protocol).filter(lambda model: not model.router))
+    own = data.draw(home_contexts(model, most=6))
+    visit = data.draw(ugly_contexts(model, most=5))
+    last = len(own.messages)
+    while last and own.messages[last - 1].role == "assistant":
+        last -= 1
+    own = replace(own, messages=own.messages[:last])
+    answer = [message for message in visit.messages if message.role == "assistant" and not message.tool_calls()]
+    mixed = replace(own, messages=fresh((*own.messages, *answer)))
+    projection = project(mixed, model)
+    assert projection.context.messages[:last] == mixed.messages[:last]
+    for change in projection.report.changes:
+        assert change.path[0] != "messages" or (len(change.path) > 1 and int(change.path[1]) >= last - 1)

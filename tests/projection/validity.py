@@ -1,0 +1,257 @@
+"""What a projected conversation has to obey, read off the target's rules: law 1 before there is a wire.
+
+Written as a judge would: it looks at the conversation alone and names what the target would refuse.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from segue.conversation.content import AnyContent
+from segue.conversation.context import Options
+from segue.conversation.messages import AssistantMessage, Message
+from segue.models.model import Model
+from segue.models.rules import Rules
+from segue.projection.home import Home
+from segue.projection.media_fit import kind_of
+from segue.projection.policy import Policy
+from segue.projection.projector import Projection
+from segue.protocols.registry import resolve_rules
+
+
+def find_faults(projection: Projection, model: Model, policy: Policy) -> list[str]:
+    """Name everything the target would refuse."""
+    judge = _Judge(model, policy)
+    messages = projection.context.messages
+    return [
+        *judge.pairs(messages),
+        *judge.ids(messages),
+        *judge.order(messages),
+        *(fault for message in messages for fault in judge.message(message)),
+        *judge.last(messages),
+        *judge.counts(messages),
+        *judge.settings(projection),
+        *judge.characters(projection),
+    ]
+
+
+class _Judge:
+    def __init__(self, model: Model, policy: Policy) -> None:
+        self.model = model
+        self.policy = policy
+        self.rules: Rules = resolve_rules(model)
+        self.home = Home(model, policy.same_model)
+
+    # -- calls and results ---------------------------------------------------------------------------------------------
+
+    def pairs(self, messages: Sequence[Message]) -> Iterator[str]:
+        awaited: list[str] = []
+        for index, message in enumerate(messages):
+            if message.role == "toolResult":
+                if not awaited or awaited.pop(0) != message.tool_call_id:
+                    yield f"{index}: a result without its call"
+                continue
+            if awaited:
+                yield f"{index}: a call without a result"
+            awaited = [call.id for call in message.tool_calls()] if message.role == "assistant" else []
+            if not self.rules.tools and (awaited or message.role == "toolResult"):
+                yield f"{index}: a call where there are no tools"
+        if awaited and self.policy.trailing_calls == "close":
+            yield "the last calls have no result"
+
+    def ids(self, messages: Sequence[Message]) -> Iterator[str]:
+        seen: set[str] = set()
+        rules = self.rules
+        for index, message in enumerate(messages):
+            if message.role != "assistant":
+                continue
+            calls = message.tool_calls()
+            ids = [call.id for call in calls]
+            if len(set(ids)) != len(ids) or (rules.call_id_scope == "conversation" and seen.intersection(ids)):
+                yield f"{index}: two calls of one id"
+            seen.update(ids)
+            for call_id in ids:
+                alphabet = rules.call_id_alphabet
+                if not rules.call_id_min <= len(call_id) <= (rules.call_id_max or 10**9):
+                    yield f"{index}: an id of {len(call_id)} characters"
+                if alphabet is not None and not re.fullmatch(f"[{alphabet}]*", call_id):
+                    yield f"{index}: the id {call_id!r}"
+            for call in calls:
+                yield from self.name(call.name, index)
+
+    def name(self, name: str, index: int) -> Iterator[str]:
+        rules = self.rules
+        if not 1 <= len(name) <= (rules.tool_name_max or 10**9):
+            yield f"{index}: a name of {len(name)} characters"
+        if rules.tool_name_alphabet is not None and not re.fullmatch(f"[{rules.tool_name_alphabet}]*", name):
+            yield f"{index}: the name {name!r}"
+        if rules.tool_name_first is not None and not re.match(f"[{rules.tool_name_first}]", name):
+            yield f"{index}: the name {name!r} begins badly"
+
+    # -- turns ---------------------------------------------------------------------------------------------------------
+
+    def order(self, messages: Sequence[Message]) -> Iterator[str]:
+        rules = self.rules
+        roles = [message.role for message in messages]
+        if rules.first_user and roles and roles[0] != "user":
+            yield "the first turn is not the user's"
+        if rules.system_prompt and roles and roles[0] == "system" and rules.system_messages != "anywhere":
+            yield "instructions come first"
+        for index, (one, other) in enumerate(zip(roles, roles[1:], strict=False)):
+            if rules.alternate and one == other and one in ("user", "assistant"):
+                yield f"{index}: two turns of one role"
+            if not rules.user_after_result and (one, other) == ("toolResult", "user"):
+                yield f"{index}: a user turn after a result"
+        for index, role in enumerate(roles):
+            if role != "system" or rules.system_messages == "anywhere":
+                continue
+            before = roles[index - 1] if index else None
+            behind = next((later for later in roles[index:] if later != "system"), "assistant")
+            if (
+                rules.system_messages == "none"
+                or before not in ("user", "toolResult", "system")
+                or behind != "assistant"
+            ):
+                yield f"{index}: instructions in a wrong place"
+
+    def last(self, messages: Sequence[Message]) -> Iterator[str]:
+        if not messages or messages[-1].role != "assistant":
+            return
+        last = messages[-1]
+        if last.tool_calls():
+            return
+        paused = last.raw_stop_reason in self.rules.resumable_stops and self.home.is_own(last)
+        if not self.rules.last_assistant and not (paused and any(piece.kind == "native" for piece in last.content)):
+            yield "the last turn is the assistant's"
+        piece = last.content[-1]
+        spaced = piece.kind == "text" and not piece.text_signature and piece.text != piece.text.rstrip()
+        if self.rules.refused_final_space and spaced:
+            yield "the last turn ends in white space"
+
+    def message(self, message: Message) -> Iterator[str]:
+        rules = self.rules
+        if not message.content and (message.role != "toolResult" or not rules.empty_result):
+            yield f"{message.role}: nothing to say"
+        sealed = any(piece.kind == "thinking" and piece.thinking_signature for piece in message.content)
+        for piece in message.content:
+            if piece.kind == "text" and not (rules.text_seals and piece.text_signature):
+                blank = rules.refused_text == "blank" and not sealed and not piece.text.strip()
+                if blank or (rules.refused_text != "none" and not piece.text):
+                    yield f"{message.role}: a blank text"
+            if piece.kind == "native" and piece.protocol != self.model.protocol:
+                yield f"{message.role}: a native block of {piece.protocol}"
+            if piece.kind in ("image", "file"):
+                yield from self.media(message, piece)
+            for key, part in (piece.extra or {}).items():
+                if key not in (self.model.protocol, "stored"):
+                    yield f"{message.role}: extra of {key}: {part}"
+        if message.role == "assistant":
+            yield from self.turn(message)
+        if message.role == "user" and rules.text_beside_files:
+            kinds = {piece.kind for piece in message.content}
+            if "file" in kinds and "text" not in kinds:
+                yield "a file without a text"
+
+    def turn(self, message: AssistantMessage) -> Iterator[str]:
+        rules = self.rules
+        is_own = self.home.is_own(message)
+        if message.stop_reason in ("error", "aborted"):
+            yield "an unfinished turn"
+        if message.content and message.content[-1].kind == "thinking" and rules.final_thinking != "allowed":
+            yield "a turn ends in thinking"
+        allowed = self.policy.texts.call_signature if rules.call_signature == "required" else None
+        for piece in message.content:
+            if piece.kind == "thinking":
+                if rules.reasoning_replay == "none" or (not is_own and piece.thinking_signature):
+                    yield "thinking that cannot be replayed"
+                if rules.reasoning_replay == "signed" and not piece.thinking_signature:
+                    yield "thinking without a seal"
+                if not piece.thinking_signature and not piece.thinking.strip():
+                    yield "an empty thought"
+            if piece.kind == "text" and not is_own and piece.text_signature is not None:
+                yield "a seal of another model on a text"
+            if piece.kind == "native" and not is_own:
+                yield "a native block of another model"
+            if piece.kind == "toolCall" and not is_own and piece.thought_signature not in (None, allowed):
+                yield "a seal of another model on a call"
+        calls = message.tool_calls()
+        if rules.calls_last and not is_own and not any(piece.kind == "thinking" for piece in message.content):
+            if calls and any(piece.kind != "toolCall" for piece in message.content[-len(calls) :]):
+                yield "words after the calls"
+        if calls and rules.call_signature == "required" and not calls[0].thought_signature:
+            yield "a step whose first call has no seal"
+
+    # -- media ---------------------------------------------------------------------------------------------------------
+
+    def media(self, message: Message, piece: AnyContent) -> Iterator[str]:
+        rules = self.rules
+        if piece.kind != "image" and piece.kind != "file":
+            return
+        kind = kind_of(piece)
+        if kind not in self.model.input:
+            yield f"{message.role}: a {kind} that the model cannot read"
+        patterns = rules.result_media if message.role == "toolResult" else rules.user_media
+        mime = (piece.mime_type or f"{kind}/").split(";")[0].lower()
+        family = mime.split("/")[0]
+        if not any(pattern in ("*", mime, f"{family}/*") or not piece.mime_type for pattern in patterns):
+            yield f"{message.role}: a {mime} that the wire cannot carry"
+        sources = rules.image_sources if piece.kind == "image" else rules.file_sources
+        file_id = piece.file_id if piece.kind == "file" else None
+        has = {"data": piece.data, "url": piece.url, "file_id": file_id}
+        if not any(has[source] is not None for source in sources):
+            yield f"{message.role}: media without a source the target can use"
+        size = len(piece.data or "") * 3 // 4
+        narrower = {"image": rules.max_image_bytes, "document": rules.max_document_bytes}.get(kind, 0)
+        if any(limit and size > limit for limit in (rules.max_media_bytes, narrower)):
+            yield f"{message.role}: media of {size} bytes"
+        if message.role == "toolResult" and message.is_error and not rules.error_result_media:
+            yield "media in an error"
+
+    def counts(self, messages: Sequence[Message]) -> Iterator[str]:
+        kinds = [piece.kind for message in messages for piece in message.content]
+        for kind, limit in (("image", self.rules.max_images), ("file", self.rules.max_files)):
+            if limit and kinds.count(kind) > limit:
+                yield f"{kinds.count(kind)} pieces of kind {kind}"
+
+    # -- settings ------------------------------------------------------------------------------------------------------
+
+    def settings(self, projection: Projection) -> Iterator[str]:
+        context, options, rules = projection.context, projection.options, self.rules
+        if not rules.system_prompt and context.system_prompt is not None and context.messages:
+            yield "a system prompt where there is no place for one"
+        if context.tools and not rules.tools:
+            yield "tools where there are none"
+        names = [tool.name for tool in context.tools if tool.kind == "function"]
+        if len(set(names)) != len(names):
+            yield "two tools of one name"
+        for index, name in enumerate(names):
+            yield from self.name(name, index)
+        for name in Options.__struct_fields__:
+            if name in rules.refused_options and getattr(options, name) is not None:
+                yield f"the option {name}"
+        if sum(getattr(options, name) is not None for name in rules.exclusive_options) > 1:
+            yield "options that exclude each other"
+        if options.tool_choice is not None:
+            kind = options.tool_choice if options.tool_choice in ("auto", "none", "required") else "name"
+            if kind not in rules.tool_choices or (kind == "name" and options.tool_choice not in names):
+                yield f"the tool choice {options.tool_choice!r}"
+        if rules.tools_with_history:
+            called = {call.name for m in context.messages if m.role == "assistant" for call in m.tool_calls()}
+            if called - set(names):
+                yield f"tools of the history that are not declared: {called - set(names)}"
+
+    def characters(self, projection: Projection) -> Iterator[str]:
+        context = projection.context
+        sent: list[object] = [context.system_prompt, context.tools, projection.options]
+        for message in context.messages:
+            sent.append((message.content, message.extra))
+            if message.role == "toolResult":
+                sent.append((message.tool_call_id, message.tool_name))
+        for part in sent:
+            try:
+                msgspec.json.encode(part)
+            except UnicodeEncodeError:
+                yield f"half a surrogate pair in {part!r}"
