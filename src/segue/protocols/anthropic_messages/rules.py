@@ -33,6 +33,7 @@ RULES: Final = Rules(
     tool_name_max=128,  # claude-code #96152, 2026-09-22
     schema_root_object=True,  # anthropic 2.8.0: `input_schema.type` is the literal "object"
     schema_root_refused=frozenset({"oneOf", "allOf", "anyOf"}),  # "... at the top level" (Codewhale #4329, 2026-07)
+    calls_last=True,  # "`tool_use` ids were found without `tool_result` blocks" (vercel/ai #8318, #13013)
     # -- media
     user_media=_MEDIA,  # anthropic 2.8.0: image and document sources
     result_media=_MEDIA,  # anthropic 2.8.0: tool_result content

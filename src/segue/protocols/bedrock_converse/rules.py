@@ -90,6 +90,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=CLAUDE,
         rules={
+            "calls_last": True,  # vercel/ai #8318, #13013
             "call_id_alphabet": "a-zA-Z0-9_-",
             "tool_choices": frozenset({"auto", "required", "name"}),
             "result_media": _IMAGES,

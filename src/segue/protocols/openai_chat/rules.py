@@ -78,6 +78,19 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_1_TO_4}|{OPENAI_GPT_5_5_ON}",
+        rules={"user_media": ("image/*", "application/pdf")},
+        source="'Content blocks are expected to be either text or image_url type' for sound; recorded traffic, 2026-11",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"^(?!.*search)",
+        dialect={"search_options": False},
+        providers=("openai", "azure"),
+        source="'Web search options not supported with this model.' (recorded traffic, 2026-11)",
+        read="2026-11-15",
+    ),
+    Family(
         pattern=r"(?:^|/)o1-(?:mini|preview)",
         rules={"tools": False, "system_prompt": False, "system_messages": "none"},
         source="\"'messages[0].role' does not support 'system' with this model\"; recorded traffic, 2026-11",

@@ -1,0 +1,147 @@
+"""Server-sent events: bytes, cut anywhere, into events.
+
+Facts this file rests on:
+- A line ends in LF, CR or CRLF; an event ends at an empty line; a line that begins with a colon is a comment; one space
+  after the colon of a field is not part of its value; a byte order mark may come first.   (WHATWG HTML, 9.2; 2026-11)
+- An event without data is not told to anyone; several data lines are joined by LF.                         (the same)
+- The payload is JSON, which is read from bytes: so data stays bytes, and a character cut in half between two pieces
+  needs no care at all.
+- Servers end streams without the empty line that the standard asks for; what is pending then is given at the end,
+  where the standard would throw it away. Whoever reads the payload notices one that was torn.        (our choice)
+
+Where a piece holds whole events and no CR, it is split at empty lines; everything else goes line by line through
+`bytes.splitlines`, which knows exactly the three line ends of the standard. Whatever has no line end yet is kept in
+pieces and joined once.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+import msgspec
+
+_BOM: Final = b"\xef\xbb\xbf"
+_CR: Final = 13
+_LF: Final = 10  # as numbers: to look for one byte by its number is many times faster
+_MOST_NAMES: Final = 64
+"""How many names of events are remembered; the longest list on record has some sixty (openai-responses)."""
+
+
+@final
+class SseEvent(msgspec.Struct, frozen=True, gc=False):
+    """One event: its name (empty when the stream gave none), its data, the last id the stream gave."""
+
+    event: str
+    data: bytes
+    id: str | None = None
+
+
+class SseDecoder:
+    """Reads one stream. Feed it bytes as they come, then call `finish`; both give the events that were completed."""
+
+    __slots__ = ("_data", "_event", "_id", "_names", "_pieces", "_skip_newline", "_start")
+
+    def __init__(self) -> None:
+        self._start: bytes | None = b""  # the first bytes, until they can be told from a byte order mark
+        self._pieces: list[bytes] = []  # of a line whose end has not come
+        self._skip_newline = False  # the last piece ended in CR: an LF at the beginning of the next belongs to it
+        self._event = ""
+        self._data: list[bytes] = []
+        self._id: str | None = None
+        self._names: dict[bytes, str] = {}  # whole `event:` lines that were seen, and the names in them
+
+    def feed(self, chunk: bytes) -> list[SseEvent]:
+        """Take the next bytes, however many."""
+        if self._start is not None:
+            chunk = self._without_mark(self._start + chunk)
+        if self._skip_newline and chunk:
+            self._skip_newline = False
+            if chunk[:1] == b"\n":
+                chunk = chunk[1:]
+        events: list[SseEvent] = []
+        end = -1 if _CR in chunk else chunk.rfind(b"\n\n")
+        if end >= 0:
+            begin = 0
+            if self._pieces or self._data or self._event:
+                begin = chunk.find(b"\n\n") + 2
+                self._read_lines(chunk[:begin], events)
+            if begin < end:
+                self._read_blocks(chunk[begin:end].split(b"\n\n"), events)
+            chunk = chunk[end + 2 :]
+        if chunk:
+            self._read_lines(chunk, events)
+        return events
+
+    def finish(self) -> list[SseEvent]:
+        """Say that no more bytes come; gives the event that was still open, if it has data."""
+        if self._start:
+            self._pieces.append(self._start)
+        self._start = None
+        events: list[SseEvent] = []
+        self._read([b"".join(self._pieces), b""] if self._pieces else [b""], events)
+        self._pieces.clear()
+        return events
+
+    def _without_mark(self, first: bytes) -> bytes:
+        if len(first) < len(_BOM) and _BOM.startswith(first):
+            self._start = first
+            return b""
+        self._start = None
+        return first.removeprefix(_BOM)
+
+    def _read_blocks(self, blocks: list[bytes], events: list[SseEvent]) -> None:
+        """Read whole events. Nearly all have one of two forms: one data line, or a known name and one data line."""
+        names, last_id = self._names, self._id
+        for block in blocks:
+            name, found, data = block.partition(b"\ndata: ")
+            if found:
+                event = names.get(name)
+                if event is not None and _LF not in data:
+                    events.append(SseEvent(event, data, last_id))
+                    continue
+            elif block.startswith(b"data: ") and _LF not in block:
+                events.append(SseEvent("", block[6:], last_id))
+                continue
+            self._read([*block.split(b"\n"), b""], events)
+            last_id = self._id
+
+    def _read_lines(self, chunk: bytes, events: list[SseEvent]) -> None:
+        lines, pieces = chunk.splitlines(), self._pieces
+        last, rest = chunk[-1:], b""
+        if last == b"\r":
+            self._skip_newline = True
+        elif last != b"\n":
+            rest = lines.pop()
+        if pieces and lines:
+            pieces.append(lines[0])
+            lines[0] = b"".join(pieces)
+            pieces.clear()
+        if rest:
+            pieces.append(rest)
+        self._read(lines, events)
+
+    def _read(self, lines: list[bytes], events: list[SseEvent]) -> None:
+        data = self._data
+        for line in lines:
+            if not line:
+                if data:
+                    events.append(SseEvent(self._event, data[0] if len(data) == 1 else b"\n".join(data), self._id))
+                    data.clear()
+                self._event = ""
+            elif line.startswith(b"data: "):
+                data.append(line[6:])
+            else:
+                self._read_field(line)
+
+    def _read_field(self, line: bytes) -> None:
+        """Take the other lines: names, ids, comments, fields without a space or a colon, fields nobody knows."""
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"event":
+            self._event = value.decode("utf-8", "replace")
+            if len(self._names) < _MOST_NAMES:
+                self._names[line] = self._event
+        elif name == b"data":
+            self._data.append(value)
+        elif name == b"id" and b"\0" not in value:
+            self._id = value.decode("utf-8", "replace")

@@ -1,0 +1,297 @@
+"""Would Anthropic accept these messages? Roles, pairing of calls and results, thinking, media, blanks.
+
+Facts this file rests on stand beside each rule. Consecutive turns of one role are merged by the server before it looks
+at them (anthropic 2.8.0; recorded traffic, 2026-11), so pairing is judged over runs of turns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias, cast
+
+from segue.errors import Path
+from segue.protocols.codec import Endpoint, Violation
+
+Object: TypeAlias = Mapping[str, object]
+Placed: TypeAlias = tuple[Path, Object]
+
+_ROLES: Final = frozenset({"user", "assistant", "system"})
+_THINKING: Final = frozenset({"thinking", "redacted_thinking"})
+_MEDIA: Final = frozenset({"image", "document"})
+_IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})  # anthropic 2.8.0
+_SERVER_CALLS: Final = frozenset({"server_tool_use", "mcp_tool_use"})
+_SERVER_ID: Final = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
+
+
+def objects_of(value: object) -> Iterator[tuple[int, Object]]:
+    """Give the objects of a list with their places; anything else has none."""
+    if isinstance(value, list | tuple):
+        for index, item in enumerate(cast("Sequence[object]", value)):
+            if isinstance(item, Mapping):
+                yield index, cast("Object", item)
+
+
+class Run:
+    """Turns of one role in a row, as the server sees them: one turn."""
+
+    __slots__ = ("blocks", "first", "role")
+
+    def __init__(self, role: object, first: int) -> None:
+        self.role = role
+        self.first = first
+        self.blocks: list[Placed] = []
+
+    def of(self, *kinds: str) -> list[Placed]:
+        """Give the blocks of some kinds."""
+        return [placed for placed in self.blocks if placed[1].get("type") in kinds]
+
+
+class Turns:
+    """The messages of a body, judged."""
+
+    def __init__(self, body: Object, endpoint: Endpoint) -> None:
+        self.body = body
+        self.endpoint = endpoint
+        self.rules = endpoint.rules
+        self.turns = list(objects_of(body.get("messages")))
+        self.runs: list[Run] = []
+        for index, turn in self.turns:
+            if not self.runs or self.runs[-1].role != turn.get("role"):
+                self.runs.append(Run(turn.get("role"), index))
+            self.runs[-1].blocks += _blocks_of(turn, ("messages", index))
+
+    def check(self) -> Iterator[Violation]:
+        """List what would be refused."""
+        if not self.turns:
+            # "messages: at least one message is required" (langchain #31657)
+            yield Violation(code="no_messages", path=("messages",), message="at least one message is required")
+            return
+        for position, (index, turn) in enumerate(self.turns):
+            yield from self._check_turn(index, turn, last=position == len(self.turns) - 1)
+        for position, run in enumerate(self.runs):
+            yield from self._check_pairing(position, run)
+        yield from self._check_system()
+        yield from self._check_end()
+        yield from self._check_cycle()
+        yield from self._check_media()
+
+    # -- one turn ------------------------------------------------------------------------------------------------------
+
+    def _check_turn(self, index: int, turn: Object, *, last: bool) -> Iterator[Violation]:
+        role, path = turn.get("role"), ("messages", index)
+        if role not in _ROLES:
+            # "Input tag 'developer' found using 'role' does not match any of the expected tags" (chatgpt-md #189)
+            yield Violation(code="role", path=(*path, "role"), message=f"{role!r} is no role of this wire")
+        blocks = _blocks_of(turn, path)
+        blank = all(block.get("type") == "text" and _is_blank(block) for _, block in blocks)
+        if blank and self.rules.refused_text != "none" and not (last and role == "assistant" and not blocks):
+            # "text content blocks must be non-empty" / "must contain non-whitespace text" (arunalabs/mode #9,
+            # LibreChat-AI/agents #124): refused where a turn has no other words
+            yield Violation(code="blank_text", path=(*path, "content"), message="a turn has to say something")
+        for place, block in blocks:
+            yield from self._check_block(block, place, role)
+        final = blocks[-1] if blocks else None
+        if (
+            role == "assistant"
+            and final
+            and final[1].get("type") in _THINKING
+            and self.rules.final_thinking != "allowed"
+        ):
+            # "The final block in an assistant message cannot be `thinking`" (forgecode #2107)
+            yield Violation(code="final_thinking", path=final[0], message="a turn cannot end in thinking")
+
+    def _check_block(self, block: Object, path: Path, role: object) -> Iterator[Violation]:
+        match block.get("type"):
+            case "tool_use":
+                yield from self._check_call(block, path, role)
+            case "tool_result" if role != "user":
+                # Refused: "`tool_result` blocks can only be in `user` messages" (quoted in several agents' sources)
+                yield Violation(code="block_role", path=path, message="a result stands in a user turn")
+            case "thinking":
+                signature = block.get("signature")
+                if self.rules.reasoning_replay == "signed" and not isinstance(signature, str):
+                    # "thinking.signature: Field required" (opencode #42735)
+                    yield Violation(code="unsigned_thinking", path=path, message="thinking has to carry its signature")
+                if not isinstance(block.get("thinking"), str):
+                    # "thinking.thinking: Field required" (litellm #38809)
+                    yield Violation(
+                        code="thinking_text", path=path, message="thinking has to have its text, even empty"
+                    )
+            case "server_tool_use" if not _SERVER_ID.fullmatch(str(block.get("id"))):
+                # "server_tool_use.id: String should match pattern '^srvtoolu_[a-zA-Z0-9_]+$'" (claude-code-hub #470)
+                yield Violation(
+                    code="server_call_id", path=(*path, "id"), message="a server's call id begins srvtoolu_"
+                )
+            case _:
+                return
+
+    def _check_call(self, block: Object, path: Path, role: object) -> Iterator[Violation]:
+        if role != "assistant":
+            # Refused: "`tool_use` blocks can only be in `assistant` messages" (quoted in several agents' sources)
+            yield Violation(code="block_role", path=path, message="a call stands in an assistant turn")
+        alphabet = self.rules.call_id_alphabet
+        if alphabet and not re.fullmatch(f"[{alphabet}]+", str(block.get("id") or "")):
+            # "tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'" (forgecode #1142)
+            yield Violation(code="call_id", path=(*path, "id"), message=f"{block.get('id')!r} is no id for a call")
+        if not isinstance(block.get("input"), Mapping):
+            # "tool_use.input: Input should be a valid dictionary" (koda #501)
+            yield Violation(code="call_input", path=(*path, "input"), message="a call's input has to be an object")
+
+    # -- calls and results ---------------------------------------------------------------------------------------------
+
+    def _check_pairing(self, position: int, run: Run) -> Iterator[Violation]:
+        if run.role == "assistant":
+            following = self.runs[position + 1] if position + 1 < len(self.runs) else None
+            answered = (
+                _ids(following.of("tool_result"), "tool_use_id") if following and following.role == "user" else []
+            )
+            seen: set[object] = set()
+            for path, block in run.of("tool_use"):
+                call_id = block.get("id")
+                if call_id in seen:
+                    # Refused: "messages.1.content.1: `tool_use` ids must be unique" (claude-code #21317, 2026-01-27)
+                    yield Violation(code="call_id_taken", path=(*path, "id"), message=f"a second call {call_id!r}")
+                elif call_id not in answered:
+                    # "`tool_use` ids were found without `tool_result` blocks immediately after" (claude-code #1237)
+                    yield Violation(code="call_without_result", path=path, message=f"no result follows {call_id!r}")
+                seen.add(call_id)
+        elif run.role == "user":
+            yield from self._check_results(position, run)
+
+    def _check_results(self, position: int, run: Run) -> Iterator[Violation]:
+        before = self.runs[position - 1] if position else None
+        calls = _ids(before.of("tool_use"), "id") if before and before.role == "assistant" else []
+        seen: set[object] = set()
+        words = False
+        for path, block in run.blocks:
+            if block.get("type") != "tool_result":
+                words = True
+                continue
+            call_id = block.get("tool_use_id")
+            if call_id not in calls:
+                # "unexpected `tool_use_id` found in `tool_result` blocks" (eca #209, cline #7225)
+                yield Violation(code="result_without_call", path=path, message=f"no call {call_id!r} stands before it")
+            elif call_id in seen:
+                # "each tool_use must have a single result" (hindsight #4250)
+                yield Violation(code="result_taken", path=path, message=f"a second result for {call_id!r}")
+            elif words:
+                # Results come first in their turn, else the calls count as unanswered (vercel/ai #8318, xum #1437;
+                # documentation: handle tool calls)
+                yield Violation(code="result_not_first", path=path, message="results come before other content")
+            seen.add(call_id)
+            if block.get("is_error") and not self.rules.error_result_media:
+                media = [inner for _, inner in objects_of(block.get("content")) if inner.get("type") in _MEDIA]
+                if media:
+                    # "all content must be type 'text' if 'is_error' is true" (vellum-assistant #18387, 2026-03-17)
+                    yield Violation(code="error_result_media", path=path, message="an error result is text")
+
+    # -- the order of turns --------------------------------------------------------------------------------------------
+
+    def _check_system(self) -> Iterator[Violation]:
+        """Judge instructions in mid-conversation."""
+        allowed = self.rules.system_messages
+        for position, run in enumerate(self.runs):
+            if run.role != "system" or allowed == "anywhere":
+                continue
+            path: Path = ("messages", run.first)
+            before = self.runs[position - 1] if position else None
+            after = self.runs[position + 1] if position + 1 < len(self.runs) else None
+            if allowed == "none":
+                # "role 'system' is not supported on this model" (documentation: what's new in Claude 4.8)
+                message = f"role 'system' is not supported on {self.endpoint.model.id}"
+                yield Violation(code="system_role", path=path, message=message)
+            elif before is None or (before.role == "assistant" and not before.of(*_SERVER_CALLS)):
+                # Not first; after a user turn, or an assistant's that ends in a server tool (the same)
+                yield Violation(code="system_place", path=path, message="instructions follow a user turn")
+            elif after is not None and after.role != "assistant":
+                # Last, or before an assistant turn (the same)
+                yield Violation(code="system_place", path=path, message="instructions come before an assistant turn")
+
+    def _check_end(self) -> Iterator[Violation]:
+        last = self.runs[-1]
+        if last.role != "assistant":
+            return
+        path: Path = ("messages", self.turns[-1][0])
+        paused = bool(last.of(*_SERVER_CALLS))  # a reply that was paused goes back as it is (anthropic 2.8.0)
+        if not self.rules.last_assistant and not paused:
+            # "This model does not support assistant message prefill. The conversation must end with a user message."
+            # (llxprt #1977, copilot-api #261; 2026)
+            yield Violation(code="last_assistant", path=path, message="the conversation must end with a user message")
+        final = last.blocks[-1] if last.blocks else None
+        text = final[1].get("text") if final and final[1].get("type") == "text" else None
+        if self.rules.refused_final_space and isinstance(text, str) and text != text.rstrip():
+            # "final assistant content cannot end with trailing whitespace" (langchain #35071, 2026-02-08)
+            yield Violation(code="final_space", path=path, message="the last turn cannot end in white space")
+
+    def _check_cycle(self) -> Iterator[Violation]:
+        """Judge the turn that opened the running cycle of calls: with a budget to think it begins with thinking."""
+        thinking = self.body.get("thinking")
+        enabled = isinstance(thinking, Mapping) and cast("Object", thinking).get("type") == "enabled"
+        if not enabled or not self.rules.thinking_before_calls:
+            return
+        opener: Run | None = None
+        for run in reversed(self.runs):
+            if run.role == "assistant" and run.of("tool_use"):
+                opener = run
+            elif run.role != "user" or any(block.get("type") != "tool_result" for _, block in run.blocks):
+                break
+        if opener is not None and opener.blocks[0][1].get("type") not in _THINKING:
+            # "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final
+            # `assistant` message must start with a thinking block" (opencode #3077)
+            message = "a turn that calls tools begins with its thinking while thinking is on"
+            yield Violation(code="thinking_before_calls", path=opener.blocks[0][0], message=message)
+
+    # -- media ---------------------------------------------------------------------------------------------------------
+
+    def _check_media(self) -> Iterator[Violation]:
+        images = 0
+        for path, block in self._media():
+            if block.get("type") == "image":
+                images += 1
+            source = block.get("source")
+            if not isinstance(source, Mapping):
+                continue
+            inner = cast("Object", source)
+            if inner.get("type") != "base64":
+                continue
+            mime, data = inner.get("media_type"), inner.get("data")
+            taken = _IMAGES if block.get("type") == "image" else {"application/pdf"}
+            if mime not in taken:
+                # "source.base64.media_type: Input should be 'image/jpeg', ..." (anthropic 2.8.0)
+                yield Violation(
+                    code="media_type", path=(*path, "source", "media_type"), message=f"{mime!r} is not taken"
+                )
+            most = self.rules.max_image_bytes if block.get("type") == "image" else self.rules.max_document_bytes
+            if most and isinstance(data, str) and len(data) * 3 // 4 > most:
+                # "image exceeds 5 MB maximum: 5404560 bytes > 5242880 bytes", of base64 (claude-code #13381)
+                yield Violation(code="media_size", path=(*path, "source", "data"), message=f"more than {most} bytes")
+        if self.rules.max_images and images > self.rules.max_images:
+            # At most 100, from the 4.6 generation on 600 (pi #401; pi-ai 1.5.0 catalogue)
+            message = f"{images} images are more than {self.rules.max_images}"
+            yield Violation(code="image_count", path=("messages",), message=message)
+
+    def _media(self) -> Iterator[Placed]:
+        for run in self.runs:
+            for path, block in run.blocks:
+                if block.get("type") in _MEDIA:
+                    yield path, block
+                elif block.get("type") == "tool_result":
+                    for index, inner in objects_of(block.get("content")):
+                        if inner.get("type") in _MEDIA:
+                            yield (*path, "content", index), inner
+
+
+def _blocks_of(turn: Object, path: Path) -> list[Placed]:
+    content = turn.get("content")
+    if isinstance(content, str):
+        return [((*path, "content"), {"type": "text", "text": content})]
+    return [((*path, "content", index), block) for index, block in objects_of(content)]
+
+
+def _is_blank(block: Object) -> bool:
+    return not str(block.get("text", "")).strip()
+
+
+def _ids(placed: list[Placed], key: str) -> list[object]:
+    return [block.get(key) for _, block in placed]

@@ -1,0 +1,51 @@
+"""Error bodies of the Anthropic wire.
+
+Facts this file rests on:
+- `{"type": "error", "error": {type, message, details: {error_code}}, "request_id"}`; the code is what to branch on.
+                                                                            (anthropic 2.8.0, read 2026-11-15)
+- Servers of other people answer in OpenAI's form on this path, with a number as code:
+  `{"error": {"code": 400, "message", "type": "exceed_context_size_error"}}`.                   (llama.cpp, tried)
+- Gateways answer with a text, a page, or `{"message"}` / `{"detail"}` / `{"error": "text"}`.   (litellm, Cloudflare)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import msgspec
+
+from segue.protocols.codec import WireError
+from segue.protocols.reading import text_of
+
+
+def decode_error(body: object, status: int | None) -> WireError:
+    """Read an error body, parsed or not, or the error frame of a stream."""
+    if isinstance(body, bytes | bytearray):
+        body = bytes(body).decode("utf-8", "replace")
+    if isinstance(body, str):
+        body = _parsed(body)
+    if not isinstance(body, Mapping):
+        return WireError(status=status, message=body if isinstance(body, str) else "")
+    outer = cast("Mapping[str, object]", body)
+    error = outer.get("error", outer)
+    if not isinstance(error, Mapping):
+        return WireError(status=status, message=text_of(error) or "")
+    inner = cast("Mapping[str, object]", error)
+    details = inner.get("details")
+    code = cast("Mapping[str, object]", details).get("error_code") if isinstance(details, Mapping) else None
+    if code is None:
+        code = inner.get("code")
+    return WireError(
+        status=status,
+        code=None if code is None else str(code),
+        type=text_of(inner.get("type")),
+        message=text_of(inner.get("message")) or text_of(inner.get("detail")) or "",
+    )
+
+
+def _parsed(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return text

@@ -1,0 +1,210 @@
+"""An Anthropic reply, both ways: content, usage, why it ended.
+
+Facts this file rests on:
+- `input_tokens`, `cache_creation_input_tokens` and `cache_read_input_tokens` add up to the whole input; `output_tokens`
+  includes thinking.                                                    (anthropic 2.8.0: usage, read 2026-11-15)
+- Cache writes kept for an hour are counted in `cache_creation` and cost more.                            (the same)
+- Stop reasons and what they mean.                            (the same; Anthropic documentation: stop reasons)
+
+A reply is written the usual way, then what the one that was read had said differently is put in its place: unusual or
+unknown keys stand in `extra`, missing ones in its shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from msgspec.structs import replace
+
+from segue.conversation.content import AssistantContent, Extra, TextContent
+from segue.conversation.messages import AssistantMessage, StopReason, Usage
+from segue.errors import DecodeError
+from segue.models.model import new_assistant_message
+from segue.models.price import compute_cost
+from segue.protocols.anthropic_messages.content import decode_assistant_block, encode_assistant_blocks
+from segue.protocols.anthropic_messages.errors import decode_error
+from segue.protocols.anthropic_messages.keeping import keep, put_back
+from segue.protocols.anthropic_messages.rules import PROTOCOL
+from segue.protocols.anthropic_messages.turns import spell_content
+from segue.protocols.codec import Endpoint
+from segue.protocols.reading import expect_list, expect_object, number_of, shape_of, text_of
+from segue.protocols.streaming import has_price
+
+STOP_REASONS: Final[Mapping[str, StopReason]] = {
+    "end_turn": StopReason.STOP,
+    "stop_sequence": StopReason.STOP,
+    "pause_turn": StopReason.STOP,  # the reply goes back as it is, and the model goes on
+    "compaction": StopReason.STOP,  # beta: the reply is a summary, and the model goes on from it
+    "max_tokens": StopReason.LENGTH,
+    "model_context_window_exceeded": StopReason.LENGTH,
+    "tool_use": StopReason.TOOL_USE,
+    "refusal": StopReason.ERROR,
+    "sensitive": StopReason.ERROR,
+}
+UNKNOWN_STOP: Final = StopReason.STOP
+"""For reasons nobody has heard of: they come with a reply that is whole. One that is not has no reason at all."""
+
+_REASONS_BACK: Final[Mapping[StopReason, str]] = {
+    StopReason.STOP: "end_turn",
+    StopReason.LENGTH: "max_tokens",
+    StopReason.TOOL_USE: "tool_use",
+}
+_NOT_COMPARED: Final = frozenset({"content"})
+
+
+# -- wire -> neutral ---------------------------------------------------------------------------------------------------
+
+
+def decode_response(body: Mapping[str, object], endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:
+    """Read a whole reply.
+
+    Raises:
+        DecodeError: it is an error, or has no content.
+    """
+    if "content" not in body and "error" in body:
+        raise DecodeError(f"the provider answered with an error: {decode_error(body, None).message}")
+    content = body.get("content")
+    shape: dict[str, object] = {}
+    if isinstance(content, str):
+        pieces: tuple[AssistantContent, ...] = (TextContent(text=content),)
+        shape["content"] = "string"
+    elif content is None:
+        pieces = ()
+        shape["content"] = "null" if "content" in body else "absent"
+    else:
+        blocks = [expect_object(block, ("content", at)) for at, block in enumerate(expect_list(content, ("content",)))]
+        pieces = tuple(decode_assistant_block(block, endpoint, tool_names) for block in blocks)
+    return finish_response(body, pieces, shape, endpoint)
+
+
+def finish_response(
+    body: Mapping[str, object],
+    pieces: tuple[AssistantContent, ...],
+    shape: dict[str, object],
+    endpoint: Endpoint,
+) -> AssistantMessage:
+    """Make a message of its content and of what the wire said about it as a whole."""
+    raw = text_of(body.get("stop_reason"))
+    stop = stop_reason_of(raw, pieces)
+    message = replace(
+        new_assistant_message(endpoint.model, content=pieces),
+        protocol=PROTOCOL,
+        response_id=text_of(body.get("id")),
+        response_model=text_of(body.get("model")),
+        usage=decode_usage(body.get("usage"), endpoint),
+        stop_reason=stop,
+        raw_stop_reason=raw,
+        error_message=refusal_of(body) if stop == StopReason.ERROR else None,
+    )
+    return replace(message, extra=_difference(body, _frame(message), shape, skip=_NOT_COMPARED))
+
+
+def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopReason:
+    """Say why a whole reply ended; one that stopped with calls in it waits for their results, whatever it says."""
+    stop = UNKNOWN_STOP if raw is None else STOP_REASONS.get(raw, UNKNOWN_STOP)
+    calls = stop == StopReason.STOP and any(piece.kind == "toolCall" for piece in pieces)
+    return StopReason.TOOL_USE if calls else stop
+
+
+def refusal_of(body: Mapping[str, object]) -> str:
+    """Say why the model refused, in its provider's words where there are any."""
+    details = body.get("stop_details")
+    explanation = cast("Mapping[str, object]", details).get("explanation") if isinstance(details, Mapping) else None
+    return text_of(explanation) or f"the reply ended with {body.get('stop_reason')}"
+
+
+def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
+    """Read the counts, and compute what they cost."""
+    if not isinstance(given, Mapping):
+        return None
+    wire = cast("Mapping[str, object]", given)
+    counted = Usage(
+        input=number_of(wire.get("input_tokens")),
+        output=number_of(wire.get("output_tokens")),
+        cache_read=number_of(wire.get("cache_read_input_tokens")),
+        cache_write=number_of(wire.get("cache_creation_input_tokens")),
+        reasoning=_inner(wire, "output_tokens_details", "thinking_tokens"),
+    )
+    total = counted.input + counted.output + counted.cache_read + counted.cache_write
+    usage = replace(counted, total_tokens=total)
+    cost = None
+    if has_price(endpoint.model):
+        kept_long = min(_inner(wire, "cache_creation", "ephemeral_1h_input_tokens"), usage.cache_write)
+        cost = compute_cost(endpoint.model.cost, usage, cache_write_long=kept_long)
+    return replace(usage, cost=cost, extra=_difference(wire, _encode_counts(usage), {}))
+
+
+def _inner(wire: Mapping[str, object], key: str, name: str) -> int:
+    inner = wire.get(key)
+    return number_of(cast("Mapping[str, object]", inner).get(name)) if isinstance(inner, Mapping) else 0
+
+
+def _difference(
+    wire: Mapping[str, object],
+    usual: Mapping[str, object],
+    shape: dict[str, object],
+    skip: frozenset[str] = frozenset(),
+) -> Extra | None:
+    """Keep what the wire says that the usual writing does not, and which keys of the usual writing it lacks."""
+    said = skip | {key for key, value in usual.items() if key in wire and wire[key] == value}
+    if absent := [key for key in usual if key not in wire]:
+        shape = {**shape, "absent": absent}
+    return keep(wire, said, shape)
+
+
+# -- neutral -> wire ---------------------------------------------------------------------------------------------------
+
+
+def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, object]:
+    """Write a whole reply; what `decode_response` read comes out as it was.
+
+    Raises:
+        EncodeError: its content has no word on this wire.
+    """
+    blocks = encode_assistant_blocks(message.content, endpoint)
+    shape = shape_of(message.extra, PROTOCOL)
+    content = spell_content(message.content, blocks, shape.get("content"))
+    wire = _completed(_frame(message), message.extra, skip="message")
+    if content is not None or shape.get("content") != "absent":
+        wire["content"] = content
+    return wire
+
+
+def _frame(message: AssistantMessage) -> dict[str, object]:
+    """Write everything but the content, the usual way."""
+    raw = message.raw_stop_reason
+    wire: dict[str, object] = {
+        "type": "message",
+        "role": "assistant",
+        "model": message.response_model or message.model,
+        "stop_reason": raw if raw in STOP_REASONS else _REASONS_BACK.get(message.stop_reason),
+        "stop_sequence": None,
+    }
+    if message.response_id is not None:
+        wire["id"] = message.response_id
+    if message.usage is not None:
+        wire["usage"] = _completed(_encode_counts(message.usage), message.usage.extra)
+    return wire
+
+
+def _encode_counts(usage: Usage) -> dict[str, object]:
+    wire: dict[str, object] = {
+        "input_tokens": usage.input,
+        "cache_creation_input_tokens": usage.cache_write,
+        "cache_read_input_tokens": usage.cache_read,
+        "output_tokens": usage.output,
+    }
+    if usage.reasoning:
+        wire["output_tokens_details"] = {"thinking_tokens": usage.reasoning}
+    return wire
+
+
+def _completed(wire: dict[str, object], extra: Extra | None, skip: str = "") -> dict[str, object]:
+    if extra is None or PROTOCOL not in extra:
+        return wire
+    wire.update((key, value) for key, value in put_back(extra).items() if key != skip)
+    absent = shape_of(extra, PROTOCOL).get("absent")
+    for key in cast("Sequence[str]", absent) if isinstance(absent, list | tuple) else ():
+        wire.pop(key, None)
+    return wire

@@ -1,0 +1,184 @@
+"""Which wire is this? Clues in a request body, as data.
+
+Every clue is a key or a word that one protocol uses and the others do not, or hardly. Clues are weighed and each counts
+once, because bodies are open: a vendor may add anything, anywhere. A body with no clue but `messages` of role and content is OpenAI's chat, which most
+others imitate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, cast
+
+_BODY_KEYS: Final[Mapping[str, Mapping[str, int]]] = {
+    "contents": {"google-genai": 9},
+    "generationConfig": {"google-genai": 5},
+    "systemInstruction": {"google-genai": 5},
+    "system_instruction": {"google-genai": 5},
+    "safetySettings": {"google-genai": 5},
+    "input": {"openai-responses": 9},
+    "instructions": {"openai-responses": 3},
+    "previous_response_id": {"openai-responses": 5},
+    "max_output_tokens": {"openai-responses": 3},
+    "inferenceConfig": {"bedrock-converse": 9},
+    "toolConfig": {"bedrock-converse": 5, "google-genai": 1},
+    "additionalModelRequestFields": {"bedrock-converse": 9},
+    "modelId": {"bedrock-converse": 5},
+    "system": {"anthropic-messages": 3, "bedrock-converse": 2},
+    "anthropic_version": {"anthropic-messages": 9},
+    "stop_sequences": {"anthropic-messages": 2, "cohere-chat": 2},
+    "thinking": {"anthropic-messages": 1},
+    "top_k": {"anthropic-messages": 1},
+    "output_config": {"anthropic-messages": 3},
+    "random_seed": {"mistral-chat": 9},
+    "safe_prompt": {"mistral-chat": 9},
+    "prompt_mode": {"mistral-chat": 5},
+    "keep_alive": {"ollama-chat": 9},
+    "think": {"ollama-chat": 5},
+    "citation_options": {"cohere-chat": 9},
+    "safety_mode": {"cohere-chat": 5},
+    "strict_tools": {"cohere-chat": 5},
+    "p": {"cohere-chat": 2},
+    "k": {"cohere-chat": 2},
+    "max_completion_tokens": {"openai-chat": 3},
+    "stream_options": {"openai-chat": 4},
+    "reasoning_effort": {"openai-chat": 1},
+    "response_format": {"openai-chat": 1},
+    "messages": {"openai-chat": 1},
+}
+_MESSAGE_KEYS: Final[Mapping[str, Mapping[str, int]]] = {
+    "parts": {"google-genai": 9},
+    "tool_call_id": {"openai-chat": 1},
+    "reasoning_content": {"openai-chat": 3},
+    "refusal": {"openai-chat": 2},
+    "call_id": {"openai-responses": 5},
+    "encrypted_content": {"openai-responses": 5},
+    "phase": {"openai-responses": 5},
+    "tool_plan": {"cohere-chat": 9},
+    "images": {"ollama-chat": 5},
+    "tool_name": {"ollama-chat": 5},
+    "prefix": {"mistral-chat": 5},
+}
+_BLOCK_KEYS: Final[Mapping[str, Mapping[str, int]]] = {
+    "toolUse": {"bedrock-converse": 9},
+    "toolResult": {"bedrock-converse": 9},
+    "reasoningContent": {"bedrock-converse": 9},
+    "cachePoint": {"bedrock-converse": 9},
+    "$": {"vscode-lm": 9},
+    "tool_use_id": {"anthropic-messages": 9},
+    "cache_control": {"anthropic-messages": 1},
+    "source": {"anthropic-messages": 3},
+    "signature": {"anthropic-messages": 3},
+}
+_TYPES: Final[Mapping[str, Mapping[str, int]]] = {
+    "tool_use": {"anthropic-messages": 9},
+    "tool_result": {"anthropic-messages": 9},
+    "thinking": {"anthropic-messages": 4, "mistral-chat": 2},
+    "redacted_thinking": {"anthropic-messages": 9},
+    "server_tool_use": {"anthropic-messages": 9},
+    "image": {"anthropic-messages": 3},
+    "document": {"anthropic-messages": 3, "cohere-chat": 1},
+    "image_url": {"openai-chat": 3},
+    "input_audio": {"openai-chat": 3},
+    "file": {"openai-chat": 2},
+    "document_url": {"mistral-chat": 9},
+    "reference": {"mistral-chat": 5},
+    "input_text": {"openai-responses": 9},
+    "output_text": {"openai-responses": 9},
+    "input_image": {"openai-responses": 9},
+    "function_call": {"openai-responses": 9},
+    "function_call_output": {"openai-responses": 9},
+    "reasoning": {"openai-responses": 9},
+    "message": {"openai-responses": 5},
+    "item_reference": {"openai-responses": 9},
+}
+_TOOL_KEYS: Final[Mapping[str, Mapping[str, int]]] = {
+    "input_schema": {"anthropic-messages": 9},
+    "functionDeclarations": {"google-genai": 9},
+    "function_declarations": {"google-genai": 9},
+    "toolSpec": {"bedrock-converse": 9},
+    "inputSchema": {"vscode-lm": 5},
+    "function": {"openai-chat": 2},
+    "parameters": {"openai-responses": 2},
+}
+_MODEL_IDS: Final[Mapping[str, Mapping[str, int]]] = {
+    "claude-": {"anthropic-messages": 4},
+    "mistral-": {"mistral-chat": 4},
+    "magistral-": {"mistral-chat": 4},
+    "ministral-": {"mistral-chat": 4},
+    "codestral-": {"mistral-chat": 4},
+    "devstral-": {"mistral-chat": 4},
+    "pixtral-": {"mistral-chat": 4},
+    "command-": {"cohere-chat": 3},
+}
+"""How a maker's own ids begin; a relay that speaks another wire puts the maker's name before them."""
+
+
+_VSCODE: Final[Mapping[str, int]] = {"vscode-lm": 3}  # options with a tool mode
+_OLLAMA: Final[Mapping[str, int]] = {"ollama-chat": 3}  # options as an object; arguments as an object
+_BEDROCK: Final[Mapping[str, int]] = {"bedrock-converse": 3}  # a block of text without a type
+
+
+def detect_protocol(body: object) -> str | None:
+    """Name the protocol of a request body or of its bare list of messages; None when it looks like none."""
+    scores: Counter[str] = Counter()
+    for clues in {id(clues): clues for clues in _clues(body)}.values():
+        scores.update(clues)
+    if isinstance(body, list) and not scores and _is_plain(cast("list[object]", body)):
+        return "openai-chat"
+    ranked = scores.most_common(2)
+    return ranked[0][0] if ranked else None
+
+
+def _is_plain(messages: Sequence[object]) -> bool:
+    return bool(messages) and all(isinstance(message, Mapping) and "role" in message for message in messages)
+
+
+def _clues(body: object) -> Iterator[Mapping[str, int]]:
+    messages: object = body
+    if isinstance(body, Mapping):
+        mapping = cast("Mapping[str, object]", body)
+        yield from _found(mapping, _BODY_KEYS)
+        messages = next((mapping[key] for key in ("messages", "contents", "input") if key in mapping), ())
+        model_id = mapping.get("model")
+        if isinstance(model_id, str):
+            yield from (clues for start, clues in _MODEL_IDS.items() if model_id.startswith(start))
+        options = mapping.get("options")
+        if isinstance(options, Mapping):
+            yield _VSCODE if "toolMode" in options else _OLLAMA
+        for tool in _objects(mapping.get("tools")):
+            yield from _found(tool, _TOOL_KEYS)
+    for message in _objects(messages):
+        yield from _found(message, _MESSAGE_KEYS)
+        yield from _typed(message)
+        for call in _objects(message.get("tool_calls")):
+            function = call.get("function")
+            if isinstance(function, Mapping) and isinstance(
+                cast("Mapping[str, object]", function).get("arguments"), Mapping
+            ):
+                yield _OLLAMA
+        for block in _objects(message.get("content")):
+            yield from _found(block, _BLOCK_KEYS)
+            yield from _typed(block)
+            if "text" in block and "type" not in block:
+                yield _BEDROCK
+
+
+def _objects(value: object) -> Iterator[Mapping[str, object]]:
+    if isinstance(value, (list, tuple)):
+        for item in cast("Sequence[object]", value):
+            if isinstance(item, Mapping):
+                yield cast("Mapping[str, object]", item)
+
+
+def _found(mapping: Mapping[str, object], table: Mapping[str, Mapping[str, int]]) -> Iterator[Mapping[str, int]]:
+    for key in mapping:
+        if key in table:
+            yield table[key]
+
+
+def _typed(mapping: Mapping[str, object]) -> Iterator[Mapping[str, int]]:
+    kind = mapping.get("type")
+    if isinstance(kind, str) and kind in _TYPES:
+        yield _TYPES[kind]

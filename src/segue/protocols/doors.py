@@ -1,0 +1,156 @@
+"""The doors to the codecs: read or write one wire, without projection.
+
+Who wrote an imported turn: the body's protocol and model; the provider is the caller's word, else the catalogue's only
+provider for that pair, else the protocol's own. It is the best evidence there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import cast
+
+from msgspec.structs import replace
+
+from segue.conversation.context import Context, Prompt
+from segue.conversation.messages import AssistantMessage
+from segue.errors import DecodeError, UnknownProtocol
+from segue.models.catalogue import find_models, find_provider, get_model
+from segue.models.model import Model
+from segue.protocols.codec import Codec, Endpoint, Violation, WireError
+from segue.protocols.registry import get_protocol, resolve_dialect, resolve_rules
+from segue.protocols.streaming import StreamDecoder
+
+
+def get_codec(protocol: str) -> Codec:
+    """Give a protocol's codec; its folder is imported when it is first asked for.
+
+    Raises:
+        UnknownProtocol: there is no such protocol, or segue cannot speak it yet.
+    """
+    module = f"{get_protocol(protocol).package}.codec"
+    try:
+        codec = import_module(module).CODEC
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise UnknownProtocol(
+            f"segue knows the rules of {protocol!r} but cannot speak it yet", name=protocol
+        ) from error
+    return cast("Codec", codec)
+
+
+def resolve_endpoint(model: Model) -> Endpoint:
+    """Put a model, its rules and its dialect together."""
+    return Endpoint(model, resolve_rules(model), resolve_dialect(model))
+
+
+def find_endpoint(protocol: str | None, model: Model | str | None, named: str | None = None) -> Endpoint:
+    """Find out who is spoken to, from what the caller and the body say.
+
+    Raises:
+        UnknownProtocol: neither the caller nor the model names a protocol.
+    """
+    if isinstance(model, str):
+        model = get_model(model)
+    if model is not None:
+        spoken = model if protocol is None or protocol == model.protocol else replace(model, protocol=protocol)
+        return resolve_endpoint(spoken)
+    if protocol is None:
+        raise UnknownProtocol("say which protocol or which model it is", name="")
+    model_id = named or ""
+    provider = find_provider(protocol, model_id) if model_id else None
+    if provider is not None:
+        known = [entry for entry in find_models(provider=provider, protocol=protocol) if entry.id == model_id]
+        if known:
+            return resolve_endpoint(known[0])
+    return resolve_endpoint(Model(model_id, provider or get_protocol(protocol).provider, protocol))
+
+
+def decode_request(
+    body: Mapping[str, object] | Sequence[object], *, protocol: str, model: Model | str | None = None
+) -> Prompt:
+    """Read a wire request, or its bare list of messages.
+
+    Raises:
+        DecodeError: the body is not what the protocol says; names the place.
+    """
+    named = body.get("model") if isinstance(body, Mapping) else None
+    endpoint = find_endpoint(protocol, model, named if isinstance(named, str) else None)
+    return get_codec(protocol).decode_request(body, endpoint)
+
+
+def encode_request(
+    prompt: Prompt | Context, *, protocol: str | None = None, model: Model | str | None = None
+) -> dict[str, object]:
+    """Write a request as it is, without projection: what `decode_request` read comes out as it was.
+
+    Raises:
+        EncodeError: the wire has no word for something; names the place.
+    """
+    whole = prompt if isinstance(prompt, Prompt) else Prompt(context=prompt)
+    endpoint = find_endpoint(protocol, model, whole.model)
+    if whole.model is None and endpoint.model.id:
+        whole = replace(whole, model=endpoint.model.id)
+    return get_codec(endpoint.model.protocol).encode_request(whole, endpoint)
+
+
+def decode_response(
+    body: object,
+    *,
+    protocol: str | None = None,
+    model: Model | str | None = None,
+    tool_names: Mapping[str, str] | None = None,
+) -> AssistantMessage:
+    """Read a whole reply: a mapping, or a provider SDK's object, known by its shape.
+
+    Raises:
+        DecodeError: the body is not what the protocol says; names the place.
+    """
+    plain = as_mapping(body)
+    named = plain.get("model")
+    endpoint = find_endpoint(protocol, model, named if isinstance(named, str) else None)
+    return get_codec(endpoint.model.protocol).decode_response(plain, endpoint, tool_names or {})
+
+
+def encode_response(message: AssistantMessage, *, protocol: str, model: Model | str | None = None) -> dict[str, object]:
+    """Write a reply as its provider would have sent it: the inverse of `decode_response`."""
+    endpoint = find_endpoint(protocol, model, message.model or None)
+    return get_codec(protocol).encode_response(message, endpoint)
+
+
+def stream_decoder(
+    *, protocol: str | None = None, model: Model | str | None = None, tool_names: Mapping[str, str] | None = None
+) -> StreamDecoder:
+    """Make a decoder for one streamed reply."""
+    endpoint = find_endpoint(protocol, model)
+    return get_codec(endpoint.model.protocol).stream_decoder(endpoint, tool_names or {})
+
+
+def decode_error(body: object, *, protocol: str, status: int | None = None) -> WireError:
+    """Read a provider's error body into a plain record."""
+    return get_codec(protocol).decode_error(body, status)
+
+
+def check(body: Mapping[str, object], *, protocol: str, model: Model | str | None = None) -> list[Violation]:
+    """Say what in a wire body the provider would refuse; an empty list when nothing is known against it."""
+    named = body.get("model")
+    endpoint = find_endpoint(protocol, model, named if isinstance(named, str) else None)
+    return get_codec(protocol).check(body, endpoint)
+
+
+def as_mapping(body: object) -> Mapping[str, object]:
+    """Give a reply as plain values: a mapping as it is, an SDK's object by the ways such objects have.
+
+    Raises:
+        DecodeError: it is neither.
+    """
+    if isinstance(body, Mapping):
+        return cast("Mapping[str, object]", body)
+    for name, options in (("model_dump", {"mode": "json", "exclude_unset": True}), ("to_dict", {}), ("dict", {})):
+        method = getattr(body, name, None)
+        if callable(method):
+            plain = method(**options)
+            if isinstance(plain, Mapping):
+                return cast("Mapping[str, object]", plain)
+    raise DecodeError(f"a reply has to be a mapping or an SDK's object, not {type(body).__name__}")

@@ -1,0 +1,332 @@
+"""An assistant message, in a request and in a reply, both ways.
+
+Facts this file rests on:
+- Its text is one string: written as a list, some models imitate the list.                      (pi-ai 1.5.0)
+- Content is null beside calls; vendors also write an empty string or leave it out.         (recorded traffic, 2026-11)
+- `refusal`, `audio` (a request names it by id alone) and generated `images` are fields beside the content.
+                                                                 (openai 3.49.0; OpenRouter documentation: images)
+- What a reply says beyond that (`annotations`, null fields, the index of a call) is refused by strict vendors when it
+  is sent back.                                                                     (LibreChat #6724, freellmapi #1093)
+
+Content is read as: thinking, text, fields that only this wire knows, calls. Such a field is a `NativeContent` whose
+block has no `type`: it is put back into the message as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, cast
+
+from msgspec.structs import replace
+
+from segue.conversation.content import (
+    AssistantContent,
+    FallbackContent,
+    NativeContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+)
+from segue.conversation.messages import Diagnostic
+from segue.errors import EncodeError, Path
+from segue.protocols.codec import Endpoint
+from segue.protocols.openai_chat.calls import (
+    decode_call,
+    decode_old_call,
+    encode_call,
+    encode_old_call,
+    is_old,
+    read_seal,
+    set_spelling_aside,
+    with_spelling,
+    write_seal,
+)
+from segue.protocols.openai_chat.content import decode_part, encode_part, native_block
+from segue.protocols.openai_chat.media import decode_media
+from segue.protocols.openai_chat.reasoning import decode_reasoning, encode_reasoning, is_tagged
+from segue.protocols.openai_chat.rules import PROTOCOL
+from segue.protocols.openai_chat.thinktags import split_tags, write_text, write_thinking
+from segue.protocols.openai_chat.wire import MISSING, Block, fill_in, object_of
+from segue.protocols.reading import expect_list, expect_object, left_over
+
+_NOTHING: Final[Mapping[str, object]] = {}
+
+
+class Turn(NamedTuple):
+    """An assistant message, read: its content, what else it said, how it was spelt, what was noteworthy."""
+
+    content: tuple[AssistantContent, ...]
+    left: dict[str, object]
+    shape: dict[str, object]
+    notes: tuple[Diagnostic, ...]
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def decode_assistant(
+    wire: Block, endpoint: Endpoint, path: Path, *, reply: bool, tool_names: Mapping[str, str]
+) -> Turn:
+    """Read an assistant message of a request or of a reply.
+
+    Raises:
+        DecodeError: content or calls are not what the protocol says.
+    """
+    known = {"role", "content"}
+    shape: dict[str, object] = {}
+    notes: list[Diagnostic] = []
+    pieces: list[AssistantContent] = []
+    thinking = decode_reasoning(wire, known, shape)
+    if thinking is not None:
+        pieces.append(thinking)
+    pieces += _decode_content(wire.get("content", MISSING), endpoint, shape, (*path, "content"), reply=reply)
+    pieces += _decode_fields(wire, known)
+    known.update(key for key in ("tool_calls", "function_call") if wire.get(key))
+    pieces += _decode_calls(wire, endpoint, tool_names, path, notes)
+    if reply:
+        _set_spellings_aside(pieces, shape)
+    left = {key: value for key, value in wire.items() if key not in known}
+    if "extra_content" in left:
+        _take_seal(left, pieces, endpoint)
+    return Turn(tuple(pieces), left, shape, tuple(notes))
+
+
+def _decode_content(
+    value: object, endpoint: Endpoint, shape: dict[str, object], path: Path, *, reply: bool
+) -> Sequence[AssistantContent]:
+    if isinstance(value, str):
+        if not value and reply:
+            shape["content"] = ""
+            return ()
+        if not endpoint.dialect.think_tags:
+            return (TextContent(text=value),)
+        pieces = split_tags(value)
+        if not pieces:
+            shape["content"] = value
+        return pieces
+    if value is None:
+        return ()
+    if value is MISSING:
+        shape["content"] = "absent"
+        return ()
+    shape["content"] = "list"
+    blocks = expect_list(value, path)
+    return [_decode_part(block, (*path, index)) for index, block in enumerate(blocks)]
+
+
+def _decode_part(block: object, path: Path) -> TextContent | NativeContent:
+    part = decode_part(block, path)
+    if part.kind == "text" or part.kind == "native":
+        return part
+    # Only this wire puts media into an assistant's content; for others they are what the fallback says.
+    spare = replace(part, extra=None)
+    return NativeContent(protocol=PROTOCOL, block=dict(cast("Block", block)), fallback=(spare,))
+
+
+def _decode_fields(wire: Block, known: set[str]) -> list[NativeContent]:
+    """Read the fields beside the content that say something to the reader."""
+    found: list[NativeContent] = []
+    if isinstance(refusal := wire.get("refusal"), str) and refusal:
+        found.append(refusal_content(refusal))
+        known.add("refusal")
+    if isinstance(audio := wire.get("audio"), Mapping):
+        found.append(audio_content(cast("Block", audio)))
+        known.add("audio")
+    if isinstance(images := wire.get("images"), list) and images:
+        found.append(images_content(cast("list[object]", images)))
+        known.add("images")
+    return found
+
+
+def refusal_content(refusal: str) -> NativeContent:
+    """Keep a refusal; for others it is text."""
+    return NativeContent(protocol=PROTOCOL, block={"refusal": refusal}, fallback=(TextContent(text=refusal),))
+
+
+def audio_content(audio: Block) -> NativeContent:
+    """Keep what the model said aloud; for others it is what it said."""
+    transcript = audio.get("transcript")
+    fallback = (TextContent(text=transcript),) if isinstance(transcript, str) and transcript else ()
+    return NativeContent(protocol=PROTOCOL, block={"audio": dict(audio)}, fallback=fallback)
+
+
+def images_content(images: Sequence[object]) -> NativeContent:
+    """Keep pictures that the model made; others can look at them."""
+    fallback: list[FallbackContent] = []
+    for image in images:
+        media = decode_media(object_of(image))
+        if media is not None:
+            fallback.append(replace(media, extra=None))
+    return NativeContent(protocol=PROTOCOL, block={"images": list(images)}, fallback=tuple(fallback))
+
+
+def _decode_calls(
+    wire: Block,
+    endpoint: Endpoint,
+    tool_names: Mapping[str, str],
+    path: Path,
+    notes: list[Diagnostic],
+) -> list[ToolCall]:
+    calls: list[ToolCall] = []
+    if old := wire.get("function_call"):
+        calls.append(decode_old_call(expect_object(old, (*path, "function_call")), tool_names, notes))
+    if said := wire.get("tool_calls"):
+        for index, call in enumerate(expect_list(said, (*path, "tool_calls"))):
+            calls.append(decode_call(call, endpoint, tool_names, (*path, "tool_calls", index), notes))
+    return calls
+
+
+def _set_spellings_aside(pieces: list[AssistantContent], shape: dict[str, object]) -> None:
+    spelt: dict[str, object] = {}
+    for index, piece in enumerate(pieces):
+        if piece.kind == "toolCall" and piece.extra is not None:
+            pieces[index], aside = set_spelling_aside(piece)
+            if aside is not None:
+                spelt[str(index)] = aside
+    if spelt:
+        shape["calls"] = spelt
+
+
+def _take_seal(left: dict[str, object], pieces: list[AssistantContent], endpoint: Endpoint) -> None:
+    """Put a seal on the message's text, if there is one to put it on."""
+    texts = [index for index, piece in enumerate(pieces) if piece.kind == "text"]
+    if len(texts) != 1:
+        return
+    seal, rest = read_seal(left["extra_content"], endpoint)
+    if seal is None:
+        return
+    pieces[texts[0]] = replace(cast("TextContent", pieces[texts[0]]), text_signature=seal)
+    if rest is MISSING:
+        del left["extra_content"]
+    else:
+        left["extra_content"] = rest
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def encode_assistant(
+    content: Sequence[AssistantContent],
+    endpoint: Endpoint,
+    path: Path,
+    *,
+    reply: bool = False,
+    left: Mapping[str, object] = _NOTHING,
+    shape: Mapping[str, object] = _NOTHING,
+) -> dict[str, object]:
+    """Write an assistant message.
+
+    Raises:
+        EncodeError: a block of another protocol, or arguments that are no JSON.
+    """
+    message: dict[str, object] = {"role": "assistant", "content": None}
+    text: str | None = None
+    calls: list[ToolCall] | None = None
+    rare = bool(shape)
+    for piece in content:
+        if piece.kind == "text":
+            text = piece.text if text is None else text + piece.text
+            rare = rare or piece.extra is not None or piece.text_signature is not None
+        elif piece.kind == "toolCall":
+            calls = [] if calls is None else calls
+            calls.append(piece)
+        else:
+            rare = True
+    message["content"] = text
+    if rare:
+        _encode_rare(message, content, _Writing(endpoint, path, left, shape, reply))
+    if calls is not None:
+        _encode_calls(message, calls, endpoint, path)
+    return fill_in(message, left) if left else message
+
+
+class _Writing(NamedTuple):
+    """For whom a message is written, where it stands, what else it said, how it was spelt, whether it is a reply."""
+
+    endpoint: Endpoint
+    path: Path
+    left: Mapping[str, object]
+    shape: Mapping[str, object]
+    reply: bool
+
+
+def _encode_rare(message: dict[str, object], content: Sequence[AssistantContent], writing: _Writing) -> None:
+    """Write what is not simply texts and calls: reasoning, tags, parts with marks, a list, nothing at all."""
+    said: list[TextContent | ThinkingContent | NativeContent] = []
+    thoughts: list[ThinkingContent] = []
+    fields: list[NativeContent] = []
+    seal: str | None = None
+    as_list = writing.shape.get("content") == "list"
+    for piece in content:
+        match piece.kind:
+            case "text":
+                said.append(piece)
+                as_list = as_list or bool(left_over(piece.extra, PROTOCOL))
+                seal = piece.text_signature or seal
+            case "thinking":
+                (said if is_tagged(piece, writing.endpoint) else thoughts).append(piece)
+            case "native":
+                is_part = "type" in native_block(piece, writing.path)
+                (said if is_part else fields).append(piece)
+                as_list = as_list or is_part
+            case "toolCall":
+                pass
+    if as_list:
+        message["content"] = [_part(piece, writing.path) for piece in said]
+    elif said:
+        message["content"] = "".join([_words(piece) for piece in said])
+    elif writing.shape.get("content") == "absent":
+        del message["content"]
+    else:
+        message["content"] = writing.shape.get("content")
+    if thoughts:
+        encode_reasoning(message, thoughts, writing.endpoint, writing.shape)
+    for field in fields:
+        message.update(field.block if writing.reply else _sent_back(field.block))
+    if seal is not None and writing.endpoint.dialect.google_signatures:
+        message["extra_content"] = writing.left.get("extra_content")
+        write_seal(message, seal)
+
+
+def _words(piece: TextContent | ThinkingContent | NativeContent) -> str:
+    match piece.kind:
+        case "text":
+            return write_text(piece)
+        case "thinking":
+            return write_thinking(piece)
+        case "native":
+            return ""
+
+
+def _part(piece: TextContent | ThinkingContent | NativeContent, path: Path) -> dict[str, object]:
+    if piece.kind == "thinking":
+        return {"type": "text", "text": write_thinking(piece)}
+    return encode_part(piece, path)
+
+
+def _encode_calls(message: dict[str, object], calls: list[ToolCall], endpoint: Endpoint, path: Path) -> None:
+    wire: list[object] = []
+    try:
+        for call in calls:
+            if call.extra is not None and is_old(call):
+                message["function_call"] = encode_old_call(call)
+            else:
+                wire.append(encode_call(call, endpoint))
+    except EncodeError as error:
+        raise EncodeError(error.reason, path=path) from error
+    if wire:
+        message["tool_calls"] = wire
+
+
+def respell_calls(content: Sequence[AssistantContent], spelt: Mapping[str, Block]) -> list[AssistantContent]:
+    """Give the calls of a reply back the spelling that was set aside."""
+    return [
+        with_spelling(piece, spelt[str(index)]) if piece.kind == "toolCall" and str(index) in spelt else piece
+        for index, piece in enumerate(content)
+    ]
+
+
+def _sent_back(block: Block) -> Block:
+    """Give a field the form it has in a request: what was said aloud is named by its id."""
+    audio = object_of(block.get("audio"))
+    return {**block, "audio": {"id": audio["id"]}} if "id" in audio else block

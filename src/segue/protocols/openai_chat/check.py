@@ -1,0 +1,291 @@
+"""What an OpenAI chat endpoint would refuse in a request body.
+
+Each check below names what was said against it, and by whom. Limits come from the rules of the target, so a vendor that
+takes more is not held to less. Checked against recorded requests: what was answered 200 passes (2026-11).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Final, cast
+
+from segue.errors import Path
+from segue.protocols.codec import Endpoint, JsonObject, Violation
+from segue.protocols.openai_chat.media import decode_media
+
+Found = Iterator[Violation]
+Messages = list[Mapping[str, object]]
+
+_SYSTEM: Final = ("system", "developer")
+_ROLES: Final = (*_SYSTEM, "user", "assistant", "tool", "function")
+
+
+def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
+    """List what the provider would refuse, in the order of the body; nothing where nothing is known against it."""
+    given = body.get("messages")
+    if not isinstance(given, list) or not given:
+        # openai-openapi 2.3.0: minItems 1; "[] is too short - 'messages'"
+        return [Violation(code="messages_missing", path=("messages",), message="there has to be a message")]
+    messages: Messages = []
+    for index, message in enumerate(cast("list[object]", given)):
+        if not isinstance(message, Mapping):
+            return [Violation(code="message_not_object", path=("messages", index), message="a message is an object")]
+        messages.append(cast("Mapping[str, object]", message))
+    found = [violation for look in _MESSAGE_CHECKS for violation in look(messages, endpoint)]
+    found += [violation for look in _BODY_CHECKS for violation in look(body, endpoint)]
+    return found
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
+    """The roles there are (openai 3.49.0); "'messages[0].role' does not support 'system' with this model" (OpenAI)."""
+    started = False
+    for index, message in enumerate(messages):
+        role, path = message.get("role"), ("messages", index, "role")
+        if role not in _ROLES:
+            yield Violation(code="role_unknown", path=path, message=f"there is no role {role!r}")
+        elif role not in _SYSTEM:
+            started = True
+        elif not endpoint.rules.system_prompt:
+            yield Violation(code="system_refused", path=path, message=f"the model does not take the role {role!r}")
+        elif started and endpoint.rules.system_messages == "none":
+            # "System message must be at the beginning." (Rapid-MLX #1543, 2026-08-06)
+            yield Violation(code="system_not_first", path=path, message="instructions have to come first")
+
+
+def _calls(message: Mapping[str, object]) -> list[Mapping[str, object]]:
+    calls = message.get("tool_calls")
+    if message.get("role") != "assistant" or not isinstance(calls, list):
+        return []
+    return [cast("Mapping[str, object]", call) for call in cast("list[object]", calls) if isinstance(call, Mapping)]
+
+
+def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
+    """Calls and results stand together.
+
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'" (ellmer
+    #459); "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'" (pi #7777).
+    """
+    if not endpoint.rules.tools:
+        return
+    open_ids: list[object] = []
+    batch: set[object] = set()
+    asked_at = 0
+    for index, message in enumerate(messages):
+        if message.get("role") == "tool":
+            call_id = message.get("tool_call_id")
+            if call_id in open_ids:
+                open_ids.remove(call_id)
+            elif str(call_id) not in batch:
+                path = ("messages", index, "tool_call_id")
+                yield Violation(
+                    code="result_without_call", path=path, message=f"no call before it has the id {call_id!r}"
+                )
+            continue
+        if open_ids:
+            yield _unanswered(asked_at, open_ids)
+        open_ids = [call.get("id") for call in _calls(message)]
+        batch = set(map(str, open_ids))
+        asked_at = index
+    if open_ids:
+        yield _unanswered(asked_at, open_ids)
+
+
+def _unanswered(index: int, ids: list[object]) -> Violation:
+    named = ", ".join(map(str, ids))
+    return Violation(
+        code="call_without_result", path=("messages", index, "tool_calls"), message=f"no result for {named}"
+    )
+
+
+def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
+    """Ids and names of calls.
+
+    "string too long. Expected a string with maximum length 40" (autogen #6377); "Tool call id was ... but must be a-z,
+    A-Z, 0-9, with a length of 9" (opencode #1680); function name ^[a-zA-Z0-9_-]{1,64}$ (openai 3.49.0).
+    """
+    rules = endpoint.rules
+    for index, message in enumerate(messages):
+        for position, call in enumerate(_calls(message)):
+            path: Path = ("messages", index, "tool_calls", position)
+            call_id = call.get("id")
+            if isinstance(call_id, str):
+                if rules.call_id_max and len(call_id) > rules.call_id_max:
+                    yield Violation(code="call_id_long", path=(*path, "id"), message=f"more than {rules.call_id_max}")
+                elif rules.call_id_alphabet and not _spelt(rules.call_id_alphabet, call_id):
+                    yield Violation(
+                        code="call_id_letters", path=(*path, "id"), message=f"{call_id!r} has other letters"
+                    )
+            inner = call.get("function")
+            if isinstance(inner, Mapping):
+                yield from _check_name(cast("JsonObject", inner).get("name"), (*path, "function", "name"), endpoint)
+
+
+def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
+    rules = endpoint.rules
+    if not isinstance(name, str) or not name:
+        return
+    if rules.tool_name_max and len(name) > rules.tool_name_max:
+        yield Violation(code="tool_name_long", path=path, message=f"more than {rules.tool_name_max} characters")
+    elif rules.tool_name_alphabet and not _spelt(rules.tool_name_alphabet, name):
+        yield Violation(code="tool_name_letters", path=path, message=f"{name!r} has letters that are refused")
+
+
+@lru_cache(maxsize=64)
+def _alphabet(letters: str) -> re.Pattern[str]:
+    return re.compile(f"[{letters}]+")
+
+
+def _spelt(letters: str, word: str) -> bool:
+    return _alphabet(letters).fullmatch(word) is not None
+
+
+def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
+    """The order of turns, where the target has one.
+
+    "After the (optional) system message(s), user and assistant roles should be alternating" (OpenManus #580);
+    "Unexpected role 'user' after role 'tool'" (zed #37021); "Last message must have role user" (karakeep #262).
+    """
+    rules = endpoint.rules
+    previous: object = None
+    for index, message in enumerate(messages):
+        role, path = message.get("role"), ("messages", index, "role")
+        if role in _SYSTEM:
+            continue
+        if previous is None and rules.first_user and role != "user":
+            yield Violation(code="first_turn", path=path, message="the first turn has to be the user's")
+        if rules.alternate and role == previous and role in ("user", "assistant"):
+            yield Violation(code="turns_alternate", path=path, message=f"two turns of the {role}'s follow each other")
+        if not rules.user_after_result and role == "user" and previous == "tool":
+            yield Violation(code="user_after_result", path=path, message="a user turn may not follow a tool result")
+        previous = role
+    last = messages[-1]
+    is_open = last.get("role") == "assistant" and not _calls(last) and "prefix" not in last
+    if is_open and not rules.last_assistant:
+        path = ("messages", len(messages) - 1, "role")
+        yield Violation(code="last_turn", path=path, message="the last turn may not be the assistant's")
+
+
+def _check_words(messages: Messages, endpoint: Endpoint) -> Found:
+    """Turns without words: "text content is empty" (kimi-cli #2621); a result of no parts (strands, Nemotron)."""
+    rules = endpoint.rules
+    for index, message in enumerate(messages):
+        content, role, path = message.get("content"), message.get("role"), ("messages", index, "content")
+        empty = content == [] or (content == "" and role == "user")
+        if role == "user" and rules.refused_text != "none":
+            blank = isinstance(content, str) and content.isspace() and rules.refused_text == "blank"
+            if empty or blank:
+                yield Violation(code="text_empty", path=path, message="a turn without words is refused")
+        if role == "tool" and empty and not rules.empty_result:
+            yield Violation(code="result_empty", path=path, message="a tool result may not be empty")
+
+
+def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
+    """Parts where they may stand.
+
+    "Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL"
+    (OpenHands #7700; with role 'assistant': openai-node #1030); "Content blocks are expected to be either text or
+    image_url type" (recorded 400, 2026-11); "unsupported image url" (OpenHands/software-agent-sdk #3219).
+    """
+    rules = endpoint.rules
+    for index, message in enumerate(messages):
+        content, role = message.get("content"), message.get("role")
+        if not isinstance(content, list):
+            continue
+        for position, part in enumerate(cast("list[object]", content)):
+            if not isinstance(part, Mapping):
+                continue
+            block = cast("JsonObject", part)
+            path: Path = ("messages", index, "content", position)
+            media = decode_media(block)
+            if media is None:
+                continue
+            if role == "assistant" or (role == "tool" and not rules.result_media):
+                yield Violation(code="media_misplaced", path=path, message=f"a {role} message is text only")
+                continue
+            if media.kind == "image" and media.url is not None and "url" not in rules.image_sources:
+                yield Violation(code="image_url_refused", path=path, message="pictures have to come with their data")
+            mime = media.mime_type
+            if role == "user" and mime is not None and not _is_taken(mime, rules.user_media):
+                yield Violation(code="media_type_refused", path=path, message=f"{mime} is not taken")
+
+
+def _is_taken(mime: str, patterns: tuple[str, ...]) -> bool:
+    plain = mime.partition(";")[0].strip().lower()
+    return any(fnmatchcase(plain, pattern) for pattern in patterns)
+
+
+_MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (
+    _check_roles,
+    _check_pairing,
+    _check_calls,
+    _check_turns,
+    _check_words,
+    _check_parts,
+)
+
+
+# -- the rest of the body ----------------------------------------------------------------------------------------------
+
+
+def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
+    """Tools: how many, their names, the root of their schemas.
+
+    openai-openapi 2.3.0: at most 128; "schema must be a JSON Schema of 'type: "object"'" (the refusal's own words);
+    "'tool_choice' is only allowed when 'tools' are specified" (OpenAI).
+    """
+    rules = endpoint.rules
+    given = body.get("tools")
+    tools = cast("list[object]", given) if isinstance(given, list) else []
+    if rules.max_tools and len(tools) > rules.max_tools:
+        yield Violation(code="tools_many", path=("tools",), message=f"more than {rules.max_tools} tools")
+    for index, tool in enumerate(tools):
+        inner = cast("JsonObject", tool).get("function") if isinstance(tool, Mapping) else None
+        if not isinstance(inner, Mapping):
+            continue
+        function = cast("JsonObject", inner)
+        path: Path = ("tools", index, "function")
+        yield from _check_name(function.get("name"), (*path, "name"), endpoint)
+        schema = function.get("parameters")
+        kind = cast("JsonObject", schema).get("type") if isinstance(schema, Mapping) and schema else "object"
+        if rules.schema_root_object and kind != "object":
+            yield Violation(code="schema_root", path=(*path, "parameters"), message="the root has to be an object")
+    if not tools and body.get("tool_choice") is not None:
+        yield Violation(code="choice_without_tools", path=("tool_choice",), message="there are no tools to choose from")
+
+
+def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
+    """Limits of numbers: temperature 0 to 2, 4 stops, n 1 to 128, top_logprobs 0 to 20 (openai-openapi 2.3.0)."""
+    rules = endpoint.rules
+    temperature = _number(body.get("temperature"))
+    if temperature is not None and not 0 <= temperature <= (rules.max_temperature or temperature):
+        path = ("temperature",)
+        yield Violation(code="temperature_range", path=path, message=f"not between 0 and {rules.max_temperature:g}")
+    stop = body.get("stop")
+    if isinstance(stop, list) and rules.max_stop and len(cast("list[object]", stop)) > rules.max_stop:
+        yield Violation(code="stops_many", path=("stop",), message=f"more than {rules.max_stop}")
+    choices = _number(body.get("n"))
+    if choices is not None and not 1 <= choices <= 128:
+        yield Violation(code="choices_range", path=("n",), message="not between 1 and 128")
+    likely = _number(body.get("top_logprobs"))
+    if likely is not None and not (0 <= likely <= 20 and body.get("logprobs") is True):
+        yield Violation(code="top_logprobs", path=("top_logprobs",), message="0 to 20, and only with logprobs")
+
+
+def _check_search(body: JsonObject, endpoint: Endpoint) -> Found:
+    """Search, where it is refused: "Web search options not supported with this model." (recorded 400, 2026-11)."""
+    if body.get("web_search_options") is not None and not endpoint.dialect.search_options:
+        path = ("web_search_options",)
+        yield Violation(code="search_refused", path=path, message="the model does not search")
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+_BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (_check_tools, _check_numbers, _check_search)

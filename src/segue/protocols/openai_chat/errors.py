@@ -1,0 +1,79 @@
+"""Error bodies of OpenAI chat endpoints, and error objects in their streams.
+
+Facts this file rests on:
+- `{"error": {message, type, param, code}}`, in a stream the same object as a chunk.                 (openai 3.49.0)
+- Vendors write the error as a bare string, put message and code at the top, wrap it in a list, say `detail` (FastAPI)
+  or `errors`, and give the HTTP status as the code.           (error messages collected 2026-11; recorded traffic)
+- A gateway's own message says little; what its provider said stands in `metadata.raw`.     (OpenRouter documentation)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import cast
+
+from segue.protocols.codec import WireError
+from segue.protocols.openai_chat.wire import Block, object_of
+
+
+def decode_error(body: object, status: int | None) -> WireError:
+    """Read an error, whatever its shape; what cannot be read stands in the message as it is."""
+    if isinstance(body, (bytes, bytearray)):
+        body = bytes(body).decode("utf-8", "replace")
+    if isinstance(body, str):
+        return _from_text(body, status)
+    if isinstance(body, list) and body:
+        return decode_error(cast("list[object]", body)[0], status)
+    if not isinstance(body, Mapping):
+        return WireError(status=status, message="" if body is None else _rendered(cast("object", body)))
+    whole = cast("Block", body)
+    for key in ("error", "errors", "detail"):
+        inner = whole.get(key)
+        if isinstance(inner, list) and inner:
+            inner = cast("list[object]", inner)[0]
+        if isinstance(inner, Mapping):
+            return _from_object(cast("Block", inner), whole, status)
+        if isinstance(inner, str):
+            return _from_object({"message": inner}, whole, status)
+    return _from_object(whole, {}, status)
+
+
+def _from_text(text: str, status: int | None) -> WireError:
+    if text.lstrip().startswith(("{", "[")):
+        try:
+            return decode_error(cast("object", json.loads(text)), status)
+        except (ValueError, RecursionError):
+            pass
+    return WireError(status=status, message=text)
+
+
+def _from_object(error: Block, around: Block, status: int | None) -> WireError:
+    code = _word(error.get("code")) or _word(around.get("code"))
+    kind = _word(error.get("type")) or _word(around.get("error_type"))
+    message = _word(error.get("message")) or _word(error.get("msg")) or _word(error.get("detail"))
+    raw = _raw(error.get("metadata"))
+    if message and raw and raw not in message:
+        message = f"{message}: {raw}"
+    if status is None:
+        status = _status(error.get("status_code")) or _status(error.get("code")) or _status(around.get("code"))
+    return WireError(status=status, code=code, type=kind, message=message or raw or _rendered(error))
+
+
+def _word(value: object) -> str | None:
+    if isinstance(value, str):
+        return value or None
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _raw(metadata: object) -> str | None:
+    raw = object_of(metadata).get("raw")
+    return raw if isinstance(raw, str) else _rendered(raw) if raw is not None else None
+
+
+def _rendered(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str) if value else ""
+
+
+def _status(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600 else None

@@ -1,0 +1,398 @@
+"""A request to an OpenAI chat endpoint, both ways.
+
+Facts this file rests on:
+- Roles are system, developer, user, assistant, tool, and of old function; the prompt of a reasoning model goes under
+  developer where the provider knows that role.                    (openai 3.49.0; pi-ai 1.5.0; read 2026-11-15)
+- A tool result names its call by id; some vendors want the tool's name as well.             (pi-ai 1.5.0)
+- DeepSeek's R1 takes its instructions from the user and wants turns to alternate; text behind tool results joins the
+  last of them, because a user turn would end the reasoning.            (Roo Code, convertToR1Format; read 2026-11-15)
+- A history with calls and no tools needs an empty list of them behind LiteLLM.             (pi #149, opencode #8246)
+
+The first message is the system prompt if it has such a role; later ones are instructions in mid-conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from msgspec.structs import replace
+
+from segue.conversation.content import NativeContent, SystemContent, UserContent
+from segue.conversation.context import Context, Prompt
+from segue.conversation.messages import (
+    AssistantMessage,
+    Message,
+    StopReason,
+    SystemMessage,
+    ToolResultMessage,
+    UserMessage,
+)
+from segue.errors import Path
+from segue.protocols.codec import Endpoint, JsonObject
+from segue.protocols.openai_chat.assistant import decode_assistant, encode_assistant
+from segue.protocols.openai_chat.cache import place_marks
+from segue.protocols.openai_chat.calls import OLD_ID
+from segue.protocols.openai_chat.content import (
+    decode_content,
+    encode_content,
+    encode_part,
+    keep_native,
+    native_block,
+)
+from segue.protocols.openai_chat.options import decode_options, encode_options, own_shape
+from segue.protocols.openai_chat.reasoning import DETAILS, FIELDS, demand_reasoning, plain_field
+from segue.protocols.openai_chat.rules import PROTOCOL
+from segue.protocols.openai_chat.tools import decode_tools, encode_tools
+from segue.protocols.openai_chat.wire import MISSING, fill_in, object_of
+from segue.protocols.reading import SHAPE, expect_list, expect_object, extra_of, left_over, shape_of
+
+_SYSTEM_ROLES: Final = ("system", "developer")
+_SYSTEM_KEY: Final = "system"
+"""Where a context keeps what its system message said beyond its content."""
+
+
+def system_role(endpoint: Endpoint) -> str:
+    """Give the role that instructions have at this endpoint."""
+    return "developer" if endpoint.dialect.developer_role and endpoint.model.reasoning else "system"
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
+    """Write a request body.
+
+    Raises:
+        EncodeError: content, a tool or arguments that this wire has no word for.
+    """
+    context, options = prompt.context, prompt.options
+    frame = own_shape(context.extra, endpoint)
+    asked = own_shape(options.extra, endpoint)
+    demanded = endpoint.rules.reasoning_replay == "required" and not asked.get("bare_reasoning")
+    messages: list[dict[str, object]] = []
+    if context.system_prompt is not None and (context.system_prompt != () or "system" in frame):
+        messages.append(_encode_system(context, frame, endpoint))
+    _encode_messages(context.messages, messages, endpoint, demanded=demanded)
+    if endpoint.dialect.system_as_user and context.system_prompt is not None:
+        _merge_prompt(messages)
+    body: dict[str, object] = {"messages": messages}
+    if not asked.get("no_model"):
+        body["model"] = endpoint.model.id if prompt.model is None else prompt.model
+    encode_tools(body, context.tools, endpoint)
+    if "tools" not in body:
+        _respell_no_tools(body, context, frame, endpoint)
+    encode_options(body, options, context, endpoint)
+    place_marks(body, options.cache_retention, endpoint)
+    return body
+
+
+def _encode_messages(
+    given: Sequence[Message], messages: list[dict[str, object]], endpoint: Endpoint, *, demanded: bool
+) -> None:
+    """Write the messages behind those that are there. Most are one bare text, and take the short way."""
+    joins, named = endpoint.dialect.joined_results, endpoint.dialect.result_name
+    for index, message in enumerate(given):
+        if message.extra is None and len(message.content) == 1 and not joins:
+            piece = message.content[0]
+            if piece.kind == "text" and piece.extra is None:
+                if message.role == "user":
+                    messages.append({"role": "user", "content": piece.text})
+                    continue
+                if message.role == "toolResult" and not named:
+                    messages.append({"role": "tool", "tool_call_id": message.tool_call_id, "content": piece.text})
+                    continue
+                if message.role == "assistant" and not demanded and piece.text_signature is None:
+                    messages.append({"role": "assistant", "content": piece.text})
+                    continue
+        wire = encode_message(message, endpoint, ("messages", index), demanded=demanded)
+        if not (joins and messages and _join_result(messages, message, wire)):
+            messages.append(wire)
+
+
+def encode_message(message: Message, endpoint: Endpoint, path: Path, *, demanded: bool = False) -> dict[str, object]:
+    """Write one message; `demanded` says that an assistant's has to have a field for reasoning.
+
+    Raises:
+        EncodeError: content that this wire has no word for.
+    """
+    match message.role:
+        case "user":
+            return _encode_spoken("user", message.content, message.extra, path)
+        case "assistant":
+            if message.extra is None:
+                wire = encode_assistant(message.content, endpoint, path)
+            else:
+                left, shape = left_over(message.extra, PROTOCOL), _own_turn_shape(message)
+                wire = encode_assistant(message.content, endpoint, path, left=left, shape=shape)
+            if demanded:
+                demand_reasoning(wire, endpoint)
+            return wire
+        case "toolResult":
+            return _encode_result(message, endpoint, path)
+        case "system":
+            return _encode_spoken(system_role(endpoint), message.content, message.extra, path)
+
+
+def _own_turn_shape(message: AssistantMessage) -> Mapping[str, object]:
+    """Give how a turn was spelt in a request; how it was spelt in a reply is nobody's business here."""
+    shape = shape_of(message.extra, PROTOCOL)
+    return {key: value for key, value in shape.items() if key != "response"} if "response" in shape else shape
+
+
+def _encode_spoken(
+    role: str, content: Sequence[UserContent], extra: Mapping[str, Mapping[str, object]] | None, path: Path
+) -> dict[str, object]:
+    shape = shape_of(extra, PROTOCOL)
+    if shape.get("message") == "native" and len(content) == 1 and content[0].kind == "native":
+        return dict(native_block(content[0], path))
+    wire: dict[str, object] = {"role": shape.get("role", role)}
+    written = encode_content(content, shape.get("content"), (*path, "content"))
+    if written is not MISSING:
+        wire["content"] = written
+    return fill_in(wire, left_over(extra, PROTOCOL))
+
+
+def _encode_result(message: ToolResultMessage, endpoint: Endpoint, path: Path) -> dict[str, object]:
+    shape = shape_of(message.extra, PROTOCOL)
+    wire: dict[str, object]
+    old = shape.get("role") == "function"
+    if old or (shape.get("tool_call_id") == "absent" and not message.tool_call_id):
+        wire = {"role": "function" if old else "tool"}
+    else:
+        wire = {"role": "tool", "tool_call_id": message.tool_call_id}
+    if message.tool_name and shape.get("name", old or endpoint.dialect.result_name):
+        wire["name"] = message.tool_name
+    written = encode_content(message.content, shape.get("content"), (*path, "content"), joined=True)
+    if written is not MISSING:
+        wire["content"] = written
+    return fill_in(wire, left_over(message.extra, PROTOCOL))
+
+
+def _encode_system(context: Context, frame: Mapping[str, object], endpoint: Endpoint) -> dict[str, object]:
+    said = cast("Mapping[str, object]", frame.get("system", {}))
+    role = "user" if endpoint.dialect.system_as_user else said.get("role", system_role(endpoint))
+    wire: dict[str, object] = {"role": role}
+    prompt = context.system_prompt
+    if isinstance(prompt, str):
+        wire["content"] = prompt
+    else:
+        written = encode_content(prompt or (), said.get("content", "list" if prompt else None), ("system_prompt",))
+        if written is not MISSING:
+            wire["content"] = written
+    return fill_in(wire, object_of(left_over(context.extra, PROTOCOL).get(_SYSTEM_KEY)))
+
+
+def _join_result(messages: list[dict[str, object]], message: Message, wire: dict[str, object]) -> bool:
+    """Put a user's words into the tool result before them; only words can be joined."""
+    last = messages[-1]
+    said = last.get("content")
+    if message.role != "user" or last.get("role") != "tool" or not isinstance(said, str):
+        return False
+    if not message.content or not all(piece.kind == "text" and piece.extra is None for piece in message.content):
+        return False
+    words = wire["content"]
+    if not isinstance(words, str):
+        words = "\n\n".join([str(part["text"]) for part in cast("list[dict[str, object]]", words)])
+    messages[-1] = {**last, "content": f"{said}\n\n{words}"}
+    return True
+
+
+def _merge_prompt(messages: list[dict[str, object]]) -> None:
+    """Make the prompt and the user's first turn one, as these are both the user's."""
+    if len(messages) < 2 or messages[1].get("role") != "user":
+        return
+    prompt, first = messages[0].get("content"), messages[1].get("content")
+    if isinstance(prompt, str) and isinstance(first, str):
+        merged: object = f"{prompt}\n\n{first}"
+    else:
+        merged = [*_parts(prompt), *_parts(first)]
+    messages[:2] = [{**messages[1], "content": merged}]
+
+
+def _parts(content: object) -> list[object]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else cast("list[object]", content or [])
+
+
+def _respell_no_tools(
+    body: dict[str, object], context: Context, frame: Mapping[str, object], endpoint: Endpoint
+) -> None:
+    """Write a list of no tools where it was written so, or where calls in the history ask for it."""
+    said = frame.get("tools")
+    if said == "null":
+        body["tools"] = None
+    elif said == "empty" or (
+        said is None and not context.tools and endpoint.dialect.empty_tools and _has_calls(context.messages)
+    ):
+        body["tools"] = []
+
+
+def _has_calls(messages: Sequence[Message]) -> bool:
+    return any(
+        message.role == "toolResult" or (message.role == "assistant" and bool(message.tool_calls()))
+        for message in messages
+    )
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> Prompt:
+    """Read a request body, or its bare list of messages.
+
+    Raises:
+        DecodeError: messages or tools are not what the protocol says; names the place.
+    """
+    whole = body if isinstance(body, Mapping) else {"messages": list(body)}
+    named = whole.get("model")
+    model = named if isinstance(named, str) else None
+    frame: dict[str, object] = {}
+    asked: dict[str, object] = {}
+    reading = _Reading(endpoint, model or endpoint.model.id, frame)
+    wires = [
+        expect_object(wire, ("messages", index))
+        for index, wire in enumerate(expect_list(whole.get("messages"), ("messages",)))
+    ]
+    reading.read(wires, asked)
+    tools = decode_tools(whole, frame, endpoint)
+    if not tools and "tools" not in frame and endpoint.dialect.empty_tools and _has_calls(reading.messages):
+        frame["tools"] = "absent"
+    beyond: dict[str, object] = {_SYSTEM_KEY: reading.beyond} if reading.beyond else {}
+    if frame:
+        beyond[SHAPE] = {"provider": endpoint.model.provider, **frame}
+    context = Context(
+        system_prompt=reading.system_prompt,
+        messages=tuple(reading.messages),
+        tools=tools,
+        extra={PROTOCOL: beyond} if beyond else None,
+    )
+    known = {"messages", "tools"}
+    if isinstance(whole.get("functions"), list):
+        known.add("functions")
+    if model is not None:
+        known.add("model")
+    elif isinstance(body, Mapping):
+        asked["no_model"] = True
+    return Prompt(context=context, options=decode_options(whole, context, known, asked, endpoint), model=model)
+
+
+class _Reading:
+    """Reads the messages of a body in order, remembering which call has which name."""
+
+    def __init__(self, endpoint: Endpoint, model: str, frame: dict[str, object]) -> None:
+        self.endpoint = endpoint
+        self.model = model
+        self.frame = frame
+        self.system_prompt: str | tuple[SystemContent, ...] | None = None
+        self.beyond: Mapping[str, object] | None = None
+        self.messages: list[Message] = []
+        self.calls: dict[str, str] = {}
+        self.demanded = False
+
+    def read(self, wires: Sequence[Mapping[str, object]], asked: dict[str, object]) -> None:
+        """Read all messages."""
+        if self.endpoint.rules.reasoning_replay == "required":
+            turns = [wire for wire in wires if wire.get("role") == "assistant"]
+            self.demanded = all(any(field in wire for field in (*FIELDS, DETAILS)) for wire in turns)
+            if not self.demanded:
+                asked["bare_reasoning"] = True
+        for index, wire in enumerate(wires):
+            path = ("messages", index)
+            role = wire.get("role")
+            if index == 0 and role in _SYSTEM_ROLES and not self.endpoint.dialect.system_as_user:
+                self._read_prompt(wire, (*path, "content"))
+                continue
+            match role:
+                case "user":
+                    content, extra = self._read_spoken(wire, path, "user")
+                    self.messages.append(UserMessage(content=content, extra=extra))
+                case "assistant":
+                    self.messages.append(self._read_assistant(wire, path))
+                case "tool" | "function":
+                    self.messages.append(self._read_result(wire, path, old=role == "function"))
+                case "system" | "developer":
+                    content, extra = self._read_spoken(wire, path, system_role(self.endpoint))
+                    pieces = tuple(_as_system(piece) for piece in content)
+                    self.messages.append(SystemMessage(content=pieces, extra=extra))
+                case _:
+                    shape = {PROTOCOL: {SHAPE: {"message": "native"}}}
+                    self.messages.append(UserMessage(content=(keep_native(wire),), extra=shape))
+
+    def _read_prompt(self, wire: Mapping[str, object], path: Path) -> None:
+        value = wire.get("content", MISSING)
+        content, shape = decode_content(value, path)
+        said: dict[str, object] = {}
+        if wire["role"] != system_role(self.endpoint):
+            said["role"] = wire["role"]
+        if not content:
+            said["content"] = shape
+        if said:
+            self.frame["system"] = said
+        is_text = isinstance(value, str)
+        self.system_prompt = value if is_text else tuple(_as_system(piece) for piece in content)
+        self.beyond = {key: value for key, value in wire.items() if key not in ("role", "content")}
+
+    def _read_spoken(
+        self, wire: Mapping[str, object], path: Path, usual_role: str
+    ) -> tuple[tuple[UserContent, ...], Mapping[str, Mapping[str, object]] | None]:
+        content, said = decode_content(wire.get("content", MISSING), (*path, "content"))
+        if said is None and len(wire) == 2 and wire["role"] == usual_role:
+            return content, None
+        shape: dict[str, object] = {} if said is None else {"content": said}
+        if wire["role"] != usual_role:
+            shape["role"] = wire["role"]
+        return content, extra_of(PROTOCOL, wire, ("role", "content"), shape)
+
+    def _read_assistant(self, wire: Mapping[str, object], path: Path) -> AssistantMessage:
+        turn = decode_assistant(wire, self.endpoint, path, reply=False, tool_names={})
+        left = turn.left
+        usual = plain_field(self.endpoint)
+        if self.demanded and left.get(usual) == "" and sum(field in wire for field in (*FIELDS, DETAILS)) == 1:
+            del left[usual]
+        if turn.shape:
+            left[SHAPE] = turn.shape
+        has_calls = False
+        for piece in turn.content:
+            if piece.kind == "toolCall":
+                has_calls = True
+                self.calls[piece.id] = piece.name
+        return AssistantMessage(
+            content=turn.content,
+            protocol=PROTOCOL,
+            provider=self.endpoint.model.provider,
+            model=self.model,
+            stop_reason=StopReason.TOOL_USE if has_calls else StopReason.STOP,
+            extra={PROTOCOL: left} if left else None,
+        )
+
+    def _read_result(self, wire: Mapping[str, object], path: Path, *, old: bool) -> ToolResultMessage:
+        content, said = decode_content(wire.get("content", MISSING), (*path, "content"), joined=True)
+        shape: dict[str, object] = {} if said is None else {"content": said}
+        known = {"role", "content"}
+        call_id, name = wire.get("tool_call_id"), wire.get("name")
+        named = isinstance(name, str) and bool(name)
+        if named:
+            known.add("name")
+        if old:
+            shape["role"] = "function"
+            call_id = OLD_ID
+        elif isinstance(call_id, str):
+            known.add("tool_call_id")
+        else:
+            shape["tool_call_id"] = "absent"  # or null, which is left over
+        tool_name = str(name) if named else self.calls.get(str(call_id), "")
+        if tool_name and named != (old or self.endpoint.dialect.result_name):
+            shape["name"] = named
+        return ToolResultMessage(
+            tool_call_id=call_id if isinstance(call_id, str) else "",
+            tool_name=tool_name,
+            content=content,
+            extra=extra_of(PROTOCOL, wire, known, shape),
+        )
+
+
+def _as_system(piece: UserContent) -> SystemContent:
+    """Instructions are words; anything else in them only this wire can have meant."""
+    if piece.kind == "text" or piece.kind == "native":
+        return piece
+    return NativeContent(protocol=PROTOCOL, block=encode_part(piece, ()), fallback=(replace(piece, extra=None),))

@@ -1,0 +1,257 @@
+"""A whole reply of an OpenAI chat endpoint, both ways.
+
+Facts this file rests on:
+- `choices[]` of message and finish reason, usage beside them; one vendor puts usage into the choice.
+                                                  (openai 3.49.0; pi-ai 1.5.0 for Moonshot; recorded traffic, 2026-11)
+- Finish reasons: stop, length, tool_calls, content_filter, function_call; vendors add theirs.
+                                           (openai 3.49.0; systems 5.6; DeepSeek and Z.ai documentation, 2026-11-15)
+- A reply that calls tools may say `stop` all the same.                        (Ollama and Gemini's OpenAI doors)
+- Gateways answer 200 with an `error` in place of choices, or in the choice.              (OpenRouter documentation)
+
+The first choice is the message. What a reply says beyond our words stands in the shape under `response`, and only the
+way back to a reply looks at it: none of it belongs into a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from msgspec.structs import replace
+
+from segue.conversation.content import AssistantContent
+from segue.conversation.messages import AssistantMessage, StopReason
+from segue.models.model import new_assistant_message
+from segue.protocols.codec import Endpoint, JsonObject
+from segue.protocols.openai_chat.assistant import decode_assistant, encode_assistant, respell_calls
+from segue.protocols.openai_chat.errors import decode_error
+from segue.protocols.openai_chat.rules import PROTOCOL
+from segue.protocols.openai_chat.usage import decode_usage, encode_usage
+from segue.protocols.openai_chat.wire import MISSING
+from segue.protocols.reading import SHAPE, expect_list, expect_object, shape_of
+
+STOP_REASONS: Final[Mapping[str, StopReason]] = {
+    "stop": StopReason.STOP,
+    "end": StopReason.STOP,
+    "eos": StopReason.STOP,
+    "eos_token": StopReason.STOP,
+    "end_turn": StopReason.STOP,
+    "stop_sequence": StopReason.STOP,
+    "completed": StopReason.STOP,
+    "length": StopReason.LENGTH,
+    "max_tokens": StopReason.LENGTH,
+    "model_length": StopReason.LENGTH,
+    "model_context_window_exceeded": StopReason.LENGTH,
+    "tool_calls": StopReason.TOOL_USE,
+    "tool_use": StopReason.TOOL_USE,
+    "function_call": StopReason.TOOL_USE,
+    "content_filter": StopReason.ERROR,
+    "sensitive": StopReason.ERROR,
+    "error": StopReason.ERROR,
+    "network_error": StopReason.ERROR,
+    "insufficient_system_resource": StopReason.ERROR,
+    "abort": StopReason.ABORTED,
+    "cancelled": StopReason.ABORTED,
+}
+UNKNOWN_REASON: Final = StopReason.STOP
+"""A reason nobody knows ends a reply that said something: throwing its words away would be the worse mistake. One that
+said nothing has failed."""
+
+_FINISH_REASONS: Final[Mapping[StopReason, str]] = {
+    StopReason.STOP: "stop",
+    StopReason.LENGTH: "length",
+    StopReason.TOOL_USE: "tool_calls",
+    StopReason.ERROR: "error",
+    StopReason.ABORTED: "stop",
+}
+_OBJECT: Final = "chat.completion"
+
+
+def read_stop(reason: str | None, content: tuple[AssistantContent, ...] | list[str]) -> StopReason:
+    """Say why a reply that came to its end stopped; `content` may also be the kinds of its parts."""
+    kinds = [piece if isinstance(piece, str) else piece.kind for piece in content]
+    found = STOP_REASONS.get(reason, None) if reason is not None else StopReason.STOP
+    if found is None:
+        found = UNKNOWN_REASON if kinds else StopReason.ERROR
+    return StopReason.TOOL_USE if found == StopReason.STOP and "toolCall" in kinds else found
+
+
+def ended_with(reason: str | None, stop: StopReason) -> str | None:
+    """Say in words that a reply ended badly."""
+    if stop not in (StopReason.ERROR, StopReason.ABORTED):
+        return None
+    return f"the reply ended with {reason or stop.value}"
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:
+    """Read a whole reply; one that is an error is a message that failed.
+
+    Raises:
+        DecodeError: choices or calls are not what the protocol says.
+    """
+    kept: dict[str, object] = {}
+    choices = body.get("choices")
+    known = {"choices", *_take_names(body, kept)}
+    message = _begin(body, endpoint, kept, known)
+    usage = body.get("usage")
+    if not choices:
+        kept["choices"] = body.get("choices", "absent")
+        said = decode_error(body, None).message if "error" in body else "the reply has no choices"
+        message = replace(message, stop_reason=StopReason.ERROR, error_message=said)
+    else:
+        listed = expect_list(choices, ("choices",))
+        choice = expect_object(listed[0], ("choices", 0))
+        if len(listed) > 1:
+            kept["others"] = listed[1:]
+        message = replace(message, **_read_choice(choice, endpoint, tool_names, kept))
+        if not isinstance(usage, Mapping) and isinstance(choice.get("usage"), Mapping):
+            usage, kept["usage"] = choice["usage"], "choice"
+    if isinstance(usage, Mapping):
+        message = replace(message, usage=decode_usage(cast("JsonObject", usage), endpoint.model))
+    return message
+
+
+def _take_names(body: JsonObject, kept: dict[str, object]) -> list[str]:
+    """Say which of the keys that a reply opens with are as usual; note which are missing."""
+    known = [key for key in ("id", "model") if isinstance(body.get(key), str) and body[key]]
+    if body.get("object") == _OBJECT:
+        known.append("object")
+    if isinstance(body.get("usage"), Mapping):
+        known.append("usage")
+    missing = [key for key in ("id", "model", "object") if key not in body]
+    if missing:
+        kept["missing"] = missing
+    return known
+
+
+def _begin(body: JsonObject, endpoint: Endpoint, kept: dict[str, object], known: set[str]) -> AssistantMessage:
+    left = {key: value for key, value in body.items() if key not in known}
+    if left:
+        kept["body"] = left
+    return replace(
+        new_assistant_message(endpoint.model),
+        protocol=PROTOCOL,
+        response_id=cast("str", body["id"]) if "id" in known else None,
+        response_model=cast("str", body["model"]) if "model" in known else None,
+        extra={PROTOCOL: {SHAPE: {"response": kept}}},
+    )
+
+
+def _read_choice(
+    choice: JsonObject, endpoint: Endpoint, tool_names: Mapping[str, str], kept: dict[str, object]
+) -> dict[str, object]:
+    known = {"message", "finish_reason"}
+    if choice.get("index") == 0:
+        known.add("index")
+    elif "index" not in choice:
+        kept["no_index"] = True
+    said = choice.get("message", MISSING)
+    if not isinstance(said, Mapping):
+        kept["message_is"] = "absent" if said is MISSING else said
+        said = {"role": "assistant", "content": None}
+    wire = cast("JsonObject", said)
+    turn = decode_assistant(wire, endpoint, ("choices", 0, "message"), reply=True, tool_names=tool_names)
+    if wire.get("role") != "assistant":
+        turn.left["role"] = wire.get("role", "absent")
+    if turn.left:
+        kept["message"] = turn.left
+    if turn.shape:
+        kept["shape"] = turn.shape
+    reason = choice.get("finish_reason")
+    if not isinstance(reason, str):
+        known.discard("finish_reason")
+        if "finish_reason" not in choice:
+            kept["no_reason"] = True
+        reason = None
+    left = {key: value for key, value in choice.items() if key not in known}
+    if left:
+        kept["choice"] = left
+    stop = read_stop(reason, turn.content)
+    error = choice.get("error")
+    return {
+        "content": turn.content,
+        "stop_reason": stop,
+        "raw_stop_reason": reason,
+        "error_message": decode_error(error, None).message if error else ended_with(reason, stop),
+        "diagnostics": turn.notes,
+    }
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, object]:
+    """Write a reply: what was read comes out as it was; of another wire's message, what this one has words for.
+
+    Raises:
+        EncodeError: a block of another protocol.
+    """
+    kept = shape_of(message.extra, PROTOCOL).get("response")
+    if not isinstance(kept, Mapping):
+        return _encode_foreign(message, endpoint)
+    reply = cast("JsonObject", kept)
+    body: dict[str, object] = {
+        "id": message.response_id,
+        "object": _OBJECT,
+        "model": message.response_model,
+    }
+    for key in cast("list[str]", reply.get("missing", ())):
+        del body[key]
+    body.update(cast("JsonObject", reply.get("body", {})))
+    if "choices" not in reply:
+        choice = encode_choice(message, endpoint, reply)
+        body["choices"] = [choice, *cast("list[object]", reply.get("others", ()))]
+    elif reply["choices"] != "absent":
+        body["choices"] = reply["choices"]
+    if message.usage is not None and "usage" not in reply:
+        body["usage"] = encode_usage(message.usage)
+    return body
+
+
+def encode_choice(
+    message: AssistantMessage, endpoint: Endpoint, reply: JsonObject, index: int = 0
+) -> dict[str, object]:
+    """Write one choice of a reply."""
+    choice: dict[str, object] = {"index": index}
+    if reply.get("no_index"):
+        del choice["index"]
+    if "message_is" in reply:
+        if reply["message_is"] != "absent":
+            choice["message"] = reply["message_is"]
+    else:
+        left = dict(cast("JsonObject", reply.get("message", {})))
+        role = left.pop("role", "assistant")
+        shape = cast("JsonObject", reply.get("shape", {}))
+        path = ("choices", index, "message")
+        content = respell_calls(message.content, cast("Mapping[str, JsonObject]", shape.get("calls", {})))
+        wire = encode_assistant(content, endpoint, path, reply=True, left=left, shape=shape)
+        if role == "absent":
+            del wire["role"]
+        else:
+            wire["role"] = role
+        choice["message"] = wire
+    if not reply.get("no_reason"):
+        choice["finish_reason"] = message.raw_stop_reason
+    choice.update(cast("JsonObject", reply.get("choice", {})))
+    return choice
+
+
+def _encode_foreign(message: AssistantMessage, endpoint: Endpoint) -> dict[str, object]:
+    choice = {
+        "index": 0,
+        "message": encode_assistant(message.content, endpoint, ("choices", 0, "message"), reply=True),
+        "finish_reason": _FINISH_REASONS[StopReason(message.stop_reason)],
+    }
+    body: dict[str, object] = {
+        "id": message.response_id or "",
+        "object": _OBJECT,
+        "created": (message.timestamp or 0) // 1000,
+        "model": message.response_model or message.model,
+        "choices": [choice],
+    }
+    if message.usage is not None:
+        body["usage"] = encode_usage(message.usage)
+    return body

@@ -1,0 +1,361 @@
+"""A streamed reply of an OpenAI chat endpoint.
+
+Facts this file rests on:
+- Chunks carry deltas of choices; usage comes last, in a chunk of its own, in the choice or under the vendor's name; the
+  end is `[DONE]`.                                        (openai 3.49.0; pi-ai 1.5.0; recorded traffic, 2026-11)
+- A message has one text and one reasoning, however often they take turns; so its whole reply has them once, and here
+  each stays open until the end.                                                       (pi-ai 1.5.0, ktsoator/or)
+- Reasoning and text may share a delta, and reasoning comes first.                     (LiteLLM; pi-ai 1.5.0)
+- A stream whose last chunk, and no other, tells the usage is whole even if no chunk said why it stopped.
+                                                           (recorded traffic, 2026-11: openai-chat/0265 and 0307)
+- An error may come at any point, as a chunk of its own or beside a choice.           (openai 3.49.0; OpenRouter)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, cast
+
+from segue.conversation.content import NativeContent
+from segue.conversation.messages import Diagnostic
+from segue.models.model import Model
+from segue.protocols.codec import Endpoint
+from segue.protocols.openai_chat.assistant import audio_content, images_content, refusal_content
+from segue.protocols.openai_chat.calls import read_seal
+from segue.protocols.openai_chat.errors import decode_error
+from segue.protocols.openai_chat.reasoning import FIELDS, dump_details, merge_details
+from segue.protocols.openai_chat.response import encode_choice, read_stop
+from segue.protocols.openai_chat.rules import PROTOCOL
+from segue.protocols.openai_chat.streamcalls import CallReader
+from segue.protocols.openai_chat.thinktags import TagReader
+from segue.protocols.openai_chat.usage import decode_usage
+from segue.protocols.openai_chat.wire import Block
+from segue.protocols.reading import SHAPE
+from segue.protocols.streaming import Assembly, Part, StreamDecoder, join_chunks
+
+_READ: Final = frozenset({"id", "model", "object", "choices", "usage", "obfuscation", "error"})
+"""Keys of a chunk that are read, or that say nothing about the reply."""
+_QUIET: Final = frozenset({"index", "delta", "message", "finish_reason", "usage", "error"})
+_PLAIN_DELTA: Final = frozenset({"role", "content"})
+_PLAIN_CHOICE: Final = frozenset({"index", "delta", "finish_reason", "logprobs"})
+
+
+def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
+    """Make a decoder for one reply."""
+    return StreamDecoder(ChatReader(endpoint), Assembly(endpoint.model, PROTOCOL, tool_names))
+
+
+def _news(choice: Block) -> Iterator[bool]:
+    return (value is not None for key, value in choice.items() if key not in _PLAIN_CHOICE)
+
+
+class ChatReader:
+    """Reads chunks: the first choice is the message, the others are assembled in silence and kept."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._choice = ChoiceReader(endpoint)
+        self._others: dict[int, tuple[ChoiceReader, Assembly]] = {}
+        self._body: dict[str, object] = {}
+        self._chunks = 0
+        self._billed = 0  # chunks that told the usage
+        self._last_billed = 0
+
+    def read(self, frame: Mapping[str, object], out: Assembly) -> None:
+        """Take one chunk in."""
+        self._chunks += 1
+        usage, choices = frame.get("usage"), frame.get("choices")
+        if usage is not None or self._chunks == 1:
+            self._read_frame(frame, usage, out)
+        if isinstance(choices, list):
+            for choice in cast("list[object]", choices):
+                # JSON objects are dicts: asking for a mapping costs more than all the rest of a delta.
+                if isinstance(choice, dict) and not self._choice.read_words(cast("Block", choice), out):
+                    self._read_choice(cast("Block", choice), frame, out)
+        if "error" in frame or frame.get("object") == "error":
+            self._fail(frame, out)
+
+    def end(self, out: Assembly) -> None:
+        """Put the reply together: whole, or as far as it came."""
+        if out.final is not None:
+            return
+        self._choice.finish(out)
+        self._keep(out)
+        kinds: list[str] = [part.kind for part in out.parts]
+        if self._choice.finished or (kinds and (not self._endpoint.dialect.finish_reason or self._is_billed())):
+            out.raw_stop_reason = self._choice.reason
+            out.stop_reason = read_stop(self._choice.reason, kinds)
+        out.finish()
+
+    def _is_billed(self) -> bool:
+        """Whether the usage came last and only then: whoever tells it all along says nothing by it."""
+        return self._chunks > 1 and self._billed == 1 and self._last_billed == self._chunks
+
+    def _read_frame(self, frame: Block, usage: object, out: Assembly) -> None:
+        """Read what stands beside the choices: who answers, how much it took, what else is said."""
+        out.start()
+        if out.response_id is None and isinstance(name := frame.get("id"), str) and name:
+            out.response_id = name
+        if out.response_model is None and isinstance(model := frame.get("model"), str) and model:
+            out.response_model = model
+        if isinstance(usage, Mapping):
+            out.usage = decode_usage(cast("Block", usage), self._endpoint.model)
+            self._billed += 1
+            self._last_billed = self._chunks
+        for key, value in frame.items():
+            if key not in _READ and value is not None:
+                self._body[key] = value
+                if usage is None and isinstance(value, Mapping):
+                    nested = cast("Block", value).get("usage")
+                    if isinstance(nested, Mapping):
+                        out.usage = decode_usage(cast("Block", nested), self._endpoint.model)
+
+    def _read_choice(self, choice: Block, frame: Block, out: Assembly) -> None:
+        index = choice.get("index")
+        reader = self._choice
+        if isinstance(index, int) and index > 0:
+            if index not in self._others:
+                silent = Assembly(Model(out.model.id, out.model.provider, PROTOCOL), PROTOCOL)
+                self._others[index] = (ChoiceReader(self._endpoint), silent)
+            reader, silent = self._others[index]
+            reader.read(choice, silent)
+            silent.events.clear()
+            return
+        reader.read(choice, out)
+        if choice.get("finish_reason") is not None and frame.get("usage") is None:
+            self._read_frame(frame, None, out)
+        nested = choice.get("usage")
+        if isinstance(nested, Mapping):
+            out.usage = decode_usage(cast("Block", nested), self._endpoint.model)
+        error = choice.get("error")
+        if error:
+            self._fail({"error": error}, out)
+
+    def _fail(self, frame: Block, out: Assembly) -> None:
+        if out.final is not None or not (frame.get("error") or frame.get("object") == "error"):
+            return
+        error = decode_error(frame, None)
+        said = {"code": error.code, "type": error.type, "status": error.status}
+        details = {key: value for key, value in said.items() if value is not None}
+        if details:
+            out.diagnostics.append(Diagnostic(type="provider_error", message=error.message, details=details))
+        self._choice.finish(out)
+        self._keep(out)
+        out.raw_stop_reason = self._choice.reason
+        out.fail(error.message or "the provider reported an error")
+
+    def _keep(self, out: Assembly) -> None:
+        """Keep what the chunks said beyond our words, where a whole reply would have it."""
+        kept: dict[str, object] = {}
+        if self._body:
+            kept["body"] = self._body
+        if self._choice.left:
+            kept["message"] = self._choice.left
+        if self._choice.beside:
+            kept["choice"] = self._choice.beside
+        if self._others:
+            kept["others"] = [self._other(index) for index in sorted(self._others)]
+        out.extra = {PROTOCOL: {SHAPE: {"response": kept}}}
+
+    def _other(self, index: int) -> dict[str, object]:
+        reader, silent = self._others[index]
+        reader.finish(silent)
+        silent.close_all()
+        silent.raw_stop_reason = reader.reason
+        return encode_choice(silent.message(), self._endpoint, {"message": reader.left}, index)
+
+
+class ChoiceReader:
+    """Reads the deltas of one choice into an assembly."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._text: Part | None = None
+        self._tags: TagReader | None = None
+        self._thinking: Part | None = None
+        self._details: list[dict[str, object]] = []
+        self._calls = CallReader(endpoint)
+        self._refusal: list[str] = []
+        self._audio: dict[str, object] = {}
+        self._images: list[object] = []
+        self._seal: str | None = None
+        self.left: dict[str, object] = {}
+        self.beside: dict[str, object] = {}
+        self.reason: str | None = None
+        self.finished = False
+
+    def read_words(self, choice: Block, out: Assembly) -> bool:
+        """Take in a choice that says nothing but more words of the text; say whether it was one.
+
+        Most chunks are, so they take the short way.
+        """
+        delta = choice.get("delta")
+        if self._text is None or not isinstance(delta, dict) or choice.get("index") != 0:
+            return False
+        said = cast("Block", delta)
+        words = said.get("content")
+        if not words or not isinstance(words, str) or (len(said) > 1 and not said.keys() <= _PLAIN_DELTA):
+            return False
+        if choice.get("finish_reason") is not None or choice.get("logprobs") is not None:
+            return False
+        if len(choice) > 4 and not choice.keys() <= _PLAIN_CHOICE and any(_news(choice)):
+            return False
+        out.grow(self._text, words)
+        return True
+
+    def read(self, choice: Block, out: Assembly) -> None:
+        """Take one choice of a chunk in."""
+        delta = choice.get("delta")
+        if delta is None:
+            delta = choice.get("message")
+        if isinstance(delta, dict) and delta:
+            self._read_delta(cast("Block", delta), out)
+        reason = choice.get("finish_reason")
+        if isinstance(reason, str) and reason:
+            self.reason = reason
+            self.finished = True
+        if len(choice) > 3:
+            for key, value in choice.items():
+                if key not in _QUIET and value is not None:
+                    self._read_beside(key, value)
+
+    def _read_beside(self, key: str, value: object) -> None:
+        """Keep what a choice says of itself; lists in it, such as log probabilities, grow."""
+        earlier = self.beside.get(key)
+        if isinstance(value, Mapping) and isinstance(earlier, dict):
+            known = cast("dict[str, object]", earlier)
+            for name, inner in cast("Block", value).items():
+                grown = known.get(name)
+                if isinstance(inner, list) and isinstance(grown, list):
+                    known[name] = [*cast("list[object]", grown), *cast("list[object]", inner)]
+                elif inner is not None or name not in known:
+                    known[name] = inner
+        else:
+            self.beside[key] = dict(cast("Block", value)) if isinstance(value, Mapping) else value
+
+    def _read_delta(self, delta: Block, out: Assembly) -> None:
+        content = delta.get("content")
+        if not delta.keys() <= _PLAIN_DELTA:
+            self._read_reasoning(delta, out)
+            if content:
+                self._read_content(content, out)
+            self._read_fields(delta, out)
+        elif content:
+            self._read_content(content, out)
+
+    def _read_content(self, content: object, out: Assembly) -> None:
+        if isinstance(content, str):
+            if self._endpoint.dialect.think_tags:
+                if self._tags is None:
+                    self._tags = TagReader(out)
+                self._tags.feed(content)
+                return
+            if self._text is None:
+                self._text = out.open_text()
+            out.grow(self._text, content)
+        elif isinstance(content, list):
+            for part in cast("list[object]", content):
+                if not isinstance(part, Mapping):
+                    continue
+                block = cast("Block", part)
+                if block.get("type") == "text" and isinstance(text := block.get("text"), str):
+                    self._read_content(text, out)
+                else:
+                    out.add_native(dict(block))
+
+    def _read_reasoning(self, delta: Block, out: Assembly) -> None:
+        said, field = "", None
+        for name in FIELDS:
+            if isinstance(text := delta.get(name), str) and text:
+                said, field = text, name
+                break
+        if details := delta.get("reasoning_details"):
+            readable = merge_details(self._details, details)
+            said = said or readable
+        if not said and not details:
+            return
+        if self._thinking is None:
+            self._thinking = out.open_thinking()
+        if field is not None and self._thinking.signature is None:
+            self._thinking.signature = field
+        if said:
+            out.grow(self._thinking, said)
+
+    def _read_fields(self, delta: Block, out: Assembly) -> None:
+        for key, value in delta.items():
+            if value is None or key in _PLAIN_DELTA:
+                continue
+            match key:
+                case "tool_calls":
+                    self._calls.read(value, out)
+                case "function_call":
+                    self._calls.read_old(value, out)
+                case "refusal":
+                    if isinstance(value, str) and value:
+                        self._refusal.append(value)
+                case "audio":
+                    self._read_audio(value)
+                case "images":
+                    self._images += cast("list[object]", value) if isinstance(value, list) else []
+                case "extra_content":
+                    self._read_seal(value)
+                case "reasoning_details" | "reasoning_content" | "reasoning" | "reasoning_text":
+                    pass
+                case _:
+                    self._read_left(key, value)
+
+    def _read_left(self, key: str, value: object) -> None:
+        """Keep fields nobody knows; lists in them, such as annotations, grow."""
+        earlier = self.left.get(key)
+        if isinstance(value, list) and isinstance(earlier, list):
+            self.left[key] = [*cast("list[object]", earlier), *cast("list[object]", value)]
+        else:
+            self.left[key] = value
+
+    def _read_audio(self, value: object) -> None:
+        if not isinstance(value, Mapping):
+            return
+        for key, piece in cast("Block", value).items():
+            earlier = self._audio.get(key)
+            if key in ("data", "transcript") and isinstance(piece, str):
+                pieces = cast("list[str]", earlier) if isinstance(earlier, list) else list[str]()
+                pieces.append(piece)
+                self._audio[key] = pieces
+            elif piece is not None or key not in self._audio:
+                self._audio[key] = piece
+
+    def _read_seal(self, value: object) -> None:
+        seal, rest = read_seal(value, self._endpoint)
+        if seal is not None:
+            self._seal = seal
+        elif rest:
+            self._read_left("extra_content", rest)
+
+    def finish(self, out: Assembly) -> None:
+        """Say what can only be said at the end: seals, and what this wire alone knows."""
+        if self._tags is not None:
+            self._tags.finish()
+        if self._details and self._thinking is not None:
+            self._thinking.signature = dump_details(self._details)
+        if self._seal is not None:
+            text = self._text or next((part for part in out.parts if part.kind == "text"), None)
+            if text is not None:
+                text.signature = self._seal
+        for native in self._natives():
+            out.add_native(native.block, native.fallback)
+        self._calls.finish()
+
+    def _natives(self) -> list[NativeContent]:
+        found: list[NativeContent] = []
+        if self._refusal:
+            found.append(refusal_content(join_chunks(self._refusal)))
+        if self._audio:
+            joined = {
+                key: join_chunks(cast("list[str]", value)) if isinstance(value, list) else value
+                for key, value in self._audio.items()
+            }
+            found.append(audio_content(joined))
+        if self._images:
+            found.append(images_content(self._images))
+        self._refusal, self._audio, self._images = [], {}, []
+        return found

@@ -1,0 +1,158 @@
+"""Tool calls in a stream: which call a delta belongs to, and how its arguments grow.
+
+Facts this file rests on:
+- A call is found by its index; id and name come with its first delta.                             (openai 3.49.0)
+- Some give every call the index 0, or none: a new id is a new call.   (maka #1976, vercel/ai #14277, smolagents #1958)
+- Some repeat the name in every delta, and some send neither id nor index: then a second name, or arguments that begin
+  anew behind complete ones, are a new call.                              (failures D-01, D-03; Gemini's OpenAI door)
+- Arguments come as text, as an object, or as null.                                (failures P-17; recorded traffic)
+- Deltas of custom tools carry `custom.input`; the wire's types do not name them.                  (openai 3.49.0)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import cast
+
+import msgspec
+
+from segue.conversation.arguments import encode_arguments
+from segue.protocols.codec import Endpoint
+from segue.protocols.openai_chat.calls import OLD_ID, read_seal
+from segue.protocols.openai_chat.rules import PROTOCOL
+from segue.protocols.openai_chat.wire import Block, object_of
+from segue.protocols.reading import SHAPE
+from segue.protocols.streaming import Assembly, Part, join_chunks
+
+
+class _Call:
+    """A call under way."""
+
+    __slots__ = ("custom", "id", "name", "part")
+
+    def __init__(self, part: Part, call_id: str, name: str) -> None:
+        self.part = part
+        self.id = call_id
+        self.name = name  # as the wire has it; the part's may be mapped back
+        self.custom: list[str] | None = None
+
+
+class CallReader:
+    """Reads deltas of calls into an assembly."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._by_index: dict[int, _Call] = {}
+        self._by_id: dict[str, _Call] = {}
+        self._last: _Call | None = None
+        self._old: _Call | None = None
+        self._custom: list[_Call] = []
+
+    def read(self, deltas: object, out: Assembly) -> None:
+        """Take the calls of one delta in."""
+        for entry in cast("list[object]", deltas) if isinstance(deltas, list) else ():
+            if isinstance(entry, dict):
+                self._read_entry(cast("Block", entry), out)
+
+    def read_old(self, delta: object, out: Assembly) -> None:
+        """Take a piece of a `function_call` in; there is only one."""
+        if not isinstance(delta, Mapping):
+            return
+        function = cast("Block", delta)
+        name = function.get("name")
+        if self._old is None:
+            self._old = _Call(out.open_call(OLD_ID, name if isinstance(name, str) else ""), OLD_ID, "")
+            self._old.part.extra = {PROTOCOL: {SHAPE: {"old": True}}}
+            self._old.part.arguments = {}
+        elif isinstance(name, str) and name and not self._old.part.name:
+            self._old.part.name = out.tool_names.get(name, name)
+        _grow(self._old, function.get("arguments"), out)
+
+    def finish(self) -> None:
+        """Spell the input of custom tools the way a whole reply would have it."""
+        for call in self._custom:
+            if call.custom is not None and call.part.closed is None:
+                call.part.chunks = [encode_arguments({"input": join_chunks(call.custom)})]
+
+    def _read_entry(self, entry: Block, out: Assembly) -> None:
+        inner = entry.get("function")
+        is_custom = inner is None and "custom" in entry
+        function = cast("Block", inner) if isinstance(inner, dict) else object_of(entry.get("custom"))
+        said_id, said_name, index = entry.get("id"), function.get("name"), entry.get("index")
+        call_id = said_id if isinstance(said_id, str) else ""
+        name = said_name if isinstance(said_name, str) else ""
+        place = index if isinstance(index, int) else None
+        arguments = function.get("input" if is_custom else "arguments")
+        call = self._find(place, call_id, name, arguments)
+        if call is None:
+            call = _Call(out.open_call(call_id, name), call_id, name)
+            call.part.arguments = {}  # until there are some
+            if is_custom or entry.get("type") == "custom":
+                call.part.extra = {PROTOCOL: {SHAPE: {"type": "custom"}}}
+                call.custom = []
+                self._custom.append(call)
+        else:
+            self._complete(call, call_id, name, out)
+        if place is not None:
+            self._by_index[place] = call
+        if call_id:
+            self._by_id[call_id] = call
+        self._last = call
+        if "extra_content" in entry:
+            seal, _ = read_seal(entry["extra_content"], self._endpoint)
+            call.part.signature = seal or call.part.signature
+        if call.custom is None:
+            _grow(call, arguments, out)
+        elif isinstance(arguments, str) and arguments:
+            _grow_custom(call, arguments, out)
+
+    def _find(self, index: int | None, call_id: str, name: str, arguments: object) -> _Call | None:
+        """Find the call a delta goes on with; None when it begins a new one."""
+        known = self._by_index.get(index) if index is not None else self._by_id.get(call_id) if call_id else self._last
+        if known is None:
+            return None
+        if call_id and known.id:
+            return known if known.id == call_id else self._by_id.get(call_id) if index is None else None
+        if not name or not known.name:
+            return known
+        if name != known.name:
+            return None
+        return None if _begins_anew(known, arguments) else known
+
+    def _complete(self, call: _Call, call_id: str, name: str, out: Assembly) -> None:
+        """Take an id or a name that came late."""
+        if call_id and not call.id:
+            call.id = call.part.id = call_id
+        if name and not call.name:
+            call.name = name
+            call.part.name = out.tool_names.get(name, name)
+
+
+def _begins_anew(call: _Call, arguments: object) -> bool:
+    """Whether arguments start from the beginning although those of the call are complete."""
+    if isinstance(arguments, Mapping):
+        return bool(call.part.chunks)
+    if not isinstance(arguments, str) or not arguments.startswith("{") or not call.part.chunks:
+        return False
+    try:
+        msgspec.json.decode("".join(call.part.chunks))
+    except (msgspec.DecodeError, ValueError):
+        return False
+    return True
+
+
+def _grow(call: _Call, arguments: object, out: Assembly) -> None:
+    if isinstance(arguments, str):
+        if arguments:
+            out.grow(call.part, arguments)
+    elif isinstance(arguments, Mapping):
+        out.grow(call.part, encode_arguments(cast("Block", arguments)))
+
+
+def _grow_custom(call: _Call, said: str, out: Assembly) -> None:
+    """Tell the input of a custom tool as the JSON that it becomes."""
+    pieces = cast("list[str]", call.custom)
+    opening = "" if pieces else '{"input":"'
+    pieces.append(said)
+    out.grow(call.part, opening + json.dumps(said, ensure_ascii=False)[1:-1])

@@ -1,0 +1,185 @@
+"""Tools and the choice among them, both ways.
+
+Facts this file rests on:
+- A tool is `function` {name, description, parameters, strict} or `custom`; before that there were bare `functions`.
+                                                                                    (openai 3.49.0; read 2026-11-15)
+- Gateways and hosts run tools of their own under other types.                         (recorded traffic, 2026-11)
+- A choice is a word or an object that names a tool, with or without its type; `allowed_tools` narrows it and is kept
+  as it is.                                                            (openai 3.49.0; recorded traffic, 2026-11)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from segue.conversation.context import NativeTool, Tool, ToolDefinition
+from segue.errors import EncodeError, Path
+from segue.protocols.codec import Endpoint
+from segue.protocols.openai_chat.rules import PROTOCOL
+from segue.protocols.openai_chat.wire import MISSING, fill_in, object_of
+from segue.protocols.reading import SHAPE, expect_list, expect_object, left_over, shape_of
+
+_KNOWN: Final = frozenset({"name", "description", "parameters", "strict"})
+_WORDS: Final = frozenset({"auto", "none", "required"})
+
+
+# -- tools -------------------------------------------------------------------------------------------------------------
+
+
+def decode_tools(body: Mapping[str, object], shape: dict[str, object], endpoint: Endpoint) -> tuple[Tool, ...]:
+    """Read the tools of a body, also those of the old kind; note in `shape` a list that is empty or null.
+
+    Raises:
+        DecodeError: they are no list of objects.
+    """
+    tools: list[Tool] = []
+    said = body.get("tools", MISSING)
+    if said is None or said == []:
+        shape["tools"] = "null" if said is None else "empty"
+    elif said is not MISSING:
+        for index, tool in enumerate(expect_list(said, ("tools",))):
+            tools.append(_decode_tool(expect_object(tool, ("tools", index)), endpoint))
+    old = body.get("functions")
+    if isinstance(old, list):
+        for index, function in enumerate(cast("list[object]", old)):
+            tools.append(_decode_old(expect_object(function, ("functions", index)), endpoint))
+    return tuple(tools)
+
+
+def _decode_old(function: Mapping[str, object], endpoint: Endpoint) -> ToolDefinition:
+    # A tool does not say whom it was meant for: its shape does, and only there it is a function of old again.
+    return _decode_function(function, {}, {"old": endpoint.model.provider}, endpoint)
+
+
+def _decode_tool(tool: Mapping[str, object], endpoint: Endpoint) -> Tool:
+    function = tool.get("function")
+    if tool.get("type", "function") != "function" or not isinstance(function, Mapping):
+        return NativeTool(protocol=PROTOCOL, definition=dict(tool))
+    inner = cast("Mapping[str, object]", function)
+    if not isinstance(inner.get("name"), str):
+        return NativeTool(protocol=PROTOCOL, definition=dict(tool))
+    left = {key: value for key, value in tool.items() if key not in ("type", "function")}
+    return _decode_function(inner, left, {} if "type" in tool else {"type": "absent"}, endpoint)
+
+
+def _decode_function(
+    function: Mapping[str, object], left: dict[str, object], shape: dict[str, object], endpoint: Endpoint
+) -> ToolDefinition:
+    description, parameters = function.get("description", MISSING), function.get("parameters", MISSING)
+    strict = function.get("strict", MISSING)
+    if description is None or description == "":
+        shape["description"] = description
+    if not isinstance(parameters, Mapping):
+        shape["parameters"] = "absent" if parameters is MISSING else "null"
+    if strict is None:
+        shape["strict"] = "null"
+    elif isinstance(strict, bool) and not endpoint.dialect.strict_tools:
+        shape["strict"] = "said"
+    beyond = {key: value for key, value in function.items() if key not in _KNOWN}
+    if beyond:
+        left["function"] = beyond
+    if shape:
+        left[SHAPE] = shape
+    return ToolDefinition(
+        name=str(function.get("name", "")),
+        description=description if isinstance(description, str) else "",
+        parameters=cast("Mapping[str, object]", parameters) if isinstance(parameters, Mapping) else {},
+        strict=strict if isinstance(strict, bool) else None,
+        extra={PROTOCOL: left} if left else None,
+    )
+
+
+def encode_tools(body: dict[str, object], tools: Sequence[Tool], endpoint: Endpoint) -> None:
+    """Write the tools into a body.
+
+    Raises:
+        EncodeError: a tool that another protocol's provider runs.
+    """
+    wire: list[object] = []
+    old: list[object] = []
+    for index, tool in enumerate(tools):
+        if tool.kind == "native":
+            wire.append(_encode_native(tool, ("tools", index)))
+        elif tool.extra is None:
+            wire.append({"type": "function", "function": _encode_function(tool, endpoint)})
+        else:
+            _encode_respelt(tool, endpoint, wire, old)
+    if wire:
+        body["tools"] = wire
+    if old:
+        body["functions"] = old
+
+
+def _encode_native(tool: NativeTool, path: Path) -> dict[str, object]:
+    if tool.protocol != PROTOCOL:
+        raise EncodeError(f"a tool of {tool.protocol} has no place on this wire", path=path)
+    return fill_in(dict(tool.definition), left_over(tool.extra, PROTOCOL))
+
+
+def _encode_function(tool: ToolDefinition, endpoint: Endpoint) -> dict[str, object]:
+    function: dict[str, object] = {"name": tool.name}
+    if tool.description:
+        function["description"] = tool.description
+    function["parameters"] = tool.parameters
+    if tool.strict is not None and endpoint.dialect.strict_tools:
+        function["strict"] = tool.strict
+    return function
+
+
+def _encode_respelt(tool: ToolDefinition, endpoint: Endpoint, wire: list[object], old: list[object]) -> None:
+    shape = shape_of(tool.extra, PROTOCOL)
+    function = _encode_function(tool, endpoint)
+    if "description" in shape and not tool.description:
+        function["description"] = shape["description"]
+    if not tool.parameters and "parameters" in shape:
+        if shape["parameters"] == "null":
+            function["parameters"] = None
+        else:
+            del function["parameters"]
+    if tool.strict is None and shape.get("strict") == "null":
+        function["strict"] = None
+    elif tool.strict is not None and shape.get("strict") == "said":
+        function["strict"] = tool.strict
+    left = dict(left_over(tool.extra, PROTOCOL))
+    beyond = left.pop("function", None)
+    fill_in(function, object_of(beyond))
+    if shape.get("old") == endpoint.model.provider:
+        old.append(fill_in(function, left))
+    elif shape.get("type") == "absent":
+        wire.append(fill_in({"function": function}, left))
+    else:
+        wire.append(fill_in({"type": "function", "function": function}, left))
+
+
+# -- the choice --------------------------------------------------------------------------------------------------------
+
+
+def decode_tool_choice(body: Mapping[str, object], _: Endpoint) -> str | None:
+    """Read a choice of the new or the old kind; None when it says more than a word or a name."""
+    said = body.get("tool_choice")
+    if isinstance(said, str):
+        return said if said in _WORDS else None
+    if isinstance(said, Mapping):
+        choice = cast("Mapping[str, object]", said)
+        for key in ("function", "custom"):
+            if choice.get("type", key) == key and isinstance(inner := choice.get(key), Mapping):
+                return _name(cast("Mapping[str, object]", inner))
+        return None
+    if said is not None:
+        return None
+    old = body.get("function_call")
+    if isinstance(old, str):
+        return old if old in _WORDS else None
+    return _name(cast("Mapping[str, object]", old)) if isinstance(old, Mapping) else None
+
+
+def _name(inner: Mapping[str, object]) -> str | None:
+    name = inner.get("name")
+    # A tool that is called like one of the words could not be told from it.
+    return name if isinstance(name, str) and name not in _WORDS else None
+
+
+def encode_tool_choice(choice: str) -> object:
+    """Write a choice: a word, or the tool's name."""
+    return choice if choice in _WORDS else {"type": "function", "function": {"name": choice}}

@@ -1,0 +1,1 @@
+"""OpenAI Responses: `POST /responses`, spoken by OpenAI, Azure, xAI and others."""

@@ -1,0 +1,200 @@
+"""What the provider refuses, as far as a body can show it.
+
+Each rule has its source beside it; the ones that only the wire's own inventor was seen to enforce are asked of it
+alone, because vendors of this wire are laxer. A body that continues a stored conversation may speak of items that are
+not in it, so there nothing is said about pairs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Final, cast
+
+from segue.errors import Path
+from segue.models.rules import Rules
+from segue.protocols.codec import Endpoint, JsonObject, Violation
+from segue.protocols.openai_responses.content import object_of
+from segue.protocols.openai_responses.native import Item, kind_of, side_of
+from segue.protocols.openai_responses.rules import PROVIDER
+from segue.protocols.reading import split_data_url, text_of
+
+_STORED: Final = ("previous_response_id", "conversation", "prompt")
+_ID_PREFIXES: Final[Mapping[str, str]] = {"reasoning": "rs", "message": "msg", "function_call": "fc"}
+_LONGEST_ID: Final = 64
+_LEAST_TOKENS: Final = 16
+_ASSISTANT_PARTS: Final = frozenset({"input_text", "input_image", "input_file"})
+_INPUT_PARTS: Final = frozenset({"output_text", "refusal"})
+_MOVED: Final[Mapping[str, str]] = {
+    "max_tokens": "max_output_tokens",
+    "max_completion_tokens": "max_output_tokens",
+    "response_format": "text.format",
+    "reasoning_effort": "reasoning.effort",
+    "messages": "input",
+}
+_CALLS: Final = frozenset({"function_call", "custom_tool_call"})
+_OUTPUTS: Final = frozenset({"function_call_output", "custom_tool_call_output"})
+
+
+def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
+    """Say what the provider would refuse; an empty list when nothing is known against it."""
+    found: list[Violation] = []
+    own = endpoint.model.provider == PROVIDER
+    given = body.get("input")
+    items: list[tuple[int, Item]] = []
+    if isinstance(given, list):
+        entries = enumerate(cast("list[object]", given))
+        items = [(index, cast("Item", item)) for index, item in entries if isinstance(item, Mapping)]
+    found.extend(_settings(body, endpoint, own=own))
+    found.extend(_tools(body, endpoint.rules))
+    for index, item in items:
+        found.extend(_item(index, item, endpoint.rules, own=own))
+    if not any(body.get(key) for key in _STORED):
+        found.extend(_pairs(items))
+    found.extend(_order(items))
+    return found
+
+
+# -- the whole ---------------------------------------------------------------------------------------------------------
+
+
+def _settings(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Violation]:
+    if "input" not in body and not any(body.get(key) for key in _STORED):
+        # "One of "input" or "previous_response_id" or 'prompt' or 'conversation_id' must be provided." (openai-python)
+        yield Violation(code="missing_input", path=("input",), message="there is nothing to answer")
+    if body.get("previous_response_id") and body.get("conversation"):
+        # openai 3.49.0: "cannot be used in conjunction with"                                          (2026-11-15)
+        yield Violation(code="two_histories", path=("conversation",), message="not beside previous_response_id")
+    for option in ("temperature", "top_p"):
+        value = body.get(option)
+        if option in endpoint.rules.refused_options and value is not None and value != 1:
+            # "Unsupported parameter: 'temperature' is not supported with this model." (litellm #34599, 2026-07-25)
+            yield Violation(code="unsupported_parameter", path=(option,), message="this model does not take it")
+    if not own:
+        return
+    tokens = body.get("max_output_tokens")
+    if isinstance(tokens, int) and tokens < _LEAST_TOKENS:
+        # openai-openapi 2.3.0: minimum 16                                                             (2026-11-15)
+        yield Violation(code="too_few_tokens", path=("max_output_tokens",), message=f"at least {_LEAST_TOKENS}")
+    for key, place in _MOVED.items():
+        if key in body:
+            # The answer: "In the Responses API, this parameter has moved to ..." (OpenAI documentation: migration)
+            yield Violation(code="unsupported_parameter", path=(key,), message=f"has moved to {place}")
+
+
+def _tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
+    tools = body.get("tools")
+    for index, tool in enumerate(cast("list[object]", tools) if isinstance(tools, list) else []):
+        given = object_of(tool)
+        if given.get("type") not in ("function", "custom"):
+            continue
+        if not _is_name(given.get("name"), rules):
+            # openai-openapi 2.3.0: ^[a-zA-Z0-9_-]{1,128}$                                              (2026-11-15)
+            yield Violation(code="invalid_tool_name", path=("tools", index, "name"), message=_name_rule(rules))
+
+
+# -- one item ----------------------------------------------------------------------------------------------------------
+
+
+def _item(index: int, item: Item, rules: Rules, *, own: bool) -> Iterator[Violation]:
+    path: Path = ("input", index)
+    kind = kind_of(item) or ("message" if "role" in item else "")
+    if kind in _CALLS or kind in _OUTPUTS:
+        call_id = item.get("call_id")
+        longest = rules.call_id_max
+        if not isinstance(call_id, str) or not call_id or (longest and len(call_id) > longest):
+            # "Invalid 'input[95].call_id': string too long. Expected a string with maximum length 64" (fastllm #45)
+            yield Violation(code="invalid_call_id", path=(*path, "call_id"), message=f"1 to {longest} characters")
+    if kind in _CALLS and not _is_name(item.get("name"), rules):
+        yield Violation(code="invalid_tool_name", path=(*path, "name"), message=_name_rule(rules))
+    if own:
+        yield from _identity(item, kind, path)
+    for key in ("content", "output"):
+        parts = item.get(key)
+        for place, part in enumerate(cast("list[object]", parts) if isinstance(parts, list) else []):
+            if isinstance(part, Mapping):
+                yield from _part(cast("Item", part), item, (*path, key, place), own=own)
+
+
+def _identity(item: Item, kind: str, path: Path) -> Iterator[Violation]:
+    item_id, prefix = item.get("id"), _ID_PREFIXES.get(kind)
+    if not isinstance(item_id, str) or prefix is None or (kind == "message" and item.get("role") != "assistant"):
+        return
+    if not item_id.startswith(prefix):
+        # "Invalid 'input[133].id': 'thinking_0'. Expected an ID that begins with 'rs'." (vscode #316536, eca #465)
+        yield Violation(code="invalid_item_id", path=(*path, "id"), message=f"has to begin with {prefix!r}")
+    elif len(item_id) > _LONGEST_ID:
+        # "string too long. Expected a string with maximum length 64" (opencode #44587)
+        yield Violation(code="invalid_item_id", path=(*path, "id"), message=f"at most {_LONGEST_ID} characters")
+
+
+def _part(part: Item, item: Item, path: Path, *, own: bool) -> Iterator[Violation]:
+    kind = kind_of(part)
+    if kind == "input_file" and isinstance(data := part.get("file_data"), str):
+        split = split_data_url(data)
+        mime = (split[0] or "") if split is not None else ""
+        if own and (split is None or mime.startswith(("audio/", "video/"))):
+            # "Expected a base64-encoded data URL with a valid file MIME type ..., but got unsupported MIME type
+            # 'audio/mpeg'."                                                                 (recorded traffic, 2026-11)
+            yield Violation(code="invalid_file_data", path=(*path, "file_data"), message="a data URL of a known type")
+    role = item.get("role")
+    refused = _ASSISTANT_PARTS if role == "assistant" else _INPUT_PARTS if isinstance(role, str) else frozenset[str]()
+    if own and kind in refused:
+        # "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'." (OpenAI API; openai-agents)
+        yield Violation(code="invalid_part", path=(*path, "type"), message=f"{kind} cannot stand in a turn of {role}")
+
+
+# -- order and pairs ---------------------------------------------------------------------------------------------------
+
+
+def _pairs(items: list[tuple[int, Item]]) -> Iterator[Violation]:
+    if any(item.get("type") == "item_reference" for _, item in items):
+        return
+    called: set[str | None] = set()
+    waiting: dict[str | None, int] = {}
+    for index, item in items:
+        kind, call_id = kind_of(item), text_of(item.get("call_id"))
+        if kind in _OUTPUTS:
+            if call_id not in called:
+                # "No tool call found for function call output with call_id ..."          (pydantic-ai #4882, pi #6832)
+                message = "no call with this id stands before it"
+                yield Violation(code="unmatched_output", path=("input", index, "call_id"), message=message)
+            waiting.pop(call_id, None)
+        elif call_id is not None:
+            # Calls of every kind may be answered: a tool search was, by a function's output.   (recorded, 2026-11)
+            called.add(call_id)
+            if kind in _CALLS and not item.get("async"):
+                waiting[call_id] = index
+    for index in waiting.values():
+        # "No tool output found for function call call_..."                             (livekit #5092; octofriend #233)
+        yield Violation(code="unanswered_call", path=("input", index), message="no output answers this call")
+
+
+def _order(items: list[tuple[int, Item]]) -> Iterator[Violation]:
+    for position, (index, item) in enumerate(items):
+        kind = item.get("type")
+        follower = items[position + 1][1] if position + 1 < len(items) else None
+        if kind == "reasoning" and (follower is None or side_of(follower) != "assistant"):
+            # "Item 'rs_...' of type 'reasoning' was provided without its required following item." (vercel/ai #7099)
+            yield Violation(code="reasoning_alone", path=("input", index), message="the item it led to is missing")
+        if kind == "compaction_trigger" and follower is not None:
+            # openai 3.49.0: "must be the last item"                                                     (2026-11-15)
+            yield Violation(code="trigger_not_last", path=("input", index), message="has to be the last item")
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _name_pattern(alphabet: str | None, longest: int) -> Callable[[str], object]:
+    characters = r"[\s\S]" if alphabet is None else f"[{alphabet}]"
+    return re.compile(f"{characters}{{1,{longest or ''}}}").fullmatch
+
+
+def _is_name(name: object, rules: Rules) -> bool:
+    return isinstance(name, str) and _name_pattern(rules.tool_name_alphabet, rules.tool_name_max)(name) is not None
+
+
+def _name_rule(rules: Rules) -> str:
+    return f"1 to {rules.tool_name_max} characters of {rules.tool_name_alphabet or 'any kind'}"

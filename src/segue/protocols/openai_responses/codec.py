@@ -1,0 +1,111 @@
+"""The codec of the OpenAI responses wire: its functions, put together."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.protocols.codec import Codec, Endpoint
+from segue.protocols.openai_responses.check import check
+from segue.protocols.openai_responses.errors import decode_error
+from segue.protocols.openai_responses.request import decode_request, encode_request
+from segue.protocols.openai_responses.response import decode_response, encode_response
+from segue.protocols.openai_responses.rules import PROTOCOL, RULES
+from segue.protocols.openai_responses.stream import stream_decoder
+
+_FORGETS: Final = frozenset(
+    {
+        # Who wrote a turn, and what was reported of it.
+        "protocol",
+        "provider",
+        "model",
+        "response_model",
+        "response_id",
+        "usage",
+        "stop_reason",
+        "raw_stop_reason",
+        "error_message",
+        "diagnostics",
+        "timestamp",
+        # An output names its call alone, and has no flag for errors.
+        "tool_name",
+        "is_error",
+        "details",
+        # What others read of a native block is found out again.
+        "fallback",
+        # Reasoning has words or none; nothing says why.
+        "redacted",
+        # An address or a file id comes without a type.
+        "mime_type",
+        # Not strict and not said are one word.
+        "strict",
+        # Of several ways to the same media one is written: data, else the address, else the file id.
+        "url",
+        "file_id",
+        # A signature in a form that this wire did not make has no place on it.
+        "text_signature",
+        "thought_signature",
+        # Items stand in one row: where one turn of a role ends and the next begins is not said.
+        "turns",
+    }
+)
+
+_SDK_PARAMETERS: Final = frozenset(
+    {
+        "access_programs",
+        "background",
+        "context_management",
+        "conversation",
+        "image",
+        "include",
+        "input",
+        "instructions",
+        "max_output_tokens",
+        "max_tool_calls",
+        "metadata",
+        "model",
+        "moderation",
+        "parallel_tool_calls",
+        "previous_response_id",
+        "prompt",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "reasoning",
+        "safety_identifier",
+        "service_tier",
+        "store",
+        "stream",
+        "stream_options",
+        "temperature",
+        "text",
+        "tool_choice",
+        "tools",
+        "top_logprobs",
+        "top_p",
+        "truncation",
+        "user",
+    }
+)
+"""What `client.responses.create` names. (openai 3.49.0; read 2026-11-15)"""
+
+
+def _path(endpoint: Endpoint, stream: bool) -> str:
+    del stream  # told in the body
+    return endpoint.dialect.path or "/responses"
+
+
+CODEC: Final = Codec(
+    name=PROTOCOL,
+    rules=RULES,
+    framing="sse",
+    path=_path,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    check=check,
+    forgets=_FORGETS,
+    sdk_parameters=_SDK_PARAMETERS,
+)

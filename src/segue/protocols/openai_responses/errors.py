@@ -1,0 +1,46 @@
+"""Error bodies, and the error objects of streams.
+
+Facts this file rests on:
+- An error body is `{"error": {"message", "type", "param", "code"}}`.        (openai 3.49.0; recorded traffic, 2026-11)
+- In a stream it is an event `{"type": "error", "code", "message", "param"}`, or `response.failed` with the `error` of
+  the reply.                                                                   (openai 3.49.0: ResponseErrorEvent)
+- Vendors answer with a bare text, with `detail`, or with `error` as a text.    (vLLM, llama.cpp: recorded error bodies)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from segue.protocols.codec import WireError
+from segue.protocols.reading import text_of
+
+
+def decode_error(body: object, status: int | None) -> WireError:
+    """Read an error body as far as it is one; a text is its own message."""
+    if isinstance(body, str):
+        return WireError(status=status, message=body)
+    if not isinstance(body, Mapping):
+        return WireError(status=status)
+    whole = cast("Mapping[str, object]", body)
+    inner = whole.get("error")
+    if inner is None and isinstance(whole.get("response"), Mapping):
+        inner = cast("Mapping[str, object]", whole["response"]).get("error")
+    if isinstance(inner, str):
+        return WireError(status=status, code=_word(whole.get("code")), message=inner)
+    error = cast("Mapping[str, object]", inner) if isinstance(inner, Mapping) else whole
+    message = text_of(error.get("message")) or text_of(error.get("detail")) or ""
+    kind = text_of(error.get("type"))
+    return WireError(
+        status=status,
+        code=_word(error.get("code")),
+        # In an event `type` names the event, not the kind of error.
+        type=None if error is whole and kind == "error" else kind,
+        message=message,
+    )
+
+
+def _word(value: object) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        return None
+    return str(value)

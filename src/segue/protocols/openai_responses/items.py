@@ -1,0 +1,408 @@
+"""The items of a model's turn, both ways: messages, reasoning, calls, and what only this wire knows.
+
+Facts this file rests on:
+- A reply is a list of items; neighbouring items of the model's are one turn.                       (openai 3.49.0)
+- A reasoning item is replayed whole, with its `encrypted_content`, and next to the item it led to; with nothing stored,
+  a bare `id` leads nowhere.                                   (vercel/ai #7099, mastra #8738, opencode #7724)
+- Item ids are sent with their reasoning or not at all; `call_id` always.             (mastra #10713, rig #751)
+- `phase` of a message, `namespace` and `caller` of a call are to be sent back.        (openai 3.49.0)
+- A custom tool takes one text and not an object.                                          (openai 3.49.0)
+- Reasoning comes as several summaries, or as plain content from open models.    (recorded traffic, 2026-11; llama.cpp)
+
+How it is kept. What the server needs to recognise an item as its own (ids, encrypted content, status, phase) is the
+signature of the content, as compact JSON, and goes where signatures go: home or nowhere. A reasoning item that carries
+nothing encrypted has no signature; what it said, and the ids of the items that follow it, are kept as spelling, and are
+written only as long as that thinking stands in its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, cast
+
+import msgspec
+
+from segue.conversation.arguments import encode_arguments, parse_arguments
+from segue.conversation.content import (
+    AssistantContent,
+    Extra,
+    NativeContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+)
+from segue.conversation.messages import Diagnostic
+from segue.errors import EncodeError, Path
+from segue.protocols.openai_responses.content import ABSENT, Wire, spelt
+from segue.protocols.openai_responses.native import Item, native_item
+from segue.protocols.openai_responses.rules import PROTOCOL
+from segue.protocols.reading import SHAPE, extra_of, left_over, shape_of
+
+_MESSAGE_KEYS: Final = frozenset({"type", "role", "content"})
+_CALL_KEYS: Final = frozenset({"type", "call_id", "name", "arguments"})
+_CUSTOM_KEYS: Final = frozenset({"type", "call_id", "name", "input"})
+_PART_KEYS: Final[Mapping[str, frozenset[str]]] = {
+    "output_text": frozenset({"type", "text", "annotations", "logprobs"}),
+    "refusal": frozenset({"type", "refusal"}),
+    "input_text": frozenset({"type", "text"}),
+    "text": frozenset({"type", "text"}),
+}
+_EMPTY_LISTS: Final = ("annotations", "logprobs")
+"""Lists that an `output_text` carries although they are empty."""
+
+_LENGTHS: Final = frozenset({"summary_lengths", "content_lengths"})
+"""In a signature: how long the texts were that `thinking` joins, where one summary does not say it all."""
+
+_ENCODER: Final = msgspec.json.Encoder()
+_DECODER: Final = msgspec.json.Decoder(dict[str, object])
+
+
+def seal(fields: Mapping[str, object]) -> str | None:
+    """Write what belongs to the provider as a signature; None when there is nothing."""
+    return _ENCODER.encode(fields).decode() if fields else None
+
+
+def unseal(signature: str | None) -> dict[str, object] | None:
+    """Read a signature that `seal` wrote; None for any other text."""
+    if not signature or signature[0] != "{":
+        return None
+    try:
+        return _DECODER.decode(signature)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+class TurnReader:
+    """Reads the items of one turn in order; `bare` once thinking has come by that cannot be replayed."""
+
+    __slots__ = ("bare", "diagnostics", "tool_names")
+
+    def __init__(self, tool_names: Mapping[str, str] | None = None) -> None:
+        self.bare = False
+        self.diagnostics: list[Diagnostic] = []
+        self.tool_names = tool_names or {}
+
+    def read_all(self, items: Iterable[object]) -> tuple[AssistantContent, ...]:
+        """Read a list of items; what is no object at all is left to the caller's exactness."""
+        content: list[AssistantContent] = []
+        for item in items:
+            if isinstance(item, Mapping):
+                content.extend(self.read(cast("Item", item)))
+        return tuple(content)
+
+    def read(self, item: Item) -> Sequence[AssistantContent]:
+        """Read one item; a message may hold several texts."""
+        kind = item.get("type")
+        if kind == "function_call":
+            return (self._call(item),)
+        if kind == "reasoning":
+            return (self._reasoning(item),)
+        if kind == "message" or (kind is None and "role" in item):
+            return self._message(item)
+        if kind == "custom_tool_call":
+            return (self._custom_call(item),)
+        return (native_item(item),)
+
+    def _signed(self, fields: Wire, shape: Wire) -> str | None:
+        """Give the signature, or put it into the shape when the thinking before it cannot be replayed."""
+        text = seal(fields)
+        if self.bare and "id" in fields:
+            shape["signature"] = text
+            return None
+        return text
+
+    def _message(self, item: Item) -> Sequence[AssistantContent]:
+        content = item.get("content")
+        fields: Wire = {key: value for key, value in item.items() if key not in _MESSAGE_KEYS}
+        if item.get("role", "assistant") != "assistant":
+            return (native_item(item),)
+        shape: Wire = {} if "role" in item else {"role": ABSENT}
+        owned = "id" in fields
+        if item.get("type", ABSENT) != ("message" if owned else ABSENT):
+            shape["type"] = item.get("type", ABSENT)
+        if isinstance(content, str):
+            if owned:
+                shape["list"] = False
+            signature = self._signed(fields, shape)
+            return (TextContent(text=content, text_signature=signature, extra=_shaped(shape)),)
+        parts = cast("list[object]", content) if isinstance(content, list) else []
+        if not parts or not all(_is_part(part) for part in parts):
+            return (native_item(item),)
+        if not owned:
+            shape["list"] = True
+        signature = self._signed(fields, shape)
+        read = [_decode_part(cast("Item", parts[0]), shape, signature)]
+        read.extend(_decode_part(cast("Item", part), {"joined": True}, None) for part in parts[1:])
+        return read
+
+    def _reasoning(self, item: Item) -> AssistantContent:
+        thinking = thinking_of(item)
+        fields: Wire = {key: value for key, value in item.items() if key not in ("type", "summary", "content")}
+        summary, content = _texts(item.get("summary"), "summary_text"), _texts(item.get("content"), "reasoning_text")
+        if summary is None or (content is None and item.get("content") is not None):
+            # Parts that say more than their text are kept whole; cutting the joined words would not bring them back.
+            fields["summary"] = item.get("summary", ABSENT)
+            if "content" in item:
+                fields["content"] = item["content"]
+        else:
+            if content or summary != ([thinking] if thinking else []):
+                fields["summary_lengths"] = _lengths(summary)
+            if content is not None:
+                fields["content_lengths"] = _lengths(content)
+            elif "content" in item:
+                fields["content"] = None
+        secret = fields.get("encrypted_content")
+        if isinstance(secret, str) and secret:
+            signature = secret if len(fields) == 1 and secret[0] != "{" else seal(fields)
+            return ThinkingContent(thinking=thinking, thinking_signature=signature)
+        self.bare = True
+        return ThinkingContent(thinking=thinking, extra={PROTOCOL: {SHAPE: {"reasoning": fields}}})
+
+    def _call(self, item: Item) -> AssistantContent:
+        call_id, name, text = item.get("call_id"), item.get("name"), item.get("arguments")
+        if not isinstance(call_id, str) or not isinstance(name, str) or not isinstance(text, str):
+            return native_item(item)
+        parsed = parse_arguments(text)
+        if parsed.diagnostic is not None:
+            self.diagnostics.append(parsed.diagnostic)
+        shape: Wire = {}
+        signature = None
+        if len(item) > 4:
+            signature = self._signed({key: value for key, value in item.items() if key not in _CALL_KEYS}, shape)
+        return ToolCall(
+            id=call_id,
+            name=self.tool_names.get(name, name),
+            arguments=parsed.arguments,
+            arguments_text=parsed.text,
+            thought_signature=signature,
+            extra=_shaped(shape),
+        )
+
+    def _custom_call(self, item: Item) -> AssistantContent:
+        call_id, name, text = item.get("call_id"), item.get("name"), item.get("input")
+        if not isinstance(call_id, str) or not isinstance(name, str) or not isinstance(text, str):
+            return native_item(item)
+        shape: Wire = {"custom": True}
+        signature = self._signed({key: value for key, value in item.items() if key not in _CUSTOM_KEYS}, shape)
+        return ToolCall(
+            id=call_id,
+            name=self.tool_names.get(name, name),
+            arguments={"input": text},
+            thought_signature=signature,
+            extra=_shaped(shape),
+        )
+
+
+def thinking_of(item: Item) -> str:
+    """Give what a reasoning item says: its summaries, then its content, with blank lines between them."""
+    summary, content = _texts(item.get("summary"), None), _texts(item.get("content"), None)
+    return "\n\n".join([*(summary or ()), *(content or ())])
+
+
+def is_custom(call: ToolCall) -> bool:
+    """Say whether a call is one of a tool that takes a text."""
+    return call.extra is not None and shape_of(call.extra, PROTOCOL).get("custom") is True
+
+
+def _shaped(shape: Wire) -> Extra | None:
+    return {PROTOCOL: {SHAPE: shape}} if shape else None
+
+
+def _is_part(part: object) -> bool:
+    if not isinstance(part, Mapping):
+        return False
+    known = cast("Item", part)
+    kind = known.get("type")
+    if not isinstance(kind, str) or kind not in _PART_KEYS:
+        return False
+    return isinstance(known.get("refusal" if kind == "refusal" else "text"), str)
+
+
+def _decode_part(part: Item, shape: Wire, signature: str | None) -> TextContent:
+    kind = str(part["type"])
+    known = _PART_KEYS[kind]
+    if kind == "output_text":
+        known = {"type", "text"}
+        for key in _EMPTY_LISTS:
+            if key not in part:
+                shape[key] = ABSENT
+            elif part[key] == []:
+                known.add(key)
+    else:
+        shape["part"] = kind
+    text = cast("str", part["refusal" if kind == "refusal" else "text"])
+    return TextContent(text=text, text_signature=signature, extra=extra_of(PROTOCOL, part, known, shape))
+
+
+def _texts(parts: object, kind: str | None) -> list[str] | None:
+    """Give the texts of a list of parts; None when it is not made of such parts alone (any, where no kind is asked)."""
+    if not isinstance(parts, list):
+        return None
+    found: list[str] = []
+    for part in cast("list[object]", parts):
+        text = cast("Item", part).get("text") if isinstance(part, Mapping) else None
+        plain = isinstance(text, str) and len(cast("Item", part)) == 2 and cast("Item", part).get("type") == kind
+        if isinstance(text, str) and (plain or kind is None):
+            found.append(text)
+        elif kind is not None:
+            return None
+    return found
+
+
+def _lengths(texts: list[str]) -> list[int]:
+    return [len(text) for text in texts]
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def encode_turn(content: Sequence[AssistantContent], path: Path, *, open_reasoning: bool = False) -> list[Wire]:
+    """Write the items of a turn in order.
+
+    Raises:
+        EncodeError: thinking without a signature where only signed thinking can be told, or another protocol's block.
+    """
+    items: list[Wire] = []
+    bare = False
+    joinable: list[Wire] | None = None
+    for index, piece in enumerate(content):
+        match piece.kind:
+            case "text":
+                if piece.extra is None and piece.text_signature is None:
+                    items.append({"role": "assistant", "content": piece.text})
+                    joinable = None
+                else:
+                    joinable = _write_text(piece, items, joinable, bare=bare)
+            case "toolCall":
+                items.append(_encode_call(piece, bare=bare))
+                joinable = None
+            case "thinking":
+                bare = bare or not piece.thinking_signature
+                items.append(_encode_thinking(piece, (*path, index), open_reasoning=open_reasoning))
+                joinable = None
+            case "native":
+                items.append(_encode_native(piece, (*path, index)))
+                joinable = None
+    return items
+
+
+def _fields(signature: str | None, extra: Extra | None, *, bare: bool) -> dict[str, object]:
+    fields = unseal(signature)
+    if fields is None and bare:
+        kept = shape_of(extra, PROTOCOL).get("signature")
+        fields = unseal(kept) if isinstance(kept, str) else None
+    return fields or {}
+
+
+def _write_text(piece: TextContent, items: list[Wire], joinable: list[Wire] | None, *, bare: bool) -> list[Wire] | None:
+    """Write a text as a message, or into the message before it; gives the list that the next may join."""
+    said = spelt(piece.extra)
+    if said is None and (sealed := unseal(piece.text_signature)) is not None and "id" in sealed:
+        # What was just unsealed is ours to build on; a copy would cost as much as the reading.
+        parts: list[Wire] = [{"type": "output_text", "text": piece.text, "annotations": [], "logprobs": []}]
+        sealed["type"] = "message"
+        sealed["role"] = "assistant"
+        sealed["content"] = parts
+        items.append(sealed)
+        return parts
+    shape = shape_of(piece.extra, PROTOCOL)
+    if joinable is not None and shape.get("joined") is True:
+        joinable.append(_encode_part(piece, shape))
+        return joinable
+    fields = _fields(piece.text_signature, piece.extra, bare=bare)
+    owned = "id" in fields
+    kind = shape.get("type", "message" if owned else ABSENT)
+    item: Wire = dict(fields) if kind == ABSENT else {"type": kind, **fields}
+    if shape.get("role") != ABSENT:
+        item["role"] = "assistant"
+    data = len(said or ()) > (1 if SHAPE in (said or ()) else 0)
+    if not (shape.get("list", owned) or data or "part" in shape or shape.get("joined")):
+        item["content"] = piece.text
+        items.append(item)
+        return None
+    parts = [_encode_part(piece, shape)]
+    item["content"] = parts
+    items.append(item)
+    return parts
+
+
+def _encode_part(piece: TextContent, shape: Mapping[str, object]) -> Wire:
+    part = dict(left_over(piece.extra, PROTOCOL))
+    kind = shape.get("part", "output_text")
+    part["type"] = kind
+    part["refusal" if kind == "refusal" else "text"] = piece.text
+    if kind == "output_text":
+        for key in _EMPTY_LISTS:
+            if key not in part and shape.get(key) != ABSENT:
+                part[key] = []
+    return part
+
+
+def _encode_call(call: ToolCall, *, bare: bool) -> Wire:
+    if call.extra is None:
+        text = encode_arguments(call.arguments) if call.arguments_text is None else call.arguments_text
+        plain: Wire = {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": text}
+        fields = unseal(call.thought_signature) if call.thought_signature is not None else None
+        return plain if fields is None else {**fields, **plain}
+    item: Wire = {"type": "function_call", "call_id": call.id, "name": call.name}
+    if is_custom(call) and isinstance(text := call.arguments.get("input"), str):
+        item["type"] = "custom_tool_call"
+        item["input"] = text
+    else:
+        spelling = call.arguments_text
+        item["arguments"] = encode_arguments(call.arguments) if spelling is None else spelling
+    return {**_fields(call.thought_signature, call.extra, bare=bare), **item}
+
+
+def _encode_native(piece: NativeContent, path: Path) -> Wire:
+    if piece.protocol != PROTOCOL:
+        raise EncodeError(f"a block of {piece.protocol}", path=path)
+    return dict(piece.block)
+
+
+def _encode_thinking(piece: ThinkingContent, path: Path, *, open_reasoning: bool) -> Wire:
+    signature = piece.thinking_signature
+    if signature:
+        # A signature in another form than ours is the encrypted content itself.
+        fields = unseal(signature) or {"encrypted_content": signature}
+        if "summary" in fields or not _LENGTHS.isdisjoint(fields):
+            return _rebuilt(piece.thinking, fields)
+        fields["type"] = "reasoning"
+        fields["summary"] = [{"type": "summary_text", "text": piece.thinking}] if piece.thinking else []
+        return fields
+    kept = shape_of(piece.extra, PROTOCOL).get("reasoning")
+    if isinstance(kept, Mapping):
+        return _rebuilt(piece.thinking, cast("Mapping[str, object]", kept))
+    if open_reasoning:
+        return {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": piece.thinking}]}
+    raise EncodeError("thinking without a signature; this wire replays signed thinking alone", path=path)
+
+
+def _rebuilt(thinking: str, fields: Mapping[str, object]) -> Wire:
+    """Put a reasoning item together again: its words cut where they were joined."""
+    item: Wire = {key: value for key, value in fields.items() if value != ABSENT and key not in _LENGTHS}
+    item["type"] = "reasoning"
+    summaries, contents = _cuts(fields.get("summary_lengths")), _cuts(fields.get("content_lengths"))
+    if contents is not None:
+        item["content"] = list[Wire]()
+    lengths = [*(summaries or ()), *(contents or ())]
+    if summaries is None or sum(lengths) + 2 * max(0, len(lengths) - 1) != len(thinking):
+        if "summary" not in fields:
+            item["summary"] = [{"type": "summary_text", "text": thinking}] if thinking else []
+        return item
+    texts: list[str] = []
+    place = 0
+    for length in lengths:
+        texts.append(thinking[place : place + length])
+        place += length + 2
+    item["summary"] = [{"type": "summary_text", "text": text} for text in texts[: len(summaries)]]
+    if contents is not None:
+        item["content"] = [{"type": "reasoning_text", "text": text} for text in texts[len(summaries) :]]
+    return item
+
+
+def _cuts(given: object) -> list[int] | None:
+    return cast("list[int]", given) if isinstance(given, list) else None

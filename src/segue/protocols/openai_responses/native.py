@@ -1,0 +1,209 @@
+"""Items that only this wire knows: whose turn they belong to, and what others can read of them.
+
+Facts this file rests on:
+- What the provider runs itself (searches, code, images, MCP, programs) and what it asks of the client's machine (shell,
+  patches, the computer) are items of the model's turn; the client's answers to the latter are items of their own.
+                                                             (openai 3.49.0: ResponseInputItemParam, ResponseOutputItem)
+- `tool_search_output` and `shell_call_output` come from either side: `execution` tells for the one, for the other only
+  the provider's carry an `id`.                                          (openai 3.49.0; recorded traffic, 2026-11)
+- Tools and settings that change in mid-conversation are items of the developer's.                     (openai 3.49.0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, TypeAlias, cast
+
+from segue.conversation.arguments import encode_arguments
+from segue.conversation.content import FallbackContent, ImageContent, NativeContent, TextContent
+from segue.protocols.openai_responses.content import object_of
+from segue.protocols.openai_responses.rules import PROTOCOL
+from segue.protocols.reading import split_data_url, standard_base64
+
+Item: TypeAlias = Mapping[str, object]
+Side: TypeAlias = Literal["assistant", "user", "system"]
+
+CLIENT_ITEMS: Final[Mapping[str, Side]] = {
+    "computer_call_output": "user",
+    "local_shell_call_output": "user",
+    "shell_call_output": "user",
+    "apply_patch_call_output": "user",
+    "tool_search_output": "user",
+    "mcp_approval_response": "user",
+    "item_reference": "user",
+    "compaction_trigger": "user",
+    "function_call_output": "user",
+    "custom_tool_call_output": "user",
+    "additional_tools": "system",
+    "configuration_update": "system",
+}
+"""Items that the client sends; every other type is taken for the model's."""
+
+
+def kind_of(wire: Item) -> str:
+    """Give the type of an item or a part; an empty text when it has none that can be one."""
+    kind = wire.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
+def side_of(item: Item) -> Side:
+    """Say in whose turn an item stands. A message has its role; what is unknown is taken for the model's."""
+    kind = item.get("type")
+    if kind is None or kind == "message":
+        role = item.get("role")
+        if role == "assistant":
+            return "assistant"
+        return "system" if role in ("system", "developer") else "user"
+    if kind == "tool_search_output":
+        return "assistant" if item.get("execution") == "server" else "user"
+    if kind == "shell_call_output":
+        return "assistant" if "id" in item else "user"
+    return CLIENT_ITEMS.get(str(kind), "assistant")
+
+
+def is_item(block: Item) -> bool:
+    """Say whether a native block of a user's or a system turn is an item of its own, and not a part of a message."""
+    kind = block.get("type")
+    return isinstance(kind, str) and (kind in CLIENT_ITEMS or (kind == "message" and "role" in block))
+
+
+def native_item(item: Item) -> NativeContent:
+    """Keep an item as it is, with what others can read of it."""
+    reader = _READERS.get(str(item.get("type")))
+    fallback = reader(item) if reader is not None else ()
+    return NativeContent(protocol=PROTOCOL, block=item, fallback=fallback)
+
+
+# -- what others can read ----------------------------------------------------------------------------------------------
+
+
+def _told(*lines: str) -> tuple[FallbackContent, ...]:
+    text = "\n".join(line for line in lines if line)
+    return (TextContent(text=text),) if text else ()
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _mappings(value: object) -> list[Item]:
+    if not isinstance(value, list):
+        return []
+    return [cast("Item", entry) for entry in cast("list[object]", value) if isinstance(entry, Mapping)]
+
+
+def _json(value: object) -> str:
+    return encode_arguments(cast("Item", value)) if isinstance(value, Mapping) and value else ""
+
+
+def _web_search(item: Item) -> tuple[FallbackContent, ...]:
+    details = object_of(item.get("action"))
+    said = _text(details.get("query")) or _text(details.get("url")) or _text(item.get("arguments"))
+    return _told(f"[web search: {said}]") if said else ()
+
+
+def _file_search(item: Item) -> tuple[FallbackContent, ...]:
+    queries = item.get("queries")
+    asked = ", ".join(_text(query) for query in cast("list[object]", queries)) if isinstance(queries, list) else ""
+    found = [
+        f"{_text(result.get('filename'))}: {_text(result.get('text'))}" for result in _mappings(item.get("results"))
+    ]
+    return _told(f"[file search: {asked}]" if asked else "", *found)
+
+
+def _code(item: Item) -> tuple[FallbackContent, ...]:
+    code = _text(item.get("code"))
+    logs = [_text(output.get("logs")) for output in _mappings(item.get("outputs"))]
+    images = tuple(
+        _image_at(_text(output.get("url"))) for output in _mappings(item.get("outputs")) if output.get("url")
+    )
+    return (*_told(f"[code run]\n{code}" if code else "", *logs), *images)
+
+
+def _image_at(url: str) -> ImageContent:
+    split = split_data_url(url)
+    return ImageContent(url=url) if split is None else ImageContent(data=split[1], mime_type=split[0] or "image/png")
+
+
+def _image(item: Item) -> tuple[FallbackContent, ...]:
+    result = item.get("result")
+    if not isinstance(result, str) or not result:
+        return ()
+    if result.startswith(("data:", "http://", "https://")):
+        return (_image_at(result),)
+    mime = f"image/{_text(item.get('output_format')) or 'png'}"
+    return (ImageContent(data=standard_base64(result), mime_type=mime),)
+
+
+def _mcp_call(item: Item) -> tuple[FallbackContent, ...]:
+    error = item.get("error")
+    said = _text(item.get("output")) or _text(error) or _json(error)
+    head = f"[{_text(item.get('server_label'))}: {_text(item.get('name'))} {_text(item.get('arguments'))}]"
+    return _told(head, said)
+
+
+def _approval_request(item: Item) -> tuple[FallbackContent, ...]:
+    return _told(f"[asked to approve {_text(item.get('name'))} {_text(item.get('arguments'))}]")
+
+
+def _approval(item: Item) -> tuple[FallbackContent, ...]:
+    answer = "approved" if item.get("approve") is True else "not approved"
+    return _told(f"[{answer}]", _text(item.get("reason")))
+
+
+def _action(item: Item) -> tuple[FallbackContent, ...]:
+    """What the model asked of the client's machine."""
+    asked = _json(item.get("action")) or _json(item.get("operation"))
+    return _told(f"[{_text(item.get('type')).removesuffix('_call')}: {asked}]") if asked else ()
+
+
+def _output(item: Item) -> tuple[FallbackContent, ...]:
+    """What the client's machine answered: a text, a picture, or a list of both streams of each command."""
+    output = item.get("output")
+    if isinstance(output, str):
+        return _told(output)
+    picture = _text(object_of(output).get("image_url"))
+    if picture:
+        return (_image_at(picture),)
+    return _told(*(_text(entry.get(key)) for entry in _mappings(output) for key in ("stdout", "stderr")))
+
+
+def _program(item: Item) -> tuple[FallbackContent, ...]:
+    code = _text(item.get("code"))
+    return _told(f"[program]\n{code}") if code else ()
+
+
+def _program_output(item: Item) -> tuple[FallbackContent, ...]:
+    return _told(_text(item.get("result")) or _text(item.get("output")))
+
+
+def _message(item: Item) -> tuple[FallbackContent, ...]:
+    content = item.get("content")
+    if isinstance(content, str):
+        return _told(content)
+    return _told(*(_text(part.get("text")) or _text(part.get("refusal")) for part in _mappings(content)))
+
+
+_READERS: Final[Mapping[str, Callable[[Item], tuple[FallbackContent, ...]]]] = {
+    "message": _message,
+    "web_search_call": _web_search,
+    "file_search_call": _file_search,
+    "code_interpreter_call": _code,
+    "image_generation_call": _image,
+    "mcp_call": _mcp_call,
+    "mcp_approval_request": _approval_request,
+    "mcp_approval_response": _approval,
+    "computer_call": _action,
+    "computer_call_output": _output,
+    "local_shell_call": _action,
+    "local_shell_call_output": _output,
+    "shell_call": _action,
+    "shell_call_output": _output,
+    "apply_patch_call": _action,
+    "apply_patch_call_output": _output,
+    "function_call_output": _output,
+    "custom_tool_call_output": _output,
+    "program": _program,
+    "program_output": _program_output,
+}
+"""What is not listed says nothing to others: references, compacted history, lists of tools, settings."""

@@ -1,0 +1,362 @@
+"""A request, both ways: the system prompt, the turns, the tools.
+
+Facts this file rests on:
+- `input` is a string or a list of items; messages come with and without `type`, their content as a string or as parts.
+                                                                    (openai 3.49.0; recorded traffic, 2026-11)
+- Instructions are the key `instructions`, or a message of the role `system` or `developer`. Every vendor of this wire
+  reads the latter, and it can carry parts; so that is what segue writes.    (pi-ai 1.5.0; recorded traffic, 2026-11)
+- Outputs name their call by `call_id` alone; a custom tool's have a type of their own.             (openai 3.49.0)
+- Neighbouring items of the model's say nothing of where one reply ended: they are read as one turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from segue.conversation.content import (
+    AssistantContent,
+    Extra,
+    NativeContent,
+    SystemContent,
+    UserContent,
+)
+from segue.conversation.context import Context, Prompt
+from segue.conversation.messages import (
+    AssistantMessage,
+    Message,
+    StopReason,
+    SystemMessage,
+    ToolResultMessage,
+    UserMessage,
+)
+from segue.errors import Path
+from segue.protocols.codec import Endpoint, JsonObject
+from segue.protocols.openai_responses.content import Wire, decode_content, encode_content, spelt
+from segue.protocols.openai_responses.items import TurnReader, encode_turn, is_custom
+from segue.protocols.openai_responses.native import Item, is_item, native_item, side_of
+from segue.protocols.openai_responses.options import decode_options, encode_options
+from segue.protocols.openai_responses.rules import PROTOCOL
+from segue.protocols.openai_responses.tools import decode_tools, encode_tools
+from segue.protocols.reading import SHAPE, expect_list, expect_object, extra_of, left_over, shape_of
+
+_MESSAGE_KEYS: Final = frozenset({"type", "role", "content"})
+_OUTPUT_KEYS: Final = frozenset({"type", "call_id", "output"})
+_OUTPUTS: Final[Mapping[str, bool]] = {"function_call_output": False, "custom_tool_call_output": True}
+"""The outputs that are tool results -> whether their call is expected to be a custom one."""
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> Prompt:
+    """Read a body, or its bare list of items.
+
+    Raises:
+        DecodeError: the body is not what this wire says.
+    """
+    if not isinstance(body, Mapping):
+        context = _Transcript(endpoint, endpoint.model.id).read(expect_list(body, ()), {})
+        return Prompt(context=context)
+    wire = body
+    named = wire.get("model")
+    model = named if isinstance(named, str) else None
+    shape: Wire = {}
+    given = wire.get("input")
+    if given is None:
+        shape["input"] = "absent"
+        items: list[object] = []
+    elif isinstance(given, str):
+        shape["input"] = "string"
+        items = [{"role": "user", "content": given}]
+    else:
+        items = expect_list(given, ("input",))
+    transcript = _Transcript(endpoint, model or endpoint.model.id)
+    instructions = wire.get("instructions")
+    if isinstance(instructions, str):
+        shape["system"] = "instructions"
+        transcript.system_prompt = instructions
+    context = transcript.read(items, shape)
+    tools = decode_tools(wire["tools"]) if isinstance(wire.get("tools"), list) else ()
+    if isinstance(wire.get("tools"), list) and not tools:
+        shape["tools"] = "empty"
+    context = Context(
+        system_prompt=context.system_prompt,
+        messages=context.messages,
+        tools=tools,
+        extra={PROTOCOL: {SHAPE: shape}} if shape else None,
+    )
+    return Prompt(context=context, options=decode_options(wire, endpoint, tools), model=model)
+
+
+class _Transcript:
+    """The turns of a body, being read."""
+
+    def __init__(self, endpoint: Endpoint, model: str) -> None:
+        self.endpoint = endpoint
+        self.model = model
+        self.system_prompt: str | tuple[SystemContent, ...] | None = None
+        self.messages: list[Message] = []
+        self.turn: list[AssistantContent] = []
+        self.reader = TurnReader()
+        self.calls: dict[str, tuple[str, bool]] = {}
+
+    def read(self, items: list[object], shape: Wire) -> Context:
+        """Read the items in order; what is found out about the prompt goes into `shape`."""
+        for index, entry in enumerate(items):
+            item = expect_object(entry, ("input", index))
+            match side_of(item):
+                case "assistant":
+                    self.turn.extend(self.reader.read(item))
+                case "user":
+                    self.close_turn()
+                    self.messages.append(self.answer(item))
+                case "system":
+                    self.close_turn()
+                    message = self.system(item)
+                    if index == 0 and self.system_prompt is None and _is_prompt(item, message):
+                        self.adopt_prompt(item, message, shape)
+                    else:
+                        self.messages.append(message)
+        self.close_turn()
+        return Context(system_prompt=self.system_prompt, messages=tuple(self.messages))
+
+    def close_turn(self) -> None:
+        if not self.turn:
+            return
+        content = tuple(self.turn)
+        calls = [piece for piece in content if piece.kind == "toolCall"]
+        for call in calls:
+            self.calls[call.id] = (call.name, is_custom(call))
+        self.messages.append(
+            AssistantMessage(
+                content=content,
+                protocol=PROTOCOL,
+                provider=self.endpoint.model.provider,
+                model=self.model,
+                stop_reason=StopReason.TOOL_USE if calls else StopReason.STOP,
+            )
+        )
+        self.turn = []
+        self.reader = TurnReader()
+
+    def answer(self, item: Item) -> Message:
+        """Read what the user or the client said."""
+        kind = item.get("type")
+        if isinstance(kind, str) and kind in _OUTPUTS:
+            return self.result(item, custom=_OUTPUTS[kind])
+        read = decode_content(item.get("content")) if item.get("role") == "user" else None
+        if read is None or kind not in (None, "message"):
+            return UserMessage(content=(_item(item),))
+        content, was_list = read
+        if len(item) == 2 and not was_list:
+            return UserMessage(content=content)
+        return UserMessage(
+            content=content, extra=extra_of(PROTOCOL, item, _MESSAGE_KEYS, _message_shape(item, was_list))
+        )
+
+    def result(self, item: Item, *, custom: bool) -> Message:
+        call_id, read = item.get("call_id"), decode_content(item.get("output"))
+        if not isinstance(call_id, str) or read is None:
+            return UserMessage(content=(_item(item),))
+        name, expected = self.calls.get(call_id, ("", False))
+        content, was_list = read
+        shape: Wire = {"list": True} if was_list else {}
+        if custom != expected:
+            shape["custom"] = custom
+        return ToolResultMessage(
+            tool_call_id=call_id,
+            tool_name=name,
+            content=content,
+            extra=extra_of(PROTOCOL, item, _OUTPUT_KEYS, shape) if len(item) > 3 or shape else None,
+        )
+
+    def system(self, item: Item) -> SystemMessage:
+        read = decode_content(item.get("content"))
+        if read is None or item.get("type") not in (None, "message"):
+            return SystemMessage(content=(_item(item),))
+        content, was_list = read
+        shape = _message_shape(item, was_list)
+        if item.get("role") != system_role(self.endpoint):
+            shape["role"] = item.get("role")
+        return SystemMessage(
+            content=tuple(_as_system(piece, part) for piece, part in zip(content, _parts(item), strict=False)),
+            extra=extra_of(PROTOCOL, item, _MESSAGE_KEYS, shape),
+        )
+
+    def adopt_prompt(self, item: Item, message: SystemMessage, shape: Wire) -> None:
+        """Take the first message for the system prompt: a string for a string, pieces for parts."""
+        content = item.get("content")
+        self.system_prompt = content if isinstance(content, str) else message.content
+        spelling = {**shape_of(message.extra, PROTOCOL), **left_over(message.extra, PROTOCOL)}
+        spelling.pop("list", None)
+        if spelling:
+            shape["system"] = spelling
+
+
+def _is_prompt(item: Item, message: SystemMessage) -> bool:
+    if not message.content and not isinstance(item.get("content"), str):
+        return False  # a prompt of no pieces would not be written
+    return not any(piece.kind == "native" and is_item(piece.block) for piece in message.content)
+
+
+def _parts(item: Item) -> list[object]:
+    content = item.get("content")
+    return cast("list[object]", content) if isinstance(content, list) else [content]
+
+
+def _as_system(piece: UserContent, part: object) -> SystemContent:
+    """Instructions hold text; a part of another kind is kept as it came."""
+    if piece.kind == "text" or piece.kind == "native":
+        return piece
+    return NativeContent(protocol=PROTOCOL, block=cast("Item", part))
+
+
+def _item(item: Item) -> NativeContent:
+    native = native_item(item)
+    if is_item(item):
+        return native
+    return NativeContent(
+        protocol=PROTOCOL, block=item, fallback=native.fallback, extra={PROTOCOL: {SHAPE: {"item": True}}}
+    )
+
+
+def _message_shape(item: Item, was_list: bool) -> Wire:
+    shape: Wire = {}
+    if "type" in item:
+        shape["type"] = item["type"]
+    if was_list:
+        shape["list"] = True
+    return shape
+
+
+def system_role(endpoint: Endpoint) -> str:
+    """Name the role that instructions have: the developer's for models that reason, where the provider knows it."""
+    return "developer" if endpoint.dialect.developer_role and endpoint.model.reasoning else "system"
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
+    """Write the body; what `decode_request` read comes out as it was.
+
+    Raises:
+        EncodeError: something that this wire has no word for.
+    """
+    context = prompt.context
+    shape = shape_of(context.extra, PROTOCOL)
+    body: Wire = {} if prompt.model is None else {"model": prompt.model}
+    items: list[Wire] = []
+    if context.system_prompt is not None:
+        if shape.get("system") == "instructions" and isinstance(context.system_prompt, str):
+            body["instructions"] = context.system_prompt
+        else:
+            items.extend(_encode_prompt(context.system_prompt, shape.get("system"), endpoint))
+    _encode_messages(context.messages, items, endpoint)
+    whole = _as_string(items) if shape.get("input") == "string" else None
+    if items or shape.get("input") != "absent":
+        body["input"] = items if whole is None else whole
+    if context.tools or shape.get("tools") == "empty":
+        body["tools"] = encode_tools(context.tools)
+    encode_options(prompt.options, body, endpoint, context.tools)
+    return body
+
+
+def _as_string(items: list[Wire]) -> str | None:
+    """Give the only words of a request that was a string; None once it has grown."""
+    if len(items) == 1 and items[0].keys() == {"role", "content"} and items[0]["role"] == "user":
+        content = items[0]["content"]
+        return content if isinstance(content, str) else None
+    return None
+
+
+def _encode_prompt(prompt: str | tuple[SystemContent, ...], spelling: object, endpoint: Endpoint) -> list[Wire]:
+    if not isinstance(prompt, str) and not prompt:
+        return []
+    item: Wire = {}
+    if isinstance(spelling, Mapping):
+        item.update(cast("Mapping[str, object]", spelling))
+    item.setdefault("role", system_role(endpoint))
+    item["content"] = prompt if isinstance(prompt, str) else encode_content(prompt, ("system_prompt",), as_list=True)
+    return [item]
+
+
+def _encode_messages(messages: Sequence[Message], items: list[Wire], endpoint: Endpoint) -> None:
+    custom: set[str] = set()
+    open_reasoning = endpoint.rules.reasoning_replay in ("open", "required")
+    role = system_role(endpoint)
+    for index, message in enumerate(messages):
+        path = ("messages", index, "content")
+        match message.role:
+            case "user":
+                _encode_parts(message.content, message.extra, "user", items, path)
+            case "assistant":
+                items += encode_turn(message.content, path, open_reasoning=open_reasoning)
+                _note_custom(message.content, custom)
+            case "toolResult":
+                items.append(_encode_result(message, path, expected=message.tool_call_id in custom))
+            case "system":
+                _encode_parts(message.content, message.extra, role, items, path)
+
+
+def _note_custom(content: Sequence[AssistantContent], custom: set[str]) -> None:
+    """Remember which calls take a text: an id may be used again, for a call of the other kind."""
+    for piece in content:
+        if piece.kind == "toolCall" and (custom or piece.extra is not None):
+            (custom.add if is_custom(piece) else custom.discard)(piece.id)
+
+
+def _encode_parts(
+    content: Sequence[UserContent], extra: Extra | None, role: str, items: list[Wire], path: Path
+) -> None:
+    """Write a user's or a system turn: one message, or several items where blocks in it are items of their own."""
+    if (
+        extra is None
+        and len(content) == 1
+        and content[0].kind == "text"
+        and content[0].extra is None
+        and content[0].text
+    ):
+        items.append({"role": role, "content": content[0].text})
+        return
+    run: list[UserContent] = []
+    wrote_item = False
+    for piece in content:
+        if piece.kind == "native" and piece.protocol == PROTOCOL and _stands_alone(piece):
+            if run:
+                items.append(_encode_message(run, extra, role, path))
+                run = []
+            items.append(dict(piece.block))
+            wrote_item = True
+        else:
+            run.append(piece)
+    if run or not wrote_item:
+        items.append(_encode_message(run, extra, role, path))
+
+
+def _stands_alone(piece: NativeContent) -> bool:
+    return is_item(piece.block) or shape_of(piece.extra, PROTOCOL).get("item") is True
+
+
+def _encode_message(content: Sequence[UserContent], extra: Extra | None, role: str, path: Path) -> Wire:
+    shape = shape_of(extra, PROTOCOL)
+    item: Wire = {**left_over(extra, PROTOCOL)} if spelt(extra) else {}
+    if "type" in shape:
+        item["type"] = shape["type"]
+    item["role"] = shape.get("role", role)
+    item["content"] = encode_content(content, path, as_list=shape.get("list") is True)
+    return item
+
+
+def _encode_result(message: ToolResultMessage, path: Path, *, expected: bool) -> Wire:
+    content = message.content
+    if message.extra is None and not expected and len(content) == 1:
+        only = content[0]
+        if only.kind == "text" and only.extra is None and only.text:
+            return {"type": "function_call_output", "call_id": message.tool_call_id, "output": only.text}
+    shape = shape_of(message.extra, PROTOCOL)
+    kind = "custom_tool_call_output" if shape.get("custom", expected) else "function_call_output"
+    output = encode_content(content, path, as_list=shape.get("list") is True)
+    item: Wire = {"type": kind, "call_id": message.tool_call_id, "output": output}
+    return {**left_over(message.extra, PROTOCOL), **item} if spelt(message.extra) else item

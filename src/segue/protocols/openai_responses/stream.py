@@ -1,0 +1,355 @@
+"""A streamed reply: typed events, item by item.
+
+Facts this file rests on:
+- Items come as `output_item.added`, grow by deltas of their parts, and end in `output_item.done`, which holds them
+  whole. Usage and status stand in the reply of the terminal event alone.                              (openai 3.49.0)
+- `function_call_arguments.done` has no name and no call id: the item has them.                 (openai 3.49.0)
+- The `encrypted_content` of `output_item.added` may be unfinished; the one of the terminal reply is the one to keep.
+                                                                       (openai 3.49.0; llm 0.32, changelog)
+- Vendors leave events out: deltas, `content_part.*`, even `output_item.added`; some end with `output` empty.
+                                                      (llama.cpp server; recorded traffic, 2026-11: Azure, xAI)
+- An `error` event, or an object with `error` and no type, ends the reply.                (openai 3.49.0; OpenRouter)
+
+The terminal reply has the last word: what was streamed becomes what it says, so that a folded stream and a whole reply
+are the same message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, cast
+
+from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.messages import StopReason
+from segue.protocols.codec import Endpoint
+from segue.protocols.openai_responses.errors import decode_error
+from segue.protocols.openai_responses.items import TurnReader, thinking_of
+from segue.protocols.openai_responses.native import Item, kind_of, native_item
+from segue.protocols.openai_responses.response import decode_response, error_message_of, stop_of
+from segue.protocols.openai_responses.rules import PROTOCOL
+from segue.protocols.reading import text_of
+from segue.protocols.streaming import Assembly, Part, StreamDecoder, join_chunks
+
+Frame = Mapping[str, object]
+
+_TEXT_PARTS: Final = frozenset({"output_text", "refusal", "text"})
+
+
+def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
+    """Make a decoder for one streamed reply."""
+    return StreamDecoder(_Reader(endpoint), Assembly(endpoint.model, PROTOCOL, tool_names))
+
+
+class _Open:
+    """An item that is arriving: its parts by content index, or its only part under 0."""
+
+    __slots__ = ("done", "kind", "parts", "section")
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.parts: dict[int, Part] = {}
+        self.section: tuple[str, object] | None = None
+        self.done = False
+
+
+class _Reader:
+    """What each event means."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.items: dict[int | str | None, _Open] = {}
+        self.turn: TurnReader | None = None
+
+    def read(self, frame: Frame, out: Assembly) -> None:
+        """Take one event in; events without a meaning for the message pass by."""
+        kind = frame.get("type")
+        handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
+        if handler is not None:
+            handler(self, frame, out)
+        elif "type" not in frame and frame.get("error") is not None:
+            self.error(frame, out)
+
+    def end(self, out: Assembly) -> None:
+        """No terminal event came: whatever arrived is kept, and it is an error."""
+        out.finish()
+
+    # -- items ---------------------------------------------------------------------------------------------------------
+
+    def begun(self, frame: Frame, out: Assembly) -> None:
+        out.start()
+        response = frame.get("response")
+        if isinstance(response, Mapping):
+            named = cast("Frame", response)
+            out.response_id = text_of(named.get("id")) or out.response_id
+            out.response_model = text_of(named.get("model")) or out.response_model
+
+    def item_added(self, frame: Frame, out: Assembly) -> None:
+        item = frame.get("item")
+        if isinstance(item, Mapping):
+            self.open(self.key(frame, cast("Item", item)), cast("Item", item), out)
+
+    def key(self, frame: Frame, item: Item | None = None) -> int | str | None:
+        """Tell items apart: by their place in the output, by their id where a vendor has no place."""
+        index = frame.get("output_index")
+        if isinstance(index, int):
+            return index
+        return text_of(frame.get("item_id") if item is None else item.get("id"))
+
+    def open(self, key: int | str | None, item: Item, out: Assembly) -> _Open:
+        kind = kind_of(item)
+        state = self.items[key] = _Open(kind)
+        if kind == "reasoning":
+            state.parts[0] = out.open_thinking()
+        elif kind in ("function_call", "custom_tool_call"):
+            call_id, name = text_of(item.get("call_id")), text_of(item.get("name"))
+            state.parts[0] = out.open_call(call_id or "", name or "")
+        elif kind != "message":
+            native = native_item(item)
+            state.parts[0] = out.add_native(native.block, native.fallback)
+        return state
+
+    def part(self, frame: Frame, out: Assembly, kind: str) -> tuple[_Open, Part]:
+        """Find the part an event speaks of; open what was never announced."""
+        key = self.key(frame)
+        state = self.items.get(key)
+        if state is None:
+            state = self.open(key, {"type": kind}, out)
+        given = frame.get("content_index")
+        index = given if isinstance(given, int) and state.kind == "message" else 0
+        part = state.parts.get(index)
+        if part is None:
+            part = state.parts[index] = out.open_text()
+        return state, part
+
+    # -- texts ---------------------------------------------------------------------------------------------------------
+
+    def part_added(self, frame: Frame, out: Assembly) -> None:
+        part = frame.get("part")
+        if isinstance(part, Mapping) and kind_of(cast("Item", part)) in _TEXT_PARTS:
+            state = self.items.get(self.key(frame))
+            if state is None or state.kind == "message":
+                self.part(frame, out, "message")
+
+    def text_delta(self, frame: Frame, out: Assembly) -> None:
+        delta = frame.get("delta")
+        if isinstance(delta, str):
+            out.grow(self.part(frame, out, "message")[1], delta)
+
+    def text_done(self, frame: Frame, out: Assembly) -> None:
+        text = frame.get("refusal") if "refusal" in frame else frame.get("text")
+        if isinstance(text, str):
+            _catch_up(self.part(frame, out, "message")[1], text, out)
+
+    # -- thinking ------------------------------------------------------------------------------------------------------
+
+    def thinking_delta(self, frame: Frame, out: Assembly) -> None:
+        delta = frame.get("delta")
+        if not isinstance(delta, str):
+            return
+        state, part = self.part(frame, out, "reasoning")
+        if part.kind != "thinking":
+            return
+        section = _section(frame)
+        if state.section is not None and state.section != section:
+            out.grow(part, "\n\n")
+        state.section = section
+        out.grow(part, delta)
+
+    def thinking_done(self, frame: Frame, out: Assembly) -> None:
+        text = frame.get("text")
+        if isinstance(text, str) and text:
+            state, _ = self.part(frame, out, "reasoning")
+            if state.section != _section(frame):
+                self.thinking_delta({**frame, "delta": text}, out)
+
+    # -- calls ---------------------------------------------------------------------------------------------------------
+
+    def call_delta(self, frame: Frame, out: Assembly) -> None:
+        delta = frame.get("delta")
+        if isinstance(delta, str):
+            _, part = self.part(frame, out, "function_call")
+            if part.kind == "toolCall":
+                out.grow(part, delta)
+
+    def call_done(self, frame: Frame, out: Assembly) -> None:
+        text = frame.get("arguments")
+        if isinstance(text, str):
+            _, part = self.part(frame, out, "function_call")
+            if part.kind == "toolCall":
+                _catch_up(part, text, out)
+
+    def input_delta(self, frame: Frame, out: Assembly) -> None:
+        delta = frame.get("delta")
+        if isinstance(delta, str):
+            out.grow(self.part(frame, out, "custom_tool_call")[1], delta)
+
+    # -- ends ----------------------------------------------------------------------------------------------------------
+
+    def item_done(self, frame: Frame, out: Assembly) -> None:
+        given = frame.get("item")
+        if not isinstance(given, Mapping):
+            return
+        item = cast("Item", given)
+        key = self.key(frame, item)
+        state = self.items.get(key)
+        if state is None:
+            state = self.open(key, item, out)
+        if not state.done:
+            state.done = True
+            if self.turn is None:
+                self.turn = TurnReader(out.tool_names)
+            self.settle(state, item, self.turn.read(item), out)
+
+    def settle(self, state: _Open, item: Item, contents: Sequence[AssistantContent], out: Assembly) -> None:
+        """Give the parts of an item what the finished item says, and close them."""
+        for index, content in enumerate(contents):
+            part = state.parts.get(index)
+            if part is None and content.kind == "text":
+                part = state.parts[index] = out.open_text()
+            if part is None or part.closed is not None:
+                continue
+            if part.kind != content.kind:
+                # It was announced as something that segue reads, and turned out otherwise.
+                part.kind = content.kind
+            _fill(part, content, item, out)
+            out.close(part)
+
+    def finished(self, frame: Frame, out: Assembly) -> None:
+        given = frame.get("response")
+        response: Frame = cast("Frame", given) if isinstance(given, Mapping) else {}
+        if not isinstance(response.get("output"), list):
+            response = {**response, "output": []}
+        message = decode_response(response, self.endpoint, out.tool_names)
+        out.close_all()
+        self.align(message.content, out)
+        called = any(part.kind == "toolCall" for part in out.parts)
+        status = {"status": str(frame.get("type")).removeprefix("response."), **response}
+        out.response_id = message.response_id or out.response_id
+        out.response_model = message.response_model or out.response_model
+        out.usage = message.usage
+        out.stop_reason, out.raw_stop_reason = stop_of(status, called=called, has_content=bool(out.parts))
+        out.error_message = error_message_of(status, out.stop_reason)
+        if message.content:
+            out.diagnostics = list(message.diagnostics)
+        out.extra = message.extra
+        if out.stop_reason == StopReason.ABORTED:
+            out.fail(out.error_message or "the reply was cancelled", StopReason.ABORTED)
+        else:
+            out.finish()
+
+    def align(self, contents: tuple[AssistantContent, ...], out: Assembly) -> None:
+        """Let the terminal reply have the last word; what it lacks stays as it was streamed."""
+        for index, content in enumerate(contents):
+            if index < len(out.parts):
+                if out.parts[index].kind != content.kind:
+                    return
+                out.parts[index].closed = content
+            else:
+                _append(content, out)
+
+    def error(self, frame: Frame, out: Assembly) -> None:
+        error = decode_error(frame, None)
+        out.raw_stop_reason = error.code or error.type or "error"
+        out.extra = {PROTOCOL: {"error": frame.get("error") or dict(frame)}}
+        out.fail(error.message or error.code or "the provider reported an error")
+
+
+def _section(frame: Frame) -> tuple[str, object]:
+    """Name the piece of reasoning an event belongs to."""
+    if "summary_index" in frame:
+        return "summary", frame["summary_index"]
+    return "content", frame.get("content_index")
+
+
+def _catch_up(part: Part, text: str, out: Assembly) -> None:
+    """Bring a part to its whole text when deltas were left out."""
+    if not part.chunks:
+        if text:
+            out.grow(part, text)
+        return
+    so_far = join_chunks(part.chunks)
+    if len(text) > len(so_far) and text.startswith(so_far):
+        out.grow(part, text[len(so_far) :])
+
+
+def _fill(part: Part, content: AssistantContent, item: Item, out: Assembly) -> None:
+    """Put what a finished item says into its part; what had not been streamed yet is streamed now."""
+    part.extra = content.extra
+    match content.kind:
+        case "text":
+            _whole(part, content.text, out)
+            part.signature = content.text_signature
+        case "thinking":
+            _whole(part, thinking_of(item), out)
+            part.signature = content.thinking_signature
+        case "toolCall":
+            part.id, part.name = content.id, content.name
+            part.signature = content.thought_signature
+            custom = item.get("type") == "custom_tool_call"
+            _whole(part, str(item.get("input" if custom else "arguments")), out)
+            if custom:
+                part.chunks, part.arguments = [], content.arguments
+        case "native":
+            part.block, part.fallback = content.block, content.fallback
+
+
+def _whole(part: Part, text: str, out: Assembly) -> None:
+    _catch_up(part, text, out)
+    if join_chunks(part.chunks) != text:
+        part.chunks = [text]
+
+
+def _append(content: AssistantContent, out: Assembly) -> None:
+    """Add what was never streamed, with the events that it would have had."""
+    part = _opened(content, out)
+    part.extra = content.extra
+    out.close(part)
+    part.closed = content
+
+
+def _opened(content: AssistantContent, out: Assembly) -> Part:
+    if isinstance(content, TextContent):
+        part = out.open_text()
+        out.grow(part, content.text)
+        return part
+    if isinstance(content, ThinkingContent):
+        part = out.open_thinking()
+        if content.thinking:
+            out.grow(part, content.thinking)
+        return part
+    if isinstance(content, ToolCall):
+        part = out.open_call(content.id, content.name)
+        part.name = content.name
+        part.arguments = content.arguments
+        if content.arguments_text:
+            out.grow(part, content.arguments_text)
+        return part
+    return out.add_native(content.block, content.fallback)
+
+
+_HANDLERS: Final[Mapping[str, Callable[[_Reader, Frame, Assembly], None]]] = {
+    "response.created": _Reader.begun,
+    "response.queued": _Reader.begun,
+    "response.in_progress": _Reader.begun,
+    "response.output_item.added": _Reader.item_added,
+    "response.output_item.done": _Reader.item_done,
+    "response.content_part.added": _Reader.part_added,
+    "response.output_text.delta": _Reader.text_delta,
+    "response.output_text.done": _Reader.text_done,
+    "response.refusal.delta": _Reader.text_delta,
+    "response.refusal.done": _Reader.text_done,
+    "response.reasoning_summary_text.delta": _Reader.thinking_delta,
+    "response.reasoning_summary_text.done": _Reader.thinking_done,
+    "response.reasoning_text.delta": _Reader.thinking_delta,
+    "response.reasoning_text.done": _Reader.thinking_done,
+    "response.function_call_arguments.delta": _Reader.call_delta,
+    "response.function_call_arguments.done": _Reader.call_done,
+    "response.custom_tool_call_input.delta": _Reader.input_delta,
+    "response.completed": _Reader.finished,
+    "response.incomplete": _Reader.finished,
+    "response.failed": _Reader.finished,
+    "response.cancelled": _Reader.finished,
+    "error": _Reader.error,
+    "response.error": _Reader.error,
+}
+"""Events that are not listed (progress of server tools, annotations that the item repeats) say nothing more."""

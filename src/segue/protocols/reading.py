@@ -1,0 +1,109 @@
+"""Small things every codec needs when it reads and writes: what is left over, what was its shape, data URLs, base64."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from math import isfinite
+from typing import cast
+
+from segue.conversation.content import Extra
+from segue.errors import DecodeError, Path
+
+SHAPE = "shape"
+"""The key of `extra[protocol]` that records spelling; every other key there is data."""
+
+
+def extra_of(
+    protocol: str, wire: Mapping[str, object], known: Collection[str], shape: Mapping[str, object] | None = None
+) -> Extra | None:
+    """Keep what a wire object says beyond the known keys, and how it was spelt; None when there is nothing."""
+    left = {key: value for key, value in wire.items() if key not in known}
+    if shape:
+        left[SHAPE] = dict(shape)
+    return {protocol: left} if left else None
+
+
+def left_over(extra: Extra | None, protocol: str) -> Mapping[str, object]:
+    """Give back what `extra_of` kept, without the shape."""
+    if extra is None or protocol not in extra:
+        return {}
+    part = extra[protocol]
+    return {key: value for key, value in part.items() if key != SHAPE} if SHAPE in part else part
+
+
+def shape_of(extra: Extra | None, protocol: str) -> Mapping[str, object]:
+    """Give back how it was spelt."""
+    if extra is None:
+        return {}
+    shape = extra.get(protocol, {}).get(SHAPE)
+    return cast("Mapping[str, object]", shape) if isinstance(shape, Mapping) else {}
+
+
+def expect_object(value: object, path: Path) -> Mapping[str, object]:
+    """Give a JSON object.
+
+    Raises:
+        DecodeError: it is something else.
+    """
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, object]", value)
+    raise DecodeError(f"expected an object, got {_name(value)}", path=path)
+
+
+def expect_list(value: object, path: Path) -> list[object]:
+    """Give a JSON array.
+
+    Raises:
+        DecodeError: it is something else.
+    """
+    if isinstance(value, (list, tuple)):
+        return list(cast("list[object]", value))
+    raise DecodeError(f"expected an array, got {_name(value)}", path=path)
+
+
+def _name(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, (int, float)):
+        return "a number"
+    return "a string" if isinstance(value, str) else f"a {type(value).__name__}"
+
+
+def text_of(value: object) -> str | None:
+    """Give a string as it is, anything else as None."""
+    return value if isinstance(value, str) else None
+
+
+def number_of(value: object) -> int:
+    """Give a count of tokens; whatever is not one counts as none."""
+    if isinstance(value, bool):
+        return 0
+    if isinstance(value, int):
+        return value
+    return int(value) if isinstance(value, float) and isfinite(value) else 0
+
+
+def split_data_url(url: str) -> tuple[str | None, str] | None:
+    """Take a base64 data URL apart into type and data; None for any other URL."""
+    if not url.startswith("data:"):
+        return None
+    head, comma, data = url[5:].partition(",")
+    if not comma or not head.endswith(";base64"):
+        return None
+    return head.removesuffix(";base64") or None, data
+
+
+def data_url(mime_type: str | None, data: str) -> str:
+    """Put type and base64 data together."""
+    return f"data:{mime_type or 'application/octet-stream'};base64,{data}"
+
+
+def standard_base64(data: str) -> str:
+    """Spell base64 in the standard alphabet with padding, whichever way it came."""
+    spelt = data.translate(_URL_SAFE) if "-" in data or "_" in data else data
+    return spelt + "=" * (-len(spelt) % 4) if len(spelt) % 4 else spelt
+
+
+_URL_SAFE = str.maketrans("-_", "+/")

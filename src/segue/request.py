@@ -1,0 +1,206 @@
+"""Where projection and codec meet: a stored conversation becomes a request, one wire's request becomes another's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.conversation.content import AnyContent, Extra
+from segue.conversation.context import Context, Options, Prompt
+from segue.conversation.messages import AssistantMessage, Message
+from segue.errors import DecodeError, EmptyConversation, UnknownModel
+from segue.models.catalogue import get_model
+from segue.models.model import Model
+from segue.models.providers import find_row
+from segue.projection.policy import Policy
+from segue.projection.projector import Projection, project
+from segue.projection.report import Change, ChangeCode, Loss, Report
+from segue.projection.requirements import Requirement
+from segue.protocols.codec import Codec, Endpoint
+from segue.protocols.detection import detect_protocol
+from segue.protocols.doors import as_mapping, decode_request, get_codec, resolve_endpoint
+from segue.protocols.registry import get_protocol
+from segue.protocols.streaming import StreamDecoder
+
+
+class Request:
+    """What is to be sent, where, and what was changed to make it so.
+
+    `body` and `content` are made when they are first asked for. `headers` hold no secret: whoever sends adds the key.
+    """
+
+    def __init__(self, projection: Projection, endpoint: Endpoint, codec: Codec) -> None:
+        self.model = endpoint.model
+        self.protocol = codec.name
+        self.report: Report = projection.report
+        self.requirements: tuple[Requirement, ...] = projection.requirements
+        self.tool_names: Mapping[str, str] = projection.tool_names
+        self._projection = projection
+        self._endpoint = endpoint
+        self._codec = codec
+
+    def __repr__(self) -> str:
+        return f"Request({self.model.full_name()} over {self.protocol}, {len(self.report.changes)} changes)"
+
+    @property
+    def projection(self) -> Projection:
+        """What the model is told, in neutral form."""
+        return self._projection
+
+    @cached_property
+    def body(self) -> dict[str, object]:
+        """The wire body, as plain values."""
+        prompt = Prompt(context=self._projection.context, options=self._projection.options, model=self.model.id)
+        return self._codec.encode_request(prompt, self._endpoint)
+
+    @cached_property
+    def content(self) -> bytes:
+        """The wire body, as the bytes to send."""
+        return msgspec.json.encode(self.body)
+
+    @property
+    def url(self) -> str:
+        """Where the request goes."""
+        row = find_row(self.model.provider, self.model.base_url)
+        base = self.model.base_url or (row.base_url if row is not None else None) or ""
+        return base.rstrip("/") + self._codec.path(self._endpoint, bool(self._projection.options.stream))
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What goes with the body, besides the key."""
+        return {"content-type": "application/json", **self._codec.headers}
+
+    def sdk_arguments(self) -> dict[str, object]:
+        """Give the arguments for the provider's own client; what it does not name stands under `extra_body`."""
+        named = self._codec.sdk_parameters
+        if not named:
+            return dict(self.body)
+        arguments = {key: value for key, value in self.body.items() if key in named}
+        beyond = {key: value for key, value in self.body.items() if key not in named}
+        return {**arguments, "extra_body": beyond} if beyond else arguments
+
+    def decode(self, body: object) -> AssistantMessage:
+        """Read the whole reply; tool names that were changed on the way out are mapped back."""
+        return self._codec.decode_response(as_mapping(body), self._endpoint, self.tool_names)
+
+    def stream_decoder(self) -> StreamDecoder:
+        """Make a decoder for the streamed reply."""
+        return self._codec.stream_decoder(self._endpoint, self.tool_names)
+
+
+def prepare(
+    context: Context, model: Model | str, *, options: Options | None = None, policy: Policy | None = None
+) -> Request:
+    """Make a conversation ready for one model: project it, act on what the target requires, encode it.
+
+    Raises:
+        EmptyConversation: nothing visible would be left to send.
+        ProjectionRefused: the policy refuses a change that is needed.
+    """
+    target = get_model(model)
+    projection = project(context, target, options=options, policy=policy)
+    projection = _think_not(projection, context, target, options, policy)
+    if not _has_words(projection.context.messages, policy or Policy()):
+        raise EmptyConversation("nothing visible is left to send: no messages, blank ones, or unfinished turns only")
+    return Request(projection, resolve_endpoint(target), get_codec(target.protocol))
+
+
+def _think_not(
+    projection: Projection, context: Context, model: Model, options: Options | None, policy: Policy | None
+) -> Projection:
+    """Turn thinking off for this request where the running tool cycle demands it, and say so."""
+    demands = [requirement for requirement in projection.requirements if requirement.kind == "thinkingOff"]
+    if not demands or model.thinking_levels.get("off", "") is None:
+        return projection
+    calmed = project(context, model, options=replace(options or Options(), thinking="off"), policy=policy)
+    change = Change(
+        code=ChangeCode.OPTION_REMOVED,
+        path=("options", "thinking"),
+        loss=Loss.CONTENT,
+        detail="the running tool cycle was opened without thinking that could be replayed",
+    )
+    return replace(calmed, report=Report((*calmed.report.changes, change)))
+
+
+def _has_words(messages: Sequence[Message], policy: Policy) -> bool:
+    texts = policy.texts
+    fillers = {texts.first_turn, texts.last_turn, texts.empty_turn, texts.bridge}
+    return any(
+        _is_visible(content, fillers) for message in messages if message.role != "system" for content in message.content
+    )
+
+
+def _is_visible(content: AnyContent, fillers: set[str]) -> bool:
+    if content.kind == "text":
+        return bool(content.text.strip()) and content.text not in fillers
+    return content.kind != "thinking"
+
+
+def convert(
+    body: Mapping[str, object] | Sequence[object],
+    *,
+    source: str | None = None,
+    target: Model | str,
+    target_protocol: str | None = None,
+    policy: Policy | None = None,
+) -> Request:
+    """Turn one wire's request into another's.
+
+    `source` is the body's protocol, found out when it is not given; `target` a model, or the name of one; with
+    `target_protocol` also of one that the catalogue does not know.
+
+    Raises:
+        DecodeError: the body's protocol cannot be told, or the body is not what it says.
+    """
+    protocol = source or detect_protocol(body)
+    if protocol is None:
+        raise DecodeError("this looks like no request that segue knows; say what it is with `source`")
+    prompt = decode_request(body, protocol=protocol)
+    model = _find_target(target, target_protocol)
+    if protocol == model.protocol:
+        named = prompt.model or ""
+        if _writer(prompt) not in (None, model.provider) and named != model.id:
+            prompt = replace(
+                prompt, context=_unsaid(prompt.context, protocol), options=replace(prompt.options, extra=None)
+            )
+    return prepare(prompt.context, model, options=prompt.options, policy=policy)
+
+
+def _find_target(target: Model | str, protocol: str | None) -> Model:
+    if isinstance(target, Model):
+        return target if protocol is None else replace(target, protocol=protocol)
+    try:
+        found = get_model(target)
+    except UnknownModel:
+        if protocol is None:
+            raise
+        return Model(target, get_protocol(protocol).provider, protocol)
+    return found if protocol is None or protocol == found.protocol else replace(found, protocol=protocol)
+
+
+def _writer(prompt: Prompt) -> str | None:
+    for message in prompt.context.messages:
+        if message.role == "assistant":
+            return message.provider
+    return None
+
+
+def _unsaid(context: Context, protocol: str) -> Context:
+    """Forget what the first messages said in another vendor's spelling; later ones are told apart by projection."""
+    messages: list[Message] = []
+    for position, message in enumerate(context.messages):
+        if message.role == "assistant":
+            messages.extend(context.messages[position:])
+            break
+        content = tuple(replace(piece, extra=_without(piece.extra, protocol)) for piece in message.content)
+        messages.append(replace(message, content=content, extra=_without(message.extra, protocol)))
+    return replace(context, messages=tuple(messages))
+
+
+def _without(extra: Extra | None, protocol: str) -> Extra | None:
+    if extra is None or protocol not in extra:
+        return extra
+    return {key: part for key, part in extra.items() if key != protocol} or None

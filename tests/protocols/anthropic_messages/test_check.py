@@ -1,0 +1,237 @@
+"""What the provider would refuse, and what it does not although it is widely held to."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.anthropic_messages.endpoints import OPUS, SONNET, endpoint_of
+from segue.protocols.anthropic_messages.codec import CODEC
+
+TEXT = {"type": "text", "text": "hi"}
+CALL = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+CALL2 = {**CALL, "id": "t2"}
+RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}
+RESULT2 = {**RESULT, "tool_use_id": "t2"}
+SIGNED = {"type": "thinking", "thinking": "hm", "signature": "s"}
+TOOL = {"name": "f", "input_schema": {"type": "object"}}
+MARK = {"cache_control": {"type": "ephemeral"}}
+HOUR = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+PNG = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+BUDGET = {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4000}
+OLD = endpoint_of("claude-opus-4-6")
+
+
+def user(*content):
+    return {"role": "user", "content": list(content)}
+
+
+def assistant(*content):
+    return {"role": "assistant", "content": list(content)}
+
+
+def system(*content):
+    return {"role": "system", "content": list(content)}
+
+
+def body(*messages, **rest):
+    return {"model": "m", "max_tokens": 100, "messages": list(messages or [user(TEXT)]), **rest}
+
+
+REFUSED = {
+    "no messages": ("no_messages", {"model": "m", "max_tokens": 1, "messages": []}, SONNET),
+    "no limit": ("max_tokens", {"messages": [user(TEXT)]}, SONNET),
+    "a limit beyond the model's": ("max_tokens", body(max_tokens=64_001), SONNET),
+    "a lone surrogate": ("not_json", body(user({"type": "text", "text": "\ud83d"})), SONNET),
+    "a role of OpenAI's": ("role", body({"role": "developer", "content": "x"}), SONNET),
+    "a turn of blanks": ("blank_text", body(user({"type": "text", "text": " \n"})), SONNET),
+    "an empty turn": ("blank_text", body(user()), SONNET),
+    "an empty string": ("blank_text", body({"role": "user", "content": ""}), SONNET),
+    "a blank system prompt": ("blank_text", body(system=[{"type": "text", "text": ""}]), SONNET),
+    "a call without its result": ("call_without_result", body(assistant(CALL), user(TEXT)), SONNET),
+    "a call at the end": ("call_without_result", body(user(TEXT), assistant(CALL)), SONNET),
+    "half of the results": ("call_without_result", body(assistant(CALL, CALL2), user(RESULT)), SONNET),
+    "a result without its call": ("result_without_call", body(user(RESULT)), SONNET),
+    "a result of an earlier turn": (
+        "result_without_call",
+        body(assistant(CALL), user(RESULT), assistant(TEXT), user(RESULT)),
+        SONNET,
+    ),
+    "a second result": ("result_taken", body(assistant(CALL), user(RESULT, RESULT)), SONNET),
+    "words before a result": ("result_not_first", body(assistant(CALL), user(TEXT, RESULT)), SONNET),
+    "words in a turn before the results'": (
+        "result_not_first",
+        body(assistant(CALL), user(TEXT), user(RESULT)),
+        SONNET,
+    ),
+    "two calls of one id": ("call_id_taken", body(assistant(CALL, CALL), user(RESULT)), SONNET),
+    "a call of a bad id": (
+        "call_id",
+        body(assistant({**CALL, "id": "a.b"}), user({**RESULT, "tool_use_id": "a.b"})),
+        SONNET,
+    ),
+    "a call whose input is text": ("call_input", body(assistant({**CALL, "input": "{}"}), user(RESULT)), SONNET),
+    "a call of the user's": ("block_role", body(user(TEXT, CALL)), SONNET),
+    "a result of the assistant's": ("block_role", body(user(TEXT), assistant(RESULT, TEXT)), SONNET),
+    "a server's call of a foreign id": (
+        "server_call_id",
+        body(user(TEXT), assistant({"type": "server_tool_use", "id": "ws_1", "name": "web_search", "input": {}})),
+        SONNET,
+    ),
+    "an image in an error": (
+        "error_result_media",
+        body(assistant(CALL), user({**RESULT, "content": [PNG], "is_error": True})),
+        SONNET,
+    ),
+    "thinking without a seal": (
+        "unsigned_thinking",
+        body(user(TEXT), assistant({"type": "thinking", "thinking": "x"}, TEXT)),
+        SONNET,
+    ),
+    "thinking without its text": (
+        "thinking_text",
+        body(user(TEXT), assistant({"type": "thinking", "signature": "x"}, TEXT)),
+        SONNET,
+    ),
+    "a turn that ends in thinking": ("final_thinking", body(user(TEXT), assistant(TEXT, SIGNED), user(TEXT)), SONNET),
+    "a call without thinking while it is on": (
+        "thinking_before_calls",
+        body(user(TEXT), assistant(TEXT, CALL), user(RESULT), **BUDGET),
+        SONNET,
+    ),
+    "an answer begun for a model that takes none": ("last_assistant", body(user(TEXT), assistant(TEXT)), OPUS),
+    "an answer begun that ends in a space": (
+        "final_space",
+        body(user(TEXT), assistant({"type": "text", "text": "So "})),
+        SONNET,
+    ),
+    "instructions for a model that takes none": ("system_role", body(user(TEXT), system(TEXT)), SONNET),
+    "instructions at the beginning": ("system_place", body(system(TEXT), user(TEXT)), OPUS),
+    "instructions behind an answer": ("system_place", body(user(TEXT), assistant(TEXT), system(TEXT)), OPUS),
+    "instructions before the user's turn": ("system_place", body(user(TEXT), system(TEXT), user(TEXT)), OPUS),
+    "a tool of a bad name": ("tool_name", body(tools=[{**TOOL, "name": "a.b"}]), SONNET),
+    "a tool of a name too long": ("tool_name", body(tools=[{**TOOL, "name": "a" * 129}]), SONNET),
+    "two tools of one name": ("tool_name_taken", body(tools=[TOOL, TOOL]), SONNET),
+    "a tool without a schema": ("tool_schema", body(tools=[{"name": "f"}]), SONNET),
+    "a schema of no type": ("tool_schema", body(tools=[{"name": "f", "input_schema": {}}]), SONNET),
+    "a schema of alternatives": (
+        "tool_schema",
+        body(tools=[{"name": "f", "input_schema": {"type": "object", "anyOf": []}}]),
+        SONNET,
+    ),
+    "any tool of none": ("tool_choice", body(tool_choice={"type": "any"}), SONNET),
+    "a tool that is not there": ("tool_choice", body(tools=[TOOL], tool_choice={"type": "tool", "name": "g"}), SONNET),
+    "a forced tool while thinking": (
+        "tool_choice_thinking",
+        body(tools=[TOOL], tool_choice={"type": "any"}, **BUDGET),
+        SONNET,
+    ),
+    "too small a budget": (
+        "thinking_budget",
+        body(thinking={"type": "enabled", "budget_tokens": 1023}, max_tokens=4000),
+        SONNET,
+    ),
+    "a budget beyond the limit": (
+        "thinking_budget",
+        body(thinking={"type": "enabled", "budget_tokens": 4000}, max_tokens=4000),
+        SONNET,
+    ),
+    "an effort the model does not have": ("effort", body(output_config={"effort": "xhigh"}), OLD),
+    "an effort nobody has": ("effort", body(output_config={"effort": "minimal"}), OPUS),
+    "a temperature for a model that takes none": ("sampling", body(temperature=0.5), OPUS),
+    "top_k for a model that takes none": ("sampling", body(top_k=5), OPUS),
+    "a temperature while thinking": ("sampling_thinking", body(temperature=0.5, **BUDGET), SONNET),
+    "a temperature and top_p": ("sampling_both", body(temperature=0.5, top_p=0.9), SONNET),
+    "a temperature beyond one": ("temperature", body(temperature=1.5), SONNET),
+    "five cache marks": ("cache_marks", body(user(*[{**TEXT, **MARK}] * 5)), SONNET),
+    "a cache mark on nothing": ("cache_mark_blank", body(user(TEXT, {"type": "text", "text": "", **MARK})), SONNET),
+    "an hour after five minutes": ("cache_mark_order", body(user({**TEXT, **HOUR}), tools=[{**TOOL, **MARK}]), SONNET),
+    "an image of a type it does not know": (
+        "media_type",
+        body(user({"type": "image", "source": {"type": "base64", "media_type": "image/svg+xml", "data": ""}})),
+        SONNET,
+    ),
+    "an image too large": (
+        "media_size",
+        body(user({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 5_300_000}})),
+        SONNET,
+    ),
+    "too many images": ("image_count", body(user(*[PNG] * 101)), SONNET),
+}
+
+
+@pytest.mark.parametrize(("code", "given", "endpoint"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_would_be_refused_is_named(code, given, endpoint):
+    assert code in {violation.code for violation in CODEC.check(given, endpoint)}
+
+
+@pytest.mark.parametrize(("code", "given", "endpoint"), REFUSED.values(), ids=REFUSED.keys())
+def test_a_violation_leads_to_its_place(code, given, endpoint):
+    (path,) = {violation.path for violation in CODEC.check(given, endpoint) if violation.code == code}
+    place = given
+    for step in path[:-1]:
+        place = place[step]
+    assert not path or isinstance(place, dict | list)
+
+
+ACCEPTED = {
+    "the least": (body(), SONNET),
+    "a limit of nothing": (body(max_tokens=0), SONNET),
+    "content as a string": (body({"role": "user", "content": "hi"}), SONNET),
+    "a blank beside words": (body(user(TEXT, {"type": "text", "text": " "})), SONNET),
+    "an empty answer to begin with": (body(user(TEXT), assistant()), SONNET),
+    "the assistant first": (body(assistant(TEXT), user(TEXT)), SONNET),
+    "several turns of one role": (body(user(TEXT), user(TEXT), assistant(TEXT), assistant(TEXT), user(TEXT)), OPUS),
+    "results in turns of their own": (body(assistant(CALL, CALL2), user(RESULT), user(RESULT2), user(TEXT)), SONNET),
+    "an id used again in a later turn": (body(assistant(CALL), user(RESULT), assistant(CALL), user(RESULT)), SONNET),
+    "a call without tools in the request": (body(assistant(CALL), user(RESULT)), SONNET),
+    "an MCP call without its result": (
+        body(
+            assistant({"type": "mcp_tool_use", "id": "m", "name": "f", "server_name": "s", "input": {}}, CALL),
+            user(RESULT),
+        ),
+        SONNET,
+    ),
+    "a reply that was paused": (
+        body(user(TEXT), assistant({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}})),
+        OPUS,
+    ),
+    "a result without content": (body(assistant(CALL), user({"type": "tool_result", "tool_use_id": "t1"})), SONNET),
+    "instructions in a row": (body(user(TEXT), system(TEXT), system(TEXT), assistant(TEXT), user(TEXT)), OPUS),
+    "instructions at the end": (body(user(TEXT), system(TEXT)), OPUS),
+    "a forced tool beside adaptive thinking": (
+        body(tools=[TOOL], tool_choice={"type": "any"}, thinking={"type": "adaptive"}),
+        OLD,
+    ),
+    "an automatic choice without tools": (body(tool_choice={"type": "auto"}), SONNET),
+    "a budget that spans rounds of tools": (
+        body(tools=[TOOL], thinking={"type": "enabled", "budget_tokens": 5000}, max_tokens=4000),
+        SONNET,
+    ),
+    "a temperature of one while thinking": (body(temperature=1, **BUDGET), SONNET),
+    "thinking where calls were made without it, later in the cycle": (
+        body(user(TEXT), assistant(SIGNED, CALL), user(RESULT), assistant(CALL2), user(RESULT2), **BUDGET),
+        SONNET,
+    ),
+    "thinking over a cycle that is closed": (
+        body(user(TEXT), assistant(CALL), user(RESULT), assistant(TEXT), user(TEXT), **BUDGET),
+        SONNET,
+    ),
+    "four cache marks, the long ones first": (
+        body(user({**TEXT, **MARK}), tools=[{**TOOL, **HOUR}], system=[{**TEXT, **HOUR}, {**TEXT, **MARK}]),
+        SONNET,
+    ),
+    "marks that are null": (body(user(*[{**TEXT, "cache_control": None}] * 5)), SONNET),
+    "server tools and toolsets": (
+        body(tools=[{"type": "web_search_20250305", "name": "web_search"}, {"type": "computer_toolset_20260801"}]),
+        SONNET,
+    ),
+    "unsigned thinking where it is taken": (
+        body(user(TEXT), assistant({"type": "thinking", "thinking": "x", "signature": ""}, TEXT), user(TEXT)),
+        endpoint_of("accounts/fireworks/models/glm-5p1", "fireworks"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "endpoint"), ACCEPTED.values(), ids=ACCEPTED.keys())
+def test_what_is_accepted_is_not_named(given, endpoint):
+    assert CODEC.check(given, endpoint) == []

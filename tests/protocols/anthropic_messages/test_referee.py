@@ -1,0 +1,131 @@
+"""The official SDK as a judge: its types of our requests, its accumulator of our streams."""
+
+from __future__ import annotations
+
+import json
+
+import anthropic
+import httpx2
+import pytest
+from hypothesis import given, settings
+from msgspec.structs import replace
+from pydantic import ValidationError
+
+from protocols import traffic
+from protocols.anthropic_messages.endpoints import OPUS, SONNET, endpoint_of
+from protocols.anthropic_messages.referee import judge
+from protocols.anthropic_messages.test_fixtures import CASES, REQUESTS, part, sse
+from segue.conversation.context import Context, Options, Prompt
+from segue.errors import EmptyConversation
+from segue.projection.projector import project
+from segue.protocols.anthropic_messages.codec import CODEC
+from strategies import storable_contexts
+
+RECORDED = [row["file"] for row in traffic.of_protocol("anthropic-messages") if "stream" in str(row["flags"])]
+RAW = {file: raw for file in RECORDED if (raw := traffic.read(file).get("stream_raw"))}
+
+SAID = {
+    "a list that is a text": {"messages": "hi"},
+    "a key nobody knows": {"messages": [{"role": "user", "content": [{"type": "text", "text": "x", "foo": 1}]}]},
+    "a number that is a text": {"max_tokens": "1"},
+    "an id that is a number": {"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": 3}]}]},
+}
+
+
+@pytest.mark.parametrize("wrong", SAID.values(), ids=SAID.keys())
+def test_the_judge_is_strict(wrong):
+    with pytest.raises(ValidationError):
+        judge().validate_python({"model": "m", "max_tokens": 1, "messages": [], **wrong})
+
+
+@pytest.mark.parametrize("case", REQUESTS)
+def test_the_judge_accepts_what_we_wrote_for_tests(case):
+    judge(beta=True).validate_python(part(case, "request"))
+
+
+@pytest.mark.traffic
+@pytest.mark.skipif(not traffic.exchanges(), reason="the recordings are not at hand")
+def test_the_judge_accepts_what_was_answered():
+    for row in traffic.of_protocol("anthropic-messages"):
+        body = traffic.read(row["file"])["request"]
+        if body is not None and row["status"] == 200:
+            judge(beta=True).validate_python(body)
+
+
+def plain(context: Context) -> Context:
+    """Leave out what only this wire's own blocks and keys would say: nobody vouches for those."""
+
+    def bare(node):
+        node = replace(node, extra=None)
+        if hasattr(node, "content"):
+            kept = tuple(replace(piece, extra=None) for piece in node.content if piece.kind != "native")
+            return replace(node, content=kept)
+        return node
+
+    prompt = context.system_prompt
+    if isinstance(prompt, tuple):
+        prompt = tuple(replace(piece, extra=None) for piece in prompt if piece.kind != "native")
+    tools = tuple(replace(tool, extra=None) for tool in context.tools if tool.kind != "native")
+    return Context(system_prompt=prompt, messages=tuple(bare(m) for m in context.messages), tools=tools)
+
+
+@settings(max_examples=150)
+@given(storable_contexts())
+def test_the_judge_accepts_every_projected_history(context):
+    for endpoint in (SONNET, OPUS):
+        try:
+            projection = project(
+                plain(context), endpoint.model, options=Options(cache_retention="long", thinking="low")
+            )
+        except EmptyConversation:
+            continue
+        body = CODEC.encode_request(Prompt(context=projection.context, options=projection.options), endpoint)
+        judge().validate_python(body)
+        again = CODEC.encode_request(CODEC.decode_request(body, endpoint), endpoint)
+        assert again == body
+
+
+def client(reply: bytes, sent: list[object]) -> anthropic.Anthropic:
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        sent.append(json.loads(request.content))
+        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=reply)
+
+    return anthropic.Anthropic(api_key="none", http_client=httpx2.Client(transport=httpx2.MockTransport(handle)))
+
+
+def agree(stream: bytes, frames, endpoint) -> None:
+    """Let the SDK read the bytes, and compare what it makes of them with what we do."""
+    with client(stream, []).messages.stream(
+        model="m", max_tokens=1, messages=[{"role": "user", "content": "x"}]
+    ) as given_stream:
+        theirs: dict = given_stream.get_final_message().to_dict()
+    decoder = CODEC.stream_decoder(endpoint, {})
+    for frame in frames:
+        decoder.feed(frame)
+    ours: dict = CODEC.encode_response(decoder.message, endpoint)
+    for key in ("id", "model", "role", "type", "content", "stop_reason", "stop_sequence"):
+        assert ours[key] == theirs[key], key
+    counts = theirs["usage"]
+    assert {key: ours["usage"].get(key) for key in counts} == counts
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case != "compaction-and-fallback"])  # that one is beta
+def test_the_sdk_and_we_agree_on_a_stream(case):
+    agree(sse(case), part(case, "stream"), SONNET)
+
+
+@pytest.mark.traffic
+@pytest.mark.skipif(not RAW, reason="the recordings are not at hand")
+@pytest.mark.parametrize("file", RAW)
+def test_the_sdk_and_we_agree_on_a_recorded_stream(file):
+    recorded = traffic.read(file)
+    agree(str(recorded["stream_raw"]).encode(), recorded["stream"], endpoint_of(str(recorded["model"])))
+
+
+@pytest.mark.parametrize("case", ["plain-text", "results-and-words", "redacted-thinking"])
+def test_the_sdk_sends_our_request_as_it_is(case):
+    body = {**part(case, "request"), "model": "m"}
+    sent: list[object] = []
+    with client(sse("plain-text"), sent).messages.stream(**body):
+        pass
+    assert sent == [{**body, "stream": True}]

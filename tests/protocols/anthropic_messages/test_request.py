@@ -1,0 +1,355 @@
+"""Whole requests, both ways: turns, system prompt, tools."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.anthropic_messages.endpoints import OPUS, SONNET, endpoint_of
+from segue.conversation.content import ImageContent, NativeContent, TextContent, ToolCall
+from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
+from segue.conversation.messages import AssistantMessage, StopReason, SystemMessage, ToolResultMessage, UserMessage
+from segue.errors import DecodeError, EncodeError
+from segue.models.model import Model
+from segue.protocols.anthropic_messages.codec import CODEC
+from segue.protocols.codec import Endpoint
+from segue.protocols.registry import resolve_dialect, resolve_rules
+
+P = "anthropic-messages"
+TEXT = {"type": "text", "text": "hi"}
+CALL = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+CALL2 = {"type": "tool_use", "id": "t2", "name": "g", "input": {}}
+RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": [TEXT]}
+RESULT2 = {"type": "tool_result", "tool_use_id": "t2", "content": []}
+TOOL = {"name": "f", "description": "F", "input_schema": {"type": "object", "properties": {}}}
+
+
+def body_of(*messages, **rest):
+    return {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": list(messages), **rest}
+
+
+def user(*content):
+    return {"role": "user", "content": list(content)}
+
+
+def assistant(*content):
+    return {"role": "assistant", "content": list(content)}
+
+
+def asked(*messages, **rest):
+    return body_of(user(TEXT), assistant(CALL, CALL2), *messages, **rest)
+
+
+BODIES = {
+    "content as a string": body_of({"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}),
+    "an empty string": body_of({"role": "user", "content": ""}),
+    "content that is null, missing or an empty list": body_of(
+        {"role": "user", "content": None}, {"role": "assistant"}, {"role": "user", "content": []}
+    ),
+    "results and words in one turn": asked(user(RESULT, RESULT2, TEXT)),
+    "results and words in turns of their own": asked(user(RESULT), user(RESULT2), user(TEXT)),
+    "words as a string behind results": asked(user(RESULT, RESULT2), {"role": "user", "content": "hi"}),
+    "words before and between results": asked(user(TEXT, RESULT, TEXT, TEXT, RESULT2, TEXT)),
+    "two turns of the user": body_of(user(TEXT), user(TEXT)),
+    "two turns of the assistant": body_of(user(TEXT), assistant(TEXT), assistant(TEXT)),
+    "a result that is a string": asked(user({**RESULT, "content": "x"}, {**RESULT2, "content": ""})),
+    "a result without content": asked(user({"type": "tool_result", "tool_use_id": "t1"}, {**RESULT2, "content": None})),
+    "a result that is no error and says so": asked(user({**RESULT, "is_error": False}, {**RESULT2, "is_error": True})),
+    "a result with a mark, of a toolset": asked(
+        user({**RESULT, "cache_control": {"type": "ephemeral"}, "toolset_name": "computer"}, RESULT2)
+    ),
+    "a result with an image, a reference and a search result": asked(
+        user(
+            {
+                **RESULT,
+                "content": [
+                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+                    {"type": "tool_reference", "tool_name": "f"},
+                    {"type": "search_result", "source": "s", "title": "t", "content": [TEXT]},
+                ],
+            },
+            RESULT2,
+        )
+    ),
+    "a result without an id": asked(user({"type": "tool_result", "content": "x"})),
+    "turns that say more than role and content": asked(
+        {"role": "user", "content": [RESULT, RESULT2, TEXT], "name": "bob"},
+        {"role": "assistant", "content": "x", "id": "msg_1"},
+        {"role": "user", "content": [TEXT], "name": None},
+        {"role": "system", "content": "now", "clear_at": "x"},
+    ),
+    "a role nobody knows": body_of({"role": "developer", "content": "hi"}),
+    "instructions in mid-conversation": body_of(user(TEXT), {"role": "system", "content": [TEXT]}, assistant(TEXT)),
+    "a system prompt as a string": body_of(user(TEXT), system="Be kind."),
+    "an empty system prompt": body_of(user(TEXT), system=""),
+    "a system prompt of blocks": body_of(user(TEXT), system=[{**TEXT, "cache_control": {"type": "ephemeral"}}]),
+    "a system prompt that is null": body_of(user(TEXT), system=None),
+    "no tools, as a list": body_of(user(TEXT), tools=[]),
+    "no tools, as null": body_of(user(TEXT), tools=None),
+    "tools of every kind": body_of(
+        user(TEXT),
+        tools=[
+            TOOL,
+            {**TOOL, "name": "g", "type": "custom", "strict": True, "defer_loading": True},
+            {"name": "h", "input_schema": {}, "description": "", "type": None},
+            {
+                "name": "i",
+                "input_schema": {"type": "object"},
+                "description": None,
+                "cache_control": {"type": "ephemeral"},
+            },
+            {
+                "type": "web_search_20250305",
+                "name": "web_search",
+                "max_uses": 3,
+                "cache_control": {"type": "ephemeral"},
+            },
+            {"type": "computer_toolset_20260801", "display_width_px": 100},
+            {"name": "no_schema"},
+        ],
+    ),
+    "no model": {"max_tokens": 1, "messages": [user(TEXT)], "anthropic_version": "vertex-2023-10-16"},
+    "no limit": {"model": "m", "messages": [user(TEXT)]},
+    "a limit of nothing, to warm the cache": {"model": "m", "max_tokens": 0, "messages": [user(TEXT)]},
+}
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
+@pytest.mark.parametrize(
+    "endpoint", [SONNET, OPUS, endpoint_of("glm-5", "somebody")], ids=["sonnet", "opus", "somebody"]
+)
+def test_a_body_comes_out_as_it_was(body, endpoint):
+    assert CODEC.encode_request(CODEC.decode_request(body, endpoint), endpoint) == body
+
+
+def read(body) -> Context:
+    return CODEC.decode_request(body, SONNET).context
+
+
+def test_a_turn_of_results_and_words_is_read_as_messages():
+    _, _, first, second, words = read(asked(user(RESULT, RESULT2), user(TEXT))).messages
+    assert first == ToolResultMessage(tool_call_id="t1", tool_name="f", content=(TextContent(text="hi"),))
+    assert second == ToolResultMessage(tool_call_id="t2", tool_name="g", content=())
+    assert words == UserMessage.of("hi")
+    _, _, *results, joined = read(asked(user(RESULT, RESULT2, TEXT))).messages
+    assert results == [first, second]
+    assert joined == UserMessage(content=(TextContent(text="hi"),), extra={P: {"shape": {"joined": True}}})
+
+
+def test_a_turn_of_the_assistant_carries_its_origin():
+    message = read(asked()).messages[1]
+    assert message == AssistantMessage(
+        content=(ToolCall(id="t1", name="f"), ToolCall(id="t2", name="g")),
+        protocol=P,
+        provider="anthropic",
+        model="claude-sonnet-4-5",
+        stop_reason=StopReason.TOOL_USE,
+    )
+
+
+def test_a_reused_id_pairs_with_the_call_before_it():
+    body = body_of(assistant({**CALL, "name": "old"}), user(RESULT), assistant(CALL), user(RESULT))
+    assert [m.tool_name for m in read(body).messages if m.role == "toolResult"] == ["old", "f"]
+
+
+def test_a_bare_list_of_messages_is_a_request():
+    prompt = CODEC.decode_request([user(TEXT)], SONNET)
+    assert prompt == Prompt(context=Context(messages=(UserMessage.of("hi"),)))
+
+
+def test_tools_are_told_apart_by_who_runs_them():
+    own, server = read(body_of(user(TEXT), tools=[TOOL, {"type": "bash_20250124", "name": "bash"}])).tools
+    assert own == ToolDefinition(name="f", description="F", parameters={"type": "object", "properties": {}})
+    assert server == NativeTool(protocol=P, definition={"type": "bash_20250124", "name": "bash"})
+
+
+WRONG = {
+    "no messages": ({"model": "m"}, ("messages",)),
+    "messages that are no list": ({"messages": "hi"}, ("messages",)),
+    "a message that is no object": ({"messages": ["hi"]}, ("messages", 0)),
+    "content that is a number": ({"messages": [{"role": "user", "content": 3}]}, ("messages", 0, "content")),
+    "a block that is no object": (
+        {"messages": [{"role": "assistant", "content": ["x"]}]},
+        ("messages", 0, "content", 0),
+    ),
+    "tools that are an object": ({"messages": [], "tools": {"a": 1}}, ("tools",)),
+    "a system prompt that is a number": ({"messages": [], "system": 3}, ("system",)),
+}
+
+
+@pytest.mark.parametrize(("body", "path"), WRONG.values(), ids=WRONG.keys())
+def test_a_body_that_is_none_is_refused_with_its_place(body, path):
+    with pytest.raises(DecodeError) as caught:
+        CODEC.decode_request(body, SONNET)
+    assert caught.value.path == path
+
+
+# -- what segue writes itself ------------------------------------------------------------------------------------------
+
+
+LITTLE = Options(max_tokens=9)
+
+
+def written(*messages, options=LITTLE, endpoint=SONNET, **context) -> dict:
+    return CODEC.encode_request(Prompt(context=Context(messages=messages, **context), options=options), endpoint)
+
+
+def call(name: str) -> AssistantMessage:
+    return AssistantMessage(content=(ToolCall(id=name, name=name),))
+
+
+def result(name: str, *words: str, **rest) -> ToolResultMessage:
+    return ToolResultMessage(tool_call_id=name, content=tuple(TextContent(text=word) for word in words), **rest)
+
+
+def test_results_share_a_turn_and_the_words_behind_them_have_their_own():
+    turns = written(
+        call("a"), result("a", "1"), result("b", is_error=True), UserMessage.of("so?"), UserMessage.of("hm")
+    )
+    results = [
+        {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "1"}]},
+        {"type": "tool_result", "tool_use_id": "b", "content": [], "is_error": True},
+    ]
+    assert turns["messages"][1:] == [
+        {"role": "user", "content": results},
+        {"role": "user", "content": [{"type": "text", "text": "so?"}]},
+        {"role": "user", "content": [{"type": "text", "text": "hm"}]},
+    ]
+
+
+def test_words_join_the_results_where_turns_have_to_alternate():
+    model = Model("m", "somebody", P, rules={"alternate": True})
+    endpoint = Endpoint(model, resolve_rules(model), resolve_dialect(model))
+    turns = written(call("a"), result("a", "1"), UserMessage.of("so?"), endpoint=endpoint)["messages"]
+    assert [block["type"] for block in turns[1]["content"]] == ["tool_result", "text"]
+    body = asked(user(RESULT), user(RESULT2, TEXT))
+    assert CODEC.encode_request(CODEC.decode_request(body, endpoint), endpoint) == body
+
+
+def test_words_join_the_last_result_where_a_turn_of_their_own_would_end_the_reasoning():
+    minimax = endpoint_of("MiniMax-M2.7", "minimax")
+    turns = written(call("a"), result("a", "1"), UserMessage.of("so?"), endpoint=minimax)["messages"]
+    assert len(turns) == 2
+    assert turns[1]["content"][0]["content"] == [{"type": "text", "text": "1"}, {"type": "text", "text": "so?"}]
+    image = UserMessage.of("look", ImageContent(data="AAAA", mime_type="image/png"))
+    assert len(written(call("a"), result("a", "1"), image, endpoint=minimax)["messages"][1]["content"]) == 3
+
+
+def test_the_model_of_the_endpoint_is_named_unless_the_prompt_names_one():
+    assert written(UserMessage.of("hi"))["model"] == "claude-sonnet-4-5"
+    prompt = Prompt(context=Context(messages=(UserMessage.of("hi"),)), model="claude-x")
+    assert CODEC.encode_request(prompt, SONNET)["model"] == "claude-x"
+
+
+def test_what_stands_in_a_message_does_not_depend_on_what_follows():
+    history = (UserMessage.of("hi"), call("a"), result("a", "1"), UserMessage.of("so?"), call("b"), result("b", "2"))
+    whole = written(*history)["messages"]
+    for cut in (1, 4):
+        assert written(*history[:cut])["messages"] == whole[: len(written(*history[:cut])["messages"])]
+
+
+PLACES = {
+    "in a message": (
+        {"messages": (UserMessage.of("a"), UserMessage.of("b", NativeContent(protocol="x", block={})))},
+        ("messages", 1, "content", 1),
+    ),
+    "in a result": (
+        {"messages": (ToolResultMessage(tool_call_id="a", content=(ImageContent(),)),)},
+        ("messages", 0, "content", 0),
+    ),
+    "in the system prompt": ({"system_prompt": (NativeContent(protocol="x", block={}),)}, ("system_prompt", 0)),
+    "among the tools": ({"tools": (NativeTool(protocol="x", definition={}),)}, ("tools", 0)),
+}
+
+
+@pytest.mark.parametrize(("context", "path"), PLACES.values(), ids=PLACES.keys())
+def test_what_has_no_word_is_an_error_with_its_place(context, path):
+    with pytest.raises(EncodeError) as caught:
+        CODEC.encode_request(Prompt(context=Context(**context)), SONNET)
+    assert caught.value.path == path
+
+
+def test_strict_is_said_where_the_provider_takes_it():
+    tool = ToolDefinition(name="f", parameters={"type": "object"}, strict=True)
+    assert written(UserMessage.of("hi"), tools=(tool,))["tools"][0]["strict"] is True
+    assert (
+        "strict" not in written(UserMessage.of("hi"), tools=(tool,), endpoint=endpoint_of("m", "somebody"))["tools"][0]
+    )
+
+
+# -- cache marks -------------------------------------------------------------------------------------------------------
+
+SHORT = {"type": "ephemeral"}
+LONG = {"type": "ephemeral", "ttl": "1h"}
+
+
+def marks(body) -> list[tuple[str, object]]:
+    found = [("tools", tool["cache_control"]) for tool in body.get("tools", ()) if "cache_control" in tool]
+    system = body.get("system", ())
+    found += [
+        ("system", block["cache_control"]) for block in system if isinstance(block, dict) and "cache_control" in block
+    ]
+    for at, turn in enumerate(body["messages"]):
+        found += [(f"messages.{at}", block["cache_control"]) for block in turn["content"] if "cache_control" in block]
+    return found
+
+
+TOOLS = (ToolDefinition(name="f"), ToolDefinition(name="g"))
+RETENTIONS = {
+    "nothing asked": (None, SONNET, []),
+    "none": ("none", SONNET, []),
+    "short": ("short", SONNET, [("tools", SHORT), ("system", SHORT), ("messages.2", SHORT)]),
+    "long": ("long", SONNET, [("tools", LONG), ("system", LONG), ("messages.2", LONG)]),
+    "long where there is no long": (
+        "long",
+        endpoint_of("accounts/fireworks/models/glm-5p1", "fireworks"),
+        [("system", SHORT), ("messages.2", SHORT)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("retention", "endpoint", "expected"), RETENTIONS.values(), ids=RETENTIONS.keys())
+def test_cache_marks_go_where_the_next_request_reads_from(retention, endpoint, expected):
+    history = (UserMessage.of("hi"), call("a"), result("a", "1"), AssistantMessage(content=(TextContent(text="ok"),)))
+    options = Options(cache_retention=retention)
+    body = written(*history, options=options, endpoint=endpoint, system_prompt="Be kind.", tools=TOOLS)
+    assert marks(body) == expected
+
+
+def test_marks_of_ones_own_stay_alone():
+    marked = TextContent(text="hi", extra={P: {"cache_control": SHORT}})
+    body = written(
+        UserMessage.of(marked), UserMessage.of("b"), options=Options(cache_retention="long"), system_prompt="x"
+    )
+    assert marks(body) == [("messages.0", SHORT)]
+
+
+def test_a_mark_passes_over_what_cannot_carry_one():
+    message = UserMessage.of("hi", TextContent(text=" "), NativeContent(protocol=P, block={"type": "container_upload"}))
+    tools = (ToolDefinition(name="f"), ToolDefinition(name="g", extra={P: {"defer_loading": True}}))
+    body = written(message, options=Options(cache_retention="short"), tools=tools)
+    assert "cache_control" in body["tools"][0]
+    assert "cache_control" in body["messages"][0]["content"][0]
+
+
+def test_a_marked_conversation_has_no_content_that_is_a_string():
+    context = read(
+        body_of(
+            {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}
+        )
+    )
+    body: dict = CODEC.encode_request(Prompt(context=context, options=Options(cache_retention="short")), SONNET)
+    assert all(isinstance(turn["content"], list) for turn in body["messages"])
+
+
+def test_a_mark_leaves_the_history_as_it_is():
+    block = {"type": "search_result", "source": "s", "title": "t", "content": []}
+    message = UserMessage(content=(NativeContent(protocol=P, block=block),))
+    assert marks(written(message, options=Options(cache_retention="short")))
+    assert "cache_control" not in block
+
+
+def test_instructions_in_mid_conversation_are_a_turn():
+    assert written(UserMessage.of("hi"), SystemMessage.of("now"), endpoint=OPUS)["messages"][1] == {
+        "role": "system",
+        "content": [{"type": "text", "text": "now"}],
+    }

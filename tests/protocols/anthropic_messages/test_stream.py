@@ -1,0 +1,300 @@
+"""Streams as they come: overlapping, eager, torn, broken off."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from protocols.anthropic_messages.endpoints import SONNET, endpoint_of
+from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.messages import AssistantMessage, StopReason
+from segue.protocols.anthropic_messages.codec import CODEC
+
+P = "anthropic-messages"
+START = {
+    "type": "message_start",
+    "message": {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-x",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": 10,
+            "cache_read_input_tokens": 4,
+            "cache_creation_input_tokens": 0,
+            "output_tokens": 1,
+        },
+    },
+}
+STOP = {"type": "message_stop"}
+
+
+def ended(reason: str, **usage) -> dict:
+    return {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None}, "usage": usage}
+
+
+def opened(index: int, **block) -> dict:
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+def delta(index: int, kind: str, **rest) -> dict:
+    return {"type": "content_block_delta", "index": index, "delta": {"type": kind, **rest}}
+
+
+def words(index: int, text: str) -> dict:
+    return delta(index, "text_delta", text=text)
+
+
+def closed(index: int) -> dict:
+    return {"type": "content_block_stop", "index": index}
+
+
+def decoded(*frames, endpoint=SONNET, tool_names=None) -> tuple[list[str], AssistantMessage]:
+    decoder = CODEC.stream_decoder(endpoint, tool_names or {})
+    events = [event for frame in frames for event in decoder.feed(frame)] + decoder.finish()
+    assert decoder.feed(START) == [], "nothing comes after the end"
+    return [event.type for event in events], decoder.message
+
+
+def finished(*frames, reason="end_turn", **rest) -> tuple[list[str], AssistantMessage]:
+    return decoded(START, *frames, ended(reason, output_tokens=5), STOP, **rest)
+
+
+CALL = {"type": "tool_use", "id": "t1", "name": "f"}
+CONTENT = {
+    "input that comes whole in its start": (
+        [opened(0, **CALL, input={"a": 1}), closed(0)],
+        (ToolCall(id="t1", name="f", arguments={"a": 1}),),
+    ),
+    "input that comes whole, and an empty delta": (
+        [opened(0, **CALL, input={"a": 1}), delta(0, "input_json_delta", partial_json=""), closed(0)],
+        (ToolCall(id="t1", name="f", arguments={"a": 1}),),
+    ),
+    "no input at all": ([opened(0, **CALL), closed(0)], (ToolCall(id="t1", name="f"),)),
+    "input that is a text": (
+        [opened(0, **CALL, input='{"a":1}'), closed(0)],
+        (ToolCall(id="t1", name="f", arguments={"a": 1}, extra={P: {"shape": {"input": '{"a":1}'}}}),),
+    ),
+    "input in pieces, spelt in a way of its own": (
+        [
+            opened(0, **CALL, input={}),
+            delta(0, "input_json_delta", partial_json='{ "a" '),
+            delta(0, "input_json_delta", partial_json=": 1 }"),
+            closed(0),
+        ],
+        (ToolCall(id="t1", name="f", arguments={"a": 1}),),
+    ),
+    "blocks that overlap and stop at the end": (
+        [
+            opened(0, type="text", text=""),
+            words(0, "one "),
+            opened(1, **CALL),
+            delta(1, "input_json_delta", partial_json='{"a":'),
+            words(0, "two"),
+            delta(1, "input_json_delta", partial_json="1}"),
+            closed(0),
+            closed(1),
+        ],
+        (TextContent(text="one two"), ToolCall(id="t1", name="f", arguments={"a": 1})),
+    ),
+    "blocks that never stop": (
+        [
+            opened(0, type="text", text=""),
+            words(0, "one"),
+            opened(1, **CALL),
+            delta(1, "input_json_delta", partial_json='{ "a":1}'),
+        ],
+        (TextContent(text="one"), ToolCall(id="t1", name="f", arguments={"a": 1})),
+    ),
+    "an index that is used again": (
+        [opened(0, type="text", text="one"), opened(0, type="text", text="two"), closed(0)],
+        (TextContent(text="one"), TextContent(text="two")),
+    ),
+    "a delta without a start": ([words(0, "hi"), closed(0)], (TextContent(text="hi"),)),
+    "a signature in pieces, and before the words": (
+        [
+            opened(0, type="thinking", thinking="", signature=""),
+            delta(0, "signature_delta", signature="c2"),
+            delta(0, "thinking_delta", thinking="hm"),
+            delta(0, "signature_delta", signature="ln"),
+            closed(0),
+        ],
+        (ThinkingContent(thinking="hm", thinking_signature="c2ln"),),
+    ),
+    "a signature and no words": (
+        [
+            opened(0, type="thinking", thinking="", signature=""),
+            delta(0, "signature_delta", signature="c2ln"),
+            closed(0),
+        ],
+        (ThinkingContent(thinking="", thinking_signature="c2ln"),),
+    ),
+    "thinking that nobody signed": (
+        [opened(0, type="thinking", thinking=""), delta(0, "thinking_delta", thinking="hm"), closed(0)],
+        (ThinkingContent(thinking="hm", extra={P: {"shape": {"unsigned": True}}}),),
+    ),
+    "half a character in each of two deltas": (
+        [opened(0, type="text", text=""), words(0, "\ud83d"), words(0, "\ude00"), closed(0)],
+        (TextContent(text="😀"),),
+    ),
+    "an unknown block that grows in unknown ways": (
+        [
+            opened(0, type="hologram", a="x", b=1),
+            delta(0, "hologram_delta", a="y", b=2, c=None),
+            closed(0),
+        ],
+        (NativeContent(protocol=P, block={"type": "hologram", "a": "xy", "b": 2, "c": None}),),
+    ),
+    "unknown events and deltas": (
+        [
+            {"type": "ping"},
+            {"type": "weather_report", "x": 1},
+            {},
+            opened(0, type="text", text=""),
+            delta(0, "sparkle_delta", glitter=1),
+            delta(7, "sparkle_delta", glitter=1),
+            delta(0, "text_delta"),
+            closed(9),
+            words(0, "hi"),
+            closed(0),
+        ],
+        (TextContent(text="hi"),),
+    ),
+}
+
+
+@pytest.mark.parametrize(("frames", "content"), CONTENT.values(), ids=CONTENT.keys())
+def test_blocks_are_put_together(frames, content):
+    events, message = finished(*frames)
+    assert message.content == content
+    assert events[0] == "start"
+    assert events[-1] == "done"
+    assert message.diagnostics == ()
+
+
+@pytest.mark.parametrize(("frames", "content"), CONTENT.values(), ids=CONTENT.keys())
+def test_frames_may_come_as_bytes(frames, content):
+    assert finished(*(json.dumps(frame).encode() for frame in frames))[1].content == content
+
+
+def test_events_tell_of_every_part_in_order():
+    events, _ = finished(
+        opened(0, type="thinking", thinking="", signature=""),
+        delta(0, "thinking_delta", thinking="hm"),
+        closed(0),
+        opened(1, type="text", text=""),
+        words(1, "hi"),
+        closed(1),
+        opened(2, type="server_tool_use", id="srvtoolu_1", name="web_search", input={}),
+        delta(2, "input_json_delta", partial_json='{"query":"q"}'),
+        closed(2),
+        opened(3, **CALL, input={}),
+        delta(3, "input_json_delta", partial_json="{}"),
+        closed(3),
+        reason="tool_use",
+    )
+    assert events == [
+        "start",
+        *("thinking_start", "thinking_delta", "thinking_end"),
+        *("text_start", "text_delta", "text_end"),
+        *("toolcall_start", "toolcall_delta", "toolcall_end"),
+        "done",
+    ]
+
+
+def test_counts_that_come_late_replace_the_early_ones_and_the_others_stay():
+    late = ended("end_turn", output_tokens=50, input_tokens=20, cache_creation_input_tokens=None)
+    usage = decoded(START, late, STOP)[1].usage
+    assert usage is not None
+    assert (usage.input, usage.output, usage.cache_read, usage.total_tokens) == (20, 50, 4, 74)
+
+
+def test_the_names_of_tools_are_mapped_back():
+    _, message = finished(opened(0, **CALL, input={}), closed(0), reason="tool_use", tool_names={"f": "my.f"})
+    assert message.content == (ToolCall(id="t1", name="my.f"),)
+
+
+TORN = {
+    "nothing at all": [],
+    "no message_stop": [START, opened(0, type="text", text=""), words(0, "hi"), closed(0), ended("end_turn")],
+    "no end of any kind": [START, opened(0, type="text", text=""), words(0, "hi")],
+    "a frame that is no JSON": [START, opened(0, type="text", text=""), words(0, "hi"), b'{"type": "content_bl'],
+    "an error in mid-stream": [
+        START,
+        opened(0, type="text", text=""),
+        words(0, "hi"),
+        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+    ],
+    "an error in OpenAI's form": [
+        START,
+        words(0, "hi"),
+        {"error": {"code": 500, "message": "boom", "type": "server_error"}},
+    ],
+    "an error at once": [{"type": "error", "error": {"type": "api_error", "message": "boom"}}],
+}
+
+
+@pytest.mark.parametrize("frames", TORN.values(), ids=TORN.keys())
+def test_a_reply_that_breaks_off_is_an_error_that_keeps_what_arrived(frames):
+    events, message = decoded(*frames)
+    assert events[0] == "start"
+    assert events.count("error") == 1
+    assert events[-1] == "error"
+    assert "done" not in events
+    assert message.stop_reason == StopReason.ERROR
+    assert message.error_message
+    assert message.text() == ("hi" if len(frames) > 1 else "")
+
+
+def test_an_error_says_what_the_provider_said():
+    _, message = decoded(*TORN["an error in mid-stream"])
+    assert message.error_message == "overloaded_error: Overloaded"
+    assert message.extra == {P: {"error": {"type": "overloaded_error", "message": "Overloaded"}}}
+    assert message.response_id == "msg_1"
+
+
+def test_a_call_that_was_cut_off_keeps_what_arrived():
+    _, message = decoded(START, opened(0, **CALL, input={}), delta(0, "input_json_delta", partial_json='{"a": "b'))
+    (call,) = message.tool_calls()
+    assert (call.arguments, call.arguments_text) == ({"a": "b"}, '{"a": "b')
+    assert [diagnostic.details for diagnostic in message.diagnostics] == [{"mode": "partial"}]
+
+
+def test_a_message_can_be_looked_at_while_it_arrives():
+    decoder = CODEC.stream_decoder(SONNET, {})
+    for frame in (START, opened(0, type="text", text=""), words(0, "hi")):
+        decoder.feed(frame)
+    assert decoder.message.text() == "hi"
+    assert decoder.message.response_id == "msg_1"
+
+
+def test_an_empty_seal_is_none_where_that_is_how_a_missing_one_is_spelt():
+    thinking = [opened(0, type="thinking", thinking="hm", signature=""), closed(0)]
+    _, message = finished(*thinking)
+    assert message.content == (ThinkingContent(thinking="hm", thinking_signature=""),)
+    fireworks = endpoint_of("accounts/fireworks/models/glm-5p1", "fireworks")
+    assert finished(*thinking, endpoint=fireworks)[1].content == (ThinkingContent(thinking="hm"),)
+
+
+def test_arguments_of_any_length_cost_their_length():
+    def seconds(count: int) -> float:
+        piece = delta(0, "input_json_delta", partial_json="x" * 12)
+        decoder = CODEC.stream_decoder(SONNET, {})
+        began = time.perf_counter()
+        decoder.feed(START)
+        decoder.feed(opened(0, **CALL, input={}))
+        decoder.feed(delta(0, "input_json_delta", partial_json='{"a":"'))
+        for _ in range(count):
+            decoder.feed(piece)
+        decoder.feed(delta(0, "input_json_delta", partial_json='"}'))
+        decoder.feed(closed(0))
+        return (time.perf_counter() - began) / count
+
+    small = min(seconds(1_000) for _ in range(5))
+    large = min(seconds(17_000) for _ in range(3))
+    assert large < 3 * small, "an event of a long argument costs what one of a short argument does"

@@ -1,0 +1,178 @@
+"""Error bodies are read whatever their shape; `check` names what a body shows and passes what was accepted."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.openai_chat.speaking_chat import GPT, endpoint
+from segue.protocols.codec import WireError
+from segue.protocols.openai_chat.codec import CODEC
+
+ERRORS = {
+    "OpenAI's": (
+        {"error": {"message": "m", "type": "invalid_request_error", "param": None, "code": "context_length_exceeded"}},
+        400,
+        WireError(status=400, code="context_length_exceeded", type="invalid_request_error", message="m"),
+    ),
+    "a gateway's": (
+        {"error": {"message": "Provider returned error", "code": 429, "metadata": {"raw": "slow down"}}},
+        None,
+        WireError(status=429, code="429", message="Provider returned error: slow down"),
+    ),
+    "a bare string": (
+        {"error": "no such model", "error_type": "t"},
+        404,
+        WireError(status=404, type="t", message="no such model"),
+    ),
+    "at the top": (
+        {"object": "error", "message": "too long", "type": "BadRequestError", "code": 400},
+        None,
+        WireError(status=400, code="400", type="BadRequestError", message="too long"),
+    ),
+    "a detail": ({"detail": "Not Found"}, 404, WireError(status=404, message="Not Found")),
+    "a list of details": (
+        {"detail": [{"loc": ["body"], "msg": "field required", "type": "missing"}]},
+        422,
+        WireError(status=422, type="missing", message="field required"),
+    ),
+    "in a list": (
+        [{"error": {"code": 400, "message": "m", "status": "INVALID_ARGUMENT"}}],
+        None,
+        WireError(status=400, code="400", message="m"),
+    ),
+    "JSON as text": ('{"error": {"message": "m"}}', 500, WireError(status=500, message="m")),
+    "bytes": (b"upstream timed out", 504, WireError(status=504, message="upstream timed out")),
+    "text that only looks like JSON": ("{oops", None, WireError(message="{oops")),
+    "nothing": (None, 500, WireError(status=500)),
+    "an object of another kind": ({"oops": 1}, None, WireError(message='{"oops": 1}')),
+}
+
+
+@pytest.mark.parametrize(("body", "status", "error"), ERRORS.values(), ids=ERRORS.keys())
+def test_an_error_is_read(body, status, error):
+    assert CODEC.decode_error(body, status) == error
+
+
+HI = {"role": "user", "content": "hi"}
+PICTURE = {"type": "image_url", "image_url": {"url": "https://x.org/a.png"}}
+SOUND = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
+
+
+def call(call_id="c1", name="f"):
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": "{}"}}
+
+
+def asks(*calls):
+    return {"role": "assistant", "content": None, "tool_calls": list(calls) or [call()]}
+
+
+def answers(call_id="c1", content: object = "x"):
+    return {"role": "tool", "tool_call_id": call_id, "content": content}
+
+
+def body(*messages, **beside):
+    return {"model": "m", "messages": list(messages), **beside}
+
+
+def tool(name="f", parameters=None):
+    return {"type": "function", "function": {"name": name, "parameters": parameters or {"type": "object"}}}
+
+
+PERPLEXITY = endpoint("perplexity", "sonar")
+KIMI = endpoint("moonshotai", "kimi-k2")
+
+REFUSED = {
+    "no messages": (body(), GPT, ["messages_missing"]),
+    "a message that is no object": (body("hi"), GPT, ["message_not_object"]),
+    "a role nobody knows": (body({"role": "wizard", "content": "x"}), GPT, ["role_unknown"]),
+    "a call that is not answered": (body(HI, asks(), HI), GPT, ["call_without_result"]),
+    "a call that is not answered yet": (body(HI, asks()), GPT, ["call_without_result"]),
+    "one of two calls that is not answered": (
+        body(HI, asks(call(), call("c2")), answers(), HI),
+        GPT,
+        ["call_without_result"],
+    ),
+    "a result without a call": (body(HI, answers()), GPT, ["result_without_call"]),
+    "a result too late": (body(HI, asks(), HI, answers()), GPT, ["call_without_result", "result_without_call"]),
+    "an id that is too long": (body(HI, asks(call("c" * 41)), answers("c" * 41)), GPT, ["call_id_long"]),
+    "an id of other letters": (
+        body(HI, asks(call("call_1")), answers("call_1")),
+        endpoint("nvidia", "mistralai/mistral-large"),
+        ["call_id_letters"],
+    ),
+    "a tool whose name has a dot": (body(HI, tools=[tool("a.b")]), GPT, ["tool_name_letters"]),
+    "a tool whose name is too long": (body(HI, tools=[tool("a" * 65)]), GPT, ["tool_name_long"]),
+    "a call whose name has a dot": (body(HI, asks(call(name="a.b")), answers()), GPT, ["tool_name_letters"]),
+    "too many tools": (body(HI, tools=[tool(f"f{n}") for n in range(129)]), GPT, ["tools_many"]),
+    "a schema that is no object": (body(HI, tools=[tool(parameters={"type": "string"})]), GPT, ["schema_root"]),
+    "a choice without tools": (body(HI, tool_choice="auto"), GPT, ["choice_without_tools"]),
+    "a picture in a result": (body(HI, asks(), answers(content=[PICTURE])), GPT, ["media_misplaced"]),
+    "a picture of the assistant's": (body(HI, {"role": "assistant", "content": [PICTURE]}), GPT, ["media_misplaced"]),
+    "a picture by its address": (body({"role": "user", "content": [PICTURE]}), KIMI, ["image_url_refused"]),
+    "sound for a model that does not hear": (
+        body({"role": "user", "content": [SOUND]}),
+        endpoint("openai", "gpt-5-mini"),
+        ["media_type_refused"],
+    ),
+    "instructions for a model that takes none": (
+        body({"role": "system", "content": "s"}, HI),
+        endpoint("openai", "o1-mini"),
+        ["system_refused"],
+    ),
+    "instructions that do not come first": (
+        body(HI, {"role": "system", "content": "s"}),
+        endpoint("vllm", "qwen3"),
+        ["system_not_first"],
+    ),
+    "two user turns": (body(HI, HI), PERPLEXITY, ["turns_alternate"]),
+    "an assistant first": (body({"role": "assistant", "content": "a"}, HI), PERPLEXITY, ["first_turn"]),
+    "an assistant last": (body(HI, {"role": "assistant", "content": "a"}), PERPLEXITY, ["last_turn"]),
+    "a user behind a result": (
+        body(HI, asks(call("a" * 9)), answers("a" * 9), HI),
+        endpoint("nvidia", "mistralai/mistral-large"),
+        ["user_after_result"],
+    ),
+    "a user without words": (body({"role": "user", "content": ""}), KIMI, ["text_empty"]),
+    "a result of no parts": (body(HI, asks(), answers(content=[])), endpoint("nvidia", "x"), ["result_empty"]),
+    "too hot": (body(HI, temperature=2.5), GPT, ["temperature_range"]),
+    "too many stops": (body(HI, stop=list("abcde")), GPT, ["stops_many"]),
+    "no choices": (body(HI, n=0), GPT, ["choices_range"]),
+    "likelihoods without likelihoods": (body(HI, top_logprobs=3), GPT, ["top_logprobs"]),
+    "a search by a model that does not": (body(HI, web_search_options={}), GPT, ["search_refused"]),
+}
+
+
+@pytest.mark.parametrize(("wire", "at", "codes"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_the_provider_would_refuse_is_named(wire, at, codes):
+    found = CODEC.check(wire, at)
+    assert [violation.code for violation in found] == codes
+    assert all(violation.message and violation.path for violation in found)
+
+
+ACCEPTED = {
+    "a conversation": (body({"role": "system", "content": "s"}, HI, asks(), answers(), HI), GPT),
+    "two user turns": (body(HI, HI), GPT),
+    "an assistant last": (body(HI, {"role": "assistant", "content": "a"}), GPT),
+    "results in any order": (body(HI, asks(call(), call("c2")), answers("c2"), answers()), GPT),
+    "ids that come again in a later turn": (body(HI, asks(), answers(), asks(), answers()), GPT),
+    "the same id answered twice": (body(HI, asks(), answers(), answers()), GPT),
+    "an empty list of tools": (body(HI, tools=[]), endpoint("huggingface", "x")),
+    "a tool without a schema": (body(HI, tools=[{"type": "function", "function": {"name": "f"}}]), GPT),
+    "a tool of the provider's own": (body(HI, tools=[{"type": "openrouter:advisor"}]), endpoint("openrouter", "x")),
+    "long ids where they are usual": (body(HI, asks(call("c" * 43)), answers("c" * 43)), endpoint("xai", "grok-4")),
+    "sound for a model that hears": (
+        body({"role": "user", "content": [SOUND]}),
+        endpoint("openai", "gpt-4o-audio-preview"),
+    ),
+    "a search by a model that does": (body(HI, web_search_options={}), endpoint("openai", "gpt-4o-search-preview")),
+    "a search elsewhere": (body(HI, web_search_options={}), PERPLEXITY),
+    "an assistant to be gone on with": (
+        body(HI, {"role": "assistant", "content": "a", "prefix": True}),
+        endpoint("llama.cpp", "x"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("wire", "at"), ACCEPTED.values(), ids=ACCEPTED.keys())
+def test_what_the_provider_takes_passes(wire, at):
+    assert CODEC.check(wire, at) == []

@@ -1,0 +1,142 @@
+"""The laws on this wire, over many vendors: any history becomes a request that passes, and is read back as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from projection.histories import TARGETS, make_home, make_ugly
+from protocols.speaking import cuts, without_fields
+from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolResultContent
+from segue.conversation.context import Context
+from segue.conversation.messages import Message
+from segue.errors import EmptyConversation
+from segue.models.model import Model
+from segue.protocols.doors import resolve_endpoint
+from segue.protocols.openai_chat.codec import CODEC
+from segue.request import prepare
+
+PROTOCOL = "openai-chat"
+MODELS = (
+    *TARGETS[PROTOCOL],
+    Model("kimi-k3", "moonshotai", PROTOCOL, reasoning=True),
+    Model("glm-5", "zai", PROTOCOL, reasoning=True),
+    Model("MiniMax-M3", "minimax", PROTOCOL, reasoning=True),
+    Model("qwen3-max", "alibaba", PROTOCOL, reasoning=True),
+    Model("grok-4", "xai", PROTOCOL, reasoning=True),
+    Model("openai/gpt-oss-120b", "groq", PROTOCOL, reasoning=True),
+    Model("zai-glm-4.7", "cerebras", PROTOCOL, reasoning=True),
+    Model("anthropic/claude-sonnet-4.5", "openrouter", PROTOCOL, reasoning=True),
+    Model("google/gemini-3-pro", "openrouter", PROTOCOL, reasoning=True),
+    Model("sonar-reasoning", "perplexity", PROTOCOL, reasoning=True),
+    Model("claude-sonnet-4-6", "snowflake", PROTOCOL, reasoning=True),
+    Model("some-model", "litellm", PROTOCOL),
+    Model("some-model", "llama.cpp", PROTOCOL, reasoning=True),
+    Model("some-model", "vllm", PROTOCOL, input=("text", "image", "video")),
+)
+SEEDS = st.integers(0, 2**32)
+
+
+def prepared(context: Context, model: Model) -> Any:
+    try:
+        return prepare(context, model)
+    except EmptyConversation:
+        return None
+
+
+@settings(max_examples=200)
+@given(seed=SEEDS, model=st.sampled_from(MODELS))
+def test_any_history_becomes_a_request_that_passes(seed, model):
+    request = prepared(make_ugly(seed, model), model)
+    if request is not None:
+        assert CODEC.check(request.body, resolve_endpoint(model)) == []
+
+
+@settings(max_examples=200)
+@given(seed=SEEDS, model=st.sampled_from(MODELS))
+def test_what_is_written_is_read_and_written_the_same(seed, model):
+    request = prepared(make_ugly(seed, model), model)
+    if request is not None:
+        at = resolve_endpoint(model)
+        assert CODEC.encode_request(CODEC.decode_request(request.body, at), at) == request.body
+
+
+PLACE = {"thinking": 0, "text": 1, "native": 2, "toolCall": 3}
+
+
+def as_told(message: Any) -> Message:
+    """Give a message as this wire tells it: texts of a turn and of a result are one, and each kind has its place."""
+    if message.role == "assistant":
+        pieces: list[AssistantContent] = []
+        for piece in sorted(message.content, key=lambda piece: PLACE[piece.kind]):
+            last = pieces[-1] if pieces else None
+            if piece.kind == "text" and last is not None and last.kind == "text":
+                pieces[-1] = TextContent(text=last.text + piece.text)
+            elif piece.kind == "thinking" and last is not None and last.kind == "thinking":
+                pieces[-1] = ThinkingContent(thinking=f"{last.thinking}\n{piece.thinking}")
+            elif piece.kind != "thinking" or piece.thinking:
+                pieces.append(piece)
+        return replace(message, content=tuple(pieces))
+    if message.role == "toolResult" and all(piece.kind == "text" and piece.extra is None for piece in message.content):
+        words: tuple[ToolResultContent, ...] = (TextContent(text="\n".join(piece.text for piece in message.content)),)
+        return replace(message, content=words)
+    return message
+
+
+EXACT = [model for model in MODELS if not resolve_endpoint(model).dialect.system_as_user]
+
+
+@settings(max_examples=200)
+@given(seed=SEEDS, model=st.sampled_from(EXACT))
+def test_what_is_read_back_is_what_was_meant(seed, model):
+    request = prepared(make_ugly(seed, model), model)
+    if request is None:
+        return
+    at = resolve_endpoint(model)
+    if any("content" not in message or isinstance(message["content"], list) for message in request.body["messages"]):
+        # Parts that were passed through keep their places; the joined form is for bare words.
+        return
+    sent = [without_fields(as_told(message), CODEC.forgets) for message in request.projection.context.messages]
+    back = CODEC.decode_request(request.body, at).context
+    if any("<think>" in str(message["content"]) for message in request.body["messages"]):
+        return
+    assert [without_fields(message, CODEC.forgets) for message in back.messages] == sent
+
+
+@settings(max_examples=100)
+@given(seed=SEEDS, model=st.sampled_from([model for model in MODELS if not model.router]))
+def test_a_targets_own_history_goes_as_it_is(seed, model):
+    request = prepared(make_home(seed, model), model)
+    if request is not None:
+        assert request.report.changes == ()
+        assert CODEC.check(request.body, resolve_endpoint(model)) == []
+
+
+@settings(max_examples=100)
+@given(data=st.data(), seed=SEEDS, model=st.sampled_from(MODELS))
+def test_a_request_that_was_answered_stays_the_beginning_of_the_next(data, seed, model):
+    context = make_home(seed, model)
+    places = cuts(context)
+    if not places:
+        return
+    place = data.draw(st.sampled_from(places))
+    whole = prepared(context, model)
+    earlier = prepared(replace(context, messages=context.messages[:place]), model)
+    if whole is not None and earlier is not None:
+        before = earlier.body["messages"]
+        assert whole.body["messages"][: len(before)] == before
+
+
+@pytest.mark.parametrize("name", sorted(CODEC.forgets))
+def test_what_is_forgotten_has_a_name_of_the_neutral_types(name):
+    from segue.conversation import content, context, messages
+
+    fields = set()
+    for module in (content, context, messages):
+        for value in vars(module).values():
+            fields |= set(getattr(value, "__struct_fields__", ()))
+    assert name in fields | {"pieces"}

@@ -1,0 +1,94 @@
+"""Reasoning in tags: split out wherever the stream cuts them, the same as in a whole reply, and written back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocols.openai_chat.speaking_chat import chunk, endpoint, fold, reply
+from segue.conversation.content import TextContent, ThinkingContent
+from segue.protocols.openai_chat.codec import CODEC
+
+DONE = "[DONE]"
+STOP = chunk(reason="stop")
+TAGGED = endpoint("minimax", "some-model")
+
+
+def text(words):
+    return TextContent(text=words)
+
+
+def thinking(words, seal):
+    return ThinkingContent(thinking=words, thinking_signature=seal)
+
+
+TAGS = {
+    "thinking and an answer": ("<think>t</think>a", (thinking("t", "<think>"), text("a"))),
+    "white space stays": ("<think>\nt\n</think>\n\na", (thinking("\nt\n", "<think>"), text("\n\na"))),
+    "no tags": ("a < b <thin", (text("a < b <thin"),)),
+    "thinking twice": (
+        "<think>t</think>a<think>u</think>b",
+        (thinking("t", "<think>"), text("a"), thinking("u", "<think>"), text("b")),
+    ),
+    "only the closing tag": (
+        "t</think>a",
+        (
+            ThinkingContent(
+                thinking="t", thinking_signature="<think>", extra={"openai-chat": {"shape": {"opened": False}}}
+            ),
+            text("a"),
+        ),
+    ),
+    "thinking that was cut off": (
+        "<think>t",
+        (
+            ThinkingContent(
+                thinking="t", thinking_signature="<think>", extra={"openai-chat": {"shape": {"closed": False}}}
+            ),
+        ),
+    ),
+    "an empty pair": (
+        "<think>\n</think>a",
+        (TextContent(text="a", extra={"openai-chat": {"shape": {"think": "<think>\n</think>"}}}),),
+    ),
+    "a closing tag too many": ("<think>t</think>a</think>b", (thinking("t", "<think>"), text("a</think>b"))),
+    "an empty pair at the end": ("a<think></think>", (text("a"), text("<think></think>"))),
+    "an empty pair and nothing else": ("<think></think>", ()),
+    "thinking that mentions its tag": ("<think>a <think> b</think>c", (thinking("a <think> b", "<think>"), text("c"))),
+}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 99])
+@pytest.mark.parametrize(("words", "content"), TAGS.values(), ids=TAGS.keys())
+def test_tags_are_split_out_wherever_the_stream_cuts_them(words, content, size):
+    pieces = [chunk({"content": words[at : at + size]}) for at in range(0, len(words), size)]
+    _, decoder = fold(*pieces, STOP, DONE, at=TAGGED)
+    assert decoder.message.content == content
+
+
+@pytest.mark.parametrize(("words", "content"), TAGS.values(), ids=TAGS.keys())
+def test_tags_are_split_out_of_a_whole_reply_and_written_back(words, content):
+    body = reply({"content": words})
+    message = CODEC.decode_response(body, TAGGED, {})
+    assert message.content == content
+    assert CODEC.encode_response(message, TAGGED) == body
+    turn = {"role": "assistant", "content": words}
+    given = CODEC.decode_request([turn], TAGGED)
+    assert CODEC.encode_request(given, TAGGED)["messages"] == [turn]
+
+
+@given(st.lists(st.sampled_from(["<think>", "</think>", "a", " ", "\n", "<", "th"]), max_size=8), st.integers(1, 9))
+def test_any_text_with_tags_in_it_is_the_same_streamed_and_whole(pieces, size):
+    words = "".join(pieces)
+    frames = [chunk({"content": words[at : at + size]}) for at in range(0, len(words), size)]
+    _, decoder = fold(*frames, STOP, at=TAGGED)
+    body = reply({"content": words})
+    whole = CODEC.decode_response(body, TAGGED, {})
+    assert decoder.message.content == whole.content
+    assert CODEC.encode_response(whole, TAGGED) == body
+
+
+def test_text_keeps_its_tags_where_the_dialect_does_not_know_them():
+    _, decoder = fold(chunk({"content": "<think>t</think>a"}), STOP)
+    assert decoder.message.content == (text("<think>t</think>a"),)

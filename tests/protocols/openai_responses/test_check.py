@@ -1,0 +1,84 @@
+"""What the provider refuses, each with a body that shows it; what it takes is tested on recordings."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.openai_responses.bodies import PLAIN, VENDOR, call, endpoint, output, reasoning, said, user
+from segue.models.model import Model
+from segue.protocols.openai_responses.codec import CODEC
+
+LONG = "x" * 65
+SOUND = {"type": "input_file", "file_data": "data:audio/mpeg;base64,AAAA", "filename": "a.mp3"}
+
+REFUSED = {
+    "nothing to answer": ({}, [("missing_input", ("input",))]),
+    "two histories": (
+        {"input": "x", "previous_response_id": "r", "conversation": "c"},
+        [("two_histories", ("conversation",))],
+    ),
+    "too few tokens": ({"input": "x", "max_output_tokens": 1}, [("too_few_tokens", ("max_output_tokens",))]),
+    "a parameter of the other wire": ({"input": "x", "max_tokens": 99}, [("unsupported_parameter", ("max_tokens",))]),
+    "an output without a call": (
+        {"input": [user(), output()]},
+        [("unmatched_output", ("input", 1, "call_id"))],
+    ),
+    "a call without an output": ({"input": [user(), call()]}, [("unanswered_call", ("input", 1))]),
+    "a call id that is too long": (
+        {"input": [call(call_id=LONG), output(call_id=LONG)]},
+        [("invalid_call_id", ("input", 0, "call_id")), ("invalid_call_id", ("input", 1, "call_id"))],
+    ),
+    "a name with a dot": (
+        {"input": [call(name="a.b"), output()], "tools": [{"type": "function", "name": "a.b"}]},
+        [("invalid_tool_name", ("tools", 0, "name")), ("invalid_tool_name", ("input", 0, "name"))],
+    ),
+    "reasoning at the end": ({"input": [user(), reasoning()]}, [("reasoning_alone", ("input", 1))]),
+    "reasoning before a user turn": ({"input": [reasoning(), user()]}, [("reasoning_alone", ("input", 0))]),
+    "another provider's item id": (
+        {"input": [reasoning(id="thinking_0"), said(id="chatcmpl-1"), user()]},
+        [("invalid_item_id", ("input", 0, "id")), ("invalid_item_id", ("input", 1, "id"))],
+    ),
+    "sound as a file": (
+        {"input": [user([SOUND])]},
+        [("invalid_file_data", ("input", 0, "content", 0, "file_data"))],
+    ),
+    "an input part in the model's turn": (
+        {"input": [user([{"type": "input_text", "text": "a"}], role="assistant"), user()]},
+        [("invalid_part", ("input", 0, "content", 0, "type"))],
+    ),
+    "a trigger that is not last": (
+        {"input": [{"type": "compaction_trigger"}, user()]},
+        [("trigger_not_last", ("input", 0))],
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "violations"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_refused_is_named_with_its_place(body, violations):
+    assert [(found.code, found.path) for found in CODEC.check(body, endpoint(PLAIN))] == violations
+
+
+def test_sampling_is_refused_by_models_that_always_think():
+    found = CODEC.check({"input": "x", "temperature": 0.2}, endpoint(Model("o3", "openai", "openai-responses")))
+    assert [violation.path for violation in found] == [("temperature",)]
+
+
+TAKEN = {
+    "a pair": {"input": [user(), call(), output(), user()]},
+    "an output of a stored call": {"input": [output()], "previous_response_id": "resp_1"},
+    "an output of a call that is referred to": {"input": [{"type": "item_reference", "id": "fc_1"}, output()]},
+    "an output of a tool search": {
+        "input": [{"type": "tool_search_call", "call_id": "call_1", "execution": "client"}, output()]
+    },
+    "a call that runs on its own": {"input": [user(), call(**{"async": True})]},
+    "reasoning and what it led to": {"input": [user(), reasoning(), said(), user()]},
+}
+
+
+@pytest.mark.parametrize("body", TAKEN.values(), ids=TAKEN.keys())
+def test_what_is_taken_passes(body):
+    assert CODEC.check(body, endpoint(PLAIN)) == []
+
+
+def test_a_vendor_may_name_its_items_as_it_likes():
+    assert CODEC.check({"input": [said(id="x-1"), user()]}, endpoint(VENDOR)) == []

@@ -1,0 +1,392 @@
+"""Requests: bodies come back as they were, and what segue writes itself is what the provider wants."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.openai_responses.bodies import PLAIN, THINKER, call, endpoint, output, reasoning, reply, said, user
+from segue.conversation.content import FileContent, ImageContent, TextContent
+from segue.conversation.context import Context, Options, Prompt, ToolDefinition
+from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
+from segue.errors import DecodeError, EncodeError
+from segue.models.model import Model
+from segue.projection.projector import project
+from segue.protocols.openai_responses.codec import CODEC
+from segue.request import prepare
+
+P = "openai-responses"
+IMAGE = "data:image/png;base64,iVBORw0KGgo="
+PDF = "data:application/pdf;base64,JVBERi0x"
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
+CLOSED = {**SCHEMA, "required": ["a"], "additionalProperties": False}
+BREAK = {"mode": "explicit", "ttl": "30m"}
+
+BODIES = {
+    "a string": {"input": "Hi."},
+    "an empty string": {"input": ""},
+    "no input at all": {"previous_response_id": "resp_1"},
+    "input of null": {"input": None, "conversation": "conv_1"},
+    "an empty list": {"input": []},
+    "instructions": {"input": [user()], "instructions": "Be brief."},
+    "instructions of null": {"input": [user()], "instructions": None},
+    "a system message": {"input": [user("Be brief.", role="system"), user()]},
+    "a developer message with a type": {"input": [user("Be brief.", role="developer", type="message"), user()]},
+    "a system message of parts": {"input": [user([{"type": "input_text", "text": "Be brief."}], role="system")]},
+    "a system message with an id": {"input": [user("Be brief.", role="system", id="msg_0"), user()]},
+    "instructions and a system message": {"input": [user("Also.", role="system"), user()], "instructions": "Be brief."},
+    "a system message of no parts": {"input": [user([], role="system"), user()]},
+    "two system messages": {"input": [user("One.", role="system"), user("Two.", role="developer"), user()]},
+    "instructions in mid-conversation": {"input": [user(), said(), user("Now in French.", role="developer"), user()]},
+    "a typed message": {"input": [user(type="message")]},
+    "a message with a null type": {"input": [user(type=None)]},
+    "a message of one part": {"input": [user([{"type": "input_text", "text": "Hi."}])]},
+    "a message of no parts": {"input": [user([])]},
+    "a message of an empty part": {"input": [user([{"type": "input_text", "text": ""}])]},
+    "a part with a cache breakpoint": {
+        "input": [user([{"type": "input_text", "text": "Hi.", "prompt_cache_breakpoint": BREAK}])]
+    },
+    "an image by data": {"input": [user([{"type": "input_image", "image_url": IMAGE, "detail": "auto"}])]},
+    "an image by address": {"input": [user([{"type": "input_image", "image_url": "https://a.example/b.png"}])]},
+    "an image in detail": {"input": [user([{"type": "input_image", "image_url": IMAGE, "detail": "original"}])]},
+    "an image by file id": {"input": [user([{"type": "input_image", "file_id": "file-1", "detail": "low"}])]},
+    "an image with nulls": {"input": [user([{"type": "input_image", "image_url": None, "file_id": "file-1"}])]},
+    "a file by data": {"input": [user([{"type": "input_file", "file_data": PDF, "filename": "a.pdf"}])]},
+    "a file without a name": {"input": [user([{"type": "input_file", "file_data": PDF}])]},
+    "a file by address": {"input": [user([{"type": "input_file", "file_url": "https://a.example/b.pdf"}])]},
+    "a file by id": {"input": [user([{"type": "input_file", "file_id": "file-1", "detail": "high"}])]},
+    "a file that is no data URL": {"input": [user([{"type": "input_file", "file_data": "JVBERi0x"}])]},
+    "sound": {"input": [user([{"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}])]},
+    "a part of a new kind": {"input": [user([{"type": "input_smell", "smell": "roses"}])]},
+    "an output of parts": {"input": [user(), call(), output([{"type": "input_text", "text": "done"}])]},
+    "an output of nothing": {"input": [user(), call(), output("")]},
+    "an output with a status": {"input": [user(), call(), output(id="fco_1", status="completed")]},
+    "an output of a file": {"input": [user(), call(), output([{"type": "input_file", "file_id": "file-1"}])]},
+    "an output that is no text": {"input": [user(), call(), output({"a": 1})]},
+    "a custom output for a function call": {"input": [user(), call(), output(type="custom_tool_call_output")]},
+    "bare reasoning of a stored reply": {"input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, said()]},
+    "bare reasoning that nothing stored": {
+        "input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, said()],
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+    },
+    "what segue writes itself": {"input": [user()], "store": False, "include": ["reasoning.encrypted_content"]},
+    "stored": {"input": [user()], "store": True, "include": []},
+    "no tools": {"input": [user()], "tools": []},
+    "tools of null": {"input": [user()], "tools": None},
+    "a function": {
+        "input": [user()],
+        "tools": [{"type": "function", "name": "f", "description": "d", "parameters": SCHEMA, "strict": True}],
+    },
+    "a function that says nothing of strictness": {
+        "input": [user()],
+        "tools": [{"type": "function", "name": "f", "parameters": SCHEMA}],
+    },
+    "a function with nulls": {
+        "input": [user()],
+        "tools": [{"type": "function", "name": "f", "description": None, "parameters": None, "strict": None}],
+    },
+    "a function to be loaded later": {
+        "input": [user()],
+        "tools": [{"type": "function", "name": "f", "description": "", "parameters": {}, "defer_loading": True}],
+    },
+    "a custom tool": {
+        "input": [user()],
+        "tools": [{"type": "custom", "name": "sql", "description": "d", "format": {"type": "text"}}],
+        "tool_choice": {"type": "custom", "name": "sql"},
+    },
+    "the provider's tools": {
+        "input": [user()],
+        "tools": [{"type": "web_search"}, {"type": "namespace", "name": "n", "tools": []}, {"type": "tool_search"}],
+        "tool_choice": {"type": "web_search"},
+    },
+    "a choice by name": {
+        "input": [user()],
+        "tools": [{"type": "function", "name": "f", "parameters": SCHEMA, "strict": False}],
+        "tool_choice": {"type": "function", "name": "f"},
+    },
+    "a choice among some": {"input": [user()], "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []}},
+    "settings": {
+        "input": [user()],
+        "max_output_tokens": 5,
+        "temperature": 0.5,
+        "top_p": 1,
+        "parallel_tool_calls": False,
+        "stream": True,
+        "metadata": {"a": "b"},
+        "truncation": "auto",
+        "service_tier": "flex",
+        "background": None,
+    },
+    "an effort": {"input": [user()], "reasoning": {"effort": "low"}},
+    "an effort with a summary": {"input": [user()], "reasoning": {"effort": "high", "summary": "auto"}},
+    "no effort": {"input": [user()], "reasoning": {"effort": "none"}},
+    "an unknown effort": {"input": [user()], "reasoning": {"effort": "heroic", "context": "all_turns"}},
+    "reasoning of null": {"input": [user()], "reasoning": None},
+    "a schema": {"input": [user()], "text": {"format": {"type": "json_schema", "name": "x", "schema": SCHEMA}}},
+    "a schema with a verbosity": {
+        "input": [user()],
+        "text": {
+            "format": {"type": "json_schema", "name": "output", "schema": SCHEMA, "strict": False},
+            "verbosity": "low",
+        },
+    },
+    "a verbosity": {"input": [user()], "text": {"format": {"type": "text"}, "verbosity": "low"}},
+    "a user": {"input": [user()], "user": "u"},
+    "a user by both names": {"input": [user()], "user": "u", "safety_identifier": "s"},
+    "a cache key": {"input": [user()], "prompt_cache_key": "k", "prompt_cache_retention": "24h"},
+    "cache options": {"input": [user()], "prompt_cache_options": {"ttl": "12h", "prewarm": True}},
+}
+
+
+@pytest.mark.parametrize("model", [THINKER, PLAIN], ids=["a model that reasons", "one that does not"])
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
+def test_a_body_comes_out_as_it_was(body, model):
+    whole = {"model": model.id, **body}
+    assert CODEC.encode_request(CODEC.decode_request(whole, endpoint(model)), endpoint(model)) == whole
+
+
+def test_a_bare_list_of_items_is_a_conversation():
+    prompt = CODEC.decode_request([user(), said("Yes?")], endpoint())
+    assert prompt.model is None
+    assert [message.role for message in prompt.context.messages] == ["user", "assistant"]
+
+
+def test_an_imported_turn_has_the_bodys_model_for_origin():
+    turn = CODEC.decode_request({"model": "gpt-x", "input": [call()]}, endpoint()).context.messages[0]
+    assert isinstance(turn, AssistantMessage)
+    assert (turn.protocol, turn.provider, turn.model, turn.stop_reason) == (P, "openai", "gpt-x", "toolUse")
+
+
+MEDIA = {
+    "an image": ({"type": "input_image", "image_url": IMAGE}, ImageContent(data="iVBORw0KGgo=", mime_type="image/png")),
+    "base64 for addresses is respelt": (
+        {"type": "input_image", "image_url": "data:image/png;base64,_-8"},
+        ImageContent(data="/+8=", mime_type="image/png"),
+    ),
+    "a file": (
+        {"type": "input_file", "file_data": PDF, "filename": "a.pdf"},
+        FileContent(data="JVBERi0x", mime_type="application/pdf", name="a.pdf"),
+    ),
+    "a file id": ({"type": "input_file", "file_id": "file-1"}, FileContent(file_id="file-1")),
+}
+
+
+@pytest.mark.parametrize(("part", "content"), MEDIA.values(), ids=MEDIA.keys())
+def test_media_are_read(part, content):
+    read = CODEC.decode_request([user([part])], endpoint()).context.messages[0].content[0]
+    assert type(read)(**{name: getattr(read, name) for name in read.__struct_fields__ if name != "extra"}) == content
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [({"input": 1}, ("input",)), ({"input": ["x"]}, ("input", 0)), ({"input": [], "tools": [1]}, ("tools", 0))],
+    ids=["input is a number", "an item is a text", "a tool is a number"],
+)
+def test_what_is_no_request_is_refused_with_its_place(body, path):
+    with pytest.raises(DecodeError) as caught:
+        CODEC.decode_request(body, endpoint())
+    assert caught.value.path == path
+
+
+# -- what segue writes itself ------------------------------------------------------------------------------------------
+
+HELLO = (UserMessage.of("Hi."),)
+
+
+def written(model=THINKER, *, context=None, **options):
+    prompt = Prompt(context=context or Context(messages=HELLO), options=Options(**options), model=model.id)
+    return CODEC.encode_request(prompt, endpoint(model))
+
+
+BASE = {"model": "gpt-5.4", "input": [user()], "store": False, "include": ["reasoning.encrypted_content"]}
+WRITTEN = {
+    "nothing asked": ({}, {}),
+    "a level": ({"thinking": "low"}, {"reasoning": {"effort": "low", "summary": "auto"}}),
+    "no thinking": ({"thinking": "off"}, {"reasoning": {"effort": "none"}}),
+    "a small budget": ({"thinking": 1500}, {"reasoning": {"effort": "low", "summary": "auto"}}),
+    "a huge budget": ({"thinking": 99_999}, {"reasoning": {"effort": "high", "summary": "auto"}}),
+    "too few tokens": ({"max_tokens": 3}, {"max_output_tokens": 16}),
+    "tokens": ({"max_tokens": 300}, {"max_output_tokens": 300}),
+    "sampling": ({"temperature": 0.1, "top_p": 0.2}, {"temperature": 0.1, "top_p": 0.2}),
+    "a word of choice": ({"tool_choice": "required"}, {"tool_choice": "required"}),
+    "a tool by name": ({"tool_choice": "read"}, {"tool_choice": {"type": "function", "name": "read"}}),
+    "one call at a time": ({"parallel_tool_calls": False}, {"parallel_tool_calls": False}),
+    "an open schema": (
+        {"output_schema": SCHEMA},
+        {"text": {"format": {"type": "json_schema", "name": "output", "schema": SCHEMA, "strict": False}}},
+    ),
+    "a closed schema": (
+        {"output_schema": CLOSED},
+        {"text": {"format": {"type": "json_schema", "name": "output", "schema": CLOSED, "strict": True}}},
+    ),
+    "a long session id": ({"session_id": "s" * 70}, {"prompt_cache_key": "s" * 64}),
+    "a user": ({"user_id": "u"}, {"safety_identifier": "u"}),
+    "a stream": ({"stream": True}, {"stream": True}),
+}
+
+
+@pytest.mark.parametrize(("options", "wire"), WRITTEN.values(), ids=WRITTEN.keys())
+def test_options_are_written(options, wire):
+    body = written(**options)
+    assert body == {**BASE, **wire}
+    assert CODEC.encode_request(CODEC.decode_request(body, endpoint()), endpoint()) == body
+
+
+@pytest.mark.parametrize(
+    ("long", "retention", "wire"),
+    [
+        ("24h", "long", {"prompt_cache_retention": "24h"}),
+        ("30m", "long", {"prompt_cache_options": {"ttl": "30m"}}),
+        ("30m", "none", {"prompt_cache_options": {"mode": "explicit"}}),
+        ("none", "long", {}),
+        ("24h", "short", {}),
+    ],
+)
+def test_cache_retention_is_spelt_by_the_dialect(long, retention, wire):
+    model = Model("gpt-5.4", "openai", P, reasoning=True, dialect={"cache_long": long})
+    assert written(model, cache_retention=retention) == {**BASE, **wire}
+
+
+@pytest.mark.parametrize("option", [{"stop": ("x",)}, {"seed": 1}], ids=["stop", "seed"])
+def test_an_option_without_a_word_is_refused(option):
+    with pytest.raises(EncodeError) as caught:
+        written(**option)
+    assert caught.value.path == ("options", *option)
+
+
+def test_a_model_that_does_not_reason_is_not_asked_for_secrets():
+    assert "include" not in written(PLAIN)
+
+
+def test_a_provider_that_stores_nothing_is_not_told_to():
+    assert "store" not in written(Model("m", "somebody", P, dialect={"store": False}))
+
+
+def test_words_of_a_models_own_for_a_level_are_used_both_ways():
+    model = Model("m", "openai", P, reasoning=True, thinking_levels={"max": "ultra", "off": None})
+    body = written(model, thinking="max")
+    assert body["reasoning"] == {"effort": "ultra", "summary": "auto"}
+    assert CODEC.decode_request(body, endpoint(model)).options.thinking == "max"
+
+
+def test_a_changed_level_is_put_in_its_place():
+    prompt = CODEC.decode_request({"input": [], "reasoning": {"effort": "low", "context": "all_turns"}}, endpoint())
+    extra = prompt.options.extra
+    body = CODEC.encode_request(
+        Prompt(context=prompt.context, options=Options(thinking="high", extra=extra)), endpoint()
+    )
+    assert body["reasoning"] == {"effort": "high", "context": "all_turns"}
+    body = CODEC.encode_request(Prompt(context=prompt.context, options=Options(extra=extra)), endpoint())
+    assert body["reasoning"] == {"context": "all_turns"}
+
+
+PROMPTS = {
+    "a text is the developer's message": ("Be brief.", THINKER, [user("Be brief.", role="developer")]),
+    "a model that does not reason has a system message": ("Be brief.", PLAIN, [user("Be brief.", role="system")]),
+    "pieces are parts": (
+        (TextContent(text="Be brief."),),
+        PLAIN,
+        [user([{"type": "input_text", "text": "Be brief."}], role="system")],
+    ),
+    "nothing is nothing": ((), PLAIN, []),
+}
+
+
+@pytest.mark.parametrize(("prompt", "model", "items"), PROMPTS.values(), ids=PROMPTS.keys())
+def test_a_system_prompt_is_written(prompt, model, items):
+    assert written(model, context=Context(system_prompt=prompt, messages=HELLO))["input"] == [*items, user()]
+
+
+def test_what_segue_wrote_is_read_without_a_trace_of_spelling():
+    context = Context(
+        system_prompt="Be brief.",
+        messages=(
+            *HELLO,
+            AssistantMessage(content=(TextContent(text="Yes?"),)),
+            UserMessage.of("Look.", ImageContent(data="iVBORw0KGgo=", mime_type="image/png")),
+            SystemMessage.of("In French."),
+            UserMessage.of(FileContent(data="JVBERi0x", mime_type="application/pdf")),
+        ),
+        tools=(ToolDefinition(name="read", description="Reads.", parameters=SCHEMA),),
+    )
+    body = written(context=context)
+    read = CODEC.decode_request(body, endpoint())
+    assert read.context.extra is None
+    assert read.options == Options()
+    assert read.context.tools == context.tools
+    assert read.context.messages[0] == context.messages[0]
+    assert read.context.messages[2:] == context.messages[2:]
+
+
+# -- failures: B, Responses items --------------------------------------------------------------------------------------
+
+OTHER = Model("gpt-5.5", "openai", P, reasoning=True)
+
+
+def history(*items, model=THINKER):
+    message = CODEC.decode_response(reply(*items), endpoint(model), {})
+    results = tuple(
+        ToolResultMessage(tool_call_id=piece.id, tool_name=piece.name, content=(TextContent(text="done"),))
+        for piece in message.tool_calls()
+    )
+    return Context(messages=(*HELLO, message, *results, UserMessage.of("Go on.")))
+
+
+def test_r_01_a_turn_of_reasoning_alone_leaves_nothing_behind():
+    body = prepare(history(reasoning()), THINKER).body
+    assert body["input"] == [user(), user("Go on.")]
+
+
+def test_r_02_an_own_turn_is_replayed_with_its_ids_and_its_reasoning():
+    items = [reasoning(), said("Looking."), call(id="fc_1", status="completed")]
+    request = prepare(history(*items), THINKER)
+    assert request.body["input"] == [user(), *items, output(), user("Go on.")]
+    assert request.report.changes == ()
+
+
+def test_r_02_another_models_turn_has_neither():
+    items = [reasoning(), said("Looking."), call(id="fc_1", namespace="n")]
+    body = prepare(history(*items), OTHER).body
+    assert body["input"] == [
+        user(),
+        {"role": "assistant", "content": "Looking."},
+        call(),
+        output(),
+        user("Go on."),
+    ]
+
+
+def test_r_03_reasoning_that_cannot_be_decrypted_is_left_out_with_the_ids_behind_it():
+    shown = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}]}
+    body = prepare(history(shown, said("Looking."), call(id="fc_1")), THINKER).body
+    assert all("id" not in item for item in body["input"])
+    assert CODEC.check(body, endpoint()) == []
+
+
+def test_r_04_a_secret_made_elsewhere_stays_there():
+    assert "gAAA" not in str(prepare(history(reasoning(), said()), Model("gpt-5.4", "azure", P, reasoning=True)).body)
+
+
+def test_r_08_a_long_call_id_is_shortened_for_call_and_output_alike():
+    long = "call_" + "x" * 100
+    body = prepare(history(call(call_id=long)), OTHER).body
+    ids = [item["call_id"] for item in body["input"] if "call_id" in item]
+    assert len(set(ids)) == 1
+    assert len(ids[0]) <= 64
+
+
+def test_r_10_a_call_without_an_output_is_answered():
+    context = history(call())
+    context = Context(messages=(context.messages[0], context.messages[1], context.messages[-1]))
+    assert CODEC.check(prepare(context, THINKER).body, endpoint()) == []
+
+
+def test_r_12_an_output_without_a_call_is_left_out():
+    orphan = ToolResultMessage(tool_call_id="call_9", content=(TextContent(text="?"),))
+    body = prepare(Context(messages=(*HELLO, orphan)), THINKER).body
+    assert body["input"] == [user()]
+
+
+def test_an_own_turn_at_home_is_the_same_object():
+    context = history(reasoning(), said("Looking."))
+    assert project(context, THINKER).context.messages[1] is context.messages[1]

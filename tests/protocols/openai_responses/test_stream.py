@@ -1,0 +1,207 @@
+"""Streamed replies: the same message as the whole reply, however the events come, and one end."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from protocols.openai_responses.bodies import call, cases, endpoint, fixture, reasoning, reply, said
+from segue.conversation.events import DoneEvent, ErrorEvent
+from segue.framing.sse import SseDecoder
+from segue.protocols.openai_responses.codec import CODEC
+
+CASES = cases()
+
+
+def fold(frames, tool_names=None):
+    decoder = CODEC.stream_decoder(endpoint(), tool_names or {})
+    events = [event for frame in frames for event in decoder.feed(frame)]
+    return events + decoder.finish(), decoder.message
+
+
+def described(content):
+    match content.kind:
+        case "text":
+            return ["text", content.text]
+        case "thinking":
+            return ["thinking", content.thinking]
+        case "toolCall":
+            return ["toolCall", content.name]
+        case "native":
+            return ["native", content.block["type"]]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_request_of_each_kind_comes_out_as_it_was(case):
+    body = fixture(case, "request")
+    assert CODEC.encode_request(CODEC.decode_request(body, endpoint()), endpoint()) == body
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_reply_of_each_kind_is_read_and_comes_out_as_it_was(case):
+    body, expected = fixture(case, "response"), fixture(case, "expected")
+    message = CODEC.decode_response(body, endpoint(), {})
+    assert [described(content) for content in message.content] == expected["content"]
+    assert message.stop_reason == expected["stopReason"]
+    assert CODEC.encode_response(message, endpoint()) == body
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_folded_stream_is_the_whole_reply(case):
+    events, message = fold(fixture(case, "stream"))
+    assert message == CODEC.decode_response(fixture(case, "response"), endpoint(), {})
+    assert events[0].type == "start"
+    assert [event.type for event in events].count("done") + [event.type for event in events].count("error") == 1
+    assert events[-1].message == message
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_deltas_say_what_the_message_says(case):
+    events, message = fold(fixture(case, "stream"))
+    for index, content in enumerate(message.content):
+        deltas = "".join(getattr(event, "delta", "") for event in events if getattr(event, "index", None) == index)
+        match content.kind:
+            case "text":
+                assert deltas == content.text
+            case "thinking":
+                assert deltas == content.thinking
+            case "toolCall":
+                assert deltas in (
+                    content.arguments.get("input"),
+                    content.arguments_text,
+                    json.dumps(content.arguments, separators=(",", ":")),
+                )
+            case "native":
+                assert deltas == ""
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096])
+@pytest.mark.parametrize("case", CASES)
+def test_any_split_of_the_bytes_gives_the_same_events(case, size):
+    frames = fixture(case, "stream")
+    raw = "".join(f"event: {frame['type']}\ndata: {json.dumps(frame)}\n\n" for frame in frames).encode()
+    decoder, sse = CODEC.stream_decoder(endpoint(), {}), SseDecoder()
+    pieces = [raw[start : start + size] for start in range(0, len(raw), size)]
+    events = [event for piece in pieces for item in sse.feed(piece) for event in decoder.feed(item.data)]
+    events += [event for item in sse.finish() for event in decoder.feed(item.data)] + decoder.finish()
+    assert events == fold(frames)[0]
+
+
+LEFT_OUT = {
+    "deltas": lambda frame: not frame["type"].endswith(".delta"),
+    "the beginnings of parts": lambda frame: not frame["type"].endswith("part.added"),
+    "the ends of parts": lambda frame: not frame["type"].endswith(("part.done", "text.done", "arguments.done")),
+    "the beginnings of items": lambda frame: frame["type"] != "response.output_item.added",
+    "the ends of items": lambda frame: frame["type"] != "response.output_item.done",
+    "everything about items": lambda frame: "output_index" not in frame,
+    "the beginning": lambda frame: frame["type"] not in ("response.created", "response.in_progress"),
+}
+
+
+@pytest.mark.parametrize("left_out", LEFT_OUT.values(), ids=LEFT_OUT.keys())
+@pytest.mark.parametrize("case", CASES)
+def test_events_that_a_vendor_leaves_out_are_made_up_for(case, left_out):
+    events, message = fold([frame for frame in fixture(case, "stream") if left_out(frame)])
+    assert message == CODEC.decode_response(fixture(case, "response"), endpoint(), {})
+    starts = [event.index for event in events if event.type.endswith("_start")]
+    ends = [event.index for event in events if event.type.endswith("_end")]
+    assert sorted(starts) == sorted(ends)
+    assert len(starts) == len(set(starts))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case != "failed"])
+def test_a_vendor_without_places_or_output_at_the_end_is_understood(case):
+    frames = fixture(case, "stream")
+    plain = [{key: value for key, value in frame.items() if key != "output_index"} for frame in frames]
+    plain[-1] = {**plain[-1], "response": {**plain[-1]["response"], "output": []}}
+    _, message = fold(plain)
+    whole = CODEC.decode_response(fixture(case, "response"), endpoint(), {})
+    assert message.content == whole.content
+    assert message.stop_reason == whole.stop_reason
+
+
+def test_the_secret_is_the_finished_one():
+    _, message = fold(fixture("reasoning-and-calls", "stream"))
+    assert "unfinished" not in str(message)
+
+
+def test_r_13_of_two_secrets_the_terminal_replys_is_kept():
+    frames = [
+        {"type": "response.output_item.done", "output_index": 0, "item": reasoning(encrypted_content="first")},
+        {"type": "response.output_item.done", "output_index": 1, "item": said()},
+        {"type": "response.completed", "response": reply(reasoning(encrypted_content="second"), said())},
+    ]
+    assert "second" in str(fold(frames)[1].content[0])
+
+
+def test_tool_names_are_mapped_back():
+    _, message = fold(fixture("reasoning-and-calls", "stream"), {"read": "files/read"})
+    assert {call.name for call in message.tool_calls()} == {"files/read"}
+
+
+def test_half_a_character_in_a_delta_is_joined():
+    frames = [
+        {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "\ud83d"},
+        {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "\ude00"},
+    ]
+    assert fold(frames)[1].text() == "😀"
+
+
+BROKEN = {
+    "an error event": (
+        {"type": "error", "code": "server_error", "message": "Oh.", "param": None},
+        "Oh.",
+        "server_error",
+    ),
+    "a nested error event": ({"type": "error", "error": {"type": "t", "message": "Oh."}}, "Oh.", "t"),
+    "an error without a type": ({"error": {"code": 502, "message": "Oh."}}, "Oh.", "502"),
+    "a failed reply": (
+        {"type": "response.failed", "response": reply(status="failed", error={"code": "c", "message": "Oh."})},
+        "Oh.",
+        "failed",
+    ),
+}
+
+
+@pytest.mark.parametrize(("frame", "error", "raw"), BROKEN.values(), ids=BROKEN.keys())
+def test_an_error_in_mid_stream_ends_it_and_keeps_what_arrived(frame, error, raw):
+    begun = fixture("text", "stream")[:6]
+    events, message = fold([*begun, frame, *begun])
+    assert isinstance(events[-1], ErrorEvent)
+    assert (message.stop_reason, message.error_message, message.raw_stop_reason) == ("error", error, raw)
+    assert "Good morning".startswith(message.text())
+    assert message.text()
+
+
+def test_a_stream_that_just_stops_is_an_error_and_keeps_what_arrived():
+    frames = [
+        {"type": "response.output_item.added", "output_index": 0, "item": call(arguments="")},
+        {"type": "response.function_call_arguments.delta", "output_index": 0, "delta": '{"path": "a'},
+    ]
+    events, message = fold(frames)
+    assert isinstance(events[-1], ErrorEvent)
+    assert message.tool_calls()[0].arguments == {"path": "a"}
+
+
+def test_events_without_a_meaning_pass_by():
+    odd = [{"type": "response.brand_new"}, {"type": 5}, {}, {"type": "response.output_item.done", "item": None}]
+    events, message = fold([*odd, *fixture("text", "stream")])
+    assert isinstance(events[-1], DoneEvent)
+    assert message.text()
+
+
+def test_calls_that_arrive_side_by_side_stay_apart():
+    def delta(index, text):
+        return {"type": "response.function_call_arguments.delta", "output_index": index, "delta": text}
+
+    frames = [
+        {"type": "response.output_item.added", "output_index": 0, "item": call(call_id="a", arguments="")},
+        {"type": "response.output_item.added", "output_index": 1, "item": call(call_id="b", arguments="")},
+        delta(1, '{"path":'),
+        delta(0, '{"path":"x"}'),
+        delta(1, '"y"}'),
+        {"type": "response.completed", "response": {"status": "completed"}},
+    ]
+    calls = fold(frames)[1].tool_calls()
+    assert [(made.id, made.arguments) for made in calls] == [("a", {"path": "x"}), ("b", {"path": "y"})]

@@ -1,0 +1,85 @@
+"""The laws that need a codec, over every protocol that can be spoken."""
+
+from __future__ import annotations
+
+import pytest
+from projection.histories import TARGETS, home_contexts, ugly_contexts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from protocols.speaking import cuts, joined_turns, said, spoken, wire_messages, without_fields
+
+from segue.errors import EmptyConversation
+from segue.protocols.doors import resolve_endpoint
+from segue.request import Request, prepare
+
+CODECS = spoken()
+NAMES = [codec.name for codec in CODECS]
+
+
+def prepared(context, model) -> Request | None:
+    try:
+        return prepare(context, model)
+    except EmptyConversation:
+        return None
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=NAMES)
+@settings(max_examples=120)
+@given(data=st.data())
+def test_any_history_becomes_a_request_the_target_accepts(codec, data):
+    model = data.draw(st.sampled_from(TARGETS[codec.name]))
+    request = prepared(data.draw(ugly_contexts(model)), model)
+    if request is not None:
+        assert codec.check(request.body, resolve_endpoint(model)) == []
+        assert request.content
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=NAMES)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_projected_request_is_read_back_as_what_was_written(codec, data):
+    model = data.draw(st.sampled_from(TARGETS[codec.name]))
+    request = prepared(data.draw(ugly_contexts(model)), model)
+    if request is None:
+        return
+    endpoint = resolve_endpoint(model)
+    read = codec.decode_request(request.body, endpoint)
+    assert codec.encode_request(read, endpoint) == request.body
+    sent, back = request.projection.context, read.context
+    if "turns" in codec.forgets:
+        sent, back = joined_turns(sent), joined_turns(back)
+    if "pieces" in codec.forgets:
+        assert list(map(said, back.messages)) == list(map(said, sent.messages))
+        return
+    forgets = codec.forgets | {"extra"}  # spelling, which the first half of this test compares
+    assert without_fields(back, forgets) == without_fields(sent, forgets)
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=NAMES)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_the_targets_own_history_is_sent_without_a_change(codec, data):
+    targets = [model for model in TARGETS[codec.name] if not model.router]  # a router is nobody's home
+    model = data.draw(st.sampled_from(targets))
+    request = prepared(data.draw(home_contexts(model)), model)
+    if request is not None:
+        assert request.report.changes == ()
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=NAMES)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_request_that_was_answered_stays_the_beginning_of_every_later_one(codec, data):
+    model = data.draw(st.sampled_from(TARGETS[codec.name]))
+    context = data.draw(ugly_contexts(model))
+    whole = prepared(context, model)
+    places = cuts(context)
+    if whole is None or not places:
+        return
+    place = data.draw(st.sampled_from(places))
+    earlier = prepared(type(context)(
+        system_prompt=context.system_prompt, messages=context.messages[:place], tools=context.tools
+    ), model)
+    if earlier is not None:
+        before = wire_messages(earlier.body)
+        assert wire_messages(whole.body)[: len(before)] == before

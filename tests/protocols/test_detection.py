@@ -1,0 +1,46 @@
+"""Which wire is this? One small body for each, and some that are none."""
+
+from __future__ import annotations
+
+import pytest
+
+from segue.protocols.detection import detect_protocol
+
+BODIES: dict[str, tuple[object, str | None]] = {
+    "Anthropic by its own ids": ({"model": "claude-opus-4-8", "max_tokens": 9, "messages": []}, "anthropic-messages"),
+    "Anthropic by a tool result": (
+        [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "x"}]}],
+        "anthropic-messages",
+    ),
+    "OpenAI chat by nothing else": ({"model": "m", "messages": [{"role": "user", "content": "hi"}]}, "openai-chat"),
+    "OpenAI chat as a bare list": ([{"role": "user", "content": "hi"}], "openai-chat"),
+    "a relay's Claude over OpenAI chat": (
+        {"model": "anthropic/claude-opus-4.8", "messages": [{"role": "user", "content": "hi"}]},
+        "openai-chat",
+    ),
+    "a relay's Claude with cache marks": (
+        {
+            "model": "claude-opus-4-8",
+            "stream_options": {"include_usage": True},
+            "messages": [{"role": "user", "content": [{"type": "text", "text": "x", "cache_control": {}}]}],
+        },
+        "openai-chat",
+    ),
+    "Responses by its input": ({"model": "gpt-6-sol", "input": "hi"}, "openai-responses"),
+    "Responses as bare items": ([{"type": "function_call", "call_id": "c", "name": "f"}], "openai-responses"),
+    "Gemini by its contents": ({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}, "google-genai"),
+    "Bedrock by untyped blocks": ({"messages": [{"role": "user", "content": [{"text": "hi"}]}]}, "bedrock-converse"),
+    "Mistral by its seed": ({"model": "x", "messages": [], "random_seed": 1}, "mistral-chat"),
+    "Ollama by its options": ({"model": "x", "messages": [], "options": {"num_ctx": 9}}, "ollama-chat"),
+    "Cohere by a tool plan": ({"messages": [{"role": "assistant", "tool_plan": "x"}]}, "cohere-chat"),
+    "VS Code by its parts": ({"messages": [{"role": "user", "content": [{"$": "text", "value": "x"}]}]}, "vscode-lm"),
+    "an empty object": ({}, None),
+    "an empty list": ([], None),
+    "a number": (7, None),
+    "a list of numbers": ([7], None),
+}
+
+
+@pytest.mark.parametrize(("body", "protocol"), BODIES.values(), ids=BODIES.keys())
+def test_a_body_is_recognised_by_its_clues(body, protocol):
+    assert detect_protocol(body) == protocol

@@ -1,0 +1,86 @@
+"""Recorded exchanges of every wire: what was read comes out as it was, streams fold, and what was accepted passes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from protocols import traffic
+from protocols.speaking import spoken
+
+from segue.framing.sse import SseDecoder
+from segue.models.model import Model
+from segue.protocols.detection import detect_protocol
+from segue.protocols.doors import resolve_endpoint
+
+CODECS = {codec.name: codec for codec in spoken()}
+ROWS = [row for row in traffic.exchanges() if row["protocol"] in CODECS]
+NAMES = [str(row["file"]) for row in ROWS]
+
+pytestmark = pytest.mark.skipif(not ROWS, reason="no recordings at hand")
+
+
+def endpoint_of(row):
+    return resolve_endpoint(Model(row["model"] or "", row["provider"], row["protocol"]))
+
+
+def is_json_body(value: object) -> bool:
+    return isinstance(value, dict) and "_raw" not in value
+
+
+@pytest.mark.parametrize("row", ROWS, ids=NAMES)
+def test_a_recorded_request_comes_out_as_it_was(row):
+    body = traffic.read(row["file"])["request"]
+    if not is_json_body(body):
+        pytest.skip("no JSON request was recorded")
+    codec, endpoint = CODECS[row["protocol"]], endpoint_of(row)
+    assert codec.encode_request(codec.decode_request(body, endpoint), endpoint) == body
+
+
+@pytest.mark.parametrize("row", ROWS, ids=NAMES)
+def test_a_recorded_reply_comes_out_as_it_was(row):
+    exchange = traffic.read(row["file"])
+    body = exchange.get("response")
+    if row["status"] != 200 or not is_json_body(body):
+        pytest.skip("no whole reply was recorded")
+    codec, endpoint = CODECS[row["protocol"]], endpoint_of(row)
+    assert codec.encode_response(codec.decode_response(body, endpoint, {}), endpoint) == body
+
+
+@pytest.mark.parametrize("row", ROWS, ids=NAMES)
+def test_what_the_provider_accepted_passes_the_check(row):
+    body = traffic.read(row["file"])["request"]
+    if row["status"] != 200 or row["fidelity"] != "recorded" or not is_json_body(body):
+        pytest.skip("not a recorded request that was accepted")
+    assert CODECS[row["protocol"]].check(body, endpoint_of(row)) == []
+
+
+@pytest.mark.parametrize("row", ROWS, ids=NAMES)
+def test_a_recorded_stream_gives_the_same_message_however_it_is_cut(row):
+    exchange = traffic.read(row["file"])
+    frames, raw = exchange.get("stream"), exchange.get("stream_raw")
+    if not isinstance(frames, list) or row["status"] != 200:
+        pytest.skip("no stream was recorded")
+    codec, endpoint = CODECS[row["protocol"]], endpoint_of(row)
+    whole = codec.stream_decoder(endpoint, {})
+    events = [event for frame in frames for event in whole.feed(frame)] + whole.finish()
+    kinds = [event.type for event in events]
+    assert kinds[0] == "start"
+    assert sum(kind in ("done", "error") for kind in kinds) == 1
+    assert kinds[-1] in ("done", "error")
+    if codec.framing == "sse" and isinstance(raw, str):
+        cut, sse = codec.stream_decoder(endpoint, {}), SseDecoder()
+        data = raw.encode()
+        pieces = [data[start : start + 7] for start in range(0, len(data), 7)]
+        cut_events = [event for piece in pieces for item in sse.feed(piece) for event in cut.feed(item.data)]
+        cut_events += [event for item in sse.finish() for event in cut.feed(item.data)] + cut.finish()
+        assert cut_events == events
+
+
+@pytest.mark.parametrize("row", ROWS, ids=NAMES)
+def test_the_wire_of_a_recorded_request_is_recognised(row):
+    body = traffic.read(row["file"])["request"]
+    if not is_json_body(body):
+        pytest.skip("no JSON request was recorded")
+    assert detect_protocol(body) == row["protocol"]
+    assert json.dumps(body)
