@@ -28,6 +28,8 @@ help: ## list these commands
 
 demo: $(LIBRARY) ## show an example conversation that ran over several providers
 	$(PY) examples/first_minute.py
+	@echo
+	$(PY) examples/switch_models.py
 
 test: $(TOOLS) ## run the tests
 	$(PY) -m pytest $(PYTEST)

@@ -7,13 +7,15 @@
   the ratios of single rounds say how far to trust it.
 - The yardstick is entered twice under two names. What its ratio to itself differs from one is what this machine could
   not tell apart in this run.
+- What has to run in another process takes its turn in every round too, and brings the yardstick's time there with it:
+  two processes are compared as multiples of the same work, never by their times.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,6 +46,10 @@ class Ratio:
         """Write the middle half of the rounds."""
         return f"{self.low:.2f} to {self.high:.2f}"
 
+    def spread_as_part(self) -> str:
+        """Write the middle half of the rounds as parts of one."""
+        return f"1/{1 / self.high:.1f} to 1/{1 / self.low:.1f}"
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -56,19 +62,39 @@ class Comparison:
         """Give the best sample in nanoseconds a call."""
         return min(self.samples[name])
 
-    def ratio(self, name: str) -> Ratio:
-        """Give the cost of `name` in units of the yardstick."""
-        rounds = [mine / its for mine, its in zip(self.samples[name], self.samples[self.yardstick], strict=True)]
-        low, _, high = statistics.quantiles(rounds, n=4)
-        return Ratio(self.best(name) / self.best(self.yardstick), low, high)
+    def ratio(self, name: str, yardstick: str | None = None) -> Ratio:
+        """Give the cost of `name` in units of the yardstick, or of another that was measured beside it."""
+        unit = yardstick or self.yardstick
+        rounds = [mine / its for mine, its in zip(self.samples[name], self.samples[unit], strict=True)]
+        return Ratio(self.best(name) / self.best(unit), *_quartiles(rounds))
+
+    def against(self, name: str, other: str) -> Ratio:
+        """Give the cost of `name` in units of `other`, which ran in another process: multiples of the yardstick."""
+        there = f"{other}: yardstick"
+        columns = (self.samples[key] for key in (name, self.yardstick, other, there))
+        rounds = [(mine / unit) / (its / its_unit) for mine, unit, its, its_unit in zip(*columns, strict=True)]
+        return Ratio(self.ratio(name).best / self.ratio(other, there).best, *_quartiles(rounds))
 
     def control(self) -> Ratio:
         """Give the yardstick in units of itself: one, but for what the machine could not tell apart."""
         return self.ratio(CONTROL)
 
 
-def compare(yardstick: str, subjects: Mapping[str, Callable[[], object]], effort: Effort) -> Comparison:
-    """Measure all subjects in turn; `yardstick` names the one that the others are held against."""
+def _quartiles(rounds: list[float]) -> tuple[float, float]:
+    low, _, high = statistics.quantiles(rounds, n=4)
+    return low, high
+
+
+def compare(
+    yardstick: str,
+    subjects: Mapping[str, Callable[[], object]],
+    effort: Effort,
+    elsewhere: Sequence[Callable[[], Mapping[str, float]]] = (),
+) -> Comparison:
+    """Measure all subjects in turn; `yardstick` names the one that the others are held against.
+
+    What is `elsewhere` measures itself, once a round, and gives its samples by name.
+    """
     entered = {**subjects, CONTROL: subjects[yardstick]}
     calls = {name: _calls_for_sample(subject, effort.sample_ns) for name, subject in entered.items()}
     samples: dict[str, list[float]] = {name: [] for name in entered}
@@ -77,6 +103,9 @@ def compare(yardstick: str, subjects: Mapping[str, Callable[[], object]], effort
         start = turn % len(names)
         for name in names[start:] + names[:start]:
             samples[name].append(time_calls(entered[name], calls[name]))
+        for sample in elsewhere:
+            for name, spent in sample().items():
+                samples.setdefault(name, []).append(spent)
     return Comparison(yardstick, {name: tuple(taken) for name, taken in samples.items()})
 
 

@@ -6,6 +6,7 @@ An environment that cannot be made is a row that says so, never an error: the ot
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 import subprocess
 import sys
@@ -18,24 +19,41 @@ _ADDRESS: Final = re.compile(r"\S*://\S*")
 
 @dataclass(frozen=True)
 class Peer:
-    """A library and the statement that loads what holds a conversation in it."""
+    """A library, the statement that loads what holds a conversation in it, and what is installed beside it."""
 
     name: str
     package: str
     version: str
     statement: str
+    extras: str = ""
+    beside: tuple[str, ...] = ()
 
     @property
-    def requirement(self) -> str:
+    def requirements(self) -> tuple[str, ...]:
         """What pip is asked for."""
-        return f"{self.package}=={self.version}"
+        return (f"{self.package}{self.extras}=={self.version}", *self.beside)
 
+
+_YARDSTICK: Final = f"orjson=={importlib.metadata.version('orjson')}"
+"""What is measured in two environments is compared through this: so it is the same in both."""
 
 PEERS: Final = (
     Peer("langchain", "langchain-core", "1.7.2", "import langchain_core.messages"),
-    Peer("litellm", "litellm", "1.106.2", "import litellm"),
-    Peer("pydantic-ai", "pydantic-ai-slim", "2.66.0", "import pydantic_ai.messages"),
+    Peer("litellm", "litellm", "1.106.2", "import litellm", beside=(_YARDSTICK,)),
+    Peer(
+        "pydantic-ai",
+        "pydantic-ai-slim",
+        "2.66.0",
+        "import pydantic_ai.messages",
+        extras="[openai,anthropic]",
+        beside=("openai==3.49.0", "anthropic==2.8.0", _YARDSTICK),
+    ),
 )
+
+
+def get_peer(name: str) -> Peer:
+    """Look a peer up by its name."""
+    return next(peer for peer in PEERS if peer.name == name)
 
 
 @dataclass(frozen=True)
@@ -51,18 +69,18 @@ def make_environment(peer: Peer, folder: Path) -> Environment:
     """Make the environment of a peer below `folder`, unless it is there already; a changed version makes it anew."""
     home = folder / peer.name
     python = home / "bin" / "python"
-    stamp = home / ".installed"
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == peer.requirement and python.exists():
+    stamp, wanted = home / ".installed", " ".join(peer.requirements)
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted and python.exists():
         return Environment(peer, python)
     steps = (
         [sys.executable, "-m", "venv", "--clear", str(home)],
-        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", peer.requirement],
+        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *peer.requirements],
         [str(python), "-c", peer.statement],
     )
     for step in steps:
         if reason := _failure(step):
             return Environment(peer, None, reason)
-    stamp.write_text(peer.requirement, encoding="utf-8")
+    stamp.write_text(wanted, encoding="utf-8")
     (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     return Environment(peer, python)
 

@@ -20,9 +20,11 @@ from typing import Final
 from figures import HEADINGS, Figure, Goal, render_table
 from imports import Subject, measure_imports
 from measure import FULL, QUICK, Effort
-from peers import PEERS, Environment, Peer, make_environment
+from peers import PEERS, Environment, Peer, get_peer, make_environment
 from projections import measure_projection
+from request_costs import measure_requests
 from storage import measure_stored
+from stream_costs import measure_streams
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = ROOT / "docs" / "benchmarks" / "README.md"
@@ -41,6 +43,16 @@ GOALS: Final[Mapping[str, Goal]] = {
     "projection.abroad.linear": Goal(must=2.0, aim=1.3),
     "projection.home.warm": Goal(must=100.0, aim=30.0),
     "projection.abroad.warm": Goal(must=100.0, aim=30.0),
+    "requests.home": Goal(must=2.5, aim=1.5),
+    "requests.abroad": Goal(must=4.0, aim=2.5),
+    "requests.pydantic-ai": Goal(must=1 / 2, aim=1 / 4),
+    "requests.pydantic-ai.mean": Goal(must=1 / 2, aim=1 / 4),
+    "requests.litellm": Goal(must=1 / 3, aim=1 / 5),
+    "requests.litellm.mean": Goal(must=1 / 3, aim=1 / 5),
+    "requests.decode": Goal(must=4.0, aim=2.5),
+    "streams.mixed": Goal(must=5.0, aim=3.0),
+    "streams.argument": Goal(must=5.0, aim=3.0),
+    "streams.growth": Goal(must=1.2),
 }
 """What every figure that has a goal must not exceed, and what it aims at. Quadratic work would show as 10 in the growth
 from 1,000 to 10,000 messages; caches and the garbage collector alone bring some of it to 1.3."""
@@ -59,6 +71,14 @@ INTRODUCTIONS: Final[Mapping[str, str]] = {
     "import": "A new interpreter, net of one that does nothing; the best of many runs, the libraries in turn.",
     "stored": "A history of an agent as segue stores it, beside orjson on the same bytes.",
     "projection": "The same history made ready for the model that wrote it (home) and for another (abroad).",
+    "requests": (
+        "A history that was decoded from a provider's replies becomes the body of a request, as plain values: for the\n"
+        "model that wrote it (home: Claude, DeepSeek, GPT) and for another (abroad: GPT's at Claude, Claude's at GPT)."
+    ),
+    "streams": (
+        "A streamed reply, an event at a time: server-sent events to neutral events and the whole message, beside\n"
+        "`orjson.loads` of each payload."
+    ),
 }
 
 NOTES: Final = """\
@@ -74,6 +94,14 @@ NOTES: Final = """\
 - segue is imported in an environment with msgspec alone, as `pip install segue` makes it.
 - Peers are imported as their users import them for messages alone (litellm has no smaller part). They bring more than
   segue does, network clients among it. litellm is told not to fetch its price list.
+- Of a peer, its own function is timed that maps a history, in its own types, to the wire: pydantic-ai's leaves out
+  tools, options and what it does before; litellm's to OpenAI is nearly a pass-through, and to Claude it leaves foreign
+  reasoning out. segue's row has everything in it, the report of what was changed too. Their bodies differ in places.
+- Two processes are compared as multiples of `orjson.dumps` of the same body, measured in both, in turn: "1/3" means
+  that segue needs a third of what the peer needs.
+- What a history holds of its replies beyond segue's words (`extra`: who served it, how it was spelt, the request that
+  OpenAI repeats) is there in the first row of a passage and left out in the second.
+- orjson is given the payloads of a stream ready cut, and keeps nothing of them.
 - The garbage collector is on, as it is where the library is used, unless the run says otherwise.
 """
 
@@ -166,17 +194,28 @@ def _effort(options: Options) -> tuple[Effort, tuple[int, int]]:
     return (QUICK, (60, 240)) if options.quick else (FULL, (1_000, 10_000))
 
 
+def measure_request_group(options: Options) -> list[Figure]:
+    """Hold `prepare` against orjson and against the peers that map a history."""
+    effort, (length, _) = _effort(options)
+    environments = [_environment(get_peer(name), options) for name in ("pydantic-ai", "litellm")]
+    return measure_requests(effort, length, environments)
+
+
 GROUPS: Final[Mapping[str, Callable[[Options], list[Figure]]]] = {
     "import": measure_import_group,
     "stored": lambda options: measure_stored(*_effort(options)),
     "projection": lambda options: measure_projection(*_effort(options)),
+    "requests": measure_request_group,
+    "streams": lambda options: measure_streams(
+        _effort(options)[0], (1_000, 4_000) if options.quick else (12_000, 200_000)
+    ),
 }
 
 
 def describe_machine(options: Options) -> list[tuple[str, ...]]:
     """Say where and when the figures were taken, with which versions."""
     versions = [f"{name} {importlib.metadata.version(name)}" for name in ("msgspec", "orjson")]
-    peers = [f"{peer.package} {peer.version}" for peer in PEERS if "import" in options.groups and not options.no_peers]
+    peers = [f"{peer.package} {peer.version}" for peer in PEERS if _asks_for(peer, options)]
     return [
         ("machine", ""),
         ("processor", _processor()),
@@ -189,6 +228,11 @@ def describe_machine(options: Options) -> list[tuple[str, ...]]:
         ("garbage collector", "off" if options.no_gc else "on"),
         ("date", datetime.now(UTC).date().isoformat()),
     ]
+
+
+def _asks_for(peer: Peer, options: Options) -> bool:
+    mapped = "requests" in options.groups and peer.name != "langchain"
+    return not options.no_peers and ("import" in options.groups or mapped)
 
 
 def _processor() -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import math
 import random
+from collections.abc import Mapping
 from typing import Final
 
 import orjson
@@ -86,6 +87,8 @@ _PATHS: Final = (
     "src/app/config/defaults.toml",
     "web/index.ts",
 )
+_CALL_PREFIXES: Final[Mapping[str, str]] = {"anthropic-messages": "toolu_", "openai-responses": "call_"}
+_OTHER_CALL_PREFIX: Final = "call_00_"  # what DeepSeek writes
 _CALLS_AT_ONCE: Final = (1, 2, 3)
 _CALLS_WEIGHTS: Final = (48, 32, 20)
 
@@ -195,7 +198,8 @@ class _Writer:
                 arguments = {"path": self.rng.choice(_PATHS), "old_text": old, "new_text": new}
             case _:
                 arguments = {"pattern": r"on_\w+\(", "path": "src", "ignore_case": self.rng.random() < 0.5}
-        return ToolCall(id="toolu_" + self.word(24), name=tool.name, arguments=arguments)
+        prefix = _CALL_PREFIXES.get(self.model.protocol, _OTHER_CALL_PREFIX)
+        return ToolCall(id=prefix + self.word(24), name=tool.name, arguments=arguments)
 
     def result(self, call: ToolCall) -> ToolResultMessage:
         """Answer a call; every hundred messages one shows a picture, where pictures are asked for."""

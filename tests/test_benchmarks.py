@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import itertools
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from segue.protocols.doors import decode_response
+from segue.request import prepare
 
 ROOT = Path(__file__).parent.parent
 BENCHMARKS = ROOT / "benchmarks"
@@ -20,8 +25,10 @@ VERDICTS = {
     "the same thing twice",
     "for comparison",
     "the floor: without our checks",
+    "its own form is this wire: nearly a pass-through",
     "",
 }
+WIRES = ("anthropic-messages", "openai-chat", "openai-responses")
 
 
 @pytest.fixture
@@ -49,13 +56,14 @@ def run_python(*arguments, **environment):
 
 def test_a_quick_run_writes_a_page_of_tables(tmp_path):
     page = tmp_path / "page.md"
-    run_python(BENCHMARKS / "run.py", "--quick", "--no-peers", "--groups", "stored", "projection", "--output", page)
+    groups = ("stored", "projection", "requests", "streams")
+    run_python(BENCHMARKS / "run.py", "--quick", "--no-peers", "--groups", *groups, "--output", page)
     text = page.read_text(encoding="utf-8")
-    for heading in ("# What segue costs", "## stored", "## projection", "## How to read this"):
+    for heading in ("# What segue costs", *(f"## {group}" for group in groups), "## How to read this"):
         assert f"{heading}\n" in text
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
     figures = [row for row in rows if len(row) == 6 and row[0] != "what" and not row[0].startswith("-")]
-    assert len(figures) >= 12
+    assert len(figures) >= 60
     for what, value, _, must, _, verdict in figures:
         assert verdict in VERDICTS or verdict.startswith("not measured: "), what
         assert (value == "not measured") == verdict.startswith("not measured: "), what
@@ -132,3 +140,94 @@ def test_a_peer_that_cannot_be_installed_is_a_reason_and_no_error(module_of, tmp
     environment = peers.make_environment(peers.PEERS[0], in_the_way)
     assert environment.python is None
     assert environment.reason
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_history_was_decoded_from_replies_and_is_at_home_where_it_was_written(module_of, wire):
+    model = module_of("request_costs").WRITERS[wire]
+    context = module_of("replies").make_history(60, model)
+    told = module_of("transcripts").make_transcript(60, model=model)
+    assert [message.role for message in context.messages] == [message.role for message in told.messages]
+    for message, given in zip(context.messages, told.messages, strict=True):
+        if message.role == "assistant":
+            assert [piece.kind for piece in message.content] == [piece.kind for piece in given.content]
+            assert (message.protocol, message.provider, message.model) == (wire, model.provider, model.id)
+            assert all(piece.thinking_signature for piece in message.content if piece.kind == "thinking")
+    assert prepare(context, model).report.changes == ()
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_stream_says_what_the_whole_reply_says(module_of, wire):
+    model, streamed = module_of("request_costs").WRITERS[wire], module_of("streamed")
+    for stream in (streamed.mixed_stream(model), streamed.argument_stream(model, 2_000)):
+        last = module_of("stream_costs").read_stream(stream.pieces, model)
+        assert last.type == "done"
+        assert last.message.content == decode_response(stream.reply, model=model).content
+        assert {piece.kind for piece in last.message.content} >= {"text", "toolCall"}
+        assert [json.loads(payload) for payload in stream.payloads]
+        assert stream.whole.count(b"\n\n") == len(stream.pieces)
+
+
+def test_a_long_argument_has_its_length_and_deltas_of_a_few_characters(module_of):
+    model, streamed = module_of("request_costs").CLAUDE, module_of("streamed")
+    short, long = (streamed.argument_stream(model, size) for size in (12_000, 200_000))
+    for stream, size in ((short, 12_000), (long, 200_000)):
+        (call,) = stream.message.tool_calls()
+        assert len(call.arguments["text"]) == size
+        assert 8 < size / len(stream.payloads) < 16
+
+
+def test_what_runs_elsewhere_takes_its_turn_and_is_compared_in_multiples(module_of, monkeypatch):
+    measure = module_of("measure")
+    clock = itertools.count()
+    monkeypatch.setattr(measure.time, "process_time_ns", lambda: next(clock))
+
+    def work(ticks):
+        return lambda: [next(clock) for _ in range(ticks - 1)]
+
+    # Over there everything takes ten times as long; in multiples of the yardstick, the peer needs four times as much.
+    elsewhere = [lambda: {"peer": 8_000.0, "peer: yardstick": 1_000.0, "peer: control": 1_000.0}]
+    subjects = {"floor": work(100), "ours": work(200)}
+    compared = measure.compare("floor", subjects, measure.Effort(rounds=5, sample_ns=1), elsewhere)
+    assert compared.ratio("peer", "peer: yardstick").best == pytest.approx(8)
+    assert compared.against("ours", "peer").best == pytest.approx(1 / 4)
+    assert compared.against("ours", "peer").spread_as_part() == "1/4.0 to 1/4.0"
+
+
+PEER = """
+def make_call(task):
+    if task["name"] == "impossible":
+        raise LookupError("no such wire")
+    return lambda: [task["target"]["protocol"]]
+"""
+
+
+def test_a_peer_measures_a_round_whenever_it_is_asked_and_says_what_it_cannot_do(module_of, monkeypatch, tmp_path):
+    processes, peers = module_of("peer_processes"), module_of("peers")
+    (tmp_path / "worker.py").write_text((BENCHMARKS / "peer_side" / "worker.py").read_text(encoding="utf-8"))
+    (tmp_path / "made_up.py").write_text(PEER)
+    monkeypatch.setattr(processes, "_FOLDER", tmp_path)
+    monkeypatch.setattr(processes, "_MODULES", {"made-up": "made_up"})
+    environment = peers.Environment(peers.Peer("made-up", "none", "0", "pass"), Path(sys.executable))
+    tasks = [processes.Task(name, {"protocol": "any"}, {}, {"key": "value"}) for name in ("possible", "impossible")]
+    with processes.start_peer(environment, tasks, sample_ns=1_000) as peer:
+        assert peer.reasons == {"possible": "", "impossible": "LookupError: no such wire"}
+        samples = [peer.sampler("possible")() for _ in range(3)]
+    assert all(set(sample) == {"made-up", "made-up: yardstick", "made-up: control"} for sample in samples)
+    assert all(spent > 0 for sample in samples for spent in sample.values())
+
+
+def test_a_peer_without_an_environment_has_a_reason_for_every_task(module_of):
+    processes, peers = module_of("peer_processes"), module_of("peers")
+    environment = peers.Environment(peers.get_peer("litellm"), None, "it could not be installed")
+    tasks = [processes.Task("any", {}, {}, {})]
+    with processes.start_peer(environment, tasks, sample_ns=1) as peer:
+        assert peer.reasons == {"any": "it could not be installed"}
+
+
+@pytest.mark.parametrize("side", ["worker", "pydantic_ai_side", "litellm_side"])
+def test_what_runs_in_a_peers_environment_needs_neither_segue_nor_what_stands_beside_it(side):
+    tree = ast.parse((BENCHMARKS / "peer_side" / f"{side}.py").read_text(encoding="utf-8"))
+    named = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    named += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert {name.partition(".")[0] for name in named} - sys.stdlib_module_names <= {"orjson"}

@@ -14,6 +14,7 @@ import pytest
 
 from samples import EVERYTHING
 from segue.conversation.content import (
+    FileContent,
     ImageContent,
     NativeContent,
     TextContent,
@@ -300,6 +301,38 @@ SLIPS: Final[Mapping[str, tuple[object, tuple[str | int, ...]]]] = {
         AssistantMessage(content=(), usage=Usage(cost=UsageCost(total="1"))),  # type: ignore[arg-type]
         ("usage", "cost", "total"),
     ),
+    "a word that is no stop reason": (AssistantMessage(content=(), stop_reason="end_turn"), ("stopReason",)),  # type: ignore[arg-type]
+    "an error that is no text": (AssistantMessage(content=(), error_message={"code": 1}), ("errorMessage",)),  # type: ignore[arg-type]
+    "a number in place of a flag": (
+        ToolResultMessage(tool_call_id="a", content=(), is_error=1),  # type: ignore[arg-type]
+        ("isError",),
+    ),
+    "a seal in bytes": (
+        AssistantMessage(content=(ThinkingContent(thinking="", thinking_signature=b"x"),)),  # type: ignore[arg-type]
+        ("content", 0, "thinkingSignature"),
+    ),
+    "a call's seal in bytes": (
+        AssistantMessage(content=(ToolCall(id="a", name="b", thought_signature=b"x"),)),  # type: ignore[arg-type]
+        ("content", 0, "thoughtSignature"),
+    ),
+    "a text's seal in bytes": (
+        AssistantMessage(content=(TextContent(text="", text_signature=b"x"),)),  # type: ignore[arg-type]
+        ("content", 0, "textSignature"),
+    ),
+    "a number in place of the text of arguments": (
+        AssistantMessage(content=(ToolCall(id="a", name="b", arguments_text=1),)),  # type: ignore[arg-type]
+        ("content", 0, "argumentsText"),
+    ),
+    "a number in place of an address": (UserMessage.of(ImageContent(url=1)), ("content", 0, "url")),  # type: ignore[arg-type]
+    "a number in place of a file's name": (UserMessage.of(FileContent(name=1)), ("content", 0, "name")),  # type: ignore[arg-type]
+    "a number in place of a native block's protocol": (
+        UserMessage.of(NativeContent(protocol=1, block={})),  # type: ignore[arg-type]
+        ("content", 0, "protocol"),
+    ),
+    "a diagnostic without a word": (
+        AssistantMessage(content=(), diagnostics=(Diagnostic(type=None),)),  # type: ignore[arg-type]
+        ("diagnostics", 0, "type"),
+    ),
 }
 
 
@@ -313,10 +346,41 @@ def test_what_is_got_wrong_easily_is_not_written(message, path):
     assert caught.value.path == ("messages", 0, *path)
 
 
+BESIDES: Final[Mapping[str, tuple[Context, tuple[str | int, ...]]]] = {
+    "a tool without a name": (
+        Context(tools=(ToolDefinition(name=None),)),  # type: ignore[arg-type]
+        ("tools", 0, "name"),
+    ),
+    "a tool whose flag is a word": (
+        Context(tools=(ToolDefinition(name="a", strict="yes"),)),  # type: ignore[arg-type]
+        ("tools", 0, "strict"),
+    ),
+    "a tool whose schema is text": (
+        Context(tools=(ToolDefinition(name="a", parameters="{}"),)),  # type: ignore[arg-type]
+        ("tools", 0, "parameters"),
+    ),
+    "a native tool of no protocol": (
+        Context(tools=(NativeTool(protocol=None, definition={}),)),  # type: ignore[arg-type]
+        ("tools", 0, "protocol"),
+    ),
+    "a prompt that is a number": (Context(system_prompt=1), ("systemPrompt",)),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize(("context", "path"), BESIDES.values(), ids=BESIDES.keys())
+def test_a_conversation_is_not_written_with(context, path):
+    with pytest.raises(DumpError) as caught:
+        dump(context)
+    assert caught.value.path == path
+
+
 REREAD: Final[Mapping[str, tuple[object, tuple[str | int, ...]]]] = {
-    "a word that is no stop reason": (AssistantMessage(content=(), stop_reason="end_turn"), ("stopReason",)),  # type: ignore[arg-type]
     "bytes in place of a model": (AssistantMessage(content=(), model=b"x"), ("model",)),  # type: ignore[arg-type]
-    "a number in place of an address": (UserMessage.of(ImageContent(url=1)), ("content", 0, "url")),  # type: ignore[arg-type]
+    "a number in place of a response id": (AssistantMessage(content=(), response_id=1), ("responseId",)),  # type: ignore[arg-type]
+    "a count that is no whole number": (
+        AssistantMessage(content=(), usage=Usage(input=1.5)),  # type: ignore[arg-type]
+        ("usage", "input"),
+    ),
 }
 
 

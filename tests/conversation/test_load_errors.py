@@ -127,6 +127,20 @@ REFUSED: Final[Mapping[str, Refused]] = {
         said(role="assistant", diagnostics=[{}]), (*HERE, "diagnostics", 0, "type"), "is missing"
     ),
     "a timestamp with a fraction": Refused(said(timestamp=1.5), (*HERE, "timestamp"), "Expected `int | null`"),
+    "half a character in place of a number": Refused(
+        said(timestamp="\ud800"), (*HERE, "timestamp"), "Expected `int | null`, got `str`"
+    ),
+    "half a character in place of an object": Refused(
+        said({"type": "toolCall", "id": "a", "name": "b", "arguments": "\ud800"}, role="assistant"),
+        (*HERE, "content", 0, "arguments"),
+        "Expected `object`, got `str`",
+    ),
+    "half a character in place of a stop reason": Refused(
+        said(role="assistant", stopReason="\ud800"), (*HERE, "stopReason"), "Invalid enum value"
+    ),
+    "half a character in place of a number, and in a text": Refused(
+        said({"type": "text", "text": "\ud800"}, timestamp="\udfff"), (*HERE, "timestamp"), "Expected `int | null`"
+    ),
     "an extra that is no object": Refused(said(extra=1), (*HERE, "extra"), "expected an object of objects"),
     "an extra of something else": Refused(said(extra={"x": 1}), (*HERE, "extra"), "expected an object of objects"),
     "an unknown kind of tool": Refused(ours(tools=[{"type": "x"}]), ("tools", 0, "type"), "unknown type 'x'"),

@@ -355,6 +355,11 @@ def test_a_broken_file_is_named_with_the_place(tmp_path, text, place):
     assert place in str(raised.value)
 
 
+def test_half_a_character_in_a_text_is_no_catalogue():
+    with pytest.raises(ModelError, match="not a catalogue"):
+        Catalogue.load('{"models": [{"id": "\ud800", "provider": "p", "protocol": "x"}]}')
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(ModelError, match=r"nowhere\.json"):
         Catalogue.read(tmp_path / "nowhere.json")

@@ -57,7 +57,7 @@ class Context(Value, frozen=True, kw_only=True):
 
     def add(self, *messages: Message) -> Context:
         """Give a new conversation with the messages appended; this one stays as it was."""
-        return msgspec.structs.replace(self, messages=self.messages + messages)
+        return msgspec.structs.replace(self, messages=(*self.messages, *messages))
 
 
 @final

@@ -15,6 +15,7 @@ error with its place. Fields without a meaning here are kept under `extra["store
 from __future__ import annotations
 
 import binascii
+import json
 import re
 from collections.abc import Mapping
 from typing import Final, TypeVar, cast, get_args
@@ -146,13 +147,30 @@ def _build(shaped: object, kind: type[_T]) -> _T:
     try:
         return msgspec.convert(shaped, kind)
     except msgspec.ValidationError as error:
-        reason, _, place = str(error).rpartition(" - at `$")
-        if not reason:
-            reason, place = place, ""
-        path: Path = tuple(int(index) if index else name for name, index in _STEP.findall(place))
-        if missing := _MISSING.fullmatch(reason):
-            raise LoadError("is missing", path=(*path, missing[1])) from error
-        raise LoadError(reason, path=path) from error
+        raise _misfit(error) from error
+    except UnicodeEncodeError as error:
+        # Text stands where a number or an object belongs, and msgspec stumbles over half a character in it before it
+        # can say so.
+        raise _misfit_of_halves(shaped, kind) from error
+
+
+def _misfit_of_halves(shaped: object, kind: type) -> LoadError:
+    """Find the place by letting msgspec read the same with the halves replaced."""
+    try:
+        msgspec.convert(json.loads(json.dumps(shaped, ensure_ascii=False).encode(errors="replace")), kind)
+    except msgspec.ValidationError as error:
+        return _misfit(error)
+    return LoadError("half a character stands where no text can")
+
+
+def _misfit(error: msgspec.ValidationError) -> LoadError:
+    reason, _, place = str(error).rpartition(" - at `$")
+    if not reason:
+        reason, place = place, ""
+    path: Path = tuple(int(index) if index else name for name, index in _STEP.findall(place))
+    if missing := _MISSING.fullmatch(reason):
+        return LoadError("is missing", path=(*path, missing[1]))
+    return LoadError(reason, path=path)
 
 
 def with_leading_prompt(context: Context) -> Context:

@@ -35,6 +35,8 @@ from segue.conversation.screening import (
     free_values_of,
     is_plain,
     is_shallow,
+    vetted_values,
+    vetted_values_of,
 )
 from segue.errors import DumpError, LoadError
 
@@ -77,7 +79,7 @@ def load(data: Stored) -> Context:
             tools=document.tools,
             extra=document.extra,
         )
-        if is_shallow(free_values(context, trusted=True)):
+        if is_shallow(free_values(context)):
             return context
     except _NOT_FAST:
         pass
@@ -88,8 +90,8 @@ def dump(context: Context) -> bytes:
     """Write a conversation so that `load` gives an equal one.
 
     Constructors check nothing, so this looks at what type checkers cannot see, the JSON in free-form fields, and at
-    what is got wrong most easily: the place of content, words, ids, times and costs. A list where a tuple belongs is
-    written, and read as a tuple; a tuple in free-form JSON is read as a list.
+    what programs get wrong: the place of content, words, seals, ids, stop reasons, times, costs and tools. A list where
+    a tuple belongs is written, and read as a tuple; a tuple in free-form JSON is read as a list.
 
     Raises:
         DumpError: JSON has no word for something in it, or could not give it back; `path` says where.
@@ -105,7 +107,7 @@ def dump(context: Context) -> bytes:
     )
     try:
         data = _ENCODER.encode(document)
-        if is_plain(free_values(context, trusted=False)):
+        if is_plain(vetted_values(context)):
             return data
     except _NOT_FAST:
         pass
@@ -146,7 +148,7 @@ def dump_message(message: Message) -> bytes:
     """
     try:
         data = _ENCODER.encode(message)
-        if _load_own_message(data) == message and is_plain(free_values_of((message,), trusted=False)):
+        if _load_own_message(data) == message and is_plain(vetted_values_of((message,))):
             return data
     except _NOT_FAST:
         pass
@@ -179,7 +181,7 @@ def _load_own_message(data: Stored) -> Message | None:
     """Read a message the fast way; None means only that someone must look closer."""
     try:
         message = _MESSAGES.decode(data)
-        return message if is_shallow(free_values_of((message,), trusted=True)) else None
+        return message if is_shallow(free_values_of((message,))) else None
     except _NOT_FAST:
         return None
 

@@ -100,7 +100,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         try:
             file = msgspec.json.decode(data, type=_File)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise ModelError(f"{name}: not a catalogue: {error}") from error
         seen: set[str] = set()
         for index, model in enumerate(file.models):

@@ -41,7 +41,9 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     system_as_user: bool = False
     result_name: bool = False
     """A tool result repeats the name of its tool."""
-    reasoning_field: Literal["reasoning_content", "reasoning", "reasoning_text", "reasoning_details"] = "reasoning_content"
+    reasoning_field: Literal["reasoning_content", "reasoning", "reasoning_text", "reasoning_details"] = (
+        "reasoning_content"
+    )
     """The field of an assistant message that carries readable reasoning, where the rules allow any."""
     think_tags: bool = False
     """Reasoning arrives inside `<think>` tags in the text."""
@@ -57,7 +59,9 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Thought signatures travel in `extra_content.google` of OpenAI-shaped calls."""
 
     # -- parameters ----------------------------------------------------------------------------------------------------
-    max_tokens_field: Literal["max_completion_tokens", "max_tokens", "max_output_tokens", "none"] = "max_completion_tokens"
+    max_tokens_field: Literal["max_completion_tokens", "max_tokens", "max_output_tokens", "none"] = (
+        "max_completion_tokens"
+    )
     thinking_format: ThinkingFormat = "effort"
     thinking_budget_field: Literal["thinking_token_budget", "thinking_budget", "thinking_budget_tokens"] | None = None
     effort: bool = True
@@ -73,6 +77,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """An empty list of tools is sent when only the history has calls."""
     parallel_tool_calls: bool = True
     json_schema: bool = True
+    search_options: bool = True
+    """The model takes `web_search_options`."""
     grammar_tools: bool = False
     tool_search: bool = False
 

@@ -130,8 +130,15 @@ HOSTS: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://{SNOWFLAKE_ACCOUNT}.snowflakecomputing.com/api/v2/cortex/v1",
         key_variables=("SNOWFLAKE_PAT", "SNOWFLAKE_TOKEN"),
-        dialect={"openai-chat": {"thinking_format": "openrouter"}, "anthropic-messages": {"auth": "bearer"}},
-        source="Snowflake documentation: Cortex REST API; recorded traffic, 2026-11 (`reasoning.effort`)",
+        dialect={
+            "openai-chat": {
+                "thinking_format": "openrouter",
+                "reasoning_field": "reasoning_details",
+                "finish_reason": False,
+            },
+            "anthropic-messages": {"auth": "bearer"},
+        },
+        source="Snowflake documentation: Cortex REST API; recorded traffic, 2026-11 (effort, details, no reason)",
         read=_READ,
     ),
     # -- gateways --------------------------------------------------------------------------------------------------

@@ -18,7 +18,9 @@ Modality: TypeAlias = Literal["text", "image", "document", "audio", "video"]
 
 
 @final
-class PriceTier(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+class PriceTier(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
+):
     """Rates for a request whose whole input is longer than `input_above` tokens; they hold for all of it."""
 
     input_above: int
@@ -76,10 +78,29 @@ class Model(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, for
         return f"{self.provider}/{self.id}"
 
 
+def as_model(model: Model | str) -> Model:
+    """Give a model itself, and look a name up in the packaged catalogue.
+
+    Raises:
+        UnknownModel: the catalogue has no such name.
+    """
+    if isinstance(model, Model):
+        return model
+    # The catalogue is made of models, and who has one in hand need not pay for it.
+    from segue.models.catalogue import get_model
+
+    return get_model(model)
+
+
 def new_assistant_message(
-    model: Model, *, content: tuple[AssistantContent, ...] = (), timestamp: int | None = None
+    model: Model | str, *, content: tuple[AssistantContent, ...] = (), timestamp: int | None = None
 ) -> AssistantMessage:
-    """Begin an assistant message that carries the model's protocol, provider and id as its origin."""
+    """Begin an assistant message that carries the model's protocol, provider and id as its origin.
+
+    Raises:
+        UnknownModel: `model` is a name that the catalogue does not have.
+    """
+    origin = as_model(model)
     return AssistantMessage(
-        content=content, protocol=model.protocol, provider=model.provider, model=model.id, timestamp=timestamp
+        content=content, protocol=origin.protocol, provider=origin.provider, model=origin.id, timestamp=timestamp
     )

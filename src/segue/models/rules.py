@@ -46,6 +46,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     is no word for it: it is what happens when nothing is asked."""
     forced_choice_with_thinking: bool = True
     """Whether a tool may be demanded (`required` or by name) while the model thinks."""
+    calls_last: bool = False
+    """Whether nothing may follow the calls of an assistant turn."""
     tool_error: Literal["flag", "text"] = "flag"
     """Whether a result can be marked as an error, or its text has to say so."""
     call_signature: Literal["free", "required"] = "free"
@@ -95,6 +97,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     refused_text: Literal["none", "empty", "blank"] = "none"
     """Which text blocks are refused: none, those of no characters, those of white space only. Projection removes every
     blank one; providers only mind a turn that has no other words, so that is what `check` looks for."""
+    text_seals: bool = False
+    """Whether a text can carry a seal; then a blank one that does is not empty."""
     refused_final_space: bool = False
     """Whether a final assistant turn may not end in white space."""
     empty_result: bool = True

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from segue.conversation.context import ThinkingLevel
-from segue.models.model import Model
+from segue.models.model import Model, as_model
 
 THINKING_LEVELS: Final[tuple[ThinkingLevel, ...]] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -29,8 +29,9 @@ DEFAULT_BUDGETS: Final[Mapping[ThinkingLevel, int]] = {
 """Tokens to think with where a target takes a budget and not a level."""
 
 
-def supported_thinking_levels(model: Model) -> tuple[ThinkingLevel, ...]:
+def supported_thinking_levels(model: Model | str) -> tuple[ThinkingLevel, ...]:
     """List the levels a model has, weakest first."""
+    model = as_model(model)
     if not model.reasoning:
         return ("off",)
     levels = model.thinking_levels
@@ -41,7 +42,7 @@ def supported_thinking_levels(model: Model) -> tuple[ThinkingLevel, ...]:
     )
 
 
-def clamp_thinking_level(model: Model, level: ThinkingLevel) -> ThinkingLevel:
+def clamp_thinking_level(model: Model | str, level: ThinkingLevel) -> ThinkingLevel:
     """Give the level itself, else the next stronger one the model has, else the next weaker one."""
     supported = supported_thinking_levels(model)
     if level in supported:

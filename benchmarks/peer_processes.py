@@ -1,0 +1,88 @@
+"""Peers at work in environments of their own, asked for one round after the other."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import orjson
+from peers import Environment
+
+_FOLDER: Final = Path(__file__).resolve().parent / "peer_side"
+_MODULES: Final[Mapping[str, str]] = {"pydantic-ai": "pydantic_ai_side", "litellm": "litellm_side"}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A history, where it goes, and the request that segue made of it."""
+
+    name: str
+    target: Mapping[str, str]
+    context: object
+    body: object
+
+
+class PeerProcess:
+    """A peer that has built all its tasks, or the reason why there is none."""
+
+    def __init__(self, name: str, reasons: Mapping[str, str], child: subprocess.Popen[str] | None = None) -> None:
+        self.name = name
+        self.reasons = reasons
+        self._child = child
+
+    def sampler(self, task: str) -> Callable[[], Mapping[str, float]]:
+        """Give what measures one round of a task over there."""
+        return lambda: self._sample(task)
+
+    def _sample(self, task: str) -> Mapping[str, float]:
+        child = self._child
+        assert child is not None
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(task + "\n")
+        child.stdin.flush()
+        said: dict[str, float] = json.loads(child.stdout.readline())
+        return {
+            self.name: said["peer"],
+            f"{self.name}: yardstick": said["yardstick"],
+            f"{self.name}: control": said["control"],
+        }
+
+
+@contextmanager
+def start_peer(environment: Environment, tasks: Sequence[Task], sample_ns: int) -> Generator[PeerProcess]:
+    """Start a peer on its tasks; a peer that cannot be started has a reason for each, and is no error."""
+    name = environment.peer.name
+    if environment.python is None:
+        yield PeerProcess(name, {task.name: environment.reason for task in tasks})
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        given = Path(folder) / "tasks.json"
+        plain = [
+            {"name": task.name, "target": task.target, "context": task.context, "body": task.body} for task in tasks
+        ]
+        given.write_bytes(orjson.dumps({"sample_ns": sample_ns, "tasks": plain}))
+        child = subprocess.Popen(
+            [str(environment.python), str(_FOLDER / "worker.py"), _MODULES[name], str(given)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+        )
+        with child:
+            assert child.stdout is not None
+            line = child.stdout.readline()
+            if line:
+                yield PeerProcess(name, json.loads(line), child)
+                assert child.stdin is not None
+                child.stdin.close()
+            else:
+                yield PeerProcess(name, {task.name: f"{name} did not start" for task in tasks})

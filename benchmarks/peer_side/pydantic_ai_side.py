@@ -1,0 +1,130 @@
+"""The same history in pydantic-ai's types, and its mapping to a wire.
+
+Facts this file rests on:
+- `AnthropicModel._map_message`, `OpenAIChatModel._map_messages` and `OpenAIResponsesModel._map_messages` turn a history
+  into plain dicts of the wire; they are coroutines that never wait when there is nothing to fetch.
+                                                                       (pydantic-ai-slim 2.66.0, read 2026-11)
+- A call's arguments are kept as they came: text from OpenAI's wires, an object from Anthropic's.        (the same)
+- Signatures and ids go back to the provider whose name stands beside them, and nowhere else.            (the same)
+
+Tools, options and the checks before a request are not part of what is timed here; segue's side has all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine, Mapping
+from importlib import import_module
+from typing import Any
+
+Json = Mapping[str, Any]
+
+_FIELDS_AS_IDS = {"openai-chat": "reasoning_content"}
+_ARGUMENTS_AS_TEXT = frozenset({"openai-chat", "openai-responses"})
+
+
+def make_call(task: Json) -> Callable[[], object]:
+    """Build the history in pydantic-ai's types and give its mapping to the wire of the target."""
+    history = make_history(task["context"])
+    models = import_module("pydantic_ai.models")
+    parameters = models.ModelRequestParameters()
+    target = task["target"]
+    model = _MODELS[target["protocol"]](target)
+    if target["protocol"] == "anthropic-messages":
+        return lambda: run(model._map_message(history, parameters, {}))  # noqa: SLF001
+    if target["protocol"] == "openai-chat":
+        return lambda: run(model._map_messages(history, parameters))  # noqa: SLF001
+    return lambda: run(model._map_messages(history, {}, parameters))  # noqa: SLF001
+
+
+def run(work: Coroutine[Any, Any, Any]) -> object:
+    """Run a coroutine that never waits, without the cost of an event loop."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return end.value
+    raise RuntimeError("it wanted to wait")
+
+
+def _anthropic(target: Json) -> Any:  # noqa: ANN401  # the peer's types are not known here
+    models, providers = import_module("pydantic_ai.models.anthropic"), import_module("pydantic_ai.providers.anthropic")
+    return models.AnthropicModel(target["id"], provider=providers.AnthropicProvider(api_key="none"))
+
+
+def _chat(target: Json) -> Any:  # noqa: ANN401
+    models = import_module("pydantic_ai.models.openai")
+    kind = "DeepSeekProvider" if target["provider"] == "deepseek" else "OpenAIProvider"
+    providers = import_module(f"pydantic_ai.providers.{target['provider']}")
+    return models.OpenAIChatModel(target["id"], provider=getattr(providers, kind)(api_key="none"))
+
+
+def _responses(target: Json) -> Any:  # noqa: ANN401
+    models, providers = import_module("pydantic_ai.models.openai"), import_module("pydantic_ai.providers.openai")
+    return models.OpenAIResponsesModel(target["id"], provider=providers.OpenAIProvider(api_key="none"))
+
+
+_MODELS: Mapping[str, Callable[[Json], Any]] = {
+    "anthropic-messages": _anthropic,
+    "openai-chat": _chat,
+    "openai-responses": _responses,
+}
+
+
+def make_history(context: Json) -> list[Any]:
+    """Give a stored transcript as requests and responses: results of one batch are one request."""
+    kinds = import_module("pydantic_ai.messages")
+    messages: list[Any] = []
+    waiting: list[Any] = [kinds.SystemPromptPart(content=context["systemPrompt"])]
+    for message in context["messages"]:
+        if message["role"] == "assistant":
+            if waiting:
+                messages.append(kinds.ModelRequest(parts=waiting))
+                waiting = []
+            messages.append(_response(message, kinds))
+        elif message["role"] == "toolResult":
+            part = kinds.ToolReturnPart(
+                tool_name=message["toolName"],
+                content=_text(message["content"]),
+                tool_call_id=message["toolCallId"],
+                outcome="failed" if message.get("isError") else "success",
+            )
+            waiting.append(part)
+        else:
+            waiting.append(kinds.UserPromptPart(content=_text(message["content"])))
+    if waiting:
+        messages.append(kinds.ModelRequest(parts=waiting))
+    return messages
+
+
+def _text(content: object) -> str:
+    """Give the text of a message: it is a string, or a list with one text."""
+    return content if isinstance(content, str) else content[0]["text"]  # type: ignore[index]
+
+
+def _response(message: Json, kinds: Any) -> Any:  # noqa: ANN401
+    provider, protocol = message["provider"], message["protocol"]
+    parts: list[Any] = []
+    for index, piece in enumerate(message["content"]):
+        name = f"{message['responseId'].removeprefix('msg_')}{index:026}"
+        owned = protocol == "openai-responses"
+        if piece["type"] == "thinking":
+            seal = None if protocol in _FIELDS_AS_IDS else piece["thinkingSignature"]
+            label = f"rs_{name}" if owned else _FIELDS_AS_IDS.get(protocol)
+            part = kinds.ThinkingPart(content=piece["thinking"], id=label, signature=seal, provider_name=provider)
+        elif piece["type"] == "toolCall":
+            arguments = piece["arguments"]
+            if protocol in _ARGUMENTS_AS_TEXT:
+                arguments = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+            part = kinds.ToolCallPart(
+                tool_name=piece["name"],
+                args=arguments,
+                tool_call_id=piece["id"],
+                id=f"fc_{name}" if owned else None,
+                provider_name=provider,
+            )
+        else:
+            part = kinds.TextPart(content=piece["text"], id=f"msg_{name}" if owned else None, provider_name=provider)
+        parts.append(part)
+    return kinds.ModelResponse(
+        parts=parts, model_name=message["model"], provider_name=provider, provider_response_id=message["responseId"]
+    )

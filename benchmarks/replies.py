@@ -1,0 +1,235 @@
+"""Replies as three providers send them, so that a history can be what a codec made of them.
+
+What an agent stores is what was decoded: with the provider's own kind of seals, ids of items, counts of tokens, and
+with whatever else the reply said. So the histories here are not written down but read, reply by reply.
+
+Facts this file rests on (shapes alone; words and numbers are made up):
+- Claude's thinking has a signature; its calls have an object.                     (anthropic 2.8.0: Message)
+- DeepSeek's thinking stands in `reasoning_content`; calls have their arguments as text.
+                                                                        (DeepSeek documentation, 2026-11)
+- A Responses reply is a list of items with ids, reasoning encrypted; around it, the whole request is repeated.
+                                                                                    (openai 3.49.0: Response)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+import orjson
+from msgspec.structs import replace
+from transcripts import make_transcript
+
+from segue import AssistantMessage, Context, Message, Model, StopReason
+from segue.protocols.doors import decode_response
+
+Wire: TypeAlias = dict[str, object]
+
+
+def make_history(length: int, model: Model) -> Context:
+    """Write a conversation of `length` messages whose assistant turns were decoded from replies of the model's wire."""
+    context = make_transcript(length, model=model)
+    messages = tuple(_as_decoded(message, context, model) for message in context.messages)
+    return replace(context, messages=messages)
+
+
+def _as_decoded(message: Message, context: Context, model: Model) -> Message:
+    if message.role != "assistant":
+        return message
+    read = decode_response(write_reply(message, context), model=model)
+    return replace(read, timestamp=message.timestamp)
+
+
+def write_reply(message: AssistantMessage, context: Context) -> Wire:
+    """Write the reply that its provider would have sent for this message."""
+    return _WRITERS[message.protocol](message, context)
+
+
+def arguments_text(arguments: Mapping[str, object]) -> str:
+    """Write arguments the way models that write them as text do."""
+    return orjson.dumps(arguments).decode()
+
+
+# -- anthropic-messages ------------------------------------------------------------------------------------------------
+
+
+def anthropic_block(message: AssistantMessage, index: int) -> Wire:
+    """Write one block of Claude's."""
+    piece = message.content[index]
+    if piece.kind == "thinking":
+        return {"type": "thinking", "thinking": piece.thinking, "signature": piece.thinking_signature}
+    if piece.kind == "toolCall":
+        return {"type": "tool_use", "id": piece.id, "name": piece.name, "input": piece.arguments}
+    assert piece.kind == "text"
+    return {"type": "text", "text": piece.text}
+
+
+def anthropic_usage(message: AssistantMessage) -> Wire:
+    """Count tokens the way Anthropic does."""
+    usage = message.usage
+    assert usage is not None
+    return {
+        "input_tokens": usage.input,
+        "cache_creation_input_tokens": usage.cache_write,
+        "cache_read_input_tokens": usage.cache_read,
+        "cache_creation": {"ephemeral_5m_input_tokens": usage.cache_write, "ephemeral_1h_input_tokens": 0},
+        "output_tokens": usage.output,
+        "service_tier": "standard",
+    }
+
+
+def _anthropic_reply(message: AssistantMessage, _: Context) -> Wire:
+    return {
+        "id": message.response_id,
+        "type": "message",
+        "role": "assistant",
+        "model": message.model,
+        "content": [anthropic_block(message, index) for index in range(len(message.content))],
+        "stop_reason": "tool_use" if message.stop_reason == StopReason.TOOL_USE else "end_turn",
+        "stop_sequence": None,
+        "usage": anthropic_usage(message),
+    }
+
+
+# -- openai-chat -------------------------------------------------------------------------------------------------------
+
+
+def chat_usage(message: AssistantMessage) -> Wire:
+    """Count tokens the way DeepSeek does."""
+    usage = message.usage
+    assert usage is not None
+    prompt = usage.input + usage.cache_read + usage.cache_write
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": usage.output,
+        "total_tokens": prompt + usage.output,
+        "prompt_tokens_details": {"cached_tokens": usage.cache_read},
+        "completion_tokens_details": {"reasoning_tokens": usage.output // 2},
+        "prompt_cache_hit_tokens": usage.cache_read,
+        "prompt_cache_miss_tokens": usage.input + usage.cache_write,
+    }
+
+
+def _chat_reply(message: AssistantMessage, _: Context) -> Wire:
+    texts = [piece.text for piece in message.content if piece.kind == "text"]
+    said: Wire = {"role": "assistant", "content": "".join(texts)}
+    thoughts = [piece.thinking for piece in message.content if piece.kind == "thinking"]
+    if thoughts:
+        said["reasoning_content"] = "".join(thoughts)
+    calls = [
+        {
+            "index": index,
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": arguments_text(call.arguments)},
+        }
+        for index, call in enumerate(message.tool_calls())
+    ]
+    if calls:
+        said["tool_calls"] = calls
+    return {
+        "id": message.response_id,
+        "object": "chat.completion",
+        "created": (message.timestamp or 0) // 1000,
+        "model": message.model,
+        "choices": [
+            {"index": 0, "message": said, "logprobs": None, "finish_reason": "tool_calls" if calls else "stop"}
+        ],
+        "usage": chat_usage(message),
+        "system_fingerprint": "fp_ffc7281d48_prod0820_fp8_kvcache",
+    }
+
+
+# -- openai-responses --------------------------------------------------------------------------------------------------
+
+
+def responses_item(message: AssistantMessage, index: int) -> Wire:
+    """Write one item of a Responses reply."""
+    piece = message.content[index]
+    name = f"{(message.response_id or '').removeprefix('msg_')}{index:026}"
+    if piece.kind == "thinking":
+        summary = [{"type": "summary_text", "text": piece.thinking}]
+        sealed = piece.thinking_signature
+        return {"id": f"rs_{name}", "type": "reasoning", "encrypted_content": sealed, "summary": summary}
+    if piece.kind == "toolCall":
+        return {
+            "id": f"fc_{name}",
+            "type": "function_call",
+            "status": "completed",
+            "arguments": arguments_text(piece.arguments),
+            "call_id": piece.id,
+            "name": piece.name,
+        }
+    assert piece.kind == "text"
+    part = {"type": "output_text", "annotations": list[object](), "logprobs": list[object](), "text": piece.text}
+    return {"id": f"msg_{name}", "type": "message", "status": "completed", "content": [part], "role": "assistant"}
+
+
+def responses_frame(message: AssistantMessage, context: Context) -> Wire:
+    """Write what a Responses reply says besides its output: nearly all of it repeats the request."""
+    tools = [
+        {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+            "strict": False,
+        }
+        for tool in context.tools or ()
+        if tool.kind == "function"
+    ]
+    return {
+        "id": f"resp_{(message.response_id or '').removeprefix('msg_')}",
+        "object": "response",
+        "created_at": (message.timestamp or 0) // 1000,
+        "status": "completed",
+        "background": False,
+        "error": None,
+        "incomplete_details": None,
+        "instructions": context.system_prompt,
+        "max_output_tokens": None,
+        "max_tool_calls": None,
+        "model": message.model,
+        "parallel_tool_calls": True,
+        "previous_response_id": None,
+        "prompt_cache_key": None,
+        "reasoning": {"effort": "medium", "summary": "detailed"},
+        "safety_identifier": None,
+        "service_tier": "default",
+        "store": False,
+        "temperature": 1.0,
+        "text": {"format": {"type": "text"}, "verbosity": "medium"},
+        "tool_choice": "auto",
+        "tools": tools,
+        "top_logprobs": 0,
+        "top_p": 0.98,
+        "truncation": "disabled",
+        "user": None,
+        "metadata": {},
+    }
+
+
+def responses_usage(message: AssistantMessage) -> Wire:
+    """Count tokens the way OpenAI does."""
+    usage = message.usage
+    assert usage is not None
+    given = usage.input + usage.cache_read + usage.cache_write
+    return {
+        "input_tokens": given,
+        "input_tokens_details": {"cached_tokens": usage.cache_read},
+        "output_tokens": usage.output,
+        "output_tokens_details": {"reasoning_tokens": usage.output // 2},
+        "total_tokens": given + usage.output,
+    }
+
+
+def _responses_reply(message: AssistantMessage, context: Context) -> Wire:
+    output = [responses_item(message, index) for index in range(len(message.content))]
+    return {**responses_frame(message, context), "output": output, "usage": responses_usage(message)}
+
+
+_WRITERS: Final[Mapping[str, Callable[[AssistantMessage, Context], Wire]]] = {
+    "anthropic-messages": _anthropic_reply,
+    "openai-chat": _chat_reply,
+    "openai-responses": _responses_reply,
+}

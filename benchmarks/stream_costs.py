@@ -1,0 +1,104 @@
+"""What it costs to read a stream: bytes in, events out, the whole message at the end; beside orjson on each payload.
+
+The bytes come an event at a time, as they do from a server that thinks while it writes; in one row they come in pieces
+of 16 KB, as from a recording. orjson is given the payloads already cut out, and keeps nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import orjson
+from figures import Figure
+from measure import Comparison, Effort, compare
+from request_costs import WRITERS, is_spoken
+from streamed import Stream, argument_stream, mixed_stream
+
+from segue import Model
+from segue.framing.sse import SseDecoder
+from segue.protocols.doors import decode_response, stream_decoder
+
+_PIECE: Final = 16_384
+
+
+def measure_streams(effort: Effort, sizes: tuple[int, int]) -> list[Figure]:
+    """Measure a mixed stream and a long argument at two sizes, for each wire."""
+    figures: list[Figure] = []
+    for protocol, model in WRITERS.items():
+        figures += _measure_wire(protocol, model, effort, sizes)
+    return figures
+
+
+def _measure_wire(protocol: str, model: Model, effort: Effort, sizes: tuple[int, int]) -> Iterator[Figure]:
+    names = {"mixed": "mixed", **{f"argument {size // 1000} KB": "argument" for size in sizes}}
+    short, long = list(names)[1:]
+    if missing := is_spoken(protocol):
+        for name, key in names.items():
+            yield Figure(f"streams.{key}", f"{protocol}: {name} / orjson.loads", "times", None, note=missing)
+        yield Figure("streams.growth", f"{protocol}: an event of {long} / of {short}", "times", None, note=missing)
+        return
+    streams = {"mixed": mixed_stream(model)}
+    streams |= {name: argument_stream(model, size) for name, size in zip((short, long), sizes, strict=True)}
+    compared = _compare(streams, model, effort)
+    each: dict[str, float] = {}
+    for name, stream in streams.items():
+        ratio = compared.ratio(name, f"{name}: loads")
+        each[name] = compared.best(name) / len(stream.payloads)
+        yield Figure(
+            f"streams.{names[name]}", f"{protocol}: {name} / orjson.loads", "times", ratio.best, ratio.spread()
+        )
+        yield Figure("", f"{protocol}: {name}, an event of {len(stream.payloads):,}", "us", each[name] / 1e3)
+    ratio = compared.ratio("in pieces", "mixed: loads")
+    yield Figure("", f"{protocol}: mixed, in pieces of 16 KB / orjson.loads", "times", ratio.best, ratio.spread())
+    growth = each[long] / each[short]
+    yield Figure("streams.growth", f"{protocol}: an event of {long} / of {short}", "times", growth)
+    floors = [compared.best(f"{name}: loads") / len(streams[name].payloads) for name in (long, short)]
+    yield Figure("", f"{protocol}: orjson.loads, the same", "times", floors[0] / floors[1], note="for comparison")
+    control = compared.control()
+    yield Figure(
+        "", f"{protocol}: orjson.loads / itself", "times", control.best, control.spread(), note="the same thing twice"
+    )
+
+
+def _compare(streams: dict[str, Stream], model: Model, effort: Effort) -> Comparison:
+    subjects: dict[str, Callable[[], object]] = {}
+    for name, stream in streams.items():
+        _check(stream, model)
+        subjects[name] = lambda pieces=stream.pieces: read_stream(pieces, model)
+        subjects[f"{name}: loads"] = lambda payloads=stream.payloads: _loads(payloads)
+    whole = streams["mixed"].whole
+    cut = [whole[place : place + _PIECE] for place in range(0, len(whole), _PIECE)]
+    subjects["in pieces"] = lambda: read_stream(cut, model)
+    return compare("mixed: loads", subjects, effort)
+
+
+def read_stream(pieces: Sequence[bytes], model: Model) -> object:
+    """Read a stream to its end, as an application does that looks at each event and keeps the last."""
+    frames, decoder = SseDecoder(), stream_decoder(model=model)
+    last: object = None
+    for piece in pieces:
+        for frame in frames.feed(piece):
+            for event in decoder.feed(frame.data):
+                last = event
+    for frame in frames.finish():
+        for event in decoder.feed(frame.data):
+            last = event
+    for event in decoder.finish():
+        last = event
+    return last
+
+
+def _loads(payloads: Sequence[bytes]) -> None:
+    loads = orjson.loads
+    for payload in payloads:
+        loads(payload)
+
+
+def _check(stream: Stream, model: Model) -> None:
+    """See that the stream was read, and says what the whole reply says."""
+    last = read_stream(stream.pieces, model)
+    whole = decode_response(stream.reply, model=model)
+    message = getattr(last, "message", None)
+    if getattr(last, "type", "") != "done" or message is None or message.content != whole.content:
+        raise AssertionError(f"the stream of {model.full_name()} was not read well: the figures would mean nothing")

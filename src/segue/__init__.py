@@ -1,0 +1,235 @@
+"""One conversation, any model: the public face.
+
+Everything a user needs is importable from `segue`, and nothing is loaded before it is asked for: `import segue` costs
+next to nothing, and a program that only reads stored files never pays for the catalogue or for a network library.
+
+A public name stands in three places, and a test keeps them in step: in the imports that type checkers and editors
+read, in `_MODULES`, where it is found at run time, and in `__all__`.
+"""
+
+# Type checkers and linters know this name by itself; `typing` alone would cost more than the rest of this file.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from segue.conversation.arguments import ParsedArguments, parse_arguments
+    from segue.conversation.content import (
+        AnyContent,
+        AssistantContent,
+        Extra,
+        FallbackContent,
+        FileContent,
+        ImageContent,
+        NativeContent,
+        SystemContent,
+        TextContent,
+        ThinkingContent,
+        ToolCall,
+        ToolResultContent,
+        UserContent,
+    )
+    from segue.conversation.context import (
+        CacheRetention,
+        Context,
+        NativeTool,
+        Options,
+        Prompt,
+        ThinkingLevel,
+        Tool,
+        ToolDefinition,
+    )
+    from segue.conversation.messages import (
+        AssistantMessage,
+        Diagnostic,
+        Message,
+        StopReason,
+        SystemMessage,
+        ToolResultMessage,
+        Usage,
+        UsageCost,
+        UserMessage,
+    )
+    from segue.conversation.stored import dump, dump_message, load, load_message
+    from segue.errors import (
+        DecodeError,
+        DumpError,
+        EmptyConversation,
+        EncodeError,
+        LoadError,
+        ModelError,
+        NewerFormat,
+        ProjectionError,
+        ProjectionRefused,
+        SegueError,
+        SettingsError,
+        TornLine,
+        UnknownModel,
+        UnknownProtocol,
+    )
+    from segue.models.catalogue import Catalogue, find_models, get_model, packaged_catalogue
+    from segue.models.dialect import Dialect
+    from segue.models.model import Modality, Model, Price, PriceTier, new_assistant_message
+    from segue.models.price import compute_cost
+    from segue.models.rules import Rules
+    from segue.models.thinking import clamp_thinking_level, supported_thinking_levels
+    from segue.protocols.registry import resolve_dialect, resolve_rules
+    from segue.sessions import append_header, append_message, read_session
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AnyContent",
+    "AssistantContent",
+    "AssistantMessage",
+    "CacheRetention",
+    "Catalogue",
+    "Context",
+    "DecodeError",
+    "Diagnostic",
+    "Dialect",
+    "DumpError",
+    "EmptyConversation",
+    "EncodeError",
+    "Extra",
+    "FallbackContent",
+    "FileContent",
+    "ImageContent",
+    "LoadError",
+    "Message",
+    "Modality",
+    "Model",
+    "ModelError",
+    "NativeContent",
+    "NativeTool",
+    "NewerFormat",
+    "Options",
+    "ParsedArguments",
+    "Price",
+    "PriceTier",
+    "ProjectionError",
+    "ProjectionRefused",
+    "Prompt",
+    "Rules",
+    "SegueError",
+    "SettingsError",
+    "StopReason",
+    "SystemContent",
+    "SystemMessage",
+    "TextContent",
+    "ThinkingContent",
+    "ThinkingLevel",
+    "Tool",
+    "ToolCall",
+    "ToolDefinition",
+    "ToolResultContent",
+    "ToolResultMessage",
+    "TornLine",
+    "UnknownModel",
+    "UnknownProtocol",
+    "Usage",
+    "UsageCost",
+    "UserContent",
+    "UserMessage",
+    "__version__",
+    "append_header",
+    "append_message",
+    "clamp_thinking_level",
+    "compute_cost",
+    "dump",
+    "dump_message",
+    "find_models",
+    "get_model",
+    "load",
+    "load_message",
+    "new_assistant_message",
+    "packaged_catalogue",
+    "parse_arguments",
+    "read_session",
+    "resolve_dialect",
+    "resolve_rules",
+    "supported_thinking_levels",
+]
+
+_MODULES = {
+    "segue.conversation.arguments": ("ParsedArguments", "parse_arguments"),
+    "segue.conversation.content": (
+        "AnyContent",
+        "AssistantContent",
+        "Extra",
+        "FallbackContent",
+        "FileContent",
+        "ImageContent",
+        "NativeContent",
+        "SystemContent",
+        "TextContent",
+        "ThinkingContent",
+        "ToolCall",
+        "ToolResultContent",
+        "UserContent",
+    ),
+    "segue.conversation.context": (
+        "CacheRetention",
+        "Context",
+        "NativeTool",
+        "Options",
+        "Prompt",
+        "ThinkingLevel",
+        "Tool",
+        "ToolDefinition",
+    ),
+    "segue.conversation.messages": (
+        "AssistantMessage",
+        "Diagnostic",
+        "Message",
+        "StopReason",
+        "SystemMessage",
+        "ToolResultMessage",
+        "Usage",
+        "UsageCost",
+        "UserMessage",
+    ),
+    "segue.conversation.stored": ("dump", "dump_message", "load", "load_message"),
+    "segue.errors": (
+        "DecodeError",
+        "DumpError",
+        "EmptyConversation",
+        "EncodeError",
+        "LoadError",
+        "ModelError",
+        "NewerFormat",
+        "ProjectionError",
+        "ProjectionRefused",
+        "SegueError",
+        "SettingsError",
+        "TornLine",
+        "UnknownModel",
+        "UnknownProtocol",
+    ),
+    "segue.models.catalogue": ("Catalogue", "find_models", "get_model", "packaged_catalogue"),
+    "segue.models.dialect": ("Dialect",),
+    "segue.models.model": ("Modality", "Model", "Price", "PriceTier", "new_assistant_message"),
+    "segue.models.price": ("compute_cost",),
+    "segue.models.rules": ("Rules",),
+    "segue.models.thinking": ("clamp_thinking_level", "supported_thinking_levels"),
+    "segue.protocols.registry": ("resolve_dialect", "resolve_rules"),
+    "segue.sessions": ("append_header", "append_message", "read_session"),
+}
+"""Where each public name lives, in the order of the imports above."""
+
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+if not TYPE_CHECKING:  # seen by a type checker, a module `__getattr__` would make every misspelt name an `object`
+
+    def __getattr__(name: str) -> object:
+        """Load the module that holds `name`; the next look-up finds the name here and does not come back."""
+        if name not in _HOMES:
+            raise AttributeError(f"module 'segue' has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

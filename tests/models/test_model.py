@@ -1,0 +1,67 @@
+"""A target of one's own, and the message that begins with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from segue.conversation.content import TextContent
+from segue.conversation.messages import AssistantMessage, StopReason
+from segue.errors import UnknownModel
+from segue.models.model import Model, Price, new_assistant_message
+from segue.models.thinking import clamp_thinking_level, supported_thinking_levels
+
+DEFAULTS = {
+    "name": "",
+    "base_url": None,
+    "reasoning": False,
+    "input": ("text", "image"),
+    "context_window": 0,
+    "max_tokens": 0,
+    "max_input": 0,
+    "cost": Price(),
+    "router": False,
+    "thinking_levels": {},
+    "deprecated": None,
+    "rules": {},
+    "dialect": {},
+}
+
+
+def test_three_words_make_a_target_and_the_rest_has_defaults():
+    model = Model("my-model", "my-provider", "openai-chat")
+    assert model == Model(id="my-model", provider="my-provider", protocol="openai-chat")
+    assert {name: getattr(model, name) for name in model.__struct_fields__[3:]} == DEFAULTS
+    assert model.full_name() == "my-provider/my-model"
+
+
+def test_a_target_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        Model("a", "b", "c").id = "d"  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_reply_begins_with_its_origin():
+    begun = new_assistant_message(Model("my-model", "my-provider", "openai-chat"), timestamp=7)
+    assert begun == AssistantMessage(
+        content=(), protocol="openai-chat", provider="my-provider", model="my-model", timestamp=7
+    )
+    assert begun.stop_reason == StopReason.STOP
+    assert begun.usage is None
+    assert begun.text() == ""
+
+
+def test_a_reply_may_begin_with_content():
+    said = (TextContent(text="hi"),)
+    assert new_assistant_message(Model("a", "b", "c"), content=said).content == said
+
+
+def test_a_name_of_the_catalogue_serves_as_a_model():
+    begun = new_assistant_message("anthropic/claude-sonnet-4-5")
+    assert (begun.protocol, begun.provider, begun.model) == ("anthropic-messages", "anthropic", "claude-sonnet-4-5")
+    assert supported_thinking_levels("openai/gpt-4o") == ("off",)
+    assert clamp_thinking_level("openai/gpt-4o", "high") == "off"
+
+
+@pytest.mark.parametrize("ask", [new_assistant_message, supported_thinking_levels], ids=lambda ask: ask.__name__)
+def test_a_name_that_the_catalogue_does_not_have_is_refused(ask):
+    with pytest.raises(UnknownModel):
+        ask("anthropic/claude-sonet-4-5")
