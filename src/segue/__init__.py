@@ -37,6 +37,21 @@ if TYPE_CHECKING:
         Tool,
         ToolDefinition,
     )
+    from segue.conversation.events import (
+        DoneEvent,
+        ErrorEvent,
+        Event,
+        StartEvent,
+        TextDelta,
+        TextEnd,
+        TextStart,
+        ThinkingDelta,
+        ThinkingEnd,
+        ThinkingStart,
+        ToolCallDelta,
+        ToolCallEnd,
+        ToolCallStart,
+    )
     from segue.conversation.messages import (
         AssistantMessage,
         Diagnostic,
@@ -65,14 +80,35 @@ if TYPE_CHECKING:
         UnknownModel,
         UnknownProtocol,
     )
+    from segue.framing.ndjson import NdjsonDecoder
+    from segue.framing.sse import SseDecoder, SseEvent
     from segue.models.catalogue import Catalogue, find_models, get_model, packaged_catalogue
     from segue.models.dialect import Dialect
-    from segue.models.model import Modality, Model, Price, PriceTier, new_assistant_message
+    from segue.models.model import Modality, Model, Price, PriceTier
+    from segue.models.origin import new_assistant_message
     from segue.models.price import compute_cost
     from segue.models.rules import Rules
     from segue.models.thinking import clamp_thinking_level, supported_thinking_levels
+    from segue.projection.policy import Policy, Texts
+    from segue.projection.projector import Projection, Projector, project, transform_messages
+    from segue.projection.report import Change, ChangeCode, Loss, Report
+    from segue.projection.requirements import MediaNeeded, Requirement, ThinkingOff
+    from segue.protocols.codec import Violation, WireError
+    from segue.protocols.detection import detect_protocol
+    from segue.protocols.doors import (
+        check,
+        decode_error,
+        decode_request,
+        decode_response,
+        encode_request,
+        encode_response,
+        stream_decoder,
+    )
     from segue.protocols.registry import resolve_dialect, resolve_rules
+    from segue.protocols.streaming import StreamDecoder
+    from segue.request import Request, convert, prepare
     from segue.sessions import append_header, append_message, read_session
+    from segue.tokens import estimate_tokens
 
 __version__ = "0.1.0"
 
@@ -82,43 +118,72 @@ __all__ = [
     "AssistantMessage",
     "CacheRetention",
     "Catalogue",
+    "Change",
+    "ChangeCode",
     "Context",
     "DecodeError",
     "Diagnostic",
     "Dialect",
+    "DoneEvent",
     "DumpError",
     "EmptyConversation",
     "EncodeError",
+    "ErrorEvent",
+    "Event",
     "Extra",
     "FallbackContent",
     "FileContent",
     "ImageContent",
     "LoadError",
+    "Loss",
+    "MediaNeeded",
     "Message",
     "Modality",
     "Model",
     "ModelError",
     "NativeContent",
     "NativeTool",
+    "NdjsonDecoder",
     "NewerFormat",
     "Options",
     "ParsedArguments",
+    "Policy",
     "Price",
     "PriceTier",
+    "Projection",
     "ProjectionError",
     "ProjectionRefused",
+    "Projector",
     "Prompt",
+    "Report",
+    "Request",
+    "Requirement",
     "Rules",
     "SegueError",
     "SettingsError",
+    "SseDecoder",
+    "SseEvent",
+    "StartEvent",
     "StopReason",
+    "StreamDecoder",
     "SystemContent",
     "SystemMessage",
     "TextContent",
+    "TextDelta",
+    "TextEnd",
+    "TextStart",
+    "Texts",
     "ThinkingContent",
+    "ThinkingDelta",
+    "ThinkingEnd",
     "ThinkingLevel",
+    "ThinkingOff",
+    "ThinkingStart",
     "Tool",
     "ToolCall",
+    "ToolCallDelta",
+    "ToolCallEnd",
+    "ToolCallStart",
     "ToolDefinition",
     "ToolResultContent",
     "ToolResultMessage",
@@ -129,13 +194,24 @@ __all__ = [
     "UsageCost",
     "UserContent",
     "UserMessage",
+    "Violation",
+    "WireError",
     "__version__",
     "append_header",
     "append_message",
+    "check",
     "clamp_thinking_level",
     "compute_cost",
+    "convert",
+    "decode_error",
+    "decode_request",
+    "decode_response",
+    "detect_protocol",
     "dump",
     "dump_message",
+    "encode_request",
+    "encode_response",
+    "estimate_tokens",
     "find_models",
     "get_model",
     "load",
@@ -143,14 +219,21 @@ __all__ = [
     "new_assistant_message",
     "packaged_catalogue",
     "parse_arguments",
+    "prepare",
+    "project",
     "read_session",
     "resolve_dialect",
     "resolve_rules",
+    "stream_decoder",
     "supported_thinking_levels",
+    "transform_messages",
 ]
 
 _MODULES = {
-    "segue.conversation.arguments": ("ParsedArguments", "parse_arguments"),
+    "segue.conversation.arguments": (
+        "ParsedArguments",
+        "parse_arguments",
+    ),
     "segue.conversation.content": (
         "AnyContent",
         "AssistantContent",
@@ -176,6 +259,21 @@ _MODULES = {
         "Tool",
         "ToolDefinition",
     ),
+    "segue.conversation.events": (
+        "DoneEvent",
+        "ErrorEvent",
+        "Event",
+        "StartEvent",
+        "TextDelta",
+        "TextEnd",
+        "TextStart",
+        "ThinkingDelta",
+        "ThinkingEnd",
+        "ThinkingStart",
+        "ToolCallDelta",
+        "ToolCallEnd",
+        "ToolCallStart",
+    ),
     "segue.conversation.messages": (
         "AssistantMessage",
         "Diagnostic",
@@ -187,7 +285,12 @@ _MODULES = {
         "UsageCost",
         "UserMessage",
     ),
-    "segue.conversation.stored": ("dump", "dump_message", "load", "load_message"),
+    "segue.conversation.stored": (
+        "dump",
+        "dump_message",
+        "load",
+        "load_message",
+    ),
     "segue.errors": (
         "DecodeError",
         "DumpError",
@@ -204,14 +307,77 @@ _MODULES = {
         "UnknownModel",
         "UnknownProtocol",
     ),
-    "segue.models.catalogue": ("Catalogue", "find_models", "get_model", "packaged_catalogue"),
+    "segue.framing.ndjson": ("NdjsonDecoder",),
+    "segue.framing.sse": (
+        "SseDecoder",
+        "SseEvent",
+    ),
+    "segue.models.catalogue": (
+        "Catalogue",
+        "find_models",
+        "get_model",
+        "packaged_catalogue",
+    ),
     "segue.models.dialect": ("Dialect",),
-    "segue.models.model": ("Modality", "Model", "Price", "PriceTier", "new_assistant_message"),
+    "segue.models.model": ("Modality", "Model", "Price", "PriceTier"),
+    "segue.models.origin": ("new_assistant_message",),
     "segue.models.price": ("compute_cost",),
     "segue.models.rules": ("Rules",),
-    "segue.models.thinking": ("clamp_thinking_level", "supported_thinking_levels"),
-    "segue.protocols.registry": ("resolve_dialect", "resolve_rules"),
-    "segue.sessions": ("append_header", "append_message", "read_session"),
+    "segue.models.thinking": (
+        "clamp_thinking_level",
+        "supported_thinking_levels",
+    ),
+    "segue.projection.policy": (
+        "Policy",
+        "Texts",
+    ),
+    "segue.projection.projector": (
+        "Projection",
+        "Projector",
+        "project",
+        "transform_messages",
+    ),
+    "segue.projection.report": (
+        "Change",
+        "ChangeCode",
+        "Loss",
+        "Report",
+    ),
+    "segue.projection.requirements": (
+        "MediaNeeded",
+        "Requirement",
+        "ThinkingOff",
+    ),
+    "segue.protocols.codec": (
+        "Violation",
+        "WireError",
+    ),
+    "segue.protocols.detection": ("detect_protocol",),
+    "segue.protocols.doors": (
+        "check",
+        "decode_error",
+        "decode_request",
+        "decode_response",
+        "encode_request",
+        "encode_response",
+        "stream_decoder",
+    ),
+    "segue.protocols.registry": (
+        "resolve_dialect",
+        "resolve_rules",
+    ),
+    "segue.protocols.streaming": ("StreamDecoder",),
+    "segue.request": (
+        "Request",
+        "convert",
+        "prepare",
+    ),
+    "segue.sessions": (
+        "append_header",
+        "append_message",
+        "read_session",
+    ),
+    "segue.tokens": ("estimate_tokens",),
 }
 """Where each public name lives, in the order of the imports above."""
 

@@ -1,7 +1,7 @@
 """What can go wrong, drawn once.
 
     SegueError
-    ├── LoadError            stored JSON that cannot be read; says where (`path`) and, in files, which `line`
+    ├── LoadError            stored JSON that cannot be read; says where (`path`), in files which `line`
     │   └── NewerFormat      written by a later segue; refused whole, never half-read
     ├── DumpError            a value that stored JSON cannot carry (NaN, 200 levels, a key that is no text)
     ├── ModelError
@@ -16,7 +16,7 @@
 
     TornLine (a warning)     a session file whose last line was cut off; everything before it was read
 
-Data stands in attributes, prose in the message: callers branch on the class and read the attributes, people read the text.
+Data stands in attributes, prose in the message: callers branch on the class and read the attributes, people the text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from segue.projection.report import Report
 
@@ -43,7 +43,18 @@ def render_path(path: Path) -> str:
 
 
 class SegueError(Exception):
-    """The parent of every error segue raises on purpose."""
+    """The parent of every error segue raises on purpose. All of them survive the way through a process pool."""
+
+    def __reduce__(self) -> tuple[Callable[..., SegueError], tuple[object, ...]]:
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(kind: type[SegueError], args: tuple[object, ...], attributes: dict[str, object]) -> SegueError:
+    """Make an error again from what it said and what it carried, without asking its constructor."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
 
 
 class _PathError(SegueError):

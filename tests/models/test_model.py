@@ -7,7 +7,8 @@ import pytest
 from segue.conversation.content import TextContent
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.errors import UnknownModel
-from segue.models.model import Model, Price, new_assistant_message
+from segue.models.model import Model, Price
+from segue.models.origin import new_assistant_message
 from segue.models.thinking import clamp_thinking_level, supported_thinking_levels
 
 DEFAULTS = {

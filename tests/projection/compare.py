@@ -226,9 +226,13 @@ def _gap_differences(given: Sequence[AnyContent], out: Sequence[AnyContent], pat
         if given[position].kind == after.kind:
             found.remove(here)
             found |= _field_differences(given[position], after, here)
-    if len(out) > len(pairs) == len(given):
+    if len(out) > len(pairs) == len(given) or _count_calls(out) > _count_calls(given):
         found.add(path)
     return found
+
+
+def _count_calls(content: Sequence[AnyContent]) -> int:
+    return sum(piece.kind == "toolCall" for piece in content)
 
 
 def _by_kind(given: Sequence[AnyContent], out: Sequence[AnyContent]) -> list[tuple[int, AnyContent]]:

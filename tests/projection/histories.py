@@ -260,9 +260,8 @@ class _Ugly:
         return replace(made, extra=self.extra())
 
     def native(self) -> NativeContent:
-        fallback: list[FallbackContent] = []
-        for _ in range(self.count(2)):
-            fallback.append(self.pick((self.text, self.image, self.file))())
+        kinds = (self.text, self.image, self.file)
+        fallback: list[FallbackContent] = [self.pick(kinds)() for _ in range(self.count(2))]
         protocol = self.model.protocol if self.chance(2) else self.pick(_PROTOCOL_NAMES)
         block: dict[str, object] = {"type": "odd", "text": self.pick(("fine", "bad \ud800")), "id": self.count(10**9)}
         return NativeContent(protocol=protocol, block=block, fallback=tuple(fallback), extra=self.extra())

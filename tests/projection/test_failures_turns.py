@@ -38,6 +38,7 @@ from projection.building import (
     calls_of,
     conversation,
     missing,
+    native,
     result,
     results_of,
     said,
@@ -52,6 +53,12 @@ from segue.conversation.context import ToolDefinition
 CITED: Final = {"anthropic-messages": {"tool_call_ids": ["a"]}}
 HALF: Final = "na\ud83d"
 BRIEF: Final = "<system>\nbe brief\n</system>"
+
+SEARCH: Final = native(
+    "anthropic-messages", {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+)
+"""What the server was doing when it paused."""
+
 
 ORDER: Final[Mapping[str, Row]] = {
     "neighbouring words of the user are one turn where turns alternate": Row(
@@ -122,9 +129,9 @@ ORDER: Final[Mapping[str, Row]] = {
     ),
     "a turn that the provider paused is sent back as it is": Row(
         threads="copilot-api#261",
-        given=(user("hi"), said(FABLE, "Searching", raw_stop="pause_turn")),
+        given=(user("hi"), said(FABLE, "Searching", SEARCH, raw_stop="pause_turn")),
         targets=(FABLE,),
-        sends=(user("hi"), said(FABLE, "Searching", raw_stop="pause_turn")),
+        sends=(user("hi"), said(FABLE, "Searching", SEARCH, raw_stop="pause_turn")),
     ),
     "a greeting of the assistant's is preceded by a word of the user's": Row(
         threads="hermes#41985",

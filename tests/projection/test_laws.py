@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from projection.compare import idle, unreported
-from projection.histories import fresh, home_contexts, options, plain, policies, targets, ugly_contexts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from projection.validity import find_faults
 
+from projection.compare import idle, unreported
+from projection.histories import fresh, home_contexts, options, plain, policies, targets, ugly_contexts
+from projection.validity import find_faults
 from segue.conversation.context import Context, Options
 from segue.projection.policy import Policy
 from segue.projection.projector import project

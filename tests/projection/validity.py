@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
+from msgspec.structs import replace
 
-from segue.conversation.content import AnyContent
-from segue.conversation.context import Options
+from segue.conversation.content import AnyContent, NativeContent
+from segue.conversation.context import Options, Tool
 from segue.conversation.messages import AssistantMessage, Message
 from segue.models.model import Model
 from segue.models.rules import Rules
@@ -100,7 +102,7 @@ class _Judge:
             yield "the first turn is not the user's"
         if rules.system_prompt and roles and roles[0] == "system" and rules.system_messages != "anywhere":
             yield "instructions come first"
-        for index, (one, other) in enumerate(zip(roles, roles[1:], strict=False)):
+        for index, (one, other) in enumerate(pairwise(roles)):
             if rules.alternate and one == other and one in ("user", "assistant"):
                 yield f"{index}: two turns of one role"
             if not rules.user_after_result and (one, other) == ("toolResult", "user"):
@@ -178,9 +180,9 @@ class _Judge:
             if piece.kind == "toolCall" and not is_own and piece.thought_signature not in (None, allowed):
                 yield "a seal of another model on a call"
         calls = message.tool_calls()
-        if rules.calls_last and not is_own and not any(piece.kind == "thinking" for piece in message.content):
-            if calls and any(piece.kind != "toolCall" for piece in message.content[-len(calls) :]):
-                yield "words after the calls"
+        kinds = [piece.kind for piece in message.content]
+        if rules.calls_last and not is_own and "thinking" not in kinds and kinds != sorted(kinds, key=_calls_last):
+            yield "words after the calls"
         if calls and rules.call_signature == "required" and not calls[0].thought_signature:
             yield "a step whose first call has no seal"
 
@@ -245,9 +247,13 @@ class _Judge:
 
     def characters(self, projection: Projection) -> Iterator[str]:
         context = projection.context
-        sent: list[object] = [context.system_prompt, context.tools, projection.options]
+        prompt = context.system_prompt
+        pieces = prompt if isinstance(prompt, tuple) else ()
+        sent: list[object] = [None if isinstance(prompt, tuple) else prompt]
+        sent += [self.told(node) for node in (*pieces, *context.tools, projection.options)]
         for message in context.messages:
-            sent.append((message.content, message.extra))
+            sent += [self.told(piece) for piece in message.content]
+            sent.append((message.extra or {}).get(self.model.protocol))
             if message.role == "toolResult":
                 sent.append((message.tool_call_id, message.tool_name))
         for part in sent:
@@ -255,3 +261,14 @@ class _Judge:
                 msgspec.json.encode(part)
             except UnicodeEncodeError:
                 yield f"half a surrogate pair in {part!r}"
+
+    def told(self, node: AnyContent | Tool | Options) -> object:
+        """Give a node without what only other protocols and the store say of it."""
+        extra = {key: part for key, part in (node.extra or {}).items() if key == self.model.protocol}
+        if isinstance(node, NativeContent):
+            return replace(node, extra=extra, fallback=())
+        return replace(node, extra=extra)
+
+
+def _calls_last(kind: str) -> bool:
+    return kind == "toolCall"

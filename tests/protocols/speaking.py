@@ -79,7 +79,8 @@ def cuts(context: Context) -> list[int]:
         answers = messages[index - 1].role in ("user", "toolResult")
         if message.role != "assistant" or not answers or message.stop_reason in ("error", "aborted"):
             continue
-        called = {call.id for earlier in messages[:index] if earlier.role == "assistant" for call in earlier.tool_calls()}
+        turns = [earlier for earlier in messages[:index] if earlier.role == "assistant"]
+        called = {call.id for turn in turns for call in turn.tool_calls()}
         if not any(later.role == "toolResult" and later.tool_call_id in called for later in messages[index:]):
             found.append(index)
     return found

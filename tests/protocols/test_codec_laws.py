@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from projection.histories import TARGETS, home_contexts, ugly_contexts
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from protocols.speaking import cuts, joined_turns, said, spoken, wire_messages, without_fields
 
+from projection.histories import TARGETS, home_contexts, ugly_contexts
+from protocols.speaking import cuts, joined_turns, said, spoken, wire_messages, without_fields
 from segue.errors import EmptyConversation
 from segue.protocols.doors import resolve_endpoint
 from segue.request import Request, prepare
@@ -77,9 +77,10 @@ def test_a_request_that_was_answered_stays_the_beginning_of_every_later_one(code
     if whole is None or not places:
         return
     place = data.draw(st.sampled_from(places))
-    earlier = prepared(type(context)(
-        system_prompt=context.system_prompt, messages=context.messages[:place], tools=context.tools
-    ), model)
+    earlier = prepared(
+        type(context)(system_prompt=context.system_prompt, messages=context.messages[:place], tools=context.tools),
+        model,
+    )
     if earlier is not None:
         before = wire_messages(earlier.body)
         assert wire_messages(whole.body)[: len(before)] == before

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
+
 from protocols import traffic
 from protocols.speaking import spoken
-
 from segue.framing.sse import SseDecoder
 from segue.models.model import Model
 from segue.protocols.detection import detect_protocol
 from segue.protocols.doors import resolve_endpoint
 
 CODECS = {codec.name: codec for codec in spoken()}
-ROWS = [row for row in traffic.exchanges() if row["protocol"] in CODECS]
+ROWS: list[Any] = [row for row in traffic.exchanges() if row["protocol"] in CODECS]
 NAMES = [str(row["file"]) for row in ROWS]
 
 pytestmark = pytest.mark.skipif(not ROWS, reason="no recordings at hand")
 
 
-def endpoint_of(row):
+def endpoint_of(row: Any) -> Any:
     return resolve_endpoint(Model(row["model"] or "", row["provider"], row["protocol"]))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from segue.conversation.messages import StopReason, Usage
@@ -16,9 +18,9 @@ class Script:
     """A reader that does what the frame says."""
 
     def __init__(self) -> None:
-        self.part = None
+        self.part: Any = None
 
-    def read(self, frame, out):
+    def read(self, frame: Any, out: Assembly) -> None:
         match frame["do"]:
             case "text":
                 self.part = out.open_text()
@@ -39,12 +41,12 @@ class Script:
             case "nonsense":
                 raise DecodeError("not that")
 
-    def end(self, out):
+    def end(self, out: Assembly) -> None:
         pass
 
 
-def run(*frames, tool_names=None):
-    decoder = StreamDecoder(Script(), Assembly(MODEL, "openai-chat", tool_names))
+def run(*frames: Any, tool_names: Any = None) -> tuple[Any, Any]:
+    decoder: Any = StreamDecoder(Script(), Assembly(MODEL, "openai-chat", tool_names))
     events = [event for frame in frames for event in decoder.feed(frame)]
     return events + decoder.finish(), decoder
 
@@ -81,7 +83,7 @@ def test_what_breaks_off_ends_with_one_error_and_keeps_what_arrived(frames):
 
 
 def test_nothing_comes_after_the_terminal_event():
-    decoder = StreamDecoder(Script(), Assembly(MODEL, "openai-chat"))
+    decoder: Any = StreamDecoder(Script(), Assembly(MODEL, "openai-chat"))
     decoder.feed(STOP)
     assert decoder.feed({"do": "finish"})[-1].type == "done"
     assert decoder.feed({"do": "text"}) == []
@@ -91,7 +93,7 @@ def test_nothing_comes_after_the_terminal_event():
 
 
 def test_an_aborted_reply_can_be_stored_with_what_arrived():
-    decoder = StreamDecoder(Script(), Assembly(MODEL, "openai-chat"))
+    decoder: Any = StreamDecoder(Script(), Assembly(MODEL, "openai-chat"))
     decoder.feed({"do": "text"})
     decoder.feed({"do": "grow", "with": "half an ans"})
     (end, terminal) = decoder.abort()
@@ -101,7 +103,7 @@ def test_an_aborted_reply_can_be_stored_with_what_arrived():
 
 
 def test_arguments_are_parsed_once_at_the_end_and_seen_in_part_when_asked():
-    decoder = StreamDecoder(Script(), Assembly(MODEL, "openai-chat"))
+    decoder: Any = StreamDecoder(Script(), Assembly(MODEL, "openai-chat"))
     decoder.feed({"do": "call"})
     decoder.feed({"do": "grow", "with": '{"path": "src/ma'})
     assert decoder.message.tool_calls()[0].arguments == {"path": "src/ma"}
@@ -113,14 +115,14 @@ def test_arguments_are_parsed_once_at_the_end_and_seen_in_part_when_asked():
 
 
 def test_unfinished_arguments_keep_their_text_and_are_diagnosed():
-    events, decoder = run({"do": "call"}, {"do": "grow", "with": '{"path": "src/ma'}, {"do": "fail"})
+    _, decoder = run({"do": "call"}, {"do": "grow", "with": '{"path": "src/ma'}, {"do": "fail"})
     (call,) = decoder.message.tool_calls()
     assert (call.arguments, call.arguments_text) == ({"path": "src/ma"}, '{"path": "src/ma')
     assert [diagnostic.type for diagnostic in decoder.message.diagnostics] == ["tool_arguments_recovered"]
 
 
 def test_a_character_cut_in_half_between_two_deltas_is_joined():
-    events, decoder = run({"do": "text"}, {"do": "grow", "with": "\ud83d"}, {"do": "grow", "with": "\ude00!"}, STOP)
+    _, decoder = run({"do": "text"}, {"do": "grow", "with": "\ud83d"}, {"do": "grow", "with": "\ude00!"}, STOP)
     assert decoder.message.text() == "\U0001f600!"
     assert join_chunks(["a\ud83d", "b"]) == "a\ud83db"
 

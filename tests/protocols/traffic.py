@@ -25,7 +25,7 @@ WIRES = {
 
 @lru_cache
 def exchanges() -> tuple[dict[str, object], ...]:
-    """List what is recorded: each row with `file`, `protocol` (ours), `provider` (ours), `model`, `status`, `fidelity`."""
+    """List what is recorded: each row names `file`, `protocol` and `provider` (ours), `model`, `status`, `fidelity`."""
     index = FOLDER / "index.jsonl"
     if not index.exists():
         return ()

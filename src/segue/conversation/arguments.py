@@ -34,6 +34,7 @@ MAX_LEVELS: Final = MAX_NESTING - ABOVE_A_MESSAGE - 3
 call."""
 
 _DECODER: Final = msgspec.json.Decoder(dict[str, object])
+_ENCODER: Final = msgspec.json.Encoder()
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _PLAIN: Final = re.compile(r'[^"\\]*')
@@ -103,7 +104,7 @@ def encode_arguments(arguments: Mapping[str, object]) -> str:
     """
     given = arguments if isinstance(arguments, dict) else dict(arguments)
     try:
-        encoded = msgspec.json.encode(given).decode()
+        encoded = _ENCODER.encode(given).decode()
     except (TypeError, ValueError, RecursionError):
         return _encode_slowly(given)
     if "null" in encoded and not _is_finite(given):

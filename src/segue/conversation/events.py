@@ -3,6 +3,8 @@
 A stream begins with `start`, goes on with the parts of the message (each with its index in the message's content) and
 ends with exactly one of `done` and `error`. Parts may overlap; each opens once, grows by deltas, and closes once.
 Parts that only one protocol knows take an index and appear in the finished message, without events of their own.
+
+Most events are deltas, a number and a text: nothing that the garbage collector would have to look at.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class TextStart(_Event, frozen=True, kw_only=True, tag="text_start"):
 
 
 @final
-class TextDelta(_Event, frozen=True, kw_only=True, tag="text_delta"):
+class TextDelta(_Event, frozen=True, kw_only=True, tag="text_delta", gc=False):
     """A text grows. A delta may end in half a surrogate pair; the halves are joined in the finished text."""
 
     type: ClassVar[Literal["text_delta"]] = "text_delta"
@@ -61,7 +63,7 @@ class ThinkingStart(_Event, frozen=True, kw_only=True, tag="thinking_start"):
 
 
 @final
-class ThinkingDelta(_Event, frozen=True, kw_only=True, tag="thinking_delta"):
+class ThinkingDelta(_Event, frozen=True, kw_only=True, tag="thinking_delta", gc=False):
     """Thinking grows."""
 
     type: ClassVar[Literal["thinking_delta"]] = "thinking_delta"
@@ -89,7 +91,7 @@ class ToolCallStart(_Event, frozen=True, kw_only=True, tag="toolcall_start"):
 
 
 @final
-class ToolCallDelta(_Event, frozen=True, kw_only=True, tag="toolcall_delta"):
+class ToolCallDelta(_Event, frozen=True, kw_only=True, tag="toolcall_delta", gc=False):
     """The text of a call's arguments grows."""
 
     type: ClassVar[Literal["toolcall_delta"]] = "toolcall_delta"

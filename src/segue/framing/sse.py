@@ -21,6 +21,7 @@ from typing import Final, final
 import msgspec
 
 _BOM: Final = b"\xef\xbb\xbf"
+_DATA: Final = b"data: "
 _CR: Final = 13
 _LF: Final = 10  # as numbers: to look for one byte by its number is many times faster
 _MOST_NAMES: Final = 64
@@ -39,26 +40,51 @@ class SseEvent(msgspec.Struct, frozen=True, gc=False):
 class SseDecoder:
     """Reads one stream. Feed it bytes as they come, then call `finish`; both give the events that were completed."""
 
-    __slots__ = ("_data", "_event", "_id", "_names", "_pieces", "_skip_newline", "_start")
+    __slots__ = (
+        "_between",
+        "_data",
+        "_event",
+        "_head",
+        "_head_event",
+        "_id",
+        "_names",
+        "_pieces",
+        "_skip_newline",
+        "_start",
+    )
 
     def __init__(self) -> None:
+        self._between = False  # nothing is pending: the next byte begins an event
         self._start: bytes | None = b""  # the first bytes, until they can be told from a byte order mark
         self._pieces: list[bytes] = []  # of a line whose end has not come
         self._skip_newline = False  # the last piece ended in CR: an LF at the beginning of the next belongs to it
         self._event = ""
         self._data: list[bytes] = []
         self._id: str | None = None
+        self._head = _DATA  # how the last event of a usual form began: the next one most often begins alike
+        self._head_event = ""
         self._names: dict[bytes, str] = {}  # whole `event:` lines that were seen, and the names in them
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
-        """Take the next bytes, however many."""
+        """Take the next bytes, however many. A live stream brings one event at a time, so that goes first."""
+        if self._between and chunk[-2:] == b"\n\n" and _CR not in chunk:
+            event = self._read_usual(chunk[:-2])
+            if event is not None:
+                return [event]
+        events: list[SseEvent] = []
+        self._read_piece(chunk, events)
+        pending = self._pieces or self._data or self._event or self._skip_newline
+        self._between = self._start is None and not pending
+        return events
+
+    def _read_piece(self, chunk: bytes, events: list[SseEvent]) -> None:
+        """Read bytes that begin or end in the middle of something."""
         if self._start is not None:
             chunk = self._without_mark(self._start + chunk)
         if self._skip_newline and chunk:
             self._skip_newline = False
             if chunk[:1] == b"\n":
                 chunk = chunk[1:]
-        events: list[SseEvent] = []
         end = -1 if _CR in chunk else chunk.rfind(b"\n\n")
         if end >= 0:
             begin = 0
@@ -70,7 +96,6 @@ class SseDecoder:
             chunk = chunk[end + 2 :]
         if chunk:
             self._read_lines(chunk, events)
-        return events
 
     def finish(self) -> list[SseEvent]:
         """Say that no more bytes come; gives the event that was still open, if it has data."""
@@ -89,21 +114,27 @@ class SseDecoder:
         self._start = None
         return first.removeprefix(_BOM)
 
+    def _read_usual(self, block: bytes) -> SseEvent | None:
+        """Read an event of one of the two usual forms: one data line, or a known name and one data line."""
+        head = self._head
+        if not block.startswith(head):
+            line = block.partition(b"\n")[0]
+            event = self._names.get(line)
+            head = _DATA if event is None else line + b"\n" + _DATA
+            if not block.startswith(head):
+                return None
+            self._head, self._head_event = head, event or ""
+        data = block[len(head) :]
+        return None if _LF in data else SseEvent(self._head_event, data, self._id)
+
     def _read_blocks(self, blocks: list[bytes], events: list[SseEvent]) -> None:
-        """Read whole events. Nearly all have one of two forms: one data line, or a known name and one data line."""
-        names, last_id = self._names, self._id
+        """Read whole events; nearly all have a usual form."""
         for block in blocks:
-            name, found, data = block.partition(b"\ndata: ")
-            if found:
-                event = names.get(name)
-                if event is not None and _LF not in data:
-                    events.append(SseEvent(event, data, last_id))
-                    continue
-            elif block.startswith(b"data: ") and _LF not in block:
-                events.append(SseEvent("", block[6:], last_id))
-                continue
-            self._read([*block.split(b"\n"), b""], events)
-            last_id = self._id
+            event = self._read_usual(block)
+            if event is not None:
+                events.append(event)
+            else:
+                self._read([*block.split(b"\n"), b""], events)
 
     def _read_lines(self, chunk: bytes, events: list[SseEvent]) -> None:
         lines, pieces = chunk.splitlines(), self._pieces
@@ -128,7 +159,7 @@ class SseDecoder:
                     events.append(SseEvent(self._event, data[0] if len(data) == 1 else b"\n".join(data), self._id))
                     data.clear()
                 self._event = ""
-            elif line.startswith(b"data: "):
+            elif line.startswith(_DATA):
                 data.append(line[6:])
             else:
                 self._read_field(line)

@@ -38,7 +38,6 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     # -- messages ------------------------------------------------------------------------------------------------------
     developer_role: bool = False
     """The system prompt of a reasoning model goes under the role `developer`."""
-    system_as_user: bool = False
     result_name: bool = False
     """A tool result repeats the name of its tool."""
     reasoning_field: Literal["reasoning_content", "reasoning", "reasoning_text", "reasoning_details"] = (

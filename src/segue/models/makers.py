@@ -204,7 +204,7 @@ MAKERS: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://api.deepseek.com",
         key_variables=("DEEPSEEK_API_KEY",),
-        rules={"openai-chat": _REQUIRED_REASONING},
+        rules={"openai-chat": _REQUIRED_REASONING, "openai-responses": {"calls_last": True}},
         dialect={
             "openai-chat": {
                 "max_tokens_field": "max_tokens",
@@ -212,7 +212,10 @@ MAKERS: Final[tuple[Provider, ...]] = (
                 "strict_tools": True,
             }
         },
-        source="pi-ai 1.5.0; litellm #37470, DeepSeek-V3 #1376 (forced tool choice)",
+        source=(
+            "pi-ai 1.5.0; litellm #37470, DeepSeek-V3 #1376 (forced tool choice); "
+            "recorded traffic, 2026-11 (words between the calls of a turn are refused)"
+        ),
         read=_READ,
     ),
     Provider(

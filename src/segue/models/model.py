@@ -11,9 +11,6 @@ from typing import Literal, TypeAlias, final
 
 import msgspec
 
-from segue.conversation.content import AssistantContent
-from segue.conversation.messages import AssistantMessage
-
 Modality: TypeAlias = Literal["text", "image", "document", "audio", "video"]
 
 
@@ -76,31 +73,3 @@ class Model(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, for
     def full_name(self) -> str:
         """Give the name the catalogue finds it by: `provider/id`."""
         return f"{self.provider}/{self.id}"
-
-
-def as_model(model: Model | str) -> Model:
-    """Give a model itself, and look a name up in the packaged catalogue.
-
-    Raises:
-        UnknownModel: the catalogue has no such name.
-    """
-    if isinstance(model, Model):
-        return model
-    # The catalogue is made of models, and who has one in hand need not pay for it.
-    from segue.models.catalogue import get_model
-
-    return get_model(model)
-
-
-def new_assistant_message(
-    model: Model | str, *, content: tuple[AssistantContent, ...] = (), timestamp: int | None = None
-) -> AssistantMessage:
-    """Begin an assistant message that carries the model's protocol, provider and id as its origin.
-
-    Raises:
-        UnknownModel: `model` is a name that the catalogue does not have.
-    """
-    origin = as_model(model)
-    return AssistantMessage(
-        content=content, protocol=origin.protocol, provider=origin.provider, model=origin.id, timestamp=timestamp
-    )

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from segue.conversation.context import ThinkingLevel
-from segue.models.model import Model, as_model
+from segue.models.catalogue import get_model
+from segue.models.model import Model
 
 THINKING_LEVELS: Final[tuple[ThinkingLevel, ...]] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -31,7 +32,7 @@ DEFAULT_BUDGETS: Final[Mapping[ThinkingLevel, int]] = {
 
 def supported_thinking_levels(model: Model | str) -> tuple[ThinkingLevel, ...]:
     """List the levels a model has, weakest first."""
-    model = as_model(model)
+    model = get_model(model)
     if not model.reasoning:
         return ("off",)
     levels = model.thinking_levels

@@ -19,8 +19,8 @@ from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.work import SystemPrompt, Target, Work
 
 Mark = tuple[int, int | None, Path]
-"""The message that carries a mark, counted among all that came out, the block (None: the message itself), and where that
-stood."""
+"""The message that carries a mark, counted among all that came out; the block, None for the message itself; and where
+that stood."""
 
 
 def find_marks(work: Work, first: int) -> list[Mark]:

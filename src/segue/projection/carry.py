@@ -62,18 +62,18 @@ class Carry:
 
     def note_unsent(self, call_id: str) -> None:
         """Remember a call that was made and left out."""
-        self._given_ids.setdefault(call_id, self._seen(call_id))
+        self._given_ids.setdefault(call_id, self.seen(call_id))
 
     def count_id(self, call_id: str) -> int:
         """Say how many calls of this id were sent before; counts this one."""
-        before = self._seen(call_id)
+        before = self.seen(call_id)
         self._given_ids[call_id] = before + 1
         return before
 
     def count_new_ids(self, call_ids: list[str]) -> bool:
         """Count ids that are all new and differ from each other; if they are not, say so and count none."""
         distinct = dict.fromkeys(call_ids, 1)
-        if len(distinct) != len(call_ids) or not self._are_new(distinct.keys()):
+        if len(distinct) != len(call_ids) or not self.are_new(distinct.keys()):
             return False
         self._given_ids.update(distinct)
         return True
@@ -84,17 +84,23 @@ class Carry:
 
     def is_used(self, wire_id: str) -> bool:
         """Whether an id stands on the wire already: made for it, or given and, being legal, kept when it first came."""
-        return self._seen(wire_id) > 0 or self._is_made(wire_id)
+        return self.seen(wire_id) > 0 or self.is_made(wire_id)
 
-    def _seen(self, call_id: str) -> int:
+    def seen(self, call_id: str) -> int:
+        """Say how many calls of this id, as given, were sent so far."""
         count = self._given_ids.get(call_id)
         if count is None:
-            return 0 if self._parent is None else self._parent._seen(call_id)
+            return 0 if self._parent is None else self._parent.seen(call_id)
         return count
 
-    def _is_made(self, wire_id: str) -> bool:
-        return wire_id in self._made_ids or (self._parent is not None and self._parent._is_made(wire_id))
+    def is_made(self, wire_id: str) -> bool:
+        """Whether an id was made for the wire."""
+        return wire_id in self._made_ids or (self._parent is not None and self._parent.is_made(wire_id))
 
-    def _are_new(self, call_ids: Iterable[str]) -> bool:
-        own = self._given_ids.keys().isdisjoint(call_ids) and self._made_ids.isdisjoint(call_ids)
-        return own and (self._parent is None or self._parent._are_new(call_ids))
+    def are_new(self, call_ids: Iterable[str]) -> bool:
+        """Whether none of these ids was seen or made so far."""
+        if self._given_ids and not self._given_ids.keys().isdisjoint(call_ids):
+            return False
+        if self._made_ids and not self._made_ids.isdisjoint(call_ids):
+            return False
+        return self._parent is None or self._parent.are_new(call_ids)

@@ -141,9 +141,11 @@ _ROOTS: Final = {"system_prompt": -2, "messages": -1, "tools": sys.maxsize - 1, 
 def place_of(change: Change) -> int:
     """Say where a change belongs in a report: as the request reads, message by message."""
     path = change.path
-    if len(path) > 1 and path[0] == "messages" and isinstance(place := path[1], int):
+    root = path[0]
+    place = path[1] if len(path) > 1 else None
+    if root == "messages" and isinstance(place, int):
         return place
-    return _ROOTS[str(path[0])]
+    return _ROOTS[str(root)]
 
 
 def joined_changes(earlier: list[Change], later: list[Change]) -> list[Change]:
@@ -217,8 +219,8 @@ def _evictions(count: int, limit: int) -> int:
 def _last_cut(messages: Sequence[Message], start: int) -> int:
     """Find the last finished assistant turn behind `start` that answers a user turn or a tool result."""
     for index in range(len(messages) - 1, start, -1):
-        message = messages[index]
-        if message.role == "assistant" and message.stop_reason not in UNFINISHED:
-            if messages[index - 1].role in ("user", "toolResult"):
-                return index
+        message, before = messages[index], messages[index - 1]
+        is_finished = message.role == "assistant" and message.stop_reason not in UNFINISHED
+        if is_finished and before.role in ("user", "toolResult"):
+            return index
     return start

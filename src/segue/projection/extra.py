@@ -32,21 +32,23 @@ def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool
     for key, part in extra.items():
         if key == STORED or (key == protocol and same_provider):
             kept[key] = part
-            continue
-        portable = {name: value for name, value in part.items() if name in rules.portable_extra}
-        if key != protocol or len(portable) != len(part):
+        elif key == protocol:
+            portable = {name: value for name, value in part.items() if name in rules.portable_extra}
+            changed = changed or len(portable) != len(part)
+            if portable:
+                kept[key] = portable
+        else:
             changed = True
-        if key == protocol and portable:
-            kept[key] = portable
     return (kept or None) if changed else extra
 
 
 def extra_loss(extra: Extra, kept: Extra | None) -> Loss:
     """Say whether only shape went, or data."""
     for key, part in extra.items():
-        remaining = (kept or {}).get(key, {})
-        if any(name != SHAPE and name not in remaining for name in part):
-            return Loss.OPAQUE
+        remaining = kept.get(key) if kept is not None else None
+        for name in part:
+            if name != SHAPE and (remaining is None or name not in remaining):
+                return Loss.OPAQUE
     return Loss.NONE
 
 
@@ -70,7 +72,8 @@ def withhold_extra(work: Work) -> None:
             same_provider = message.provider == provider and work.places[index] not in work.estranged
         else:
             same_provider = carry.provider in (None, provider)
-        _withhold(work, index, same_provider=same_provider)
+        if message.extra is not None or any(piece.extra is not None for piece in message.content):
+            _withhold(work, index, same_provider=same_provider)
 
 
 def _withhold(work: Work, index: int, *, same_provider: bool) -> None:

@@ -29,6 +29,11 @@ class Home:
         self._same_model = same_model
         self._known: dict[tuple[str, str, str, str | None], bool] = {}
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether the origin alone tells; the caller's function may look at more."""
+        return self._same_model is None
+
     def is_own(self, message: AssistantMessage) -> bool:
         """Say whether the target wrote this message."""
         origin = (message.protocol, message.provider, message.model, message.response_model)

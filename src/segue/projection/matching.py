@@ -22,7 +22,7 @@ class Unsettled(Exception):
 
 
 class Matches:
-    """Result index -> the call it answers (`answers`), or whose answer it repeats (`duplicates`); the rest are orphans."""
+    """Result index -> the call it answers, or (`duplicates`) whose answer it repeats; the rest are orphans."""
 
     __slots__ = ("answers", "duplicates")
 
@@ -42,7 +42,7 @@ def match_results(messages: Sequence[Message], carry: Carry) -> Matches:
         Unsettled: a result that answers nothing here names a call of the settled prefix.
     """
     matches = Matches()
-    newest: dict[str, list[Call]] = {}  # id -> its unanswered calls in the newest turn that made any, the next one last
+    newest: dict[str, list[Call]] = {}  # id -> its unanswered calls in the newest turn that has any, the next one last
     answered: dict[str, Call] = {}
     for index, message in enumerate(messages):
         if message.role == "assistant":

@@ -5,7 +5,7 @@ Facts this file rests on:
                                                                        (seed 000; pi-ai 1.5.0, read 2026-11)
 - Tool results carry no media on several wires: they move to one user turn after all results of the batch, never
   between them.                                            (OpenHands #7700, vllm #43203; pi-ai batches them so)
-- Some targets cannot fetch URLs, and no provider has another's files.        (litellm force_base64; failures: M-09, M-11)
+- Some targets cannot fetch URLs, and no provider has another's files.   (litellm force_base64; failures: M-09, M-11)
 - Many-image limits evict the oldest first, in steps, so that the cached prefix changes once a step and not once a
   turn.                                                                (gsd-2 #2874, pi #401, pi-condense #3)
 - History never raises: what cannot be sent becomes a placeholder and, where the caller could help, a requirement.
@@ -121,20 +121,28 @@ class _Media:
                 self.emit_moved_results()
             match message.role:
                 case "user":
-                    self.user(index, message)
+                    pieces = self.user(index, message)
                 case "toolResult":
-                    self.result(index, message)
+                    pieces = self.result(index, message)
                 case "assistant":
                     follower = messages[index + 1].role if index + 1 < len(messages) else None
-                    self.assistant(index, message, follower)
+                    pieces = self.assistant(index, message, follower)
                 case "system":
-                    self.system(index, message)
-            self.out.append(messages[index])
-            self.places.append(self.work.places[index])
+                    pieces = self.system(index, message)
+            self.emit(index, message, pieces)
         if self.from_results:
             self.emit_moved_results()
         if len(self.out) != len(messages):
             self.work.keep(self.out, self.places)
+
+    def emit(self, index: int, message: Message, pieces: _Pieces | None) -> None:
+        if pieces is not None and pieces.differs():
+            message = replace(message, content=tuple(pieces.content))
+            self.work.put(index, message, pieces.origins)
+            # A fallback may be blank, a turn may be left with nothing or with a thought.
+            self.work.survey.blank = self.work.survey.thinks_last = True
+        self.out.append(message)
+        self.places.append(self.work.places[index])
 
     def emit_moved_results(self) -> None:
         """Put what the results of a batch could not carry into one user turn behind all of them."""
@@ -145,7 +153,7 @@ class _Media:
 
     # -- one message ---------------------------------------------------------------------------------------------------
 
-    def user(self, index: int, message: UserMessage) -> None:
+    def user(self, index: int, message: UserMessage) -> _Pieces:
         moved, self.from_assistant = self.from_assistant, []
         pieces = self.fitted(index, message.content, self.rules.user_media, in_result=False)
         if moved:
@@ -153,9 +161,9 @@ class _Media:
             pieces.origins[:0] = [INSERTED] * len(moved)
             path = (*self.work.path(index), "content")
             self.work.note(ChangeCode.TURN_FILLED, path, Loss.NONE, "media of the turn before")
-        self.put(index, message, pieces)
+        return pieces
 
-    def result(self, index: int, message: ToolResultMessage) -> None:
+    def result(self, index: int, message: ToolResultMessage) -> _Pieces:
         """Keep what a result may carry; where nothing is left to read, a text says where the rest went."""
         patterns = self.rules.result_media if self.rules.error_result_media or not message.is_error else ()
         pieces = self.fitted(index, message.content, patterns, in_result=True)
@@ -163,16 +171,16 @@ class _Media:
             pieces.content.insert(0, TextContent(text=self.texts.media_moved))
             pieces.origins.insert(0, INSERTED)
             self.work.note(ChangeCode.RESULT_FILLED, (*self.work.path(index), "content"), Loss.NONE)
-        self.put(index, message, pieces)
+        return pieces
 
-    def assistant(self, index: int, message: AssistantMessage, follower: str | None) -> None:
+    def assistant(self, index: int, message: AssistantMessage, follower: str | None) -> _Pieces | None:
         """Native blocks stay at home; elsewhere their fallback speaks, its media from the user turn that follows.
 
         Only a user turn that follows at once can take them: further on, the place would change as the history grows.
         """
         self.from_assistant = []
         if not any(piece.kind == "native" for piece in message.content):
-            return
+            return None
         is_own = self.work.target.home.is_own(message)
         pieces = _Pieces(message.content, self.work.origins(index))
         for position, piece in enumerate(message.content):
@@ -192,9 +200,9 @@ class _Media:
                     self.from_assistant.append(fit.content)
                     self.work.note(ChangeCode.MEDIA_MOVED, path, Loss.NONE)
                     pieces.add(TextContent(text=self.texts.assistant_media), position)
-        self.put(index, message, pieces)
+        return pieces
 
-    def system(self, index: int, message: SystemMessage) -> None:
+    def system(self, index: int, message: SystemMessage) -> _Pieces:
         """Instructions are words: a fallback's media are named."""
         pieces = _Pieces(message.content, self.work.origins(index))
         for position, piece in enumerate(message.content):
@@ -204,7 +212,7 @@ class _Media:
                     pieces.add_fit(self.fit(spare, path, (), in_result=False), position)
                 else:
                     pieces.add(spare, position)
-        self.put(index, message, pieces)
+        return pieces
 
     # -- the content of one message ------------------------------------------------------------------------------------
 
@@ -275,9 +283,3 @@ class _Media:
             return fit
         text = fill(self.texts.media_evicted, kind=kind_of(piece))
         return Fit(TextContent(text=text), (ChangeCode.MEDIA_EVICTED, Loss.CONTENT, ""), placeholder=True)
-
-    def put(self, index: int, message: Message, pieces: _Pieces) -> None:
-        if pieces.differs():
-            self.work.put(index, replace(message, content=tuple(pieces.content)), pieces.origins)
-            # A fallback may be blank, a turn may be left with nothing or with a thought.
-            self.work.survey.blank = self.work.survey.thinks_last = True

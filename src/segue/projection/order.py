@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import TextContent, UserContent
 from segue.conversation.messages import AssistantMessage, Message, UserMessage
-from segue.models.model import new_assistant_message
+from segue.models.origin import new_assistant_message
 from segue.models.rules import Rules
 from segue.projection.extra import lost_extra
 from segue.projection.report import ChangeCode, Loss

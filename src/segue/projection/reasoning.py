@@ -15,7 +15,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from operator import is_
 from typing import Final, Literal, TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage
 from segue.projection.extra import lost_extra
-from segue.projection.report import ChangeCode, Loss
+from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.work import Target, Work
 
 Fate: TypeAlias = Literal["channel", "text", "drop"]
@@ -70,7 +70,7 @@ class _Reasoning:
         self.work = work
         self.target = work.target
         self.replay = work.target.rules.reasoning_replay
-        self.fate = thinking_fate(work.target)
+        self.fate: Fate = thinking_fate(work.target)
         texts = work.target.policy.texts
         self.placeholder = texts.call_signature if work.target.rules.call_signature == "required" else None
 
@@ -86,11 +86,10 @@ class _Reasoning:
         )
 
     def run(self) -> None:
-        work, home = self.work, self.target.home
-        for index, message in enumerate(work.messages):
-            if message.role == "assistant":
-                is_own = home.is_own(message) and work.places[index] not in work.estranged
-                self.turn(index, message, is_own=is_own)
+        is_own = self.work.is_own
+        for index, message in enumerate(self.work.messages):
+            if type(message) is AssistantMessage:
+                self.turn(index, message, is_own=is_own(index))
 
     # -- one turn ------------------------------------------------------------------------------------------------------
 
@@ -98,59 +97,45 @@ class _Reasoning:
         """Give every block of a turn the form in which it can be sent."""
         if is_own and (self.work.survey.unsigned or self.replay == "none"):
             is_own = self.lives(message)
+        if is_own and self.is_whole(message):
+            return
         wants_seal = self.placeholder is not None
-        for piece in message.content:
-            if piece.kind == "toolCall":
-                if wants_seal or (piece.thought_signature is not None and not (is_own and piece.thought_signature)):
-                    break
-            elif piece.kind == "thinking":
-                if not is_own or not piece.thinking_signature or self.replay == "none":
-                    break
-            elif piece.kind == "text" and piece.text_signature is not None and not (is_own and piece.text_signature):
-                break
-        else:
-            if is_own or not self.target.rules.calls_last or _calls_are_last(message.content):
-                return
-        out: list[AssistantContent] = []
-        kept: list[int] = []
+        out: list[AssistantContent] = list(message.content)
+        gone: list[int] = []
         is_changed = False
         for position, piece in enumerate(message.content):
-            new: AssistantContent | None = piece
-            if piece.kind == "thinking":
+            if type(piece) is ThinkingContent:
                 new = self.thinking(index, position, piece, is_own=is_own)
-            elif piece.kind == "toolCall":
+            elif type(piece) is ToolCall:
+                if not wants_seal and piece.thought_signature is None:
+                    continue
                 new = self.call(index, position, piece, is_own=is_own, wants_seal=wants_seal)
                 wants_seal = False
-            elif piece.kind == "text" and piece.text_signature is not None and not (is_own and piece.text_signature):
-                self.note(ChangeCode.SIGNATURE_REMOVED, index, position, _OPAQUE if piece.text_signature else _NONE)
-                new = TextContent(text=piece.text, extra=piece.extra)
-            is_changed = is_changed or new is not piece
-            if new is not None:
-                out.append(new)
-                kept.append(position)
-        if self.target.rules.calls_last and not is_own:
-            is_changed = self.put_calls_last(index, out, kept) or is_changed
-        if is_changed:
-            self.put(index, message, out, kept)
-
-    def put_calls_last(self, index: int, out: list[AssistantContent], kept: list[int]) -> bool:
-        """Let the words come first and the calls behind them; thinking stays where it stood, between."""
-        if _calls_are_last(out):
-            return False
-        order: list[int] = []
-        calls: list[int] = []
-        for position, piece in enumerate(out):
-            if piece.kind == "thinking":
-                order += [*calls, position]
-                calls = []
+            elif type(piece) is TextContent and piece.text_signature is not None:
+                new = self.text(index, position, piece, is_own=is_own)
             else:
-                (calls if piece.kind == "toolCall" else order).append(position)
-        order += calls
-        if order == list(range(len(out))):
-            return False
-        self.work.note(ChangeCode.CALL_MOVED, (*self.work.path(index), "content"), _NONE)
-        out[:] = [out[position] for position in order]
-        kept[:] = [kept[position] for position in order]
+                continue
+            if new is None:
+                gone.append(position)
+            elif new is not piece:
+                out[position] = new
+                is_changed = True
+        if gone or (self.target.rules.calls_last and not is_own):
+            self.rearrange(index, message, out, gone, is_own=is_own)
+        elif is_changed:
+            self.work.put(index, replace(message, content=tuple(out)))
+
+    def is_whole(self, message: AssistantMessage) -> bool:
+        """Whether an own turn can be replayed as it is."""
+        for piece in message.content:
+            if piece.kind == "toolCall":
+                if self.placeholder is not None or piece.thought_signature == "":
+                    return False
+            elif piece.kind == "thinking":
+                if not piece.thinking_signature or self.replay == "none":
+                    return False
+            elif piece.kind == "text" and piece.text_signature == "":
+                return False
         return True
 
     def lives(self, message: AssistantMessage) -> bool:
@@ -165,20 +150,55 @@ class _Reasoning:
         is_readable = not piece.redacted and bool(piece.thinking.strip())
         return bool(piece.thinking_signature) or (self.replay != "signed" and is_readable)
 
-    def put(self, index: int, message: AssistantMessage, out: list[AssistantContent], kept: list[int]) -> None:
+    def rearrange(
+        self, index: int, message: AssistantMessage, out: list[AssistantContent], gone: list[int], *, is_own: bool
+    ) -> None:
+        """Go on without what is gone, and with the calls last where they have to be."""
         work = self.work
-        origins = None
-        if kept != list(range(len(message.content))):
-            known = work.blocks.get(work.places[index])
-            origins = kept if known is None else [known[position] for position in kept]
-            if not out:
-                work.survey.blank = True
-            elif out[-1].kind == "thinking":
-                work.survey.thinks_last = True
-        work.put(index, replace(message, content=tuple(out)), origins)
+        order = [position for position in range(len(out)) if position not in gone]
+        if self.target.rules.calls_last and not is_own:
+            order = self.calls_last(index, out, order)
+        content = tuple([out[position] for position in order])
+        if len(content) == len(message.content) and all(map(is_, content, message.content)):
+            return
+        if not content:
+            work.survey.blank = True
+        elif content[-1].kind == "thinking":
+            work.survey.thinks_last = True
+        known = work.blocks.get(work.places[index])
+        origins = order if known is None else [known[position] for position in order]
+        work.put(index, replace(message, content=content), origins)
+
+    def calls_last(self, index: int, out: list[AssistantContent], order: list[int]) -> list[int]:
+        """Let the words come first and the calls behind them; thinking stays where it stood, between."""
+        words_first: list[int] = []
+        calls: list[int] = []
+        for position in order:
+            if out[position].kind == "toolCall":
+                calls.append(position)
+                continue
+            if out[position].kind == "thinking":
+                words_first += calls
+                calls = []
+            words_first.append(position)
+        words_first += calls
+        if words_first != order:
+            self.work.note(ChangeCode.CALL_MOVED, (*self.work.path(index), "content"), _NONE)
+        return words_first
 
     def note(self, code: ChangeCode, index: int, position: int, loss: Loss, detail: str = "") -> None:
-        self.work.note(code, self.work.content_path(index, position), loss, detail)
+        """Write down a change to one block; here, because most of a long report is written here."""
+        work = self.work
+        place = work.places[index]
+        path = work.content_path(index, position) if place in work.blocks else ("messages", place, "content", position)
+        work.changes.append(Change(code=code, path=path, loss=loss, detail=detail))
+
+    def text(self, index: int, position: int, piece: TextContent, *, is_own: bool) -> TextContent:
+        """Keep an own seal; take another's off, and one that is none."""
+        if is_own and piece.text_signature:
+            return piece
+        self.note(ChangeCode.SIGNATURE_REMOVED, index, position, _OPAQUE if piece.text_signature else _NONE)
+        return TextContent(text=piece.text, extra=piece.extra)
 
     def thinking(self, index: int, position: int, piece: ThinkingContent, *, is_own: bool) -> AssistantContent | None:
         """Keep a thought that can be replayed; give another one the form its fate says, never its seal."""
@@ -220,13 +240,3 @@ class _Reasoning:
             self.note(ChangeCode.SIGNATURE_PLACEHOLDER, index, position, _NONE)
             seal = self.placeholder
         return piece if seal is piece.thought_signature else replace(piece, thought_signature=seal)
-
-
-def _calls_are_last(content: Sequence[AssistantContent]) -> bool:
-    has_called = False
-    for piece in content:
-        if piece.kind == "toolCall":
-            has_called = True
-        elif has_called:
-            return False
-    return True

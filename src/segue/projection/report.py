@@ -96,7 +96,7 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.RESULT_DUPLICATE: "A call has one result; a further one is left out.",
     ChangeCode.RESULT_ORPHANED: "A result without a call is left out.",
     ChangeCode.RESULT_AS_TEXT: "A result became text, because its call is not there or the target has no tools.",
-    ChangeCode.ARGUMENTS_UNPARSED: "Tool arguments that are not the JSON of an object are sent as what could be read of them.",
+    ChangeCode.ARGUMENTS_UNPARSED: "Tool arguments that are no JSON object are sent as what could be read of them.",
     ChangeCode.NATIVE_REPLACED: "A block that only its own protocol knows became its fallback.",
     ChangeCode.NATIVE_DROPPED: "A block that only its own protocol knows, and that has no fallback, is left out.",
     ChangeCode.MEDIA_OMITTED: "The model cannot read this kind of media; a placeholder says so.",
@@ -111,13 +111,13 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.FILE_AS_IMAGE: "A file that is an image is sent as an image.",
     ChangeCode.THINKING_DROPPED: "Thinking that the target may not or cannot be shown is left out.",
     ChangeCode.THINKING_AS_TEXT: "Another model's thinking is sent as plain text.",
-    ChangeCode.THINKING_UNSIGNED: "Another model's thinking is sent in the target's own channel, without its signature.",
+    ChangeCode.THINKING_UNSIGNED: "Another model's thinking is sent in the target's channel, without its signature.",
     ChangeCode.THINKING_BLANK: "Thinking with neither words nor a usable signature is left out.",
     ChangeCode.SIGNATURE_REMOVED: "A signature that only another model can read is left out.",
     ChangeCode.SIGNATURE_PLACEHOLDER: "The documented placeholder stands where the target demands a signature.",
     ChangeCode.EXTRA_REMOVED: "What another provider's wire said beyond segue's words is left out.",
     ChangeCode.CALL_MOVED: "Calls moved behind the words of their turn, because the target takes nothing after them.",
-    ChangeCode.ID_CHANGED: "A tool-call id that the target refuses, or that is taken, was replaced in the call and its result.",
+    ChangeCode.ID_CHANGED: "An id that the target refuses, or that is taken, was replaced in call and result.",
     ChangeCode.NAME_CHANGED: "A tool name that the target refuses was replaced everywhere; replies are mapped back.",
     ChangeCode.CALL_AS_TEXT: "A tool call became text, because the target has no tools.",
     ChangeCode.ERROR_AS_TEXT: "The wire cannot mark a result as an error; its text says so.",
@@ -180,9 +180,8 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True):
         lines = [f"{len(self.changes)} changes, {'nothing' if self.lossless else 'something'} lost:"]
         for key in sorted(counts, key=lambda key: (severity.index(key[0]), -counts[key], key[1])):
             loss, code = key
-            lines.append(
-                f"  {counts[key]:>4} x {code.value} [{loss.value}] {SENTENCES[code]} First at {render_path(first[key].path)}."
-            )
+            place = render_path(first[key].path)
+            lines.append(f"  {counts[key]:>4} x {code.value} [{loss.value}] {SENTENCES[code]} First at {place}.")
         return "\n".join(lines)
 
     def to_json(self) -> bytes:

@@ -14,8 +14,8 @@ class ThinkingOff(msgspec.Struct, frozen=True, kw_only=True, tag="thinkingOff", 
     """Thinking has to be off for this request.
 
     The running tool cycle was opened by a turn whose thinking cannot be replayed (another model wrote it, or it had
-    none), and the target refuses to go on thinking from there. After the next user turn it can think again. `path` names
-    what has to change, the option.
+    none), and the target refuses to go on thinking from there. After the next user turn it can think again. `path` is
+    that of the option.
     """
 
     kind: ClassVar[Literal["thinkingOff"]] = "thinkingOff"

@@ -34,7 +34,8 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
         fitted, loss = _without_choices(fitted, rules.schema_root_refused), Loss.CONTENT
     if rules.schema_root_object and fitted.get("type") != "object":
         loss = Loss.CONTENT if "type" in fitted else loss
-        fitted = {"type": "object", "properties": {}, **{key: fitted[key] for key in fitted if key != "type"}}
+        root: dict[str, object] = {"type": "object", "properties": dict[str, object]()}
+        fitted = root | {key: value for key, value in fitted.items() if key != "type"}
     return fitted, loss
 
 
@@ -48,11 +49,11 @@ def _without(value: object, refused: frozenset[str], *, names: bool = False) -> 
                 kept[key] = _without(inner, refused)
             elif key not in refused:
                 kept[key] = inner if key in _VALUES_BELOW else _without(inner, refused, names=key in _NAMES_BELOW)
-        return value if len(kept) == len(mapping) and all(map(is_, kept.values(), mapping.values())) else kept
+        return mapping if len(kept) == len(mapping) and all(map(is_, kept.values(), mapping.values())) else kept
     if isinstance(value, list):
         items = cast("list[object]", value)
         kept_items = [_without(inner, refused) for inner in items]
-        return value if all(map(is_, kept_items, items)) else kept_items
+        return items if all(map(is_, kept_items, items)) else kept_items
     return value
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import is_
-from typing import cast
+from typing import Final, cast
 
 from msgspec.structs import replace
 
@@ -20,18 +20,22 @@ from segue.errors import Path
 from segue.models.thinking import clamp_thinking_level
 from segue.projection.extra import extra_loss, kept_extra
 from segue.projection.names import wire_name
-from segue.projection.report import ChangeCode, Loss
+from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.schemas import fit_schema
 from segue.projection.surrogates import AnyValue, clean_value, is_clean_value, only_joins
-from segue.projection.work import Work
+from segue.projection.text import is_clean_extra
+from segue.projection.work import FittedTools, Target, Work
+
+_NOTHING_ASKED: Final = Options()
 
 
 def fit_settings(work: Work) -> None:
     """Make tools and options ready; they come with the last stretch of a history alone."""
     if work.settings is None:
         return
-    tools = _Tools(work).fit(work.settings.tools)
-    work.settings.options = _Options(work, tools).fit(work.settings.options)
+    tools = _add_called(work, _fit_tools(work, work.settings.tools))
+    if work.settings.options != _NOTHING_ASKED:
+        work.settings.options = _Options(work, tools).fit(work.settings.options)
     work.settings.tools = tools
 
 
@@ -40,17 +44,47 @@ def is_thinking(options: Options) -> bool:
     return options.thinking not in (None, "off", 0)
 
 
+def _fit_tools(work: Work, given: tuple[Tool, ...]) -> tuple[Tool, ...]:
+    """Fit the tools; a target that was given the same ones before knows what they become."""
+    fitted = work.target.fitted_tools
+    if fitted is None or fitted.given is not given:
+        tools = _Tools(work.target)
+        fitted = work.target.fitted_tools = FittedTools(given, tools.fit(given), tools.changes, tools.wire_names)
+    work.changes += fitted.changes
+    work.carry.wire_names.update(fitted.wire_names)
+    return fitted.tools
+
+
+def _add_called(work: Work, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+    """Declare the tools that only the history knows, where the target insists on it."""
+    rules = work.target.rules
+    if not (rules.tools and rules.tools_with_history):
+        return tools
+    names = {tool.name for tool in tools if tool.kind == "function"}
+    added: list[Tool] = []
+    for name in work.carry.called:
+        if name not in names:
+            work.note(ChangeCode.TOOL_ADDED, ("tools",), Loss.NONE, name)
+            schema = {"type": "object", "properties": dict[str, object]()}
+            description = work.target.policy.texts.tool_gone
+            added.append(ToolDefinition(name=name, description=description, parameters=schema))
+    return (*tools, *added) if added else tools
+
+
 class _Tools:
     """The tools of a request, being made ready for one target."""
 
-    def __init__(self, work: Work) -> None:
-        self.target = work.target
-        self.rules = work.target.rules
-        self.carry = work.carry
-        self.note = work.note
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.rules = target.rules
+        self.changes: list[Change] = []
+        self.wire_names: dict[str, str] = {}
+
+    def note(self, code: ChangeCode, path: Path, loss: Loss, detail: str = "") -> None:
+        self.changes.append(Change(code=code, path=path, loss=loss, detail=detail))
 
     def fit(self, given: tuple[Tool, ...]) -> tuple[Tool, ...]:
-        """Fit the tools and add what the history demands; the same tuple when all fit."""
+        """Fit the tools; the same tuple when all fit."""
         out: list[Tool] = []
         names: set[str] = set()
         for index, tool in enumerate(given):
@@ -66,8 +100,6 @@ class _Tools:
                 self.remove(("tools", index), f"the target takes {self.rules.max_tools}")
                 continue
             out.append(fitted)
-        if self.rules.tools and self.rules.tools_with_history:
-            self.add_called(out, names)
         return given if len(out) == len(given) and all(map(is_, out, given)) else tuple(out)
 
     def remove(self, path: Path, why: str) -> None:
@@ -88,7 +120,7 @@ class _Tools:
         name = wire_name(tool.name, self.rules)
         if name != tool.name:
             self.note(ChangeCode.NAME_CHANGED, (*path, "name"), Loss.NONE, name)
-            self.carry.wire_names[tool.name] = name
+            self.wire_names[tool.name] = name
         parameters, loss = fit_schema(fitted.parameters, self.rules)
         if parameters is not fitted.parameters:
             self.note(ChangeCode.TOOL_SCHEMA, (*path, "parameters"), loss)
@@ -107,17 +139,10 @@ class _Tools:
             kept = kept_extra(extra, self.target.model.protocol, self.rules, same_provider=True)
             if kept is not extra:
                 self.note(ChangeCode.EXTRA_REMOVED, path, extra_loss(extra, kept))
-            fitted = replace(fitted, extra=self.clean(kept, path))
+            if kept is not None and not is_clean_extra(kept, self.target.model.protocol):
+                kept = self.clean(kept, path)
+            fitted = replace(fitted, extra=kept)
         return given if fitted == given else fitted
-
-    def add_called(self, tools: list[Tool], names: set[str]) -> None:
-        """Declare the tools that only the history knows."""
-        for name in self.carry.called:
-            if name not in names:
-                self.note(ChangeCode.TOOL_ADDED, ("tools",), Loss.NONE, name)
-                schema = {"type": "object", "properties": dict[str, object]()}
-                description = self.target.policy.texts.tool_gone
-                tools.append(ToolDefinition(name=name, description=description, parameters=schema))
 
 
 class _Options:
@@ -221,11 +246,14 @@ class _Options:
             if kept is not given.extra:
                 self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), extra_loss(given.extra, kept))
                 self.changed["extra"] = kept
+            if kept is not None and not is_clean_extra(kept, self.model.protocol):
+                self.note(ChangeCode.SURROGATE_REPLACED, ("options", "extra"), Loss.OPAQUE)
+                self.changed["extra"] = clean_value(kept)
 
     def clean(self, given: Options) -> None:
         for name in given.__struct_fields__:
             value = cast("object", self.changed.get(name, getattr(given, name)))
-            if not is_clean_value(value):
+            if name != "extra" and not is_clean_value(value):
                 loss = Loss.NONE if only_joins(value) else Loss.CONTENT
                 self.note(ChangeCode.SURROGATE_REPLACED, ("options", name), loss)
                 self.changed[name] = clean_value(value)

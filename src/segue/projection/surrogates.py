@@ -12,8 +12,13 @@ from collections.abc import Mapping
 from operator import is_
 from typing import Final, TypeVar, cast
 
+import msgspec
+
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HALF: Final = re.compile("[\ud800-\udfff]")
+
+_NUMBERS: Final = (int, float)
+_ENCODE: Final = msgspec.json.Encoder().encode
 
 AnyValue = TypeVar("AnyValue")
 
@@ -33,11 +38,25 @@ def is_clean_value(value: object) -> bool:
     """Whether every string of a JSON value is clean, keys included."""
     if isinstance(value, str):
         return value.isascii() or is_clean(value)
+    if value is None or isinstance(value, _NUMBERS):
+        return True
+    try:
+        _ENCODE(value)  # looks at every string, ten times faster than a walk
+    except UnicodeEncodeError:
+        return False
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        return _is_clean(value)  # what stored JSON cannot carry either; its strings are looked at one by one
+    return True
+
+
+def _is_clean(value: object) -> bool:
+    if isinstance(value, str):
+        return is_clean(value)
     if isinstance(value, Mapping):
-        mapping = cast("Mapping[str, object]", value)
-        return all(map(is_clean, mapping)) and all(map(is_clean_value, mapping.values()))
+        mapping = cast("Mapping[object, object]", value)
+        return all(map(_is_clean, mapping)) and all(map(_is_clean, mapping.values()))
     if isinstance(value, list | tuple):
-        return all(map(is_clean_value, cast("list[object] | tuple[object, ...]", value)))
+        return all(map(_is_clean, cast("list[object] | tuple[object, ...]", value)))
     return True
 
 
@@ -79,5 +98,5 @@ def _clean(value: object) -> object:
     if isinstance(value, list | tuple):
         items = cast("list[object] | tuple[object, ...]", value)
         cleaned = [_clean(inner) for inner in items]
-        return value if all(map(is_, cleaned, items)) else type(items)(cleaned)
+        return items if all(map(is_, cleaned, items)) else type(items)(cleaned)
     return value

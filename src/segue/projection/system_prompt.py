@@ -13,7 +13,7 @@ from segue.projection.extra import extra_loss, kept_extra, lost_extra
 from segue.projection.media_fit import fit_media
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.surrogates import clean_text, clean_value, only_joins
-from segue.projection.text import clean_piece
+from segue.projection.text import clean_piece, is_clean_extra
 from segue.projection.work import SystemPrompt, Target
 
 
@@ -85,7 +85,7 @@ class _Fitting:
         return out
 
     def clean_native(self, given: NativeContent, path: Path) -> SystemContent:
-        cleaned = clean_piece(given)
+        cleaned = clean_piece(given, self.target.model.protocol)
         if cleaned is given or cleaned.kind != "native":
             return given
         self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.CONTENT)
@@ -98,7 +98,7 @@ class _Fitting:
         kept = kept_extra(given.extra, self.target.model.protocol, self.target.rules, same_provider=True)
         if kept is not given.extra:
             self.note(ChangeCode.EXTRA_REMOVED, path, extra_loss(given.extra, kept))
-        cleaned = clean_value(kept)
-        if cleaned is not kept:
+        if kept is not None and not is_clean_extra(kept, self.target.model.protocol):
             self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.OPAQUE)
-        return given if cleaned is given.extra else replace(given, extra=cleaned)
+            kept = clean_value(kept)
+        return given if kept is given.extra else replace(given, extra=kept)

@@ -14,30 +14,57 @@ from typing import Final, assert_never, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import AnyContent
+from segue.conversation.content import AnyContent, Extra
+from segue.projection.extra import SHAPE
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.surrogates import clean_value, is_clean_value, only_joins
 from segue.projection.work import Work
 
-_KEPT_FIELDS: Final = frozenset({"id", "name", "fallback"})
-"""Ids and names are the business of pass 6; a fallback is cleaned content by content."""
+_KEPT_FIELDS: Final = frozenset({"id", "name", "fallback", "extra"})
+"""Ids and names are the business of pass 6; a fallback is cleaned content by content, `extra` where it will be told."""
+
+
+_EXTRA: Final = frozenset({"extra"})
 
 
 def clean_texts(work: Work) -> None:
     """Clean every message; a signed thinking block that cannot be made what it was goes."""
     survey = work.survey
-    if not (survey.unclean or survey.extra or survey.native):
-        return
+    if survey.extra:
+        _clean_extras(work)
+    if survey.unclean or survey.native:
+        for index in range(len(work.messages)):
+            _clean_content(work, index)
+
+
+def _clean_extras(work: Work) -> None:
+    """Clean what the target's own wire said; what others said is not told anyhow."""
+    protocol = work.target.model.protocol
     for index, message in enumerate(work.messages):
-        if message.extra is not None and not is_clean_value(message.extra):
+        if message.extra is not None and not is_clean_extra(message.extra, protocol):
             work.note(ChangeCode.SURROGATE_REPLACED, (*work.path(index), "extra"), Loss.OPAQUE)
             work.put(index, replace(message, extra=clean_value(message.extra)))
-        _clean_content(work, index)
+        for piece in message.content:
+            if piece.extra is not None and not is_clean_extra(piece.extra, protocol):
+                work.survey.unclean = True
+
+
+def is_clean_extra(extra: Extra, protocol: str) -> bool:
+    """Whether what a request will say of an `extra` is clean; what a reply said beyond it is kept under `response`."""
+    part = extra.get(protocol)
+    if part is None:
+        return True
+    shape = part.get(SHAPE)
+    if isinstance(shape, dict) and "response" in shape:
+        told = {key: value for key, value in cast("dict[str, object]", shape).items() if key != "response"}
+        return is_clean_value(told) and (len(part) == 1 or is_clean_value({**part, SHAPE: None}))
+    return is_clean_value(part)
 
 
 def _clean_content(work: Work, index: int) -> None:
     message = work.messages[index]
-    cleaned = tuple(map(clean_piece, message.content))
+    protocol = work.target.model.protocol
+    cleaned = tuple([clean_piece(piece, protocol) for piece in message.content])
     if all(map(is_, cleaned, message.content)):
         return
     content: list[AnyContent] = []
@@ -73,7 +100,7 @@ def _signature(piece: AnyContent) -> str | None:
 
 
 def _field_names(piece: AnyContent) -> list[str]:
-    kept = _KEPT_FIELDS if piece.kind == "toolCall" or piece.kind == "native" else frozenset[str]()
+    kept = _KEPT_FIELDS if piece.kind == "toolCall" or piece.kind == "native" else _EXTRA
     return [name for name in piece.__struct_fields__ if name not in kept]
 
 
@@ -83,7 +110,7 @@ def _is_restored(piece: AnyContent) -> bool:
     return own and (piece.kind != "native" or all(map(_is_restored, piece.fallback)))
 
 
-def clean_piece(piece: AnyContent) -> AnyContent:
+def clean_piece(piece: AnyContent, protocol: str) -> AnyContent:
     """Clean one piece of content; the same object when there was nothing to clean."""
     changed: dict[str, object] = {}
     for name in _field_names(piece):
@@ -91,9 +118,11 @@ def clean_piece(piece: AnyContent) -> AnyContent:
         if not is_clean_value(value):
             changed[name] = clean_value(value)
     if piece.kind == "native":
-        fallback = tuple(map(clean_piece, piece.fallback))
+        fallback = tuple([clean_piece(spare, protocol) for spare in piece.fallback])
         if not all(map(is_, fallback, piece.fallback)):
             changed["fallback"] = fallback
+    if piece.extra is not None and not is_clean_extra(piece.extra, protocol):
+        changed["extra"] = clean_value(piece.extra)
     if "arguments" in changed:
         changed["arguments_text"] = None  # the provider's spelling belongs to the arguments it spelt
     return replace(piece, **changed) if changed else piece

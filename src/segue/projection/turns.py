@@ -6,8 +6,8 @@ Facts this file rests on:
 - Some wires cannot mark a result as an error, or refuse an empty one.    (protocols' rules)
 
 An assistant turn with nothing left to say is left out, except where its going would change what an earlier request has
-sent: where turns have to alternate those around it would merge, and a request that ended in an assistant turn was closed
-by a few words. There a short text stands in for it.
+sent: where turns have to alternate those around it would merge, and a request that ended in an assistant turn was
+closed by a few words. There a short text stands in for it.
 """
 
 from __future__ import annotations
@@ -80,12 +80,15 @@ def _flatten_calls(work: Work, index: int, message: AssistantMessage) -> None:
 
 def _tell_errors(work: Work) -> None:
     """Say it in the text where a result cannot be marked; the target's own calls keep their results as they were."""
-    is_foreign = False
+    texts, home = work.target.policy.texts, work.target.home
+    caller: AssistantMessage | None = None
     for index, message in enumerate(work.messages):
-        if message.role == "assistant":
-            is_foreign = not work.target.home.is_own(message)
-        elif message.role == "toolResult" and is_foreign and is_told_error(message, work.target.policy.texts):
-            _tell_error(work, index, message)
+        if type(message) is AssistantMessage:
+            caller = message
+        elif type(message) is ToolResultMessage and message.is_error and is_told_error(message, texts):
+            is_foreign = caller is not None and not home.is_own(caller)
+            if is_foreign:
+                _tell_error(work, index, message)
 
 
 def _tell_error(work: Work, index: int, message: ToolResultMessage) -> None:

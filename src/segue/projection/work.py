@@ -24,7 +24,7 @@ from segue.projection.home import Home
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded
-from segue.projection.survey import Survey
+from segue.projection.survey import look_over
 
 SystemPrompt: TypeAlias = str | tuple[SystemContent, ...] | None
 
@@ -32,16 +32,31 @@ INSERTED: Final = -1
 """The origin of a block that was not given but put in."""
 
 
-class Target:
-    """Everything the passes ask about the target, resolved once."""
+class FittedTools:
+    """What became of the tools of a request, and what was said about it."""
 
-    __slots__ = ("home", "model", "policy", "rules")
+    __slots__ = ("changes", "given", "tools", "wire_names")
+
+    def __init__(
+        self, given: tuple[Tool, ...], tools: tuple[Tool, ...], changes: list[Change], wire_names: dict[str, str]
+    ) -> None:
+        self.given = given
+        self.tools = tools
+        self.changes = changes
+        self.wire_names = wire_names
+
+
+class Target:
+    """Everything the passes ask about the target, resolved once; `fitted_tools` are the last ones it was given."""
+
+    __slots__ = ("fitted_tools", "home", "model", "policy", "rules")
 
     def __init__(self, model: Model, rules: Rules, policy: Policy) -> None:
         self.model = model
         self.rules = rules
         self.policy = policy
         self.home = Home(model, policy.same_model)
+        self.fitted_tools: FittedTools | None = None
 
 
 class Settings:
@@ -63,6 +78,7 @@ class Work:
 
     __slots__ = (
         "_insertions",
+        "_start",
         "blocks",
         "carry",
         "changed",
@@ -96,7 +112,7 @@ class Work:
         self.messages: list[Message] = list(messages)
         self.places: list[int] = list(range(offset, offset + len(messages)))
         self.blocks: dict[int, list[int]] = {}
-        self.survey = Survey(messages, target.home)
+        self.survey = look_over(messages, target.home)
         self.changes: list[Change] = []
         self.needed: list[MediaNeeded] = []
         self.estranged: set[int] = set()
@@ -110,6 +126,7 @@ class Work:
         self.final = settings is not None
         self.follows = carry.last_place
         """The place of the last given message of the stretch before that came out."""
+        self._start = offset
         self.end = offset + len(messages)
         self.evicted = evicted
         self.has_moves = False
@@ -153,6 +170,11 @@ class Work:
     def is_given(self, index: int) -> bool:
         """Whether the message now at `index` was given; what happens to one that was put in is no change."""
         return self.places[index] >= 0
+
+    def is_own(self, index: int) -> bool:
+        """Whether the target wrote the turn now at `index`, and what it sealed there is whole."""
+        place = self.places[index]
+        return place - self._start not in self.survey.foreign and place not in self.estranged
 
     def path(self, index: int) -> Path:
         """Where the message now at `index` stood; for one that was put in, where the message it follows stood."""

@@ -1,8 +1,8 @@
 """Which wire is this? Clues in a request body, as data.
 
 Every clue is a key or a word that one protocol uses and the others do not, or hardly. Clues are weighed and each counts
-once, because bodies are open: a vendor may add anything, anywhere. A body with no clue but `messages` of role and content is OpenAI's chat, which most
-others imitate.
+once, because bodies are open: a vendor may add anything, anywhere. A body with no clue but `messages` of role and
+content is OpenAI's chat, which most others imitate.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ from typing import cast
 from segue.conversation.content import Extra
 from segue.errors import DecodeError, Path
 
+# JSON objects are dicts. To ask whether something is any mapping costs ten times as much, so that question comes second.
+
 SHAPE = "shape"
 """The key of `extra[protocol]` that records spelling; every other key there is data."""
 
@@ -36,7 +38,7 @@ def shape_of(extra: Extra | None, protocol: str) -> Mapping[str, object]:
     if extra is None:
         return {}
     shape = extra.get(protocol, {}).get(SHAPE)
-    return cast("Mapping[str, object]", shape) if isinstance(shape, Mapping) else {}
+    return cast("Mapping[str, object]", shape) if isinstance(shape, (dict, Mapping)) else {}
 
 
 def expect_object(value: object, path: Path) -> Mapping[str, object]:
@@ -45,7 +47,7 @@ def expect_object(value: object, path: Path) -> Mapping[str, object]:
     Raises:
         DecodeError: it is something else.
     """
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         return cast("Mapping[str, object]", value)
     raise DecodeError(f"expected an object, got {_name(value)}", path=path)
 
@@ -59,6 +61,19 @@ def expect_list(value: object, path: Path) -> list[object]:
     if isinstance(value, (list, tuple)):
         return list(cast("list[object]", value))
     raise DecodeError(f"expected an array, got {_name(value)}", path=path)
+
+
+def expect_objects(value: object, path: Path) -> list[Mapping[str, object]]:
+    """Give a JSON array of objects.
+
+    Raises:
+        DecodeError: it is something else, or something else is in it.
+    """
+    items = expect_list(value, path)
+    for index, item in enumerate(items):
+        if not isinstance(item, (dict, Mapping)):
+            raise DecodeError(f"expected an object, got {_name(item)}", path=(*path, index))
+    return cast("list[Mapping[str, object]]", items)
 
 
 def _name(value: object) -> str:

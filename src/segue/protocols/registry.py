@@ -16,6 +16,7 @@ import msgspec
 
 from segue.conversation.context import Options
 from segue.errors import SettingsError, UnknownProtocol
+from segue.models.catalogue import get_model
 from segue.models.dialect import Dialect
 from segue.models.family import Family
 from segue.models.model import Model
@@ -88,26 +89,28 @@ def get_protocol(name: str) -> Protocol:
     return protocol
 
 
-def resolve_rules(model: Model, overrides: Mapping[str, object] | None = None) -> Rules:
+def resolve_rules(model: Model | str, overrides: Mapping[str, object] | None = None) -> Rules:
     """Say what this target may be sent: the protocol's rules with every override, the caller's last.
 
     Raises:
         UnknownProtocol: the model names a protocol that is not registered.
         SettingsError: an override names a rule that does not exist, or a value it cannot have.
     """
+    model = get_model(model)
     rules = _rules_of(model.protocol, model.provider, model.id, _telling_url(model))
     if model.rules:
         rules = _override(rules, model.rules, where=f"model {model.full_name()}")
     return _override(rules, overrides, where="the caller") if overrides else rules
 
 
-def resolve_dialect(model: Model, overrides: Mapping[str, object] | None = None) -> Dialect:
+def resolve_dialect(model: Model | str, overrides: Mapping[str, object] | None = None) -> Dialect:
     """Say how this target spells its protocol, resolved like its rules.
 
     Raises:
         UnknownProtocol: the model names a protocol that is not registered.
         SettingsError: an override names a field that does not exist, or a value it cannot have.
     """
+    model = get_model(model)
     dialect = _dialect_of(model.protocol, model.provider, model.id, _telling_url(model))
     if model.dialect:
         dialect = _override(dialect, model.dialect, where=f"model {model.full_name()}")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Literal, Protocol, TypeAlias, cast
+from typing import Final, Literal, Protocol, TypeAlias, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -45,11 +45,21 @@ from segue.conversation.events import (
 )
 from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason, Usage
 from segue.errors import DecodeError
-from segue.models.model import Model, new_assistant_message
+from segue.models.model import Model
+from segue.models.origin import new_assistant_message
 from segue.models.price import compute_cost
 
 PartKind: TypeAlias = Literal["text", "thinking", "toolCall", "native"]
+Delta: TypeAlias = TextDelta | ThinkingDelta | ToolCallDelta
 Frame: TypeAlias = Mapping[str, object] | bytes | bytearray | memoryview | str
+
+_DELTAS: Final[Mapping[PartKind, type[Delta]]] = {
+    "text": TextDelta,
+    "thinking": ThinkingDelta,
+    "toolCall": ToolCallDelta,
+}
+"""How each kind of part tells that it grows; others do so in silence."""
+_DECODER: Final = msgspec.json.Decoder()
 
 
 class Part:
@@ -148,13 +158,9 @@ class Assembly:
     def grow(self, part: Part, delta: str) -> None:
         """Add to a text, to thinking or to a call's arguments."""
         part.chunks.append(delta)
-        index = part.index
-        if part.kind == "text":
-            self.events.append(TextDelta(index=index, delta=delta))
-        elif part.kind == "toolCall":
-            self.events.append(ToolCallDelta(index=index, delta=delta))
-        elif part.kind == "thinking":
-            self.events.append(ThinkingDelta(index=index, delta=delta))
+        event = _DELTAS.get(part.kind)
+        if event is not None:
+            self.events.append(event(index=part.index, delta=delta))
 
     def close(self, part: Part) -> None:
         """Finish a part; closing twice does nothing."""
@@ -298,7 +304,8 @@ class StreamDecoder:
                 self._reader.read(payload, out)
         except DecodeError as error:
             out.fail(f"a frame of the stream cannot be read: {error}")
-        return self._take()
+        events, out.events = out.events, []
+        return events
 
     def finish(self) -> list[Event]:
         """Say that no more frames come. A reply that was not complete ends as an error and keeps what arrived."""
@@ -318,8 +325,7 @@ class StreamDecoder:
         return self._assembly.message()
 
     def _take(self) -> list[Event]:
-        events = self._assembly.events
-        self._assembly.events = []
+        events, self._assembly.events = self._assembly.events, []
         return events
 
 
@@ -330,7 +336,7 @@ def parse_frame(frame: bytes | bytearray | memoryview | str) -> Mapping[str, obj
         DecodeError: it is not the JSON of an object.
     """
     try:
-        payload = msgspec.json.decode(frame)
+        payload: object = _DECODER.decode(frame)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         payload = _parse_slowly(frame)
     if isinstance(payload, dict):

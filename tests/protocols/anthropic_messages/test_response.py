@@ -226,3 +226,14 @@ ERRORS = {
 def test_an_error_body_is_read(body, expected):
     error = CODEC.decode_error(body, 404)
     assert (error.status, error.code, error.type, error.message) == expected
+
+
+@pytest.mark.parametrize("content", ["Hi.", [{"type": "text", "text": "Hi."}]], ids=["a string", "blocks"])
+def test_what_only_a_reply_said_is_spelling_and_no_request_repeats_it(content):
+    body = {**reply(), "content": content, "container": {"id": "c1"}, "context_management": None}
+    message = CODEC.decode_response(body, SONNET, {})
+    assert message.extra["anthropic-messages"].keys() == {"shape"}
+    assert message.extra["anthropic-messages"]["shape"].keys() == {"response"}
+    request = CODEC.encode_request(Prompt(context=Context(messages=(message,))), SONNET)
+    assert request["messages"] == [{"role": "assistant", "content": [{"type": "text", "text": "Hi."}]}]
+    assert CODEC.encode_response(message, SONNET) == body

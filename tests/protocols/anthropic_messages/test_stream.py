@@ -254,7 +254,8 @@ def test_a_reply_that_breaks_off_is_an_error_that_keeps_what_arrived(frames):
 def test_an_error_says_what_the_provider_said():
     _, message = decoded(*TORN["an error in mid-stream"])
     assert message.error_message == "overloaded_error: Overloaded"
-    assert message.extra == {P: {"error": {"type": "overloaded_error", "message": "Overloaded"}}}
+    said = {"error": {"type": "overloaded_error", "message": "Overloaded"}}
+    assert message.extra == {P: {"shape": {"response": said}}}
     assert message.response_id == "msg_1"
 
 

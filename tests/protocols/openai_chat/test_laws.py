@@ -87,11 +87,8 @@ def as_told(message: Any) -> Message:
     return message
 
 
-EXACT = [model for model in MODELS if not resolve_endpoint(model).dialect.system_as_user]
-
-
 @settings(max_examples=200)
-@given(seed=SEEDS, model=st.sampled_from(EXACT))
+@given(seed=SEEDS, model=st.sampled_from(MODELS))
 def test_what_is_read_back_is_what_was_meant(seed, model):
     request = prepared(make_ugly(seed, model), model)
     if request is None:

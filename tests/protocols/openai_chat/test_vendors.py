@@ -10,10 +10,12 @@ import pytest
 import segue.protocols.openai_chat as folder
 from protocols.openai_chat.speaking_chat import PROTOCOL, endpoint, read, write
 from segue.conversation.content import TextContent, ThinkingContent, ToolCall
-from segue.conversation.context import Options, ToolDefinition
+from segue.conversation.context import Context, Options, ToolDefinition
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
+from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 from segue.protocols.openai_chat.codec import CODEC
+from segue.request import prepare
 
 HELLO = UserMessage.of("hi")
 ANSWER = AssistantMessage(content=(TextContent(text="a"),))
@@ -231,14 +233,12 @@ def test_usage_is_not_asked_for_where_nobody_understands():
     assert said(Options(stream=True), at) == {"stream": True, "store": False}
 
 
-def test_r1_takes_its_prompt_from_the_user_and_words_behind_a_result_into_it():
-    at = endpoint("deepseek", "deepseek-reasoner", reasoning=True)
-    call = AssistantMessage(content=(ToolCall(id="c", name="f"),))
-    result = ToolResultMessage(tool_call_id="c", content=(TextContent(text="x"),))
-    body = write(HELLO, call, result, UserMessage.of("go", "on"), ANSWER, at=at, system_prompt="be brief")
-    assert body["messages"][0] == {"role": "user", "content": "be brief\n\nhi"}
-    assert body["messages"][2] == {"role": "tool", "tool_call_id": "c", "content": "x\n\ngo\n\non"}
-    assert [message["role"] for message in body["messages"]] == ["user", "assistant", "tool", "assistant"]
+def test_r1_takes_its_prompt_from_the_user_and_is_told_so_in_the_report():
+    model = Model("deepseek-reasoner", "deepseek", PROTOCOL, reasoning=True)
+    request = prepare(Context(system_prompt="be brief", messages=(HELLO,)), model)
+    assert [message["role"] for message in request.body["messages"]] == ["user"]
+    assert "be brief" in str(request.body["messages"][0]["content"])
+    assert request.report.changes[0].code == "system_as_user"
 
 
 def test_the_path_is_the_wires_own_unless_the_vendor_has_another():

@@ -80,5 +80,12 @@ def test_what_is_taken_passes(body):
     assert CODEC.check(body, endpoint(PLAIN)) == []
 
 
+def test_words_behind_a_call_are_refused_where_calls_come_last():
+    body = {"input": [said(id="m"), call(), said(id="n"), call(call_id="b"), output(), output(call_id="b"), said()]}
+    picky = endpoint(Model("deepseek-v4-flash", "deepseek", "openai-responses"))
+    assert [(found.code, found.path) for found in CODEC.check(body, picky)] == [("words_after_call", ("input", 2))]
+    assert CODEC.check(body, endpoint(VENDOR)) == []
+
+
 def test_a_vendor_may_name_its_items_as_it_likes():
     assert CODEC.check({"input": [said(id="x-1"), user()]}, endpoint(VENDOR)) == []

@@ -10,7 +10,7 @@ from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import EncodeError
 from segue.protocols.openai_responses.codec import CODEC
-from segue.protocols.openai_responses.items import TurnReader, encode_turn
+from segue.protocols.openai_responses.items import TurnReader, write_turn
 
 P = "openai-responses"
 
@@ -21,6 +21,12 @@ def text(words, signature=None, **shape):
 
 def bare(fields, thinking=""):
     return ThinkingContent(thinking=thinking, extra={P: {"shape": {"reasoning": fields}}})
+
+
+def written(content):
+    items = []
+    write_turn(items, content)
+    return items
 
 
 MSG = '{"id":"msg_1","status":"completed"}'
@@ -181,7 +187,7 @@ TURNS = {
 @pytest.mark.parametrize(("items", "content"), TURNS.values(), ids=TURNS.keys())
 def test_items_survive_both_directions(items, content):
     assert TurnReader().read_all(items) == content
-    assert encode_turn(content, ()) == items
+    assert written(content) == items
 
 
 @pytest.mark.parametrize(
@@ -204,12 +210,12 @@ def test_items_survive_both_directions(items, content):
     ids=["a whole item, as pi stores it", "any other text is the secret itself"],
 )
 def test_signatures_that_others_stored_are_understood(signature, item):
-    assert encode_turn((ThinkingContent(thinking="Hm.", thinking_signature=signature),), ()) == [item]
+    assert written((ThinkingContent(thinking="Hm.", thinking_signature=signature),)) == [item]
 
 
 def test_a_signature_that_this_wire_did_not_make_is_no_id():
     turn = (TextContent(text="a", text_signature="toolu_1"), ToolCall(id="c", name="n", thought_signature="sig"))
-    assert encode_turn(turn, ()) == [
+    assert written(turn) == [
         {"role": "assistant", "content": "a"},
         {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"},
     ]
@@ -218,8 +224,8 @@ def test_a_signature_that_this_wire_did_not_make_is_no_id():
 def test_ids_go_with_the_bare_reasoning_they_followed():
     items = [{"type": "reasoning", "id": "rs_1", "summary": []}, said("a"), call(id="fc_1")]
     turn = TurnReader().read_all(items)
-    assert encode_turn(turn, ()) == items
-    assert all("id" not in item for item in encode_turn(turn[1:], ()))
+    assert written(turn) == items
+    assert all("id" not in item for item in written(turn[1:]))
 
 
 @pytest.mark.parametrize(

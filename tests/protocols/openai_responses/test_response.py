@@ -6,6 +6,7 @@ import pytest
 
 from protocols.openai_responses.bodies import call, endpoint, reasoning, reply, said
 from segue.conversation.content import TextContent
+from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, Usage
 from segue.errors import DecodeError
 from segue.models.model import Model, Price
@@ -171,3 +172,14 @@ def test_errors_are_read(body, expected):
     error = CODEC.decode_error(body, 400)
     assert (error.code, error.type, error.message) == expected
     assert error.status == 400
+
+
+def test_what_only_a_reply_said_is_spelling_and_no_request_repeats_it():
+    body = reply(said(), instructions="Be brief.", tools=[], temperature=1.0)
+    message = CODEC.decode_response(body, endpoint(), {})
+    assert message.extra.keys() == {"openai-responses"}
+    assert message.extra["openai-responses"].keys() == {"shape"}
+    assert message.extra["openai-responses"]["shape"]["response"]["body"]["instructions"] == "Be brief."
+    request = CODEC.encode_request(Prompt(context=Context(messages=(message,))), endpoint())
+    assert request["input"] == [said()]
+    assert CODEC.encode_response(message, endpoint()) == body

@@ -20,7 +20,11 @@ _ROLES: Final = frozenset({"user", "assistant", "system"})
 _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _MEDIA: Final = frozenset({"image", "document"})
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})  # anthropic 2.8.0
+_PLAIN: Final = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "image", "document"})
+"""The blocks of a turn that the provider has finished; all others may be work of its own that it paused in."""
 _SERVER_CALLS: Final = frozenset({"server_tool_use", "mcp_tool_use"})
+_OWN_WORDS: Final = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
+"""What a turn is made of that the server does not run."""
 _SERVER_ID: Final = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
 
 
@@ -213,7 +217,8 @@ class Turns:
         if last.role != "assistant":
             return
         path: Path = ("messages", self.turns[-1][0])
-        paused = bool(last.of(*_SERVER_CALLS))  # a reply that was paused goes back as it is (anthropic 2.8.0)
+        # A reply that was paused in the provider's own work goes back as it is. (anthropic 2.8.0)
+        paused = any(block.get("type") not in _PLAIN for _, block in last.blocks)
         if not self.rules.last_assistant and not paused:
             # "This model does not support assistant message prefill. The conversation must end with a user message."
             # (llxprt #1977, copilot-api #261; 2026)

@@ -6,8 +6,9 @@ Facts this file rests on:
 - Cache writes kept for an hour are counted in `cache_creation` and cost more.                            (the same)
 - Stop reasons and what they mean.                            (the same; Anthropic documentation: stop reasons)
 
-A reply is written the usual way, then what the one that was read had said differently is put in its place: unusual or
-unknown keys stand in `extra`, missing ones in its shape.
+A reply is written the usual way, then what the one that was read had said differently is put in its place. That stands
+in the message's shape under `response`, unusual or unknown keys beside the shape of their own that names the missing
+ones: only the way back to a reply looks at it, and none of it belongs into a request.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from msgspec.structs import replace
 from segue.conversation.content import AssistantContent, Extra, TextContent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
-from segue.models.model import new_assistant_message
+from segue.models.origin import new_assistant_message
 from segue.models.price import compute_cost
 from segue.protocols.anthropic_messages.content import decode_assistant_block, encode_assistant_blocks
 from segue.protocols.anthropic_messages.errors import decode_error
@@ -28,7 +29,7 @@ from segue.protocols.anthropic_messages.keeping import keep, put_back
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.turns import spell_content
 from segue.protocols.codec import Endpoint
-from segue.protocols.reading import expect_list, expect_object, number_of, shape_of, text_of
+from segue.protocols.reading import SHAPE, expect_list, expect_object, number_of, shape_of, text_of
 from segue.protocols.streaming import has_price
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
@@ -51,6 +52,7 @@ _REASONS_BACK: Final[Mapping[StopReason, str]] = {
     StopReason.TOOL_USE: "tool_use",
 }
 _NOT_COMPARED: Final = frozenset({"content"})
+_RESPONSE: Final = "response"
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
@@ -97,7 +99,18 @@ def finish_response(
         raw_stop_reason=raw,
         error_message=refusal_of(body) if stop == StopReason.ERROR else None,
     )
-    return replace(message, extra=_difference(body, _frame(message), shape, skip=_NOT_COMPARED))
+    return replace(message, extra=said_by_reply(_difference(body, _frame(message), shape, skip=_NOT_COMPARED)))
+
+
+def said_by_reply(said: Extra | None) -> Extra | None:
+    """Put what only a reply says where no request looks."""
+    return None if said is None else {PROTOCOL: {SHAPE: {_RESPONSE: said[PROTOCOL]}}}
+
+
+def _of_reply(message: AssistantMessage) -> Extra | None:
+    """Give back what only the reply said."""
+    said = shape_of(message.extra, PROTOCOL).get(_RESPONSE)
+    return {PROTOCOL: cast("Mapping[str, object]", said)} if isinstance(said, Mapping) else None
 
 
 def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopReason:
@@ -163,9 +176,10 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, 
         EncodeError: its content has no word on this wire.
     """
     blocks = encode_assistant_blocks(message.content, endpoint)
-    shape = shape_of(message.extra, PROTOCOL)
+    said = _of_reply(message)
+    shape = shape_of(said, PROTOCOL)
     content = spell_content(message.content, blocks, shape.get("content"))
-    wire = _completed(_frame(message), message.extra, skip="message")
+    wire = _completed(_frame(message), said)
     if content is not None or shape.get("content") != "absent":
         wire["content"] = content
     return wire
@@ -200,10 +214,10 @@ def _encode_counts(usage: Usage) -> dict[str, object]:
     return wire
 
 
-def _completed(wire: dict[str, object], extra: Extra | None, skip: str = "") -> dict[str, object]:
+def _completed(wire: dict[str, object], extra: Extra | None) -> dict[str, object]:
     if extra is None or PROTOCOL not in extra:
         return wire
-    wire.update((key, value) for key, value in put_back(extra).items() if key != skip)
+    wire.update(put_back(extra))
     absent = shape_of(extra, PROTOCOL).get("absent")
     for key in cast("Sequence[str]", absent) if isinstance(absent, list | tuple) else ():
         wire.pop(key, None)

@@ -24,6 +24,8 @@ PROVIDER: Final = "anthropic"
 _IMAGES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _MEDIA: Final = (*_IMAGES, "application/pdf", "text/plain")
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
+_ONE_SAMPLING_SETTING: Final = r"claude-(?:opus-4[-.]1|\w+-4[-.]5|4[-.]1-opus|4[-.]5-)(?!\d)"
+"""Opus 4.1 and the 4.5 generation; the models before them take both settings at once."""
 
 RULES: Final = Rules(
     # -- tools: ids and names outside these answer 400, "String should match pattern ..."
@@ -90,11 +92,16 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "max_images": 100,
             "thinking_before_calls": True,
             "forced_choice_with_thinking": False,
-            "exclusive_options": _SAMPLING,
             "refused_options": ["-temperature", "-top_p"],
         },
         dialect={"thinking_format": "budget"},
         source="Anthropic documentation: thinking in tool workflows; opencode #3077; strands #1694 (prefill at 4.5)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=_ONE_SAMPLING_SETTING,
+        rules={"exclusive_options": _SAMPLING},
+        source="'`temperature` and `top_p` cannot both be specified for this model' (litellm #15097, opencode #28930)",
         read="2026-11-15",
     ),
     Family(

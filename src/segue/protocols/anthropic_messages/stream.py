@@ -30,7 +30,7 @@ from segue.protocols.anthropic_messages.content import (
 from segue.protocols.anthropic_messages.errors import decode_error
 from segue.protocols.anthropic_messages.keeping import keep
 from segue.protocols.anthropic_messages.natives import fallback_of
-from segue.protocols.anthropic_messages.response import decode_usage, finish_response
+from segue.protocols.anthropic_messages.response import decode_usage, finish_response, said_by_reply
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.codec import Endpoint
 from segue.protocols.reading import text_of
@@ -246,7 +246,7 @@ class _Reader:
         self._close_all(out)
         self._settle(out)
         error = decode_error(frame, None)
-        out.extra = {PROTOCOL: {"error": frame.get("error")}}
+        out.extra = said_by_reply({PROTOCOL: {"error": frame.get("error")}})
         out.fail(f"{error.type}: {error.message}" if error.type else error.message or "the provider reported an error")
 
 

@@ -244,13 +244,20 @@ class _Turns:
 
     def add(self, message: Message) -> None:
         """Write one message; one that says nothing of how it was spelt, as nearly all, without a detour."""
-        if message.extra is not None:
+        extra = message.extra
+        if extra is not None and not (message.role == "assistant" and _is_of_reply(extra)):
             self.add_spelt(message)
         elif message.role == "assistant":
             self.wire.append({"role": "assistant", "content": encode_assistant_blocks(message.content, self.endpoint)})
             self.open, self.after_result = None, False
         elif message.role == "toolResult":
-            block = _encode_result(message, _NOTHING)
+            block: Wire = {
+                "type": "tool_result",
+                "tool_use_id": message.tool_call_id,
+                "content": encode_user_blocks(message.content),
+            }
+            if message.is_error:
+                block["is_error"] = True
             if self.open is not None and self.after_result:
                 self.open.append(block)
             else:
@@ -321,6 +328,12 @@ class _Turns:
             content = [{"type": "text", "text": content}] if content else []
         result["content"] = [*cast("list[Wire]", content or []), *blocks]
         return True
+
+
+def _is_of_reply(extra: Extra) -> bool:
+    """Whether all that is kept of a turn is what only its reply said, which no request repeats."""
+    shape = shape_of(extra, PROTOCOL)
+    return "response" in shape and len(shape) == 1 and len(extra[PROTOCOL]) == 1
 
 
 def spell_content(pieces: Sequence[object], blocks: list[Wire], spelling: object, *, strings: bool = True) -> object:

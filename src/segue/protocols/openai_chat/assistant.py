@@ -43,13 +43,15 @@ from segue.protocols.openai_chat.calls import (
 )
 from segue.protocols.openai_chat.content import decode_part, encode_part, native_block
 from segue.protocols.openai_chat.media import decode_media
-from segue.protocols.openai_chat.reasoning import decode_reasoning, encode_reasoning, is_tagged
+from segue.protocols.openai_chat.reasoning import FIELDS, decode_reasoning, encode_reasoning, is_tagged
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.thinktags import split_tags, write_text, write_thinking
-from segue.protocols.openai_chat.wire import MISSING, Block, fill_in, object_of
+from segue.protocols.openai_chat.wire import MISSING, NOTHING, Block, fill_in, object_of
 from segue.protocols.reading import expect_list, expect_object, left_over
 
-_NOTHING: Final[Mapping[str, object]] = {}
+_THINKING: Final = FIELDS[0]
+_USUAL: Final = frozenset({"role", "content", "tool_calls", _THINKING})
+"""The keys that most turns have, and no others."""
 
 
 class Turn(NamedTuple):
@@ -72,9 +74,13 @@ def decode_assistant(
     Raises:
         DecodeError: content or calls are not what the protocol says.
     """
+    notes: list[Diagnostic] = []
+    if not reply and wire.keys() <= _USUAL:
+        usual = _decode_usual(wire, endpoint, path, tool_names, notes)
+        if usual is not None:
+            return Turn(usual, {}, {}, tuple(notes))
     known = {"role", "content"}
     shape: dict[str, object] = {}
-    notes: list[Diagnostic] = []
     pieces: list[AssistantContent] = []
     thinking = decode_reasoning(wire, known, shape)
     if thinking is not None:
@@ -89,6 +95,28 @@ def decode_assistant(
     if "extra_content" in left:
         _take_seal(left, pieces, endpoint)
     return Turn(tuple(pieces), left, shape, tuple(notes))
+
+
+def _decode_usual(
+    wire: Block, endpoint: Endpoint, path: Path, tool_names: Mapping[str, str], notes: list[Diagnostic]
+) -> tuple[AssistantContent, ...] | None:
+    """Read a turn that says something in each of its usual keys, the way we would; None when it does not."""
+    thinking, text, calls = wire.get(_THINKING, MISSING), wire.get("content", MISSING), wire.get("tool_calls", MISSING)
+    pieces: list[AssistantContent] = []
+    if isinstance(thinking, str) and thinking:
+        pieces.append(ThinkingContent(thinking=thinking, thinking_signature=_THINKING))
+    elif thinking is not MISSING:
+        return None
+    if isinstance(text, str) and not endpoint.dialect.think_tags:
+        pieces.append(TextContent(text=text))
+    elif text is not None:
+        return None
+    if isinstance(calls, list) and calls:
+        for index, call in enumerate(cast("list[object]", calls)):
+            pieces.append(decode_call(call, endpoint, tool_names, (*path, "tool_calls", index), notes))
+    elif calls is not MISSING:
+        return None
+    return tuple(pieces)
 
 
 def _decode_content(
@@ -211,8 +239,8 @@ def encode_assistant(
     path: Path,
     *,
     reply: bool = False,
-    left: Mapping[str, object] = _NOTHING,
-    shape: Mapping[str, object] = _NOTHING,
+    left: Mapping[str, object] = NOTHING,
+    shape: Mapping[str, object] = NOTHING,
 ) -> dict[str, object]:
     """Write an assistant message.
 
@@ -221,22 +249,33 @@ def encode_assistant(
     """
     message: dict[str, object] = {"role": "assistant", "content": None}
     text: str | None = None
-    calls: list[ToolCall] | None = None
+    thought: ThinkingContent | None = None
+    calls: list[object] = []
     rare = bool(shape)
-    for piece in content:
-        if piece.kind == "text":
-            text = piece.text if text is None else text + piece.text
-            rare = rare or piece.extra is not None or piece.text_signature is not None
-        elif piece.kind == "toolCall":
-            calls = [] if calls is None else calls
-            calls.append(piece)
-        else:
-            rare = True
+    try:
+        for piece in content:
+            match piece.kind:
+                case "toolCall":
+                    if piece.extra is None or not is_old(piece):
+                        calls.append(encode_call(piece, endpoint))
+                    else:
+                        message["function_call"] = encode_old_call(piece)
+                case "text":
+                    text = piece.text if text is None else text + piece.text
+                    rare = rare or piece.extra is not None or piece.text_signature is not None
+                case "thinking" if thought is None and piece.thinking and piece.thinking_signature in FIELDS:
+                    thought = piece
+                case _:
+                    rare = True
+    except EncodeError as error:
+        raise EncodeError(error.reason, path=path) from error
     message["content"] = text
     if rare:
         _encode_rare(message, content, _Writing(endpoint, path, left, shape, reply))
-    if calls is not None:
-        _encode_calls(message, calls, endpoint, path)
+    elif thought is not None and thought.thinking_signature is not None:
+        message[thought.thinking_signature] = thought.thinking
+    if calls:
+        message["tool_calls"] = calls
     return fill_in(message, left) if left else message
 
 
@@ -302,20 +341,6 @@ def _part(piece: TextContent | ThinkingContent | NativeContent, path: Path) -> d
     if piece.kind == "thinking":
         return {"type": "text", "text": write_thinking(piece)}
     return encode_part(piece, path)
-
-
-def _encode_calls(message: dict[str, object], calls: list[ToolCall], endpoint: Endpoint, path: Path) -> None:
-    wire: list[object] = []
-    try:
-        for call in calls:
-            if call.extra is not None and is_old(call):
-                message["function_call"] = encode_old_call(call)
-            else:
-                wire.append(encode_call(call, endpoint))
-    except EncodeError as error:
-        raise EncodeError(error.reason, path=path) from error
-    if wire:
-        message["tool_calls"] = wire
 
 
 def respell_calls(content: Sequence[AssistantContent], spelt: Mapping[str, Block]) -> list[AssistantContent]:

@@ -23,7 +23,7 @@ from segue.conversation.messages import Diagnostic
 from segue.errors import Path
 from segue.protocols.codec import Endpoint
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.wire import MISSING, Block, fill_in, object_of
+from segue.protocols.openai_chat.wire import MISSING, Block, Json, fill_in, object_of
 from segue.protocols.reading import SHAPE, expect_object, left_over, shape_of
 
 OLD_ID: Final = "function_call"
@@ -44,9 +44,12 @@ def decode_call(
     Raises:
         DecodeError: it is no object.
     """
+    usual = _decode_usual_call(cast("Json", wire), tool_names, notes)
+    if usual is not None:
+        return usual
     call = expect_object(wire, path)
     kind = call.get("type", MISSING)
-    inner_key = "custom" if kind == "custom" and isinstance(call.get("custom"), Mapping) else "function"
+    inner_key = "custom" if kind == "custom" and isinstance(call.get("custom"), (dict, Mapping)) else "function"
     function = object_of(call.get(inner_key))
     shape: dict[str, object] = {}
     if inner_key == "custom":
@@ -78,6 +81,23 @@ def decode_call(
         thought_signature=signature,
         extra={PROTOCOL: left} if left else None,
     )
+
+
+def _decode_usual_call(call: Json, tool_names: Mapping[str, str], notes: list[Diagnostic]) -> ToolCall | None:
+    """Read a call that says its id, its name and its arguments and nothing else; None when it is another."""
+    if not isinstance(call, dict) or len(call) != 3 or call.get("type") != "function":
+        return None
+    call_id, function = call.get("id"), call.get("function")
+    if not isinstance(call_id, str) or not isinstance(function, dict) or len(function) != 2:
+        return None
+    name, said = function.get("name"), function.get("arguments")
+    if not isinstance(name, str) or not isinstance(said, str) or not said:
+        return None
+    parsed = parse_arguments(said)
+    if parsed.diagnostic is not None:
+        notes.append(parsed.diagnostic)
+    name = tool_names.get(name, name)
+    return ToolCall(id=call_id, name=name, arguments=parsed.arguments, arguments_text=parsed.text)
 
 
 def decode_old_call(wire: Block, tool_names: Mapping[str, str], notes: list[Diagnostic]) -> ToolCall:
@@ -153,10 +173,9 @@ def is_old(call: ToolCall) -> bool:
 def encode_call(call: ToolCall, endpoint: Endpoint) -> dict[str, object]:
     """Write one call."""
     text = call.arguments_text
-    function: dict[str, object] = {
-        "name": call.name,
-        "arguments": encode_arguments(call.arguments) if text is None else text,
-    }
+    if text is None:
+        text = encode_arguments(call.arguments)
+    function: dict[str, object] = {"name": call.name, "arguments": text}
     wire: dict[str, object] = {"id": call.id, "type": "function", "function": function}
     if call.extra is not None:
         wire = _respelt(call, wire, function)

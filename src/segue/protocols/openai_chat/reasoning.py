@@ -28,6 +28,7 @@ from segue.protocols.openai_chat.wire import Block
 FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
 """In the order in which they are believed."""
 DETAILS: Final = "reasoning_details"
+REASONING_KEYS: Final = frozenset({*FIELDS, DETAILS})
 _TEXTS: Final = ("text", "summary")
 _GROWING: Final = frozenset({"text", "summary", "data", "signature"})
 
@@ -175,7 +176,7 @@ def encode_reasoning(
             message[name] = thoughts[0].thinking
 
 
-def demand_reasoning(message: dict[str, object], endpoint: Endpoint) -> None:
+def demand_reasoning(message: dict[str, object], field: str) -> None:
     """Add the empty field where every assistant message has to have one."""
-    if DETAILS not in message and not any(field in message for field in FIELDS):
-        message[plain_field(endpoint)] = ""
+    if REASONING_KEYS.isdisjoint(message):
+        message[field] = ""

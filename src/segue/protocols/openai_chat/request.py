@@ -4,8 +4,6 @@ Facts this file rests on:
 - Roles are system, developer, user, assistant, tool, and of old function; the prompt of a reasoning model goes under
   developer where the provider knows that role.                    (openai 3.49.0; pi-ai 1.5.0; read 2026-11-15)
 - A tool result names its call by id; some vendors want the tool's name as well.             (pi-ai 1.5.0)
-- DeepSeek's R1 takes its instructions from the user and wants turns to alternate; text behind tool results joins the
-  last of them, because a user turn would end the reasoning.            (Roo Code, convertToR1Format; read 2026-11-15)
 - A history with calls and no tools needs an empty list of them behind LiteLLM.             (pi #149, opencode #8246)
 
 The first message is the system prompt if it has such a role; later ones are instructions in mid-conversation.
@@ -18,7 +16,7 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import NativeContent, SystemContent, UserContent
+from segue.conversation.content import NativeContent, SystemContent, TextContent, UserContent
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import (
     AssistantMessage,
@@ -41,13 +39,14 @@ from segue.protocols.openai_chat.content import (
     native_block,
 )
 from segue.protocols.openai_chat.options import decode_options, encode_options, own_shape
-from segue.protocols.openai_chat.reasoning import DETAILS, FIELDS, demand_reasoning, plain_field
+from segue.protocols.openai_chat.reasoning import REASONING_KEYS, demand_reasoning, plain_field
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.tools import decode_tools, encode_tools
-from segue.protocols.openai_chat.wire import MISSING, fill_in, object_of
-from segue.protocols.reading import SHAPE, expect_list, expect_object, extra_of, left_over, shape_of
+from segue.protocols.openai_chat.wire import MISSING, NOTHING, Json, fill_in, object_of
+from segue.protocols.reading import SHAPE, expect_objects, extra_of, left_over, shape_of
 
 _SYSTEM_ROLES: Final = ("system", "developer")
+_NO_EXTRA: Final = (NOTHING, NOTHING)
 _SYSTEM_KEY: Final = "system"
 """Where a context keeps what its system message said beyond its content."""
 
@@ -69,13 +68,12 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
     context, options = prompt.context, prompt.options
     frame = own_shape(context.extra, endpoint)
     asked = own_shape(options.extra, endpoint)
-    demanded = endpoint.rules.reasoning_replay == "required" and not asked.get("bare_reasoning")
+    is_demanded = endpoint.rules.reasoning_replay == "required" and not asked.get("bare_reasoning")
+    demanded = plain_field(endpoint) if is_demanded else None
     messages: list[dict[str, object]] = []
     if context.system_prompt is not None and (context.system_prompt != () or "system" in frame):
         messages.append(_encode_system(context, frame, endpoint))
     _encode_messages(context.messages, messages, endpoint, demanded=demanded)
-    if endpoint.dialect.system_as_user and context.system_prompt is not None:
-        _merge_prompt(messages)
     body: dict[str, object] = {"messages": messages}
     if not asked.get("no_model"):
         body["model"] = endpoint.model.id if prompt.model is None else prompt.model
@@ -88,56 +86,40 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
 
 
 def _encode_messages(
-    given: Sequence[Message], messages: list[dict[str, object]], endpoint: Endpoint, *, demanded: bool
+    given: Sequence[Message], messages: list[dict[str, object]], endpoint: Endpoint, *, demanded: str | None
 ) -> None:
-    """Write the messages behind those that are there. Most are one bare text, and take the short way."""
-    joins, named = endpoint.dialect.joined_results, endpoint.dialect.result_name
+    """Write the messages behind those that are there; `demanded` is the field that every assistant's has to have."""
+    named = endpoint.dialect.result_name
+    wire: dict[str, object]
     for index, message in enumerate(given):
-        if message.extra is None and len(message.content) == 1 and not joins:
-            piece = message.content[0]
-            if piece.kind == "text" and piece.extra is None:
-                if message.role == "user":
-                    messages.append({"role": "user", "content": piece.text})
-                    continue
-                if message.role == "toolResult" and not named:
-                    messages.append({"role": "tool", "tool_call_id": message.tool_call_id, "content": piece.text})
-                    continue
-                if message.role == "assistant" and not demanded and piece.text_signature is None:
-                    messages.append({"role": "assistant", "content": piece.text})
-                    continue
-        wire = encode_message(message, endpoint, ("messages", index), demanded=demanded)
-        if not (joins and messages and _join_result(messages, message, wire)):
-            messages.append(wire)
+        match message.role:
+            case "assistant":
+                own = None if message.extra is None else message.extra.get(PROTOCOL)
+                left, shape = _NO_EXTRA if own is None else _turn_extra(own)
+                wire = encode_assistant(message.content, endpoint, ("messages", index), left=left, shape=shape)
+                if demanded is not None and demanded not in wire:
+                    demand_reasoning(wire, demanded)
+            case "toolResult":
+                piece = message.content[0] if len(message.content) == 1 else None
+                if piece is not None and piece.kind == "text" and piece.extra is message.extra is None and not named:
+                    # The short way, for these are most of an agent's messages.
+                    wire = {"role": "tool", "tool_call_id": message.tool_call_id, "content": piece.text}
+                else:
+                    wire = _encode_result(message, endpoint, ("messages", index))
+            case "user":
+                wire = _encode_spoken("user", message.content, message.extra, ("messages", index))
+            case "system":
+                wire = _encode_spoken(system_role(endpoint), message.content, message.extra, ("messages", index))
+        messages.append(wire)
 
 
-def encode_message(message: Message, endpoint: Endpoint, path: Path, *, demanded: bool = False) -> dict[str, object]:
-    """Write one message; `demanded` says that an assistant's has to have a field for reasoning.
-
-    Raises:
-        EncodeError: content that this wire has no word for.
-    """
-    match message.role:
-        case "user":
-            return _encode_spoken("user", message.content, message.extra, path)
-        case "assistant":
-            if message.extra is None:
-                wire = encode_assistant(message.content, endpoint, path)
-            else:
-                left, shape = left_over(message.extra, PROTOCOL), _own_turn_shape(message)
-                wire = encode_assistant(message.content, endpoint, path, left=left, shape=shape)
-            if demanded:
-                demand_reasoning(wire, endpoint)
-            return wire
-        case "toolResult":
-            return _encode_result(message, endpoint, path)
-        case "system":
-            return _encode_spoken(system_role(endpoint), message.content, message.extra, path)
-
-
-def _own_turn_shape(message: AssistantMessage) -> Mapping[str, object]:
-    """Give how a turn was spelt in a request; how it was spelt in a reply is nobody's business here."""
-    shape = shape_of(message.extra, PROTOCOL)
-    return {key: value for key, value in shape.items() if key != "response"} if "response" in shape else shape
+def _turn_extra(own: Mapping[str, object]) -> tuple[Mapping[str, object], Mapping[str, object]]:
+    """Give what else a turn said in a request, and how it was spelt there; what a reply said stays with the reply."""
+    shape = cast("Json", own.get(SHAPE))
+    if isinstance(shape, dict) and len(shape) == len(own) == 1 and "response" in shape:
+        return _NO_EXTRA  # most turns came as replies
+    left = {key: value for key, value in own.items() if key != SHAPE}
+    return left, {key: value for key, value in object_of(shape).items() if key != "response"}
 
 
 def _encode_spoken(
@@ -171,8 +153,7 @@ def _encode_result(message: ToolResultMessage, endpoint: Endpoint, path: Path) -
 
 def _encode_system(context: Context, frame: Mapping[str, object], endpoint: Endpoint) -> dict[str, object]:
     said = cast("Mapping[str, object]", frame.get("system", {}))
-    role = "user" if endpoint.dialect.system_as_user else said.get("role", system_role(endpoint))
-    wire: dict[str, object] = {"role": role}
+    wire: dict[str, object] = {"role": said.get("role", system_role(endpoint))}
     prompt = context.system_prompt
     if isinstance(prompt, str):
         wire["content"] = prompt
@@ -181,37 +162,6 @@ def _encode_system(context: Context, frame: Mapping[str, object], endpoint: Endp
         if written is not MISSING:
             wire["content"] = written
     return fill_in(wire, object_of(left_over(context.extra, PROTOCOL).get(_SYSTEM_KEY)))
-
-
-def _join_result(messages: list[dict[str, object]], message: Message, wire: dict[str, object]) -> bool:
-    """Put a user's words into the tool result before them; only words can be joined."""
-    last = messages[-1]
-    said = last.get("content")
-    if message.role != "user" or last.get("role") != "tool" or not isinstance(said, str):
-        return False
-    if not message.content or not all(piece.kind == "text" and piece.extra is None for piece in message.content):
-        return False
-    words = wire["content"]
-    if not isinstance(words, str):
-        words = "\n\n".join([str(part["text"]) for part in cast("list[dict[str, object]]", words)])
-    messages[-1] = {**last, "content": f"{said}\n\n{words}"}
-    return True
-
-
-def _merge_prompt(messages: list[dict[str, object]]) -> None:
-    """Make the prompt and the user's first turn one, as these are both the user's."""
-    if len(messages) < 2 or messages[1].get("role") != "user":
-        return
-    prompt, first = messages[0].get("content"), messages[1].get("content")
-    if isinstance(prompt, str) and isinstance(first, str):
-        merged: object = f"{prompt}\n\n{first}"
-    else:
-        merged = [*_parts(prompt), *_parts(first)]
-    messages[:2] = [{**messages[1], "content": merged}]
-
-
-def _parts(content: object) -> list[object]:
-    return [{"type": "text", "text": content}] if isinstance(content, str) else cast("list[object]", content or [])
 
 
 def _respell_no_tools(
@@ -249,11 +199,7 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     frame: dict[str, object] = {}
     asked: dict[str, object] = {}
     reading = _Reading(endpoint, model or endpoint.model.id, frame)
-    wires = [
-        expect_object(wire, ("messages", index))
-        for index, wire in enumerate(expect_list(whole.get("messages"), ("messages",)))
-    ]
-    reading.read(wires, asked)
+    reading.read(expect_objects(whole.get("messages"), ("messages",)), asked)
     tools = decode_tools(whole, frame, endpoint)
     if not tools and "tools" not in frame and endpoint.dialect.empty_tools and _has_calls(reading.messages):
         frame["tools"] = "absent"
@@ -288,18 +234,19 @@ class _Reading:
         self.messages: list[Message] = []
         self.calls: dict[str, str] = {}
         self.demanded = False
+        self.named = endpoint.dialect.result_name
 
     def read(self, wires: Sequence[Mapping[str, object]], asked: dict[str, object]) -> None:
         """Read all messages."""
         if self.endpoint.rules.reasoning_replay == "required":
             turns = [wire for wire in wires if wire.get("role") == "assistant"]
-            self.demanded = all(any(field in wire for field in (*FIELDS, DETAILS)) for wire in turns)
+            self.demanded = not any(REASONING_KEYS.isdisjoint(wire) for wire in turns)
             if not self.demanded:
                 asked["bare_reasoning"] = True
         for index, wire in enumerate(wires):
             path = ("messages", index)
             role = wire.get("role")
-            if index == 0 and role in _SYSTEM_ROLES and not self.endpoint.dialect.system_as_user:
+            if index == 0 and role in _SYSTEM_ROLES:
                 self._read_prompt(wire, (*path, "content"))
                 continue
             match role:
@@ -347,7 +294,7 @@ class _Reading:
         turn = decode_assistant(wire, self.endpoint, path, reply=False, tool_names={})
         left = turn.left
         usual = plain_field(self.endpoint)
-        if self.demanded and left.get(usual) == "" and sum(field in wire for field in (*FIELDS, DETAILS)) == 1:
+        if self.demanded and left.get(usual) == "" and len(REASONING_KEYS & wire.keys()) == 1:
             del left[usual]
         if turn.shape:
             left[SHAPE] = turn.shape
@@ -366,6 +313,11 @@ class _Reading:
         )
 
     def _read_result(self, wire: Mapping[str, object], path: Path, *, old: bool) -> ToolResultMessage:
+        text, said_id = wire.get("content"), wire.get("tool_call_id")
+        if isinstance(text, str) and isinstance(said_id, str) and len(wire) == 3 and not (old or self.named):
+            # An id, a text and nothing else: so are most of an agent's messages.
+            tool_name = self.calls.get(said_id, "")
+            return ToolResultMessage(tool_call_id=said_id, tool_name=tool_name, content=(TextContent(text=text),))
         content, said = decode_content(wire.get("content", MISSING), (*path, "content"), joined=True)
         shape: dict[str, object] = {} if said is None else {"content": said}
         known = {"role", "content"}
@@ -381,7 +333,7 @@ class _Reading:
         else:
             shape["tool_call_id"] = "absent"  # or null, which is left over
         tool_name = str(name) if named else self.calls.get(str(call_id), "")
-        if tool_name and named != (old or self.endpoint.dialect.result_name):
+        if tool_name and named != (old or self.named):
             shape["name"] = named
         return ToolResultMessage(
             tool_call_id=call_id if isinstance(call_id, str) else "",

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason
-from segue.models.model import new_assistant_message
+from segue.models.origin import new_assistant_message
 from segue.protocols.codec import Endpoint, JsonObject
 from segue.protocols.openai_chat.assistant import decode_assistant, encode_assistant, respell_calls
 from segue.protocols.openai_chat.errors import decode_error

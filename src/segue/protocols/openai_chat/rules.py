@@ -143,8 +143,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"deepseek-(?:r1|reasoner)",
-        rules={"alternate": True, "system_messages": "none"},
-        dialect={"joined_results": True, "system_as_user": True},
+        rules={"alternate": True, "system_prompt": False, "system_messages": "none"},
         source="'does not support successive user or assistant messages'; Roo Code's convertToR1Format",
         read="2026-11-15",
     ),

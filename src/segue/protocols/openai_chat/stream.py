@@ -13,7 +13,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final, cast
 
 from segue.conversation.content import NativeContent
@@ -29,7 +29,7 @@ from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.streamcalls import CallReader
 from segue.protocols.openai_chat.thinktags import TagReader
 from segue.protocols.openai_chat.usage import decode_usage
-from segue.protocols.openai_chat.wire import Block
+from segue.protocols.openai_chat.wire import Block, Json
 from segue.protocols.reading import SHAPE
 from segue.protocols.streaming import Assembly, Part, StreamDecoder, join_chunks
 
@@ -37,16 +37,13 @@ _READ: Final = frozenset({"id", "model", "object", "choices", "usage", "obfuscat
 """Keys of a chunk that are read, or that say nothing about the reply."""
 _QUIET: Final = frozenset({"index", "delta", "message", "finish_reason", "usage", "error"})
 _PLAIN_DELTA: Final = frozenset({"role", "content"})
-_PLAIN_CHOICE: Final = frozenset({"index", "delta", "finish_reason", "logprobs"})
+_EMPTY: Final = frozenset({"content", *FIELDS, "reasoning_details", "tool_calls", "refusal", "images"})
+"""Keys of a delta that vendors send along with nothing in them."""
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
     """Make a decoder for one reply."""
     return StreamDecoder(ChatReader(endpoint), Assembly(endpoint.model, PROTOCOL, tool_names))
-
-
-def _news(choice: Block) -> Iterator[bool]:
-    return (value is not None for key, value in choice.items() if key not in _PLAIN_CHOICE)
 
 
 class ChatReader:
@@ -64,14 +61,14 @@ class ChatReader:
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
         """Take one chunk in."""
         self._chunks += 1
-        usage, choices = frame.get("usage"), frame.get("choices")
+        usage, choices = frame.get("usage"), cast("Json", frame.get("choices"))
         if usage is not None or self._chunks == 1:
             self._read_frame(frame, usage, out)
         if isinstance(choices, list):
-            for choice in cast("list[object]", choices):
+            for choice in choices:
                 # JSON objects are dicts: asking for a mapping costs more than all the rest of a delta.
-                if isinstance(choice, dict) and not self._choice.read_words(cast("Block", choice), out):
-                    self._read_choice(cast("Block", choice), frame, out)
+                if isinstance(choice, dict) and not self._choice.grow(choice, out):
+                    self._read_choice(choice, frame, out)
         if "error" in frame or frame.get("object") == "error":
             self._fail(frame, out)
 
@@ -173,6 +170,7 @@ class ChoiceReader:
         self._text: Part | None = None
         self._tags: TagReader | None = None
         self._thinking: Part | None = None
+        self._growing: dict[str, Part] = {}  # open parts, by the key that brings more of them
         self._details: list[dict[str, object]] = []
         self._calls = CallReader(endpoint)
         self._refusal: list[str] = []
@@ -184,23 +182,32 @@ class ChoiceReader:
         self.reason: str | None = None
         self.finished = False
 
-    def read_words(self, choice: Block, out: Assembly) -> bool:
-        """Take in a choice that says nothing but more words of the text; say whether it was one.
+    def grow(self, choice: dict[str, Json], out: Assembly) -> bool:
+        """Take in a choice that says nothing but more of what is open; say whether it was one.
 
-        Most chunks are, so they take the short way.
+        Most chunks bring one value, more words, reasoning or arguments, so they take the short way.
         """
-        delta = choice.get("delta")
-        if self._text is None or not isinstance(delta, dict) or choice.get("index") != 0:
+        delta: Json = None
+        for name, said in choice.items():
+            if name == "delta":
+                delta = said
+            elif said is not None and (name != "index" or said != 0):
+                return False
+        if not isinstance(delta, dict):
             return False
-        said = cast("Block", delta)
-        words = said.get("content")
-        if not words or not isinstance(words, str) or (len(said) > 1 and not said.keys() <= _PLAIN_DELTA):
+        key, value = "", None
+        for name, said in delta.items():
+            if said is None or name == "role" or (not said and name in _EMPTY):
+                continue
+            if value is not None:
+                return False
+            key, value = name, said
+        if key == "tool_calls":
+            return self._calls.grow(value, out)
+        part = self._growing.get(key)
+        if part is None or not isinstance(value, str):
             return False
-        if choice.get("finish_reason") is not None or choice.get("logprobs") is not None:
-            return False
-        if len(choice) > 4 and not choice.keys() <= _PLAIN_CHOICE and any(_news(choice)):
-            return False
-        out.grow(self._text, words)
+        out.grow(part, value)
         return True
 
     def read(self, choice: Block, out: Assembly) -> None:
@@ -251,7 +258,7 @@ class ChoiceReader:
                 self._tags.feed(content)
                 return
             if self._text is None:
-                self._text = out.open_text()
+                self._text = self._growing["content"] = out.open_text()
             out.grow(self._text, content)
         elif isinstance(content, list):
             for part in cast("list[object]", content):
@@ -276,8 +283,10 @@ class ChoiceReader:
             return
         if self._thinking is None:
             self._thinking = out.open_thinking()
-        if field is not None and self._thinking.signature is None:
-            self._thinking.signature = field
+        if field is not None:
+            self._growing[field] = self._thinking
+            if self._thinking.signature is None:
+                self._thinking.signature = field
         if said:
             out.grow(self._thinking, said)
 

@@ -21,7 +21,7 @@ from segue.conversation.arguments import encode_arguments
 from segue.protocols.codec import Endpoint
 from segue.protocols.openai_chat.calls import OLD_ID, read_seal
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.wire import Block, object_of
+from segue.protocols.openai_chat.wire import Block, Json, object_of
 from segue.protocols.reading import SHAPE
 from segue.protocols.streaming import Assembly, Part, join_chunks
 
@@ -48,6 +48,24 @@ class CallReader:
         self._last: _Call | None = None
         self._old: _Call | None = None
         self._custom: list[_Call] = []
+
+    def grow(self, deltas: Json, out: Assembly) -> bool:
+        """Take in a delta that says nothing but more arguments of one known call; say whether it was one."""
+        if not isinstance(deltas, list) or len(deltas) != 1:
+            return False
+        entry = deltas[0]
+        if not isinstance(entry, dict) or (len(entry) > 2 and (entry.get("id") or "extra_content" in entry)):
+            return False
+        function, index = entry.get("function"), entry.get("index")
+        call = self._by_index.get(index) if isinstance(index, int) else None
+        if call is None or call.custom is not None or not isinstance(function, dict):
+            return False
+        arguments = function.get("arguments")
+        if not isinstance(arguments, str) or not arguments or (len(function) > 1 and function.get("name")):
+            return False
+        self._last = call
+        out.grow(call.part, arguments)
+        return True
 
     def read(self, deltas: object, out: Assembly) -> None:
         """Take the calls of one delta in."""

@@ -52,6 +52,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         found.extend(_item(index, item, endpoint.rules, own=own))
     if not any(body.get(key) for key in _STORED):
         found.extend(_pairs(items))
+    if endpoint.rules.calls_last:
+        found.extend(_words_after_calls(items))
     found.extend(_order(items))
     return found
 
@@ -181,6 +183,16 @@ def _order(items: list[tuple[int, Item]]) -> Iterator[Violation]:
         if kind == "compaction_trigger" and follower is not None:
             # openai 3.49.0: "must be the last item"                                                     (2026-11-15)
             yield Violation(code="trigger_not_last", path=("input", index), message="has to be the last item")
+
+
+def _words_after_calls(items: list[tuple[int, Item]]) -> Iterator[Violation]:
+    called = False
+    for index, item in items:
+        kind = kind_of(item) or "message"
+        if kind == "message" and called and item.get("role") == "assistant":
+            # DeepSeek, of the call before such words: "No tool output found for tool call call-a."  (recorded, 2026-11)
+            yield Violation(code="words_after_call", path=("input", index), message="calls end the turn of the model")
+        called = kind in _CALLS or (called and side_of(item) == "assistant")
 
 
 # -- names -------------------------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ _ENDINGS: Final[Mapping[str, str]] = {
 
 def object_of(value: object) -> Mapping[str, object]:
     """Give an object as it is, anything else as an empty one."""
-    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+    return cast("Mapping[str, object]", value) if isinstance(value, (dict, Mapping)) else {}
 
 
 def spelt(extra: Extra | None) -> Mapping[str, object] | None:
@@ -67,7 +67,7 @@ def decode_content(content: object) -> tuple[tuple[UserContent, ...], bool] | No
     if not isinstance(content, list):
         return None
     parts = cast("list[object]", content)
-    if not all(isinstance(part, Mapping) for part in parts):
+    if not all(isinstance(part, (dict, Mapping)) for part in parts):
         return None
     read = tuple(decode_part(cast("Mapping[str, object]", part)) for part in parts)
     return read, is_plain(read)

@@ -32,13 +32,14 @@ from segue.conversation.content import (
     ToolCall,
 )
 from segue.conversation.messages import Diagnostic
-from segue.errors import EncodeError, Path
-from segue.protocols.openai_responses.content import ABSENT, Wire, spelt
+from segue.errors import EncodeError
+from segue.protocols.openai_responses.content import ABSENT, Wire
 from segue.protocols.openai_responses.native import Item, native_item
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.reading import SHAPE, extra_of, left_over, shape_of
 
 _MESSAGE_KEYS: Final = frozenset({"type", "role", "content"})
+_REASONING_KEYS: Final = frozenset({"type", "summary", "content"})
 _CALL_KEYS: Final = frozenset({"type", "call_id", "name", "arguments"})
 _CUSTOM_KEYS: Final = frozenset({"type", "call_id", "name", "input"})
 _PART_KEYS: Final[Mapping[str, frozenset[str]]] = {
@@ -89,7 +90,7 @@ class TurnReader:
         """Read a list of items; what is no object at all is left to the caller's exactness."""
         content: list[AssistantContent] = []
         for item in items:
-            if isinstance(item, Mapping):
+            if isinstance(item, (dict, Mapping)):
                 content.extend(self.read(cast("Item", item)))
         return tuple(content)
 
@@ -139,10 +140,13 @@ class TurnReader:
         return read
 
     def _reasoning(self, item: Item) -> AssistantContent:
-        thinking = thinking_of(item)
-        fields: Wire = {key: value for key, value in item.items() if key not in ("type", "summary", "content")}
-        summary, content = _texts(item.get("summary"), "summary_text"), _texts(item.get("content"), "reasoning_text")
-        if summary is None or (content is None and item.get("content") is not None):
+        fields: Wire = {key: value for key, value in item.items() if key not in _REASONING_KEYS}
+        given = item.get("content")
+        summary = _texts(item.get("summary"), "summary_text")
+        content = None if given is None else _texts(given, "reasoning_text")
+        whole = summary is not None and (given is None or content is not None)
+        thinking = "\n\n".join([*(summary or ()), *(content or ())]) if whole else thinking_of(item)
+        if summary is None or not whole:
             # Parts that say more than their text are kept whole; cutting the joined words would not bring them back.
             fields["summary"] = item.get("summary", ABSENT)
             if "content" in item:
@@ -212,7 +216,7 @@ def _shaped(shape: Wire) -> Extra | None:
 
 
 def _is_part(part: object) -> bool:
-    if not isinstance(part, Mapping):
+    if not isinstance(part, (dict, Mapping)):
         return False
     known = cast("Item", part)
     kind = known.get("type")
@@ -242,10 +246,10 @@ def _texts(parts: object, kind: str | None) -> list[str] | None:
     if not isinstance(parts, list):
         return None
     found: list[str] = []
-    for part in cast("list[object]", parts):
-        text = cast("Item", part).get("text") if isinstance(part, Mapping) else None
-        plain = isinstance(text, str) and len(cast("Item", part)) == 2 and cast("Item", part).get("type") == kind
-        if isinstance(text, str) and (plain or kind is None):
+    for part in cast("list[Item]", parts):
+        known = isinstance(part, (dict, Mapping))
+        text = part.get("text") if known else None
+        if isinstance(text, str) and (kind is None or (len(part) == 2 and part.get("type") == kind)):
             found.append(text)
         elif kind is not None:
             return None
@@ -259,73 +263,81 @@ def _lengths(texts: list[str]) -> list[int]:
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def encode_turn(content: Sequence[AssistantContent], path: Path, *, open_reasoning: bool = False) -> list[Wire]:
-    """Write the items of a turn in order.
+def write_turn(items: list[Wire], content: Sequence[AssistantContent], *, open_reasoning: bool = False) -> None:
+    """Add the items of a turn, in order.
 
     Raises:
-        EncodeError: thinking without a signature where only signed thinking can be told, or another protocol's block.
+        EncodeError: thinking without a signature where only signed thinking can be told, another protocol's block, or
+            arguments that are no JSON; its path begins with the place in the content.
     """
-    items: list[Wire] = []
     bare = False
     joinable: list[Wire] | None = None
-    for index, piece in enumerate(content):
-        match piece.kind:
-            case "text":
-                if piece.extra is None and piece.text_signature is None:
-                    items.append({"role": "assistant", "content": piece.text})
-                    joinable = None
-                else:
-                    joinable = _write_text(piece, items, joinable, bare=bare)
-            case "toolCall":
-                items.append(_encode_call(piece, bare=bare))
-                joinable = None
-            case "thinking":
-                bare = bare or not piece.thinking_signature
-                items.append(_encode_thinking(piece, (*path, index), open_reasoning=open_reasoning))
-                joinable = None
-            case "native":
-                items.append(_encode_native(piece, (*path, index)))
-                joinable = None
-    return items
+    index = 0
+    try:
+        for index, piece in enumerate(content):  # noqa: B007 - the place of a failure
+            match piece.kind:
+                case "toolCall":
+                    items.append(_encode_call(piece, bare=bare))
+                case "text" if piece.extra is None:
+                    joinable = _write_text(piece, items)
+                    continue
+                case "text":
+                    joinable = _write_spelt_text(piece, items, joinable, bare=bare)
+                    continue
+                case "thinking":
+                    bare = bare or not piece.thinking_signature
+                    items.append(_encode_thinking(piece, open_reasoning=open_reasoning))
+                case "native":
+                    items.append(_encode_native(piece))
+            joinable = None
+    except EncodeError as error:
+        raise EncodeError(error.reason, path=(index, *error.path)) from error
 
 
-def _fields(signature: str | None, extra: Extra | None, *, bare: bool) -> dict[str, object]:
+def _fields(signature: str | None, extra: Extra | None, *, bare: bool) -> Wire:
+    """Give what the provider needs to recognise its item. It was read just now: an item may be built upon it."""
     fields = unseal(signature)
-    if fields is None and bare:
+    if fields is None and bare and extra is not None:
         kept = shape_of(extra, PROTOCOL).get("signature")
         fields = unseal(kept) if isinstance(kept, str) else None
     return fields or {}
 
 
-def _write_text(piece: TextContent, items: list[Wire], joinable: list[Wire] | None, *, bare: bool) -> list[Wire] | None:
-    """Write a text as a message, or into the message before it; gives the list that the next may join."""
-    said = spelt(piece.extra)
-    if said is None and (sealed := unseal(piece.text_signature)) is not None and "id" in sealed:
-        # What was just unsealed is ours to build on; a copy would cost as much as the reading.
-        parts: list[Wire] = [{"type": "output_text", "text": piece.text, "annotations": [], "logprobs": []}]
-        sealed["type"] = "message"
-        sealed["role"] = "assistant"
-        sealed["content"] = parts
-        items.append(sealed)
-        return parts
-    shape = shape_of(piece.extra, PROTOCOL)
+def _write_text(piece: TextContent, items: list[Wire]) -> list[Wire] | None:
+    """Write a text as a message; gives the list of its parts, which the next may join."""
+    item = unseal(piece.text_signature) or {}
+    items.append(item)
+    item["role"] = "assistant"
+    if "id" not in item:
+        item["content"] = piece.text
+        return None
+    item["type"] = "message"
+    parts: list[Wire] = [{"type": "output_text", "text": piece.text, "annotations": [], "logprobs": []}]
+    item["content"] = parts
+    return parts
+
+
+def _write_spelt_text(
+    piece: TextContent, items: list[Wire], joinable: list[Wire] | None, *, bare: bool
+) -> list[Wire] | None:
+    """Write a text the way it was spelt: as a message, or into the message before it."""
+    shape, data = shape_of(piece.extra, PROTOCOL), left_over(piece.extra, PROTOCOL)
     if joinable is not None and shape.get("joined") is True:
         joinable.append(_encode_part(piece, shape))
         return joinable
-    fields = _fields(piece.text_signature, piece.extra, bare=bare)
-    owned = "id" in fields
+    item = _fields(piece.text_signature, piece.extra, bare=bare)
+    items.append(item)
+    owned = "id" in item
     kind = shape.get("type", "message" if owned else ABSENT)
-    item: Wire = dict(fields) if kind == ABSENT else {"type": kind, **fields}
+    if kind != ABSENT:
+        item["type"] = kind
     if shape.get("role") != ABSENT:
         item["role"] = "assistant"
-    data = len(said or ()) > (1 if SHAPE in (said or ()) else 0)
     if not (shape.get("list", owned) or data or "part" in shape or shape.get("joined")):
         item["content"] = piece.text
-        items.append(item)
         return None
     parts = [_encode_part(piece, shape)]
     item["content"] = parts
-    items.append(item)
     return parts
 
 
@@ -342,43 +354,44 @@ def _encode_part(piece: TextContent, shape: Mapping[str, object]) -> Wire:
 
 
 def _encode_call(call: ToolCall, *, bare: bool) -> Wire:
-    if call.extra is None:
-        text = encode_arguments(call.arguments) if call.arguments_text is None else call.arguments_text
-        plain: Wire = {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": text}
-        fields = unseal(call.thought_signature) if call.thought_signature is not None else None
-        return plain if fields is None else {**fields, **plain}
-    item: Wire = {"type": "function_call", "call_id": call.id, "name": call.name}
-    if is_custom(call) and isinstance(text := call.arguments.get("input"), str):
+    extra = call.extra
+    item = unseal(call.thought_signature) if extra is None else _fields(call.thought_signature, extra, bare=bare)
+    if item is None:
+        item = {}
+    item["type"] = "function_call"
+    item["call_id"] = call.id
+    item["name"] = call.name
+    if extra is not None and is_custom(call) and isinstance(given := call.arguments.get("input"), str):
         item["type"] = "custom_tool_call"
-        item["input"] = text
-    else:
-        spelling = call.arguments_text
-        item["arguments"] = encode_arguments(call.arguments) if spelling is None else spelling
-    return {**_fields(call.thought_signature, call.extra, bare=bare), **item}
+        item["input"] = given
+        return item
+    text = call.arguments_text
+    item["arguments"] = encode_arguments(call.arguments) if text is None else text
+    return item
 
 
-def _encode_native(piece: NativeContent, path: Path) -> Wire:
+def _encode_native(piece: NativeContent) -> Wire:
     if piece.protocol != PROTOCOL:
-        raise EncodeError(f"a block of {piece.protocol}", path=path)
+        raise EncodeError(f"a block of {piece.protocol}")
     return dict(piece.block)
 
 
-def _encode_thinking(piece: ThinkingContent, path: Path, *, open_reasoning: bool) -> Wire:
-    signature = piece.thinking_signature
+def _encode_thinking(piece: ThinkingContent, *, open_reasoning: bool) -> Wire:
+    signature, thinking = piece.thinking_signature, piece.thinking
     if signature:
         # A signature in another form than ours is the encrypted content itself.
-        fields = unseal(signature) or {"encrypted_content": signature}
-        if "summary" in fields or not _LENGTHS.isdisjoint(fields):
-            return _rebuilt(piece.thinking, fields)
-        fields["type"] = "reasoning"
-        fields["summary"] = [{"type": "summary_text", "text": piece.thinking}] if piece.thinking else []
-        return fields
+        item = unseal(signature) or {"encrypted_content": signature}
+        if "summary" in item or not _LENGTHS.isdisjoint(item):
+            return _rebuilt(thinking, item)
+        item["type"] = "reasoning"
+        item["summary"] = [{"type": "summary_text", "text": thinking}] if thinking else []
+        return item
     kept = shape_of(piece.extra, PROTOCOL).get("reasoning")
     if isinstance(kept, Mapping):
-        return _rebuilt(piece.thinking, cast("Mapping[str, object]", kept))
+        return _rebuilt(thinking, cast("Mapping[str, object]", kept))
     if open_reasoning:
-        return {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": piece.thinking}]}
-    raise EncodeError("thinking without a signature; this wire replays signed thinking alone", path=path)
+        return {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": thinking}]}
+    raise EncodeError("thinking without a signature; this wire replays signed thinking alone")
 
 
 def _rebuilt(thinking: str, fields: Mapping[str, object]) -> Wire:

@@ -30,10 +30,10 @@ from segue.conversation.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from segue.errors import Path
+from segue.errors import EncodeError
 from segue.protocols.codec import Endpoint, JsonObject
 from segue.protocols.openai_responses.content import Wire, decode_content, encode_content, spelt
-from segue.protocols.openai_responses.items import TurnReader, encode_turn, is_custom
+from segue.protocols.openai_responses.items import TurnReader, is_custom, write_turn
 from segue.protocols.openai_responses.native import Item, is_item, native_item, side_of
 from segue.protocols.openai_responses.options import decode_options, encode_options
 from segue.protocols.openai_responses.rules import PROTOCOL
@@ -104,7 +104,7 @@ class _Transcript:
     def read(self, items: list[object], shape: Wire) -> Context:
         """Read the items in order; what is found out about the prompt goes into `shape`."""
         for index, entry in enumerate(items):
-            item = expect_object(entry, ("input", index))
+            item = cast("Item", entry) if isinstance(entry, dict) else expect_object(entry, ("input", index))
             match side_of(item):
                 case "assistant":
                     self.turn.extend(self.reader.read(item))
@@ -286,18 +286,21 @@ def _encode_messages(messages: Sequence[Message], items: list[Wire], endpoint: E
     custom: set[str] = set()
     open_reasoning = endpoint.rules.reasoning_replay in ("open", "required")
     role = system_role(endpoint)
-    for index, message in enumerate(messages):
-        path = ("messages", index, "content")
-        match message.role:
-            case "user":
-                _encode_parts(message.content, message.extra, "user", items, path)
-            case "assistant":
-                items += encode_turn(message.content, path, open_reasoning=open_reasoning)
-                _note_custom(message.content, custom)
-            case "toolResult":
-                items.append(_encode_result(message, path, expected=message.tool_call_id in custom))
-            case "system":
-                _encode_parts(message.content, message.extra, role, items, path)
+    index = 0
+    try:
+        for index, message in enumerate(messages):  # noqa: B007 - the place of a failure
+            match message.role:
+                case "toolResult":
+                    items.append(_encode_result(message, expected=message.tool_call_id in custom))
+                case "assistant":
+                    write_turn(items, message.content, open_reasoning=open_reasoning)
+                    _note_custom(message.content, custom)
+                case "user":
+                    _encode_parts(message.content, message.extra, "user", items)
+                case "system":
+                    _encode_parts(message.content, message.extra, role, items)
+    except EncodeError as error:
+        raise EncodeError(error.reason, path=("messages", index, "content", *error.path)) from error
 
 
 def _note_custom(content: Sequence[AssistantContent], custom: set[str]) -> None:
@@ -307,56 +310,55 @@ def _note_custom(content: Sequence[AssistantContent], custom: set[str]) -> None:
             (custom.add if is_custom(piece) else custom.discard)(piece.id)
 
 
-def _encode_parts(
-    content: Sequence[UserContent], extra: Extra | None, role: str, items: list[Wire], path: Path
-) -> None:
+def _plain_text(content: Sequence[UserContent]) -> str | None:
+    """Give the words of a content that is one text with nothing to add, as nearly all are."""
+    if len(content) == 1:
+        only = content[0]
+        if only.kind == "text" and only.extra is None:
+            return only.text
+    return None
+
+
+def _encode_parts(content: Sequence[UserContent], extra: Extra | None, role: str, items: list[Wire]) -> None:
     """Write a user's or a system turn: one message, or several items where blocks in it are items of their own."""
-    if (
-        extra is None
-        and len(content) == 1
-        and content[0].kind == "text"
-        and content[0].extra is None
-        and content[0].text
-    ):
-        items.append({"role": role, "content": content[0].text})
+    if extra is None and (text := _plain_text(content)):
+        items.append({"role": role, "content": text})
         return
     run: list[UserContent] = []
     wrote_item = False
     for piece in content:
         if piece.kind == "native" and piece.protocol == PROTOCOL and _stands_alone(piece):
             if run:
-                items.append(_encode_message(run, extra, role, path))
+                items.append(_encode_message(run, extra, role))
                 run = []
             items.append(dict(piece.block))
             wrote_item = True
         else:
             run.append(piece)
     if run or not wrote_item:
-        items.append(_encode_message(run, extra, role, path))
+        items.append(_encode_message(run, extra, role))
 
 
 def _stands_alone(piece: NativeContent) -> bool:
     return is_item(piece.block) or shape_of(piece.extra, PROTOCOL).get("item") is True
 
 
-def _encode_message(content: Sequence[UserContent], extra: Extra | None, role: str, path: Path) -> Wire:
+def _encode_message(content: Sequence[UserContent], extra: Extra | None, role: str) -> Wire:
     shape = shape_of(extra, PROTOCOL)
     item: Wire = {**left_over(extra, PROTOCOL)} if spelt(extra) else {}
     if "type" in shape:
         item["type"] = shape["type"]
     item["role"] = shape.get("role", role)
-    item["content"] = encode_content(content, path, as_list=shape.get("list") is True)
+    item["content"] = encode_content(content, (), as_list=shape.get("list") is True)
     return item
 
 
-def _encode_result(message: ToolResultMessage, path: Path, *, expected: bool) -> Wire:
-    content = message.content
-    if message.extra is None and not expected and len(content) == 1:
-        only = content[0]
-        if only.kind == "text" and only.extra is None and only.text:
-            return {"type": "function_call_output", "call_id": message.tool_call_id, "output": only.text}
-    shape = shape_of(message.extra, PROTOCOL)
+def _encode_result(message: ToolResultMessage, *, expected: bool) -> Wire:
+    content, extra = message.content, message.extra
+    if extra is None and not expected and (text := _plain_text(content)):
+        return {"type": "function_call_output", "call_id": message.tool_call_id, "output": text}
+    shape = shape_of(extra, PROTOCOL)
     kind = "custom_tool_call_output" if shape.get("custom", expected) else "function_call_output"
-    output = encode_content(content, path, as_list=shape.get("list") is True)
+    output = encode_content(content, (), as_list=shape.get("list") is True)
     item: Wire = {"type": kind, "call_id": message.tool_call_id, "output": output}
-    return {**left_over(message.extra, PROTOCOL), **item} if spelt(message.extra) else item
+    return {**left_over(extra, PROTOCOL), **item} if spelt(extra) else item

@@ -5,7 +5,8 @@ Facts this file rests on:
 - `incomplete` has its reason in `incomplete_details`; `failed` has it in `error`.                     (openai 3.49.0)
 - `input_tokens` includes what came from the cache and what was written to it; `output_tokens` includes reasoning.
                                                              (openai 3.49.0; recorded traffic, 2026-11: cached of total)
-- A reply repeats the request: tools, instructions, settings. All of it is kept, so that it can be written again.
+- A reply repeats the request: tools, instructions, settings. All of it is kept, so that it can be written again: in the
+  shape under `response`, where only the way back to a reply looks. None of it belongs into a request.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
+from segue.conversation.content import Extra
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
-from segue.errors import DecodeError
-from segue.models.model import new_assistant_message
+from segue.errors import DecodeError, EncodeError
+from segue.models.origin import new_assistant_message
 from segue.models.price import compute_cost
 from segue.protocols.codec import Endpoint, JsonObject
-from segue.protocols.openai_responses.content import ABSENT, Wire, object_of, spelt
+from segue.protocols.openai_responses.content import ABSENT, Wire, object_of
 from segue.protocols.openai_responses.errors import decode_error
-from segue.protocols.openai_responses.items import TurnReader, encode_turn
+from segue.protocols.openai_responses.items import TurnReader, write_turn
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.reading import SHAPE, left_over, number_of, shape_of, text_of
 from segue.protocols.streaming import has_price
@@ -85,7 +87,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         raw_stop_reason=raw,
         error_message=error_message_of(body, reason),
         diagnostics=tuple(reader.diagnostics),
-        extra=_extra_of(body, usage is not None, whole=whole),
+        extra=said_by_reply(_beyond(body, usage is not None, whole=whole), has_output="output" in body),
     )
 
 
@@ -131,7 +133,8 @@ def decode_usage(given: object) -> tuple[Usage | None, int]:
     return usage, number_of(object_of(into.get("cache_write_tokens_details")).get("ttl_12h_tokens"))
 
 
-def _extra_of(body: JsonObject, has_usage: bool, *, whole: bool) -> dict[str, dict[str, object]]:
+def _beyond(body: JsonObject, has_usage: bool, *, whole: bool) -> Wire:
+    """Give what a reply says that the message itself does not tell."""
     known = {"id", "model", "output", "usage"}
     for key in ("id", "model"):
         if not isinstance(body.get(key), str):
@@ -140,11 +143,15 @@ def _extra_of(body: JsonObject, has_usage: bool, *, whole: bool) -> dict[str, di
         known.discard("usage")
     if not whole:
         known.discard("output")
-    rest: Wire = {key: value for key, value in body.items() if key not in known}
-    if "output" not in body:
-        rest[SHAPE] = {"output": ABSENT}
-    # An empty record still says that this reply was read, and that nothing is to be added to it.
-    return {PROTOCOL: rest or {SHAPE: {"read": True}}}
+    return {key: value for key, value in body.items() if key not in known}
+
+
+def said_by_reply(body: JsonObject, *, has_output: bool = True) -> Extra:
+    """Keep what only a reply says. An empty record still says that it was read, and that nothing is to be added."""
+    kept: Wire = {"body": body}
+    if not has_output:
+        kept["output"] = ABSENT
+    return {PROTOCOL: {SHAPE: {"response": kept}}}
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -156,13 +163,18 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
     Raises:
         EncodeError: content that this wire has no word for.
     """
-    output = encode_turn(message.content, ("content",), open_reasoning=True)
-    said = spelt(message.extra)
-    if said is None:
+    output: list[Wire] = []
+    try:
+        write_turn(output, message.content, open_reasoning=True)
+    except EncodeError as error:
+        raise EncodeError(error.reason, path=("content", *error.path)) from error
+    said = shape_of(message.extra, PROTOCOL).get("response")
+    if not isinstance(said, Mapping):
         body: Wire = _fresh(message, output, endpoint)
     else:
-        body = dict(left_over(message.extra, PROTOCOL))
-        if "output" not in body and shape_of(message.extra, PROTOCOL).get("output") != ABSENT:
+        reply = cast("JsonObject", said)
+        body = dict(object_of(reply.get("body")))
+        if "output" not in body and reply.get("output") != ABSENT:
             body["output"] = output
     if message.response_id is not None:
         body["id"] = message.response_id

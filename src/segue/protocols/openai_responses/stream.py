@@ -25,7 +25,7 @@ from segue.protocols.codec import Endpoint
 from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.items import TurnReader, thinking_of
 from segue.protocols.openai_responses.native import Item, kind_of, native_item
-from segue.protocols.openai_responses.response import decode_response, error_message_of, stop_of
+from segue.protocols.openai_responses.response import decode_response, error_message_of, said_by_reply, stop_of
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.reading import text_of
 from segue.protocols.streaming import Assembly, Part, StreamDecoder, join_chunks
@@ -59,10 +59,18 @@ class _Reader:
         self.endpoint = endpoint
         self.items: dict[int | str | None, _Open] = {}
         self.turn: TurnReader | None = None
+        self.place: tuple[object, ...] = ()  # which kind of event the last one was, and of what it spoke
+        self.growing: Part | None = None  # what it made grow: a delta of the same place goes there without a search
 
     def read(self, frame: Frame, out: Assembly) -> None:
         """Take one event in; events without a meaning for the message pass by."""
         kind = frame.get("type")
+        place = (kind, frame.get("output_index"), frame.get("content_index"), frame.get("summary_index"))
+        growing = self.growing
+        if growing is not None and place == self.place and isinstance(delta := frame.get("delta"), str):
+            out.grow(growing, delta)
+            return
+        self.place, self.growing = place, None
         handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
         if handler is not None:
             handler(self, frame, out)
@@ -121,6 +129,12 @@ class _Reader:
             part = state.parts[index] = out.open_text()
         return state, part
 
+    def grow(self, part: Part, delta: str, out: Assembly) -> None:
+        """Make a part grow, and remember it where events tell the place they speak of."""
+        out.grow(part, delta)
+        if isinstance(self.place[1], int):
+            self.growing = part
+
     # -- texts ---------------------------------------------------------------------------------------------------------
 
     def part_added(self, frame: Frame, out: Assembly) -> None:
@@ -133,7 +147,7 @@ class _Reader:
     def text_delta(self, frame: Frame, out: Assembly) -> None:
         delta = frame.get("delta")
         if isinstance(delta, str):
-            out.grow(self.part(frame, out, "message")[1], delta)
+            self.grow(self.part(frame, out, "message")[1], delta, out)
 
     def text_done(self, frame: Frame, out: Assembly) -> None:
         text = frame.get("refusal") if "refusal" in frame else frame.get("text")
@@ -153,7 +167,7 @@ class _Reader:
         if state.section is not None and state.section != section:
             out.grow(part, "\n\n")
         state.section = section
-        out.grow(part, delta)
+        self.grow(part, delta, out)
 
     def thinking_done(self, frame: Frame, out: Assembly) -> None:
         text = frame.get("text")
@@ -169,7 +183,7 @@ class _Reader:
         if isinstance(delta, str):
             _, part = self.part(frame, out, "function_call")
             if part.kind == "toolCall":
-                out.grow(part, delta)
+                self.grow(part, delta, out)
 
     def call_done(self, frame: Frame, out: Assembly) -> None:
         text = frame.get("arguments")
@@ -181,7 +195,7 @@ class _Reader:
     def input_delta(self, frame: Frame, out: Assembly) -> None:
         delta = frame.get("delta")
         if isinstance(delta, str):
-            out.grow(self.part(frame, out, "custom_tool_call")[1], delta)
+            self.grow(self.part(frame, out, "custom_tool_call")[1], delta, out)
 
     # -- ends ----------------------------------------------------------------------------------------------------------
 
@@ -250,7 +264,7 @@ class _Reader:
     def error(self, frame: Frame, out: Assembly) -> None:
         error = decode_error(frame, None)
         out.raw_stop_reason = error.code or error.type or "error"
-        out.extra = {PROTOCOL: {"error": frame.get("error") or dict(frame)}}
+        out.extra = said_by_reply({"error": frame.get("error") or dict(frame)})
         out.fail(error.message or error.code or "the provider reported an error")
 
 
