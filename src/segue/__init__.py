@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     )
     from segue.conversation.stored import dump, dump_message, load, load_message
     from segue.errors import (
+        ConversationError,
         DecodeError,
         DumpError,
         EmptyConversation,
@@ -121,6 +122,7 @@ __all__ = [
     "Change",
     "ChangeCode",
     "Context",
+    "ConversationError",
     "DecodeError",
     "Diagnostic",
     "Dialect",
@@ -292,6 +294,7 @@ _MODULES = {
         "load_message",
     ),
     "segue.errors": (
+        "ConversationError",
         "DecodeError",
         "DumpError",
         "EmptyConversation",

@@ -3,6 +3,7 @@
     SegueError
     ├── LoadError            stored JSON that cannot be read; says where (`path`), in files which `line`
     │   └── NewerFormat      written by a later segue; refused whole, never half-read
+    ├── ConversationError    a conversation that is not built as its types say; says where (`path`)
     ├── DumpError            a value that stored JSON cannot carry (NaN, 200 levels, a key that is no text)
     ├── ModelError
     │   ├── UnknownModel     no such name in the catalogue; carries the nearest names
@@ -85,6 +86,10 @@ class NewerFormat(LoadError):
 
 class DumpError(_PathError):
     """A value cannot be stored as JSON without changing it."""
+
+
+class ConversationError(_PathError):
+    """A conversation is not built as its types say: a string where a tuple belongs, a dict where a message does."""
 
 
 class ModelError(SegueError):

@@ -21,7 +21,8 @@ from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement
 from segue.protocols.codec import Codec, Endpoint
 from segue.protocols.detection import detect_protocol
-from segue.protocols.doors import as_mapping, decode_request, get_codec, resolve_endpoint
+from segue.protocols.doors import decode_request, get_codec, resolve_endpoint
+from segue.protocols.reading import as_mapping
 from segue.protocols.registry import get_protocol
 from segue.protocols.streaming import StreamDecoder
 

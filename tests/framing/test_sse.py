@@ -58,6 +58,14 @@ CASES: dict[str, tuple[bytes, list[SseEvent]]] = {
     ),
     "the last line lacks its end": (b"data: 1\n\ndata: [DONE]", [SseEvent("", b"1"), SseEvent("", b"[DONE]")]),
     "the last event has no data": (b"data: 1\n\nevent: e\n", [SseEvent("", b"1")]),
+    "names that take turns, and none between them": (
+        b"event: a\ndata: 1\n\nevent: b\ndata: 2\n\nevent: a\ndata: 3\n\ndata: 4\n\nevent: a\ndata: 5\n\n",
+        [SseEvent("a", b"1"), SseEvent("b", b"2"), SseEvent("a", b"3"), SseEvent("", b"4"), SseEvent("a", b"5")],
+    ),
+    "a known name with several data lines, and with an id": (
+        b"event: a\ndata: 1\n\nevent: a\ndata: 2\ndata: 3\n\nevent: a\ndata: 4\nid: 7\n\nevent: a\ndata: 5\n\n",
+        [SseEvent("a", b"1"), SseEvent("a", b"2\n3"), SseEvent("a", b"4", "7"), SseEvent("a", b"5", "7")],
+    ),
     "nothing at all": (b"", []),
     "a byte order mark and nothing else": (b"\xef\xbb\xbf", []),
     "two bytes that could have become a mark": (b"\xef\xbb", []),
@@ -74,6 +82,11 @@ def test_every_single_cut_gives_the_same_events(stream: bytes, expected: list[Ss
     assert events_of(*(stream[at : at + 1] for at in range(len(stream)))) == expected
     for at in range(len(stream) + 1):
         assert events_of(stream[:at], b"", stream[at:]) == expected
+
+
+@pytest.mark.parametrize(("stream", "expected"), CASES.values(), ids=CASES.keys())
+def test_an_event_at_a_time_gives_the_same_events(stream: bytes, expected: list[SseEvent]):
+    assert events_of(*(block + b"\n\n" for block in stream.removesuffix(b"\n\n").split(b"\n\n"))) == expected
 
 
 @given(

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.compare import idle, unreported
-from projection.histories import fresh, home_contexts, options, plain, policies, targets, ugly_contexts
+from projection.histories import (
+    TARGETS,
+    fresh,
+    home_contexts,
+    make_ugly,
+    options,
+    plain,
+    policies,
+    targets,
+    ugly_contexts,
+)
 from projection.validity import find_faults
+from segue.conversation.content import TextContent, ThinkingContent
 from segue.conversation.context import Context, Options
+from segue.conversation.messages import UserMessage
+from segue.models.origin import new_assistant_message
 from segue.projection.policy import Policy
 from segue.projection.projector import project
 from segue.protocols.registry import PROTOCOLS
@@ -165,3 +182,50 @@ def test_there_and_back_a_visit_elsewhere_leaves_no_trace(protocol, data):
     assert projection.context.messages[:last] == mixed.messages[:last]
     for change in projection.report.changes:
         assert change.path[0] != "messages" or (len(change.path) > 1 and int(change.path[1]) >= last - 1)
+
+
+# -- single histories that the laws have to hold for as well -----------------------------------------------------------
+
+_CORPUS = """
+import sys
+from projection.histories import TARGETS, make_ugly, ALL_TARGETS, make_options, make_policy, make_ugly
+from segue.projection.projector import project
+
+for seed, model in enumerate(ALL_TARGETS * 2):
+    projection = project(make_ugly(seed, model), model, options=make_options(seed), policy=make_policy(seed + 1))
+    sys.stdout.write(ascii((projection.context, projection.options, projection.report, projection.requirements)))
+    sys.stdout.write(ascii(sorted(projection.tool_names.items())))
+"""
+
+
+def test_pure_the_same_in_every_process_whatever_its_hash_seed():
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", _CORPUS],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "4242")
+    }
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("model", [TARGETS["anthropic-messages"][1], TARGETS["bedrock-converse"][2]])
+def test_the_laws_hold_for_thousands_of_messages(model):
+    pieces = [make_ugly(seed, model, most=30).messages for seed in range(250)]
+    context = Context(messages=fresh([message for piece in pieces for message in piece]))
+    assert len(context.messages) > 3000
+    once = project(context, model)
+    assert find_faults(once, model, Policy()) == []
+    twice = project(once.context, model)
+    assert twice.context is once.context
+    assert twice.report.changes == ()
+
+
+def test_a_label_beside_a_redacted_thought_is_no_reason_to_change_it_at_home():
+    model = TARGETS["anthropic-messages"][0]
+    thought = ThinkingContent(thinking="[Reasoning redacted]", thinking_signature="sealed", redacted=True)
+    turn = new_assistant_message(model, content=(thought, TextContent(text="so")))
+    context = Context(messages=(UserMessage.of("hi"), turn, UserMessage.of("and")))
+    assert project(context, model).context is context

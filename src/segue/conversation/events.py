@@ -119,7 +119,7 @@ class DoneEvent(_Event, frozen=True, kw_only=True, tag="done"):
 
 @final
 class ErrorEvent(_Event, frozen=True, kw_only=True, tag="error"):
-    """The reply broke off; `message` holds what had arrived, its stop reason is `error` or `aborted`, it can be stored."""
+    """The reply broke off; `message` holds what had arrived and can be stored: it ended in `error` or `aborted`."""
 
     type: ClassVar[Literal["error"]] = "error"
     reason: StopReason

@@ -277,6 +277,8 @@ def get_model(name: str | Model, *, catalogue: Catalogue | None = None) -> Model
     """
     if isinstance(name, Model):
         return name
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnknownModel(f"a model is a Model or the name of one, not {name!r}", name=repr(name))
     return (catalogue or packaged_catalogue()).get(name)
 
 

@@ -114,6 +114,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     final_thinking: Literal["allowed", "text", "drop"] = "allowed"
     """Whether an assistant turn may end in thinking; if not, a short text follows it, or it goes."""
 
+    min_thinking_budget: int = 0
+    """The least that a budget for thinking may be, where it is taken out of `max_tokens`; 0: it is not."""
+
     # -- settings ------------------------------------------------------------------------------------------------------
     refused_options: frozenset[str] = frozenset()
     """Fields of `Options` that this target has no word for or answers with an error. What overrides name here adds up;
@@ -123,6 +126,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     exclusive_options: frozenset[str] = frozenset()
     """Fields of `Options` of which one request may carry only one; the one that `Options` names first stays."""
     max_temperature: float = 0.0
+    min_max_tokens: int = 0
+    max_session_id: int = 0
+    """The smallest limit on the answer's length that is taken; how long a session's id may be."""
     max_stop: int = 0
     cache_marks: int = 0
     """How many cache marks a request may carry; 0: none are understood."""

@@ -29,6 +29,9 @@ DEFAULT_BUDGETS: Final[Mapping[ThinkingLevel, int]] = {
 }
 """Tokens to think with where a target takes a budget and not a level."""
 
+ANSWER_ROOM: Final = 1024
+"""Tokens that thinking leaves for the answer, where both share one limit (pi-ai 1.5.0, read 2026-11-15)."""
+
 
 def supported_thinking_levels(model: Model | str) -> tuple[ThinkingLevel, ...]:
     """List the levels a model has, weakest first."""

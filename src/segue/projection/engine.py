@@ -95,8 +95,11 @@ class Settled:
         self.needed += work.needed
 
     def begins(self, context: Context) -> bool:
-        """Whether a conversation still begins with this prefix, message for message the same objects."""
-        if len(context.messages) < len(self.given) or not all(map(is_, self.given, context.messages)):
+        """Whether a conversation still begins with this prefix, message for message the same, and is answered there."""
+        count = len(self.given)
+        if count and not (len(context.messages) > count and _is_finished(context.messages[count])):
+            return False
+        if not all(map(is_, self.given, context.messages)):
             return False
         prompt = context.system_prompt
         if isinstance(prompt, tuple) and isinstance(self.prompt, tuple):
@@ -219,8 +222,10 @@ def _evictions(count: int, limit: int) -> int:
 def _last_cut(messages: Sequence[Message], start: int) -> int:
     """Find the last finished assistant turn behind `start` that answers a user turn or a tool result."""
     for index in range(len(messages) - 1, start, -1):
-        message, before = messages[index], messages[index - 1]
-        is_finished = message.role == "assistant" and message.stop_reason not in UNFINISHED
-        if is_finished and before.role in ("user", "toolResult"):
+        if _is_finished(messages[index]) and messages[index - 1].role in ("user", "toolResult"):
             return index
     return start
+
+
+def _is_finished(message: Message) -> bool:
+    return message.role == "assistant" and message.stop_reason not in UNFINISHED

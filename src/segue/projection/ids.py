@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage
+from segue.errors import SettingsError
 from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.report import ChangeCode, Loss
@@ -127,7 +128,10 @@ class _Allotment:
         before = carry.count_id(given)
         wanted = given
         if self.normalize is not None and not self.work.target.home.is_own(message):
-            wanted = clean_text(self.normalize(given, self.work.target.model, message))
+            wanted = self.normalize(given, self.work.target.model, message)
+            if not isinstance(wanted, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise SettingsError(f"the normaliser made {wanted!r} of the id {given!r}", key="normalize_tool_call_id")
+            wanted = clean_text(wanted)
             is_free = self.rules.call_id_scope == "batch" or wanted not in self.owners
             legal = bool(wanted)
         else:

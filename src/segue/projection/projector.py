@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import Message
-from segue.errors import ProjectionRefused
+from segue.conversation.vetting import check_options, explain_misuse
+from segue.errors import ProjectionRefused, SettingsError
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.cache_marks import limit_marks
@@ -42,6 +43,7 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
     tool_names: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
+@explain_misuse
 def project(
     context: Context, model: Model | str, *, options: Options | None = None, policy: Policy | None = None
 ) -> Projection:
@@ -53,11 +55,13 @@ def project(
     Raises:
         UnknownModel, UnknownProtocol: the target is not known.
         ProjectionRefused: the policy refuses a change that is needed.
+        ConversationError, SettingsError: the conversation or the options are not what their types say.
     """
     target = resolve_target(model, policy)
-    return _finish(Engine(target).run(context, options or _NOTHING_ASKED), context, target)
+    return _finish(Engine(target).run(context, _checked(options)), context, target)
 
 
+@explain_misuse
 def transform_messages(
     messages: Sequence[Message], model: Model | str, normalize_tool_call_id: NormalizeId | None = None
 ) -> tuple[Message, ...]:
@@ -82,7 +86,16 @@ def transform_messages(
 def resolve_target(model: Model | str, policy: Policy | None) -> Target:
     """Look the model up and resolve its rules, once for many projections."""
     found = get_model(model)
+    if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise SettingsError(f"a policy has to be a Policy, not a {type(policy).__name__}", key="policy")
     return Target(found, resolve_rules(found), policy or _USUAL_POLICY)
+
+
+def _checked(options: Options | None) -> Options:
+    if options is None:
+        return _NOTHING_ASKED
+    check_options(options)
+    return options
 
 
 class Projector:
@@ -97,12 +110,16 @@ class Projector:
 
     def project(self, context: Context, *, options: Options | None = None) -> Projection:
         """Give the projection of the conversation as it is now."""
-        outcome = self._engine.run(context, options or _NOTHING_ASKED, settle=True)
-        return _finish(outcome, context, self._engine.target)
+        return _project_grown(context, _checked(options), self._engine)
 
     def reset(self) -> None:
         """Forget the settled prefix and free its memory."""
         self._engine.settled = None
+
+
+@explain_misuse
+def _project_grown(context: Context, options: Options, engine: Engine) -> Projection:
+    return _finish(engine.run(context, options, settle=True), context, engine.target)
 
 
 def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:

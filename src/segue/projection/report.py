@@ -156,10 +156,13 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
 
 @final
-class Report(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Every change between what was given and what is sent; empty when nothing was changed."""
+class Report(msgspec.Struct, frozen=True):
+    """Every change between what was given and what is sent; empty, and false, when nothing was changed."""
 
     changes: tuple[Change, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.changes)
 
     @property
     def lossless(self) -> bool:
@@ -177,7 +180,8 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True):
         counts = Counter((change.loss, change.code) for change in self.changes)
         first = {(change.loss, change.code): change for change in reversed(self.changes)}
         severity = (Loss.CONTENT, Loss.OPAQUE, Loss.NONE)
-        lines = [f"{len(self.changes)} changes, {'nothing' if self.lossless else 'something'} lost:"]
+        count = "1 change" if len(self.changes) == 1 else f"{len(self.changes)} changes"
+        lines = [f"{count}, {'nothing' if self.lossless else 'something'} lost:"]
         for key in sorted(counts, key=lambda key: (severity.index(key[0]), -counts[key], key[1])):
             loss, code = key
             place = render_path(first[key].path)

@@ -15,9 +15,9 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.context import Options, Tool, ToolDefinition
+from segue.conversation.context import Options, ThinkingLevel, Tool, ToolDefinition
 from segue.errors import Path
-from segue.models.thinking import clamp_thinking_level
+from segue.models.thinking import ANSWER_ROOM, DEFAULT_BUDGETS, clamp_thinking_level
 from segue.projection.extra import extra_loss, kept_extra
 from segue.projection.names import wire_name
 from segue.projection.report import Change, ChangeCode, Loss
@@ -182,11 +182,28 @@ class _Options:
         if not self.model.reasoning:
             if thinking != "off":
                 self.remove("thinking", "the model does not reason", Loss.NONE if thinking == 0 else Loss.CONTENT)
-        elif isinstance(thinking, str):
-            level = clamp_thinking_level(self.model, thinking)
-            if level != thinking:
-                self.note(ChangeCode.THINKING_LEVEL, ("options", "thinking"), Loss.NONE, f"{thinking} -> {level}")
-                self.changed["thinking"] = level
+            return
+        level: ThinkingLevel | int = thinking
+        if isinstance(thinking, str) or thinking == 0:
+            wanted: ThinkingLevel = thinking if isinstance(thinking, str) else "off"
+            nearest = clamp_thinking_level(self.model, wanted)
+            if nearest != wanted:
+                self.note(ChangeCode.THINKING_LEVEL, ("options", "thinking"), Loss.NONE, f"{thinking} -> {nearest}")
+                self.changed["thinking"] = level = nearest
+        if self.rules.min_thinking_budget and level not in ("off", 0):
+            self.fit_budget(given, level)
+
+    def fit_budget(self, given: Options, level: ThinkingLevel | int) -> None:
+        """Let thinking leave room for the answer, where both share the limit; with no room for both it is off."""
+        least = self.rules.min_thinking_budget
+        budget = level if isinstance(level, int) else DEFAULT_BUDGETS[level]
+        limit = min(given.max_tokens or self.model.max_tokens, self.model.max_tokens or given.max_tokens or 0)
+        room = limit - ANSWER_ROOM if limit else budget
+        if room < least:
+            self.clamp("thinking", "off", Loss.CONTENT, f"{limit} tokens leave no room to think")
+        elif not least <= budget <= room:
+            fitted = max(least, min(budget, room))
+            self.clamp("thinking", fitted, Loss.NONE, f"a budget of {fitted} tokens")
 
     def remove_refused(self, given: Options, *, thinks: bool) -> None:
         chosen: str | None = None
@@ -214,6 +231,11 @@ class _Options:
             self.clamp("stop", (given.stop or ())[: rules.max_stop], Loss.CONTENT, f"the first {rules.max_stop}")
         if self.asks(given, "max_tokens") and 0 < limit < (given.max_tokens or 0):
             self.clamp("max_tokens", limit, Loss.NONE, f"{limit}")
+        elif self.asks(given, "max_tokens") and (given.max_tokens or 0) < rules.min_max_tokens:
+            self.clamp("max_tokens", rules.min_max_tokens, Loss.NONE, f"{rules.min_max_tokens}")
+        if self.asks(given, "session_id") and 0 < rules.max_session_id < len(given.session_id or ""):
+            shortened = (given.session_id or "")[: rules.max_session_id]
+            self.clamp("session_id", shortened, Loss.NONE, f"the first {rules.max_session_id} characters")
         if given.output_schema is not None and self.asks(given, "output_schema"):
             schema, loss = fit_schema(given.output_schema, replace(self.rules, schema_root_object=False))
             if schema is not given.output_schema:

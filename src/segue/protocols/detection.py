@@ -131,6 +131,22 @@ def detect_protocol(body: object) -> str | None:
     return ranked[0][0] if ranked else None
 
 
+_REPLY_KEYS: Final[Mapping[str, str]] = {
+    "choices": "openai-chat",
+    "output": "openai-responses",
+    "candidates": "google-genai",
+    "stopReason": "bedrock-converse",
+    "stop_reason": "anthropic-messages",
+    "done_reason": "ollama-chat",
+}
+"""A key that only one wire's replies have; bodies of the other wires look like one of these."""
+
+
+def detect_reply(body: Mapping[str, object]) -> str | None:
+    """Name the protocol of a whole reply; None when it looks like none."""
+    return next((protocol for key, protocol in _REPLY_KEYS.items() if key in body), None)
+
+
 def _is_plain(messages: Sequence[object]) -> bool:
     return bool(messages) and all(isinstance(message, Mapping) and "role" in message for message in messages)
 

@@ -14,10 +14,12 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage
-from segue.errors import DecodeError, UnknownProtocol
+from segue.errors import ConversationError, DecodeError, UnknownProtocol
 from segue.models.catalogue import find_models, find_provider, get_model
 from segue.models.model import Model
 from segue.protocols.codec import Codec, Endpoint, Violation, WireError
+from segue.protocols.detection import detect_reply
+from segue.protocols.reading import as_mapping
 from segue.protocols.registry import get_protocol, resolve_dialect, resolve_rules
 from segue.protocols.streaming import StreamDecoder
 
@@ -75,6 +77,8 @@ def decode_request(
     Raises:
         DecodeError: the body is not what the protocol says; names the place.
     """
+    if not isinstance(body, (Mapping, list, tuple)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DecodeError(f"a request has to be an object or a list of messages, not {type(body).__name__}")
     named = body.get("model") if isinstance(body, Mapping) else None
     endpoint = find_endpoint(protocol, model, named if isinstance(named, str) else None)
     return get_codec(protocol).decode_request(body, endpoint)
@@ -88,6 +92,8 @@ def encode_request(
     Raises:
         EncodeError: the wire has no word for something; names the place.
     """
+    if not isinstance(prompt, (Prompt, Context)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConversationError(f"expected a Prompt or a Context, got a value of type {type(prompt).__name__}")
     whole = prompt if isinstance(prompt, Prompt) else Prompt(context=prompt)
     endpoint = find_endpoint(protocol, model, whole.model)
     if whole.model is None and endpoint.model.id:
@@ -104,17 +110,22 @@ def decode_response(
 ) -> AssistantMessage:
     """Read a whole reply: a mapping, or a provider SDK's object, known by its shape.
 
+    Without a protocol and a model the wire is told from the body, and the provider is the protocol's own.
+
     Raises:
         DecodeError: the body is not what the protocol says; names the place.
     """
     plain = as_mapping(body)
     named = plain.get("model")
-    endpoint = find_endpoint(protocol, model, named if isinstance(named, str) else None)
+    spoken = protocol if protocol is not None or model is not None else detect_reply(plain)
+    endpoint = find_endpoint(spoken, model, named if isinstance(named, str) else None)
     return get_codec(endpoint.model.protocol).decode_response(plain, endpoint, tool_names or {})
 
 
 def encode_response(message: AssistantMessage, *, protocol: str, model: Model | str | None = None) -> dict[str, object]:
     """Write a reply as its provider would have sent it: the inverse of `decode_response`."""
+    if not isinstance(message, AssistantMessage):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConversationError(f"expected an AssistantMessage, got a value of type {type(message).__name__}")
     endpoint = find_endpoint(protocol, model, message.model or None)
     return get_codec(protocol).encode_response(message, endpoint)
 
@@ -134,23 +145,8 @@ def decode_error(body: object, *, protocol: str, status: int | None = None) -> W
 
 def check(body: Mapping[str, object], *, protocol: str, model: Model | str | None = None) -> list[Violation]:
     """Say what in a wire body the provider would refuse; an empty list when nothing is known against it."""
+    if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
     named = body.get("model")
     endpoint = find_endpoint(protocol, model, named if isinstance(named, str) else None)
     return get_codec(protocol).check(body, endpoint)
-
-
-def as_mapping(body: object) -> Mapping[str, object]:
-    """Give a reply as plain values: a mapping as it is, an SDK's object by the ways such objects have.
-
-    Raises:
-        DecodeError: it is neither.
-    """
-    if isinstance(body, Mapping):
-        return cast("Mapping[str, object]", body)
-    for name, options in (("model_dump", {"mode": "json", "exclude_unset": True}), ("to_dict", {}), ("dict", {})):
-        method = getattr(body, name, None)
-        if callable(method):
-            plain = method(**options)
-            if isinstance(plain, Mapping):
-                return cast("Mapping[str, object]", plain)
-    raise DecodeError(f"a reply has to be a mapping or an SDK's object, not {type(body).__name__}")

@@ -9,7 +9,7 @@ from typing import cast
 from segue.conversation.content import Extra
 from segue.errors import DecodeError, Path
 
-# JSON objects are dicts. To ask whether something is any mapping costs ten times as much, so that question comes second.
+# JSON objects are dicts: to ask whether something is any mapping costs ten times as much, so that comes second.
 
 SHAPE = "shape"
 """The key of `extra[protocol]` that records spelling; every other key there is data."""
@@ -122,3 +122,22 @@ def standard_base64(data: str) -> str:
 
 
 _URL_SAFE = str.maketrans("-_", "+/")
+
+
+def as_mapping(body: object) -> Mapping[str, object]:
+    """Give a reply or a frame as plain values: a mapping as it is, an SDK's object by the ways such objects have.
+
+    Raises:
+        DecodeError: it is neither.
+    """
+    if isinstance(body, dict):  # nearly always, and asked at a fraction of the price
+        return cast("dict[str, object]", body)
+    if isinstance(body, Mapping):
+        return cast("Mapping[str, object]", body)
+    for name, options in (("model_dump", {"mode": "json", "exclude_unset": True}), ("to_dict", {}), ("dict", {})):
+        method = getattr(body, name, None)
+        if callable(method):
+            plain = method(**options)
+            if isinstance(plain, Mapping):
+                return cast("Mapping[str, object]", plain)
+    raise DecodeError(f"expected a mapping or an SDK's object, got {type(body).__name__}")

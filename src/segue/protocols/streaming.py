@@ -48,10 +48,22 @@ from segue.errors import DecodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import compute_cost
+from segue.protocols.reading import as_mapping
 
 PartKind: TypeAlias = Literal["text", "thinking", "toolCall", "native"]
 Delta: TypeAlias = TextDelta | ThinkingDelta | ToolCallDelta
-Frame: TypeAlias = Mapping[str, object] | bytes | bytearray | memoryview | str
+
+
+class SdkChunk(Protocol):
+    """A chunk of a provider's own client, as far as it is asked."""
+
+    def model_dump(self) -> dict[str, object]:
+        """Give it as plain values."""
+        ...
+
+
+Frame: TypeAlias = Mapping[str, object] | bytes | bytearray | memoryview | str | SdkChunk
+_Json: TypeAlias = dict[str, object] | list[object] | str | float | bool | None
 
 _DELTAS: Final[Mapping[PartKind, type[Delta]]] = {
     "text": TextDelta,
@@ -292,12 +304,18 @@ class StreamDecoder:
         self._assembly = assembly
 
     def feed(self, frame: Frame) -> list[Event]:
-        """Take one frame: the JSON of an SSE `data`, of an NDJSON line or of an AWS event, parsed or as bytes."""
+        """Take one frame: the JSON of an SSE `data`, of an NDJSON line or of an AWS event, parsed or as bytes.
+
+        A chunk of a provider's own client is taken as well, by its shape.
+        """
         out = self._assembly
         if out.final is not None:
             return []
         try:
-            payload = parse_frame(frame) if isinstance(frame, (bytes, str, bytearray, memoryview)) else frame
+            if isinstance(frame, (bytes, str, bytearray, memoryview)):
+                payload = parse_frame(frame)
+            else:
+                payload = as_mapping(frame)
             if payload is None:
                 self._reader.end(out)
             else:
@@ -336,23 +354,23 @@ def parse_frame(frame: bytes | bytearray | memoryview | str) -> Mapping[str, obj
         DecodeError: it is not the JSON of an object.
     """
     try:
-        payload: object = _DECODER.decode(frame)
+        payload: _Json = _DECODER.decode(frame)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         payload = _parse_slowly(frame)
     if isinstance(payload, dict):
-        return cast("dict[str, object]", payload)
+        return payload
     if payload is None:
         return None
     raise DecodeError("a frame has to be a JSON object")
 
 
-def _parse_slowly(frame: bytes | bytearray | memoryview | str) -> object:
+def _parse_slowly(frame: bytes | bytearray | memoryview | str) -> _Json:
     """Half a surrogate pair, which msgspec refuses, and the end mark."""
     text = frame if isinstance(frame, str) else bytes(frame).decode("utf-8", "replace")
     if text.strip() == "[DONE]":
         return None
     try:
-        return cast("object", json.loads(text))
+        return cast("_Json", json.loads(text))
     except (ValueError, RecursionError) as error:
         raise DecodeError("a frame has to be JSON") from error
 

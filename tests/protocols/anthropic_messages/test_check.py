@@ -174,6 +174,14 @@ def test_a_violation_leads_to_its_place(code, given, endpoint):
 
 
 ACCEPTED = {
+    "a temperature and top_p for Sonnet 4": (
+        body(temperature=0.5, top_p=0.9),
+        endpoint_of("claude-sonnet-4-20250514"),
+    ),
+    "a turn paused in work that nobody knows": (
+        body(user(TEXT), {"role": "assistant", "content": [{"type": "new_server_work", "id": "1"}]}),
+        OPUS,
+    ),
     "the least": (body(), SONNET),
     "a limit of nothing": (body(max_tokens=0), SONNET),
     "content as a string": (body({"role": "user", "content": "hi"}), SONNET),

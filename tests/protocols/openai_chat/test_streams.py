@@ -62,6 +62,20 @@ CONTENTS = {
         (chunk({"reasoning": "t"}), chunk({"content": "a"}), chunk({"reasoning": "u"}), chunk({"content": "b"}), STOP),
         (thinking("tu", "reasoning"), text("ab")),
     ),
+    "keys with nothing in them beside words": (
+        (
+            chunk({"role": "assistant", "content": "", "reasoning_content": "t", "tool_calls": None}),
+            chunk({"role": "assistant", "content": "", "reasoning_content": "u", "tool_calls": []}),
+            chunk({"role": "assistant", "content": "a", "reasoning_content": None, "refusal": None}),
+            chunk({"role": "assistant", "content": "b", "reasoning_content": "", "reasoning_details": []}),
+            STOP,
+        ),
+        (thinking("tu"), text("ab")),
+    ),
+    "reasoning in one field, then in another": (
+        (chunk({"reasoning": "t"}), chunk({"reasoning_content": "u"}), chunk({"reasoning_content": "v"}), STOP),
+        (thinking("tuv", "reasoning"),),
+    ),
     "both fields of reasoning": (
         (chunk({"reasoning": "t", "reasoning_content": "t"}), chunk({"content": "a"}), STOP),
         (thinking("t"), text("a")),
@@ -100,6 +114,15 @@ CONTENTS = {
             calling(entry(0, "c1", "f", "")),
             calling(entry(0, arguments='{"a"')),
             calling(entry(0, arguments=":1}")),
+            CALLED,
+        ),
+        (tool("c1", a=1),),
+    ),
+    "a call whose deltas repeat what says nothing": (
+        (
+            calling(entry(0, "c1", "f", "")),
+            calling({"index": 0, "id": None, "type": "function", "function": {"name": None, "arguments": '{"a"'}}),
+            calling({"index": 0, "id": "", "type": "function", "function": {"name": "", "arguments": ":1}"}}),
             CALLED,
         ),
         (tool("c1", a=1),),
@@ -381,6 +404,16 @@ def test_a_call_that_was_cut_off_keeps_what_had_arrived():
     assert call.arguments == {"path": "/x", "text": "hel"}
     assert call.arguments_text == '{"path": "/x", "text": "hel'
     assert decoder.message.diagnostics[0].type == "tool_arguments_recovered"
+
+
+def test_what_a_chunk_says_beside_more_words_is_kept():
+    beside = chunk({"content": "b"})
+    beside["choices"][0] = {"index": 0, "delta": {"content": "b", "mood": "good"}, "matched_stop": 7}
+    _, decoder = fold(chunk({"content": "a"}), beside, chunk({"content": "c"}), STOP)
+    assert decoder.message.content == (text("abc"),)
+    kept = decoder.message.extra[CODEC.name]["shape"]["response"]
+    assert kept["message"] == {"mood": "good"}
+    assert kept["choice"] == {"matched_stop": 7}
 
 
 def test_a_tools_name_is_mapped_back():

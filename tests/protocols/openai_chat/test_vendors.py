@@ -236,8 +236,9 @@ def test_usage_is_not_asked_for_where_nobody_understands():
 def test_r1_takes_its_prompt_from_the_user_and_is_told_so_in_the_report():
     model = Model("deepseek-reasoner", "deepseek", PROTOCOL, reasoning=True)
     request = prepare(Context(system_prompt="be brief", messages=(HELLO,)), model)
-    assert [message["role"] for message in request.body["messages"]] == ["user"]
-    assert "be brief" in str(request.body["messages"][0]["content"])
+    (message,) = request.projection.context.messages
+    assert [piece.text for piece in message.content if piece.kind == "text"] == ["be brief", "hi"]
+    assert request.projection.context.system_prompt is None
     assert request.report.changes[0].code == "system_as_user"
 
 

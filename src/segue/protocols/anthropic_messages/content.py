@@ -164,12 +164,13 @@ def encode_user_blocks(pieces: Sequence[UserContent]) -> list[dict[str, object]]
     Raises:
         EncodeError: the wire has no word for a piece.
     """
-    return [
-        {"type": "text", "text": piece.text}
-        if piece.kind == "text" and piece.extra is None
-        else encode_user_content(piece)
-        for piece in pieces
-    ]
+    blocks: list[dict[str, object]] = []
+    for piece in pieces:
+        if piece.kind == "text" and piece.extra is None:
+            blocks.append({"type": "text", "text": piece.text})
+        else:
+            blocks.append(encode_user_content(piece))
+    return blocks
 
 
 def encode_assistant_blocks(pieces: Sequence[AssistantContent], endpoint: Endpoint) -> list[dict[str, object]]:

@@ -91,6 +91,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "last_assistant": True,
             "max_images": 100,
             "thinking_before_calls": True,
+            "min_thinking_budget": 1024,
             "forced_choice_with_thinking": False,
             "refused_options": ["-temperature", "-top_p"],
         },

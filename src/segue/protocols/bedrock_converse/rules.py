@@ -111,6 +111,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={
             "last_assistant": True,
             "thinking_before_calls": True,
+            "min_thinking_budget": 1024,
             "forced_choice_with_thinking": False,
             "exclusive_options": _SAMPLING,
             "refused_options": ["-temperature", "-top_p"],

@@ -3,13 +3,14 @@
 Facts this file rests on:
 - Its text is one string: written as a list, some models imitate the list.                      (pi-ai 1.5.0)
 - Content is null beside calls; vendors also write an empty string or leave it out.         (recorded traffic, 2026-11)
-- `refusal`, `audio` (a request names it by id alone) and generated `images` are fields beside the content.
-                                                                 (openai 3.49.0; OpenRouter documentation: images)
+- `refusal`, `audio` (a request names it by id alone) and generated `images` are fields beside the content; a refusal
+  may also be a part of it.                                      (openai 3.49.0; OpenRouter documentation: images)
 - What a reply says beyond that (`annotations`, null fields, the index of a call) is refused by strict vendors when it
   is sent back.                                                                     (LibreChat #6724, freellmapi #1093)
 
-Content is read as: thinking, text, fields that only this wire knows, calls. Such a field is a `NativeContent` whose
-block has no `type`: it is put back into the message as it is.
+Content is read as: thinking, text, a refusal, fields that only this wire knows, calls. A refusal is a text whose shape
+says so. A field, also a call of a kind that nobody knows, is a `NativeContent` whose block has no `type`: it is put back
+into the message as it is.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import (
     AssistantContent,
+    Extra,
     FallbackContent,
     NativeContent,
     TextContent,
@@ -47,11 +49,15 @@ from segue.protocols.openai_chat.reasoning import FIELDS, decode_reasoning, enco
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.thinktags import split_tags, write_text, write_thinking
 from segue.protocols.openai_chat.wire import MISSING, NOTHING, Block, fill_in, object_of
-from segue.protocols.reading import expect_list, expect_object, left_over
+from segue.protocols.reading import SHAPE, expect_list, expect_object, extra_of, left_over, shape_of
 
 _THINKING: Final = FIELDS[0]
 _USUAL: Final = frozenset({"role", "content", "tool_calls", _THINKING})
 """The keys that most turns have, and no others."""
+REFUSED: Final[Extra] = {PROTOCOL: {SHAPE: {"refusal": "field"}}}
+"""The extra of a text that came as the message's refusal."""
+_WHOLE: Final[Extra] = {PROTOCOL: {SHAPE: {"audio": "whole"}}}
+"""The extra of sound that a request told in full."""
 
 
 class Turn(NamedTuple):
@@ -86,7 +92,7 @@ def decode_assistant(
     if thinking is not None:
         pieces.append(thinking)
     pieces += _decode_content(wire.get("content", MISSING), endpoint, shape, (*path, "content"), reply=reply)
-    pieces += _decode_fields(wire, known)
+    pieces += _decode_fields(wire, known, reply=reply)
     known.update(key for key in ("tool_calls", "function_call") if wire.get(key))
     pieces += _decode_calls(wire, endpoint, tool_names, path, notes)
     if reply:
@@ -144,31 +150,37 @@ def _decode_content(
 
 def _decode_part(block: object, path: Path) -> TextContent | NativeContent:
     part = decode_part(block, path)
-    if part.kind == "text" or part.kind == "native":
+    if part.kind == "native":
+        return read_refusal(part.block) or part
+    if part.kind == "text":
         return part
     # Only this wire puts media into an assistant's content; for others they are what the fallback says.
     spare = replace(part, extra=None)
     return NativeContent(protocol=PROTOCOL, block=dict(cast("Block", block)), fallback=(spare,))
 
 
-def _decode_fields(wire: Block, known: set[str]) -> list[NativeContent]:
+def read_refusal(part: Block) -> TextContent | None:
+    """Read a part that refuses; None when it is another."""
+    if part.get("type") != "refusal" or not isinstance(words := part.get("refusal"), str):
+        return None
+    return TextContent(text=words, extra=extra_of(PROTOCOL, part, ("type", "refusal"), {"refusal": "part"}))
+
+
+def _decode_fields(wire: Block, known: set[str], *, reply: bool) -> list[TextContent | NativeContent]:
     """Read the fields beside the content that say something to the reader."""
-    found: list[NativeContent] = []
+    found: list[TextContent | NativeContent] = []
     if isinstance(refusal := wire.get("refusal"), str) and refusal:
-        found.append(refusal_content(refusal))
+        found.append(TextContent(text=refusal, extra=REFUSED))
         known.add("refusal")
     if isinstance(audio := wire.get("audio"), Mapping):
-        found.append(audio_content(cast("Block", audio)))
+        content = audio_content(cast("Block", audio))
+        is_usual = reply or cast("Block", audio).keys() == {"id"}
+        found.append(content if is_usual else replace(content, extra=_WHOLE))
         known.add("audio")
     if isinstance(images := wire.get("images"), list) and images:
         found.append(images_content(cast("list[object]", images)))
         known.add("images")
     return found
-
-
-def refusal_content(refusal: str) -> NativeContent:
-    """Keep a refusal; for others it is text."""
-    return NativeContent(protocol=PROTOCOL, block={"refusal": refusal}, fallback=(TextContent(text=refusal),))
 
 
 def audio_content(audio: Block) -> NativeContent:
@@ -194,8 +206,8 @@ def _decode_calls(
     tool_names: Mapping[str, str],
     path: Path,
     notes: list[Diagnostic],
-) -> list[ToolCall]:
-    calls: list[ToolCall] = []
+) -> list[ToolCall | NativeContent]:
+    calls: list[ToolCall | NativeContent] = []
     if old := wire.get("function_call"):
         calls.append(decode_old_call(expect_object(old, (*path, "function_call")), tool_names, notes))
     if said := wire.get("tool_calls"):
@@ -217,7 +229,7 @@ def _set_spellings_aside(pieces: list[AssistantContent], shape: dict[str, object
 
 def _take_seal(left: dict[str, object], pieces: list[AssistantContent], endpoint: Endpoint) -> None:
     """Put a seal on the message's text, if there is one to put it on."""
-    texts = [index for index, piece in enumerate(pieces) if piece.kind == "text"]
+    texts = [index for index, piece in enumerate(pieces) if piece.kind == "text" and piece.extra is not REFUSED]
     if len(texts) != 1:
         return
     seal, rest = read_seal(left["extra_content"], endpoint)
@@ -265,6 +277,8 @@ def encode_assistant(
                     rare = rare or piece.extra is not None or piece.text_signature is not None
                 case "thinking" if thought is None and piece.thinking and piece.thinking_signature in FIELDS:
                     thought = piece
+                case "native" if "tool_calls" in piece.block and piece.protocol == PROTOCOL:
+                    calls += cast("list[object]", piece.block["tool_calls"])
                 case _:
                     rare = True
     except EncodeError as error:
@@ -294,20 +308,28 @@ def _encode_rare(message: dict[str, object], content: Sequence[AssistantContent]
     said: list[TextContent | ThinkingContent | NativeContent] = []
     thoughts: list[ThinkingContent] = []
     fields: list[NativeContent] = []
+    refusals: list[str] = []
     seal: str | None = None
     as_list = writing.shape.get("content") == "list"
     for piece in content:
         match piece.kind:
             case "text":
+                refused = shape_of(piece.extra, PROTOCOL).get("refusal")
+                if refused == "field":
+                    refusals.append(piece.text)
+                    continue
                 said.append(piece)
-                as_list = as_list or bool(left_over(piece.extra, PROTOCOL))
+                as_list = as_list or refused == "part" or bool(left_over(piece.extra, PROTOCOL))
                 seal = piece.text_signature or seal
             case "thinking":
                 (said if is_tagged(piece, writing.endpoint) else thoughts).append(piece)
             case "native":
-                is_part = "type" in native_block(piece, writing.path)
-                (said if is_part else fields).append(piece)
-                as_list = as_list or is_part
+                block = native_block(piece, writing.path)
+                if "type" in block:
+                    said.append(piece)
+                    as_list = True
+                elif "tool_calls" not in block:
+                    fields.append(piece)
             case "toolCall":
                 pass
     if as_list:
@@ -320,8 +342,10 @@ def _encode_rare(message: dict[str, object], content: Sequence[AssistantContent]
         message["content"] = writing.shape.get("content")
     if thoughts:
         encode_reasoning(message, thoughts, writing.endpoint, writing.shape)
+    if refusals:
+        message["refusal"] = "".join(refusals)
     for field in fields:
-        message.update(field.block if writing.reply else _sent_back(field.block))
+        message.update(field.block if writing.reply else _sent_back(field))
     if seal is not None and writing.endpoint.dialect.google_signatures:
         message["extra_content"] = writing.left.get("extra_content")
         write_seal(message, seal)
@@ -340,6 +364,8 @@ def _words(piece: TextContent | ThinkingContent | NativeContent) -> str:
 def _part(piece: TextContent | ThinkingContent | NativeContent, path: Path) -> dict[str, object]:
     if piece.kind == "thinking":
         return {"type": "text", "text": write_thinking(piece)}
+    if piece.kind == "text" and "refusal" in shape_of(piece.extra, PROTOCOL):
+        return fill_in({"type": "refusal", "refusal": piece.text}, left_over(piece.extra, PROTOCOL))
     return encode_part(piece, path)
 
 
@@ -351,7 +377,9 @@ def respell_calls(content: Sequence[AssistantContent], spelt: Mapping[str, Block
     ]
 
 
-def _sent_back(block: Block) -> Block:
+def _sent_back(field: NativeContent) -> Block:
     """Give a field the form it has in a request: what was said aloud is named by its id."""
-    audio = object_of(block.get("audio"))
-    return {**block, "audio": {"id": audio["id"]}} if "id" in audio else block
+    audio = object_of(field.block.get("audio"))
+    if "id" not in audio or "audio" in shape_of(field.extra, PROTOCOL):
+        return field.block
+    return {**field.block, "audio": {"id": audio["id"]}}

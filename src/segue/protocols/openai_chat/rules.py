@@ -58,6 +58,7 @@ RULES: Final = Rules(
     final_thinking="drop",  # reasoning alone is no message (pi-ai 1.5.0)
     # -- settings: OpenAI alone names a cache key and a retention, and its row takes them back
     refused_options=_CACHING,
+    max_session_id=64,  # openai-openapi 2.3.0: prompt_cache_key
     max_temperature=2.0,  # openai-openapi 2.3.0
     max_stop=4,  # openai-openapi 2.3.0
 )

@@ -221,10 +221,9 @@ class ChoiceReader:
         if isinstance(reason, str) and reason:
             self.reason = reason
             self.finished = True
-        if len(choice) > 3:
-            for key, value in choice.items():
-                if key not in _QUIET and value is not None:
-                    self._read_beside(key, value)
+        for key, value in choice.items():
+            if value is not None and key not in _QUIET:
+                self._read_beside(key, value)
 
     def _read_beside(self, key: str, value: object) -> None:
         """Keep what a choice says of itself; lists in it, such as log probabilities, grow."""

@@ -7,8 +7,8 @@ Facts this file rests on:
                                                                      (vercel/ai ce9daa3; recorded traffic, 2026-11)
 
 White space inside and behind the tags stays where it is, so that what is written back is what was read. An empty pair
-is no thinking: it stands in the shape of the text behind it. Where only a closing tag comes, everything before it was
-thinking, also what a stream has already told as text: the part ends as thinking.
+is no thinking: it stands in the shape of the text behind it. So does a closing tag that nothing opened: the words before
+it may well have been thinking, but a stream has told them as text by then, and a whole reply says what its stream says.
 """
 
 from __future__ import annotations
@@ -96,13 +96,10 @@ class TagReader:
             self._prefix += f"{OPEN}{self._blank}{CLOSE}"
         elif self._thinking is not None:
             out.close(self._thinking)
-        elif self._text is not None:
-            self._text.kind = "thinking"
-            self._text.signature = TAGS
-            _note(self._text, "opened", value=False)
-            out.close(self._text)
         else:
             self._prefix += CLOSE
+            if self._text is not None:
+                out.close(self._text)
         self._seen = True
         self._inside = False
         self._text = self._thinking = None
@@ -161,9 +158,8 @@ def split_tags(text: str) -> tuple[AssistantContent, ...]:
 def write_thinking(content: ThinkingContent) -> str:
     """Write thinking in its tags, as many of them as there were."""
     shape = shape_of(content.extra, PROTOCOL)
-    opening = "" if shape.get("opened") is False else OPEN
     closing = "" if shape.get("closed") is False else CLOSE
-    return f"{_prefix(shape)}{opening}{content.thinking}{closing}"
+    return f"{_prefix(shape)}{OPEN}{content.thinking}{closing}"
 
 
 def write_text(content: TextContent) -> str:

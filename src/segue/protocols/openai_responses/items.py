@@ -33,7 +33,7 @@ from segue.conversation.content import (
 )
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError
-from segue.protocols.openai_responses.content import ABSENT, Wire
+from segue.protocols.openai_responses.content import ABSENT, Wire, object_of
 from segue.protocols.openai_responses.native import Item, native_item
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.reading import SHAPE, extra_of, left_over, shape_of
@@ -246,10 +246,10 @@ def _texts(parts: object, kind: str | None) -> list[str] | None:
     if not isinstance(parts, list):
         return None
     found: list[str] = []
-    for part in cast("list[Item]", parts):
-        known = isinstance(part, (dict, Mapping))
-        text = part.get("text") if known else None
-        if isinstance(text, str) and (kind is None or (len(part) == 2 and part.get("type") == kind)):
+    for part in cast("list[object]", parts):
+        item = object_of(part)
+        text = item.get("text")
+        if isinstance(text, str) and (kind is None or (len(item) == 2 and item.get("type") == kind)):
             found.append(text)
         elif kind is not None:
             return None

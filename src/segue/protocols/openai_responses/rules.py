@@ -62,6 +62,8 @@ RULES: Final = Rules(
     final_thinking="drop",  # "was provided without its required following item"
     # -- settings
     refused_options=frozenset({"stop", "seed"}),  # openai 3.49.0: no such words
+    min_max_tokens=16,  # openai-openapi 2.3.0: max_output_tokens
+    max_session_id=64,  # openai-openapi 2.3.0: prompt_cache_key
     max_temperature=2.0,
 )
 

@@ -1,0 +1,257 @@
+"""Tools and options: what a target is told of them, and what becomes of the rest."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from segue.conversation.content import FileContent, ImageContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.context import Context, NativeTool, Options, ToolDefinition
+from segue.conversation.messages import AssistantMessage, ToolResultMessage, UserMessage
+from segue.models.model import Model
+from segue.projection.policy import Policy, Texts
+from segue.projection.projector import project
+from segue.projection.requirements import MediaNeeded, ThinkingOff
+
+CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=32_000)
+NEW_CLAUDE = Model("claude-opus-4-8", "anthropic", "anthropic-messages", reasoning=True)
+GPT = Model("gpt-4o", "openai", "openai-chat")
+BEDROCK = Model("amazon.nova-pro-v1:0", "amazon-bedrock", "bedrock-converse")
+OLLAMA = Model("qwen3", "ollama", "ollama-chat", reasoning=True)
+PLAIN = Model("anything", "plain-text", "plain-text")
+LOW_AND_HIGH = replace(CLAUDE, thinking_levels={"minimal": None, "medium": None, "low": "low", "high": "high"})
+
+HI = UserMessage.of("hi")
+OBJECT: dict[str, object] = {"type": "object", "properties": {}}
+READ = ToolDefinition(name="read", parameters=OBJECT)
+DOTTED = ToolDefinition(name="mcp.read", parameters=OBJECT)
+
+
+def asked(model: Model, options: Options, *tools: ToolDefinition | NativeTool) -> Options:
+    return project(Context(messages=(HI,), tools=tools), model, options=options).options
+
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
+OPTIONS = {
+    "a level the model has is asked for": (CLAUDE, Options(thinking="high"), Options(thinking="high")),
+    "a level it lacks becomes the next one up": (LOW_AND_HIGH, Options(thinking="minimal"), Options(thinking="low")),
+    "and the next one down where there is none above": (CLAUDE, Options(thinking="max"), Options(thinking="high")),
+    "a budget stays": (CLAUDE, Options(thinking=2048), Options(thinking=2048)),
+    "a model that does not reason is not asked to": (GPT, Options(thinking="high"), Options()),
+    "but may be told not to": (GPT, Options(thinking="off"), Options(thinking="off")),
+    "no budget is no thinking": (GPT, Options(thinking=0), Options()),
+    "what the target has no word for goes": (CLAUDE, Options(seed=1, session_id="s", top_p=0.5), Options(top_p=0.5)),
+    "sampling goes while the model thinks": (CLAUDE, Options(thinking="low", top_p=0.5), Options(thinking="low")),
+    "of options that exclude each other the first stays": (
+        CLAUDE,
+        Options(temperature=0.5, top_p=0.5),
+        Options(temperature=0.5),
+    ),
+    "a temperature beyond the range is brought into it": (CLAUDE, Options(temperature=1.5), Options(temperature=1.0)),
+    "stop words beyond the limit go": (GPT, Options(stop=tuple("abcdef")), Options(stop=tuple("abcd"))),
+    "more tokens than the model gives": (CLAUDE, Options(max_tokens=50_000), Options(max_tokens=32_000)),
+    "a budget leaves room for the answer": (
+        CLAUDE,
+        Options(thinking="high", max_tokens=5000),
+        Options(thinking=3976, max_tokens=5000),
+    ),
+    "where there is no room for both there is no thinking, and what it excludes stays": (
+        CLAUDE,
+        Options(thinking="high", max_tokens=500, temperature=0.5),
+        Options(thinking="off", max_tokens=500, temperature=0.5),
+    ),
+    "a budget that is too small is the smallest": (CLAUDE, Options(thinking=100), Options(thinking=1024)),
+    "half a surrogate pair": (
+        GPT,
+        Options(stop=("a\ud800",), user_id="\ud800"),
+        Options(stop=("a\ufffd",), user_id="\ufffd"),
+    ),
+    "what another protocol said": (GPT, Options(extra={"ollama-chat": {"k": 1}}), Options()),
+    "what the own protocol said stays": (
+        GPT,
+        Options(extra={"openai-chat": {"k": 1}}),
+        Options(extra={"openai-chat": {"k": 1}}),
+    ),
+    "parallel calls without tools": (GPT, Options(parallel_tool_calls=False), Options()),
+    "nothing has a place in plain text": (PLAIN, Options(max_tokens=5, stream=True, thinking="low"), Options()),
+}
+
+
+@pytest.mark.parametrize(("model", "given", "expected"), OPTIONS.values(), ids=OPTIONS.keys())
+def test_options_become_what_the_target_can_be_told(model, given, expected):
+    projection = project(Context(messages=(HI,)), model, options=given)
+    assert projection.options == expected
+    assert bool(projection.report.changes) == (given != expected)
+    assert {change.path[0] for change in projection.report.changes} <= {"options"}
+
+
+CHOICES = {
+    "a choice without tools": (GPT, (), "required", None),
+    "a choice of kind": (GPT, (READ,), "required", "required"),
+    "a tool by name": (GPT, (READ,), "read", "read"),
+    "a tool that is not there": (GPT, (READ,), "write", None),
+    "a name that is mapped": (GPT, (DOTTED,), "mcp.read", "mcp_read_iQmLzrXJ"),
+    "no word for auto": (OLLAMA, (READ,), "auto", None),
+    "no word for none": (BEDROCK, (READ,), "none", None),
+}
+
+
+@pytest.mark.parametrize(("model", "tools", "given", "expected"), CHOICES.values(), ids=CHOICES.keys())
+def test_a_tool_choice_names_what_the_target_knows(model, tools, given, expected):
+    projection = project(Context(messages=(HI,), tools=tools), model, options=Options(tool_choice=given))
+    if given == "mcp.read":
+        expected = projection.context.tools[0].name  # pyright: ignore[reportAttributeAccessIssue]
+        assert projection.tool_names == {expected: "mcp.read"}
+    assert projection.options.tool_choice == expected
+
+
+def test_a_forced_tool_is_not_asked_of_a_model_that_thinks_where_that_is_refused():
+    assert asked(CLAUDE, Options(thinking="low", tool_choice="required"), READ).tool_choice is None
+    assert asked(CLAUDE, Options(tool_choice="required"), READ).tool_choice == "required"
+    assert asked(NEW_CLAUDE, Options(thinking="low", tool_choice="required"), READ).tool_choice == "required"
+
+
+def test_leaving_auto_unsaid_loses_nothing():
+    report = project(Context(messages=(HI,), tools=(READ,)), OLLAMA, options=Options(tool_choice="auto")).report
+    assert report.changes
+    assert report.lossless
+
+
+def test_what_fits_is_given_back_and_nothing_asked_stays_nothing():
+    options = Options(max_tokens=5)
+    assert project(Context(messages=(HI,)), GPT, options=options).options is options
+    assert project(Context(messages=(HI,)), GPT).options == Options()
+
+
+# -- tools -------------------------------------------------------------------------------------------------------------
+
+STRICT = replace(GPT, rules={"schema_refused": ["$schema", "default"], "max_tools": 2})
+
+SCHEMAS = {
+    "a root that is an object": (GPT, OBJECT, OBJECT),
+    "an empty one": (GPT, {}, OBJECT),
+    "a root that says nothing of its type": (
+        GPT,
+        {"properties": {"a": {}}},
+        {"type": "object", "properties": {"a": {}}},
+    ),
+    "a root that is something else": (GPT, {"type": "string"}, OBJECT),
+    "a choice at the root": (
+        GPT,
+        {"anyOf": [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}, "required": ["a", "b"]}]},
+        {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]},
+    ),
+    "all of several": (
+        GPT,
+        {"type": "object", "allOf": [{"properties": {"a": {}}, "required": ["a"]}, {"required": ["b"]}]},
+        {"type": "object", "properties": {"a": {}}, "required": ["a"]},
+    ),
+    "a choice inside": (
+        GPT,
+        {"type": "object", "properties": {"a": {"anyOf": [{}, {}]}}},
+        {"type": "object", "properties": {"a": {"anyOf": [{}, {}]}}},
+    ),
+    "keywords that are refused at every depth": (
+        STRICT,
+        {"$schema": "x", "type": "object", "properties": {"default": {"default": 1, "items": [{"default": 2}]}}},
+        {"type": "object", "properties": {"default": {"items": [{}]}}},
+    ),
+    "values are not keywords": (
+        STRICT,
+        {"type": "object", "properties": {"a": {"enum": [{"default": 1}]}}},
+        {"type": "object", "properties": {"a": {"enum": [{"default": 1}]}}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("model", "given", "expected"), SCHEMAS.values(), ids=SCHEMAS.keys())
+def test_a_schema_is_put_into_the_targets_dialect(model, given, expected):
+    tool = ToolDefinition(name="read", parameters=given)
+    projection = project(Context(messages=(HI,), tools=(tool,)), model)
+    assert projection.context.tools == (replace(tool, parameters=expected),)
+    if given == expected:
+        assert projection.context.tools[0] is tool
+
+
+def test_a_providers_own_tool_is_kept_at_home_and_left_out_elsewhere():
+    web = NativeTool(protocol="openai-chat", definition={"type": "web"})
+    assert project(Context(messages=(HI,), tools=(web, READ)), GPT).context.tools == (web, READ)
+    assert project(Context(messages=(HI,), tools=(web, READ)), CLAUDE).context.tools == (READ,)
+
+
+def test_a_second_tool_of_a_name_and_one_too_many_are_left_out():
+    tools = (READ, READ, *(ToolDefinition(name=f"t{n}", parameters=OBJECT) for n in range(3)))
+    projection = project(Context(messages=(HI,), tools=tools), STRICT)
+    assert [tool.name for tool in projection.context.tools if tool.kind == "function"] == ["read", "t0"]
+    assert [change.path for change in projection.report.changes] == [("tools", 1), ("tools", 3), ("tools", 4)]
+
+
+def test_a_name_is_one_name_in_tools_choice_and_history():
+    call = ToolCall(id="call1", name="mcp.read")
+    turn = AssistantMessage(content=(call,), protocol="openai-chat", provider="openai", model="gpt-4o")
+    answer = ToolResultMessage(tool_call_id="call1", tool_name="mcp.read", content=(TextContent(text="ok"),))
+    context = Context(messages=(HI, turn, answer), tools=(DOTTED,))
+    projection = project(context, GPT, options=Options(tool_choice="mcp.read"))
+    (name,) = projection.tool_names
+    assert projection.tool_names[name] == "mcp.read"
+    said = projection.context.messages
+    assert said[1].content[0].name == name  # pyright: ignore[reportAttributeAccessIssue]
+    assert said[2].tool_name == projection.options.tool_choice == name  # pyright: ignore[reportAttributeAccessIssue]
+    assert projection.context.tools == (replace(DOTTED, name=name),)
+
+
+def test_tools_that_only_the_history_knows_are_declared_where_they_have_to_be():
+    turn = AssistantMessage(content=(ToolCall(id="c1", name="read"), ToolCall(id="c2", name="write")))
+    answers = (
+        ToolResultMessage(tool_call_id="c1", content=(TextContent(text="ok"),)),
+        ToolResultMessage(tool_call_id="c2", content=(TextContent(text="ok"),)),
+    )
+    context = Context(messages=(HI, turn, *answers), tools=(READ,))
+    policy = Policy(texts=Texts(tool_gone="gone"))
+    declared = project(context, BEDROCK, policy=policy).context.tools
+    assert declared == (READ, ToolDefinition(name="write", description="gone", parameters=OBJECT))
+    assert project(context, GPT).context.tools is context.tools
+
+
+# -- what only the caller can give -------------------------------------------------------------------------------------
+
+
+def cycle(*content: ThinkingContent | TextContent | ToolCall, model: Model = CLAUDE) -> Context:
+    turn = AssistantMessage(content=content, protocol=model.protocol, provider=model.provider, model=model.id)
+    answer = ToolResultMessage(tool_call_id="c1", tool_name="read", content=(TextContent(text="ok"),))
+    return Context(messages=(HI, turn, answer), tools=(READ,))
+
+
+CALL = ToolCall(id="c1", name="read")
+SEALED = ThinkingContent(thinking="hm", thinking_signature="seal")
+
+CYCLES = {
+    "a cycle opened without thinking": (cycle(CALL), True),
+    "a cycle opened by another model's thinking": (cycle(SEALED, CALL, model=GPT), True),
+    "a cycle opened by its own thinking": (cycle(SEALED, CALL), False),
+    "a cycle that is over": (cycle(CALL).add(AssistantMessage(content=(TextContent(text="so"),))), False),
+    "a new turn of the user's": (
+        cycle(CALL).add(AssistantMessage(content=(TextContent(text="so"),)), UserMessage.of("and")),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("context", "is_needed"), CYCLES.values(), ids=CYCLES.keys())
+def test_thinking_has_to_be_off_where_the_running_cycle_cannot_be_replayed(context, is_needed):
+    on = project(context, CLAUDE, options=Options(thinking="low"))
+    assert (ThinkingOff() in on.requirements) == is_needed
+    for options in (Options(), Options(thinking="off"), Options(thinking=0)):
+        assert project(context, CLAUDE, options=options).requirements == ()
+    assert project(context, NEW_CLAUDE, options=Options(thinking="low")).requirements == ()
+
+
+def test_media_the_target_cannot_fetch_are_asked_for_by_their_reference():
+    image = ImageContent(url="https://example.org/i.png")
+    needed = project(Context(messages=(UserMessage.of("see", image),)), OLLAMA).requirements
+    assert needed == (MediaNeeded(path=("messages", 0, "content", 1), reference="https://example.org/i.png"),)
+    file = FileContent(file_id="another's", mime_type="application/pdf")
+    reader = replace(CLAUDE, input=("text", "image", "document"))
+    needed = project(Context(messages=(UserMessage.of(file),)), reader).requirements
+    assert needed == (MediaNeeded(path=("messages", 0, "content", 0), reference="another's"),)

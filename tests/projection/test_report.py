@@ -1,0 +1,338 @@
+"""The report: what it says, how it travels, and that every code can be told from a history that needs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from projection.histories import PDF, PNG
+from segue.conversation.content import (
+    FileContent,
+    ImageContent,
+    NativeContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+)
+from segue.conversation.context import Context, NativeTool, Options, ToolDefinition
+from segue.conversation.messages import (
+    AssistantMessage,
+    Message,
+    StopReason,
+    SystemMessage,
+    ToolResultMessage,
+    UserMessage,
+)
+from segue.errors import ProjectionRefused, SettingsError
+from segue.models.model import Model
+from segue.projection.policy import Policy, Texts
+from segue.projection.projector import project
+from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, Report
+
+CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=1000)
+OLD_CLAUDE = Model("claude-3-5-haiku-latest", "anthropic", "anthropic-messages", input=("text",))
+GPT = Model("gpt-4o", "openai", "openai-chat")
+GEMINI = Model("gemini-3-pro-preview", "google", "google-genai", reasoning=True)
+MISTRAL = Model("mistral-large-latest", "mistral", "mistral-chat")
+BEDROCK = Model("amazon.nova-pro-v1:0", "amazon-bedrock", "bedrock-converse", input=("text", "image", "document"))
+VSCODE = Model("copilot-gpt", "vscode", "vscode-lm")
+PLAIN = Model("anything", "plain-text", "plain-text")
+OLLAMA = Model("qwen3", "ollama", "ollama-chat", reasoning=True)
+
+HI = UserMessage.of("hi")
+IMAGE = ImageContent(data=PNG, mime_type="image/png")
+
+
+def by(*content, model: Model = OLLAMA, **fields) -> AssistantMessage:
+    made = AssistantMessage(content=content, protocol=model.protocol, provider=model.provider, model=model.id)
+    return AssistantMessage(**{name: getattr(made, name) for name in made.__struct_fields__} | fields)
+
+
+def call(call_id: str = "call1abcd", name: str = "read", **fields) -> ToolCall:
+    return ToolCall(id=call_id, name=name, **fields)
+
+
+def result(call_id: str = "call1abcd", *content, **fields) -> ToolResultMessage:
+    return ToolResultMessage(
+        tool_call_id=call_id, tool_name="read", content=content or (TextContent(text="ok"),), **fields
+    )
+
+
+SAID = TextContent(text="said")
+NATIVE = NativeContent(protocol="cohere-chat", block={"type": "odd"})
+SPOKEN = NativeContent(protocol="cohere-chat", block={"type": "odd"}, fallback=(TextContent(text="in words"),))
+MARKED = {"anthropic-messages": {"cache_control": {"type": "ephemeral"}}}
+
+
+@dataclass(frozen=True)
+class Needs:
+    """A history that needs a change, the target that needs it, and where it is reported."""
+
+    model: Model
+    messages: tuple[Message, ...]
+    path: tuple[str | int, ...]
+    loss: Loss
+    prompt: str | tuple[TextContent | NativeContent, ...] | None = None
+    tools: tuple[ToolDefinition | NativeTool, ...] = ()
+    options: Options | None = None
+    policy: Policy = field(default_factory=Policy)
+
+
+NONE, OPAQUE, CONTENT = Loss.NONE, Loss.OPAQUE, Loss.CONTENT
+C = ChangeCode
+
+CASES: dict[ChangeCode, Needs] = {
+    C.UNFINISHED_TURN: Needs(GPT, (HI, by(SAID, stop_reason=StopReason.ABORTED), HI), ("messages", 1), CONTENT),
+    C.UNFINISHED_RESULT: Needs(
+        GPT, (HI, by(call(), stop_reason=StopReason.ERROR), result(), HI), ("messages", 2), CONTENT
+    ),
+    C.SURROGATE_REPLACED: Needs(GPT, (UserMessage.of("half \ud800"),), ("messages", 0, "content", 0), CONTENT),
+    C.SIGNED_BLOCK_UNUSABLE: Needs(
+        CLAUDE,
+        (HI, by(ThinkingContent(thinking="\ud800", thinking_signature="s"), SAID, model=CLAUDE), HI),
+        ("messages", 1, "content", 0),
+        CONTENT,
+    ),
+    C.RESULT_MISSING: Needs(GPT, (HI, by(call()), HI), ("messages", 1), NONE),
+    C.RESULT_MOVED: Needs(GPT, (HI, by(call()), HI, result()), ("messages", 3), NONE),
+    C.RESULT_DUPLICATE: Needs(GPT, (HI, by(call()), result(), result()), ("messages", 3), CONTENT),
+    C.RESULT_ORPHANED: Needs(GPT, (HI, result("nobody")), ("messages", 1), CONTENT),
+    C.RESULT_AS_TEXT: Needs(GPT, (HI, result("nobody")), ("messages", 1), NONE, policy=Policy(orphan_results="text")),
+    C.ARGUMENTS_UNPARSED: Needs(
+        GPT, (HI, by(call(arguments_text='{"pa')), result()), ("messages", 1, "content", 0), CONTENT
+    ),
+    C.NATIVE_REPLACED: Needs(GPT, (UserMessage.of("hi", SPOKEN),), ("messages", 0, "content", 1), OPAQUE),
+    C.NATIVE_DROPPED: Needs(GPT, (UserMessage.of("hi", NATIVE),), ("messages", 0, "content", 1), CONTENT),
+    C.MEDIA_OMITTED: Needs(OLD_CLAUDE, (UserMessage.of("hi", IMAGE),), ("messages", 0, "content", 1), CONTENT),
+    C.MEDIA_FLATTENED: Needs(
+        CLAUDE,
+        (UserMessage.of("hi", ImageContent(data=PNG, mime_type="image/tiff")),),
+        ("messages", 0, "content", 1),
+        CONTENT,
+    ),
+    C.MEDIA_TOO_LARGE: Needs(
+        Model("m", "p", "openai-chat", rules={"max_media_bytes": 10}),
+        (UserMessage.of("hi", IMAGE),),
+        ("messages", 0, "content", 1),
+        CONTENT,
+    ),
+    C.MEDIA_EVICTED: Needs(
+        Model("m", "p", "openai-chat", rules={"max_images": 1}),
+        (UserMessage.of(IMAGE, ImageContent(data=PNG, mime_type="image/png")),),
+        ("messages", 0, "content", 0),
+        CONTENT,
+    ),
+    C.MEDIA_MOVED: Needs(GPT, (HI, by(call()), result("call1abcd", IMAGE)), ("messages", 2, "content", 0), NONE),
+    C.MEDIA_RESOLVED: Needs(
+        OLLAMA,
+        (UserMessage.of("hi", ImageContent(url="https://example.org/i.png")),),
+        ("messages", 0, "content", 1),
+        NONE,
+        policy=Policy(media={"https://example.org/i.png": IMAGE}),
+    ),
+    C.MEDIA_UNREACHABLE: Needs(
+        OLLAMA,
+        (UserMessage.of("hi", ImageContent(url="https://example.org/i.png")),),
+        ("messages", 0, "content", 1),
+        CONTENT,
+    ),
+    C.MEDIA_TYPE_NAMED: Needs(
+        CLAUDE, (UserMessage.of("hi", ImageContent(data=PNG)),), ("messages", 0, "content", 1), NONE
+    ),
+    C.FILE_AS_TEXT: Needs(
+        GPT,
+        (UserMessage.of("hi", FileContent(data="aGVsbG8=", mime_type="text/plain")),),
+        ("messages", 0, "content", 1),
+        NONE,
+    ),
+    C.FILE_AS_IMAGE: Needs(
+        GPT,
+        (UserMessage.of("hi", FileContent(data=PNG, mime_type="image/png")),),
+        ("messages", 0, "content", 1),
+        NONE,
+    ),
+    C.THINKING_DROPPED: Needs(
+        GPT, (HI, by(ThinkingContent(thinking="hm"), SAID), HI), ("messages", 1, "content", 0), CONTENT
+    ),
+    C.THINKING_AS_TEXT: Needs(
+        CLAUDE, (HI, by(ThinkingContent(thinking="hm"), SAID), HI), ("messages", 1, "content", 0), NONE
+    ),
+    C.THINKING_UNSIGNED: Needs(
+        OLLAMA,
+        (HI, by(ThinkingContent(thinking="hm", thinking_signature="s"), SAID, model=CLAUDE), HI),
+        ("messages", 1, "content", 0),
+        OPAQUE,
+    ),
+    C.THINKING_BLANK: Needs(
+        CLAUDE, (HI, by(ThinkingContent(thinking=" "), SAID, model=CLAUDE), HI), ("messages", 1, "content", 0), NONE
+    ),
+    C.SIGNATURE_REMOVED: Needs(
+        GPT, (HI, by(call(thought_signature="s")), result()), ("messages", 1, "content", 0), OPAQUE
+    ),
+    C.SIGNATURE_PLACEHOLDER: Needs(GEMINI, (HI, by(call()), result()), ("messages", 1, "content", 0), NONE),
+    C.EXTRA_REMOVED: Needs(GPT, (HI, by(SAID, extra={"ollama-chat": {"odd": 1}}), HI), ("messages", 1), OPAQUE),
+    C.CALL_MOVED: Needs(CLAUDE, (HI, by(call(), SAID), result()), ("messages", 1, "content"), NONE),
+    C.ID_CHANGED: Needs(MISTRAL, (HI, by(call("no")), result("no")), ("messages", 1, "content", 0, "id"), NONE),
+    C.NAME_CHANGED: Needs(GPT, (HI, by(call(name="mcp.read")), result()), ("messages", 1, "content", 0, "name"), NONE),
+    C.CALL_AS_TEXT: Needs(PLAIN, (HI, by(call()), result()), ("messages", 1, "content", 0), NONE),
+    C.ERROR_AS_TEXT: Needs(GPT, (HI, by(call()), result(is_error=True)), ("messages", 2), NONE),
+    C.SYSTEM_AS_USER: Needs(MISTRAL, (HI, SystemMessage.of("be brief")), ("messages", 1), NONE),
+    C.SYSTEM_AS_PROMPT: Needs(GPT, (SystemMessage.of("be brief"), HI), ("system_prompt",), NONE),
+    C.TEXT_BLANK: Needs(CLAUDE, (UserMessage.of("hi", " "),), ("messages", 0, "content", 1), NONE),
+    C.TURN_EMPTY: Needs(CLAUDE, (HI, UserMessage.of(" ")), ("messages", 1), NONE),
+    C.TURN_FILLED: Needs(
+        BEDROCK,
+        (UserMessage.of(FileContent(data=PDF, mime_type="application/pdf", name="a")),),
+        ("messages", 0, "content"),
+        NONE,
+    ),
+    C.TURN_MERGED: Needs(BEDROCK, (HI, UserMessage.of("and")), ("messages", 1), NONE),
+    C.TURN_INSERTED: Needs(MISTRAL, (by(SAID), HI), ("messages",), NONE),
+    C.RESULT_FILLED: Needs(
+        BEDROCK,
+        (HI, by(call()), ToolResultMessage(tool_call_id="call1abcd", tool_name="read", content=())),
+        ("messages", 2, "content"),
+        NONE,
+    ),
+    C.FINAL_SPACE: Needs(
+        CLAUDE, (HI, by(TextContent(text="and so "), model=CLAUDE)), ("messages", 1, "content", 0), NONE
+    ),
+    C.OPTION_REMOVED: Needs(CLAUDE, (HI,), ("options", "seed"), CONTENT, options=Options(seed=1)),
+    C.OPTION_CLAMPED: Needs(CLAUDE, (HI,), ("options", "max_tokens"), NONE, options=Options(max_tokens=9999)),
+    C.THINKING_LEVEL: Needs(CLAUDE, (HI,), ("options", "thinking"), NONE, options=Options(thinking="max")),
+    C.TOOL_REMOVED: Needs(
+        GPT, (HI,), ("tools", 0), CONTENT, tools=(NativeTool(protocol="cohere-chat", definition={"type": "web"}),)
+    ),
+    C.TOOL_ADDED: Needs(BEDROCK, (HI, by(call()), result()), ("tools",), NONE),
+    C.TOOL_SCHEMA: Needs(GPT, (HI,), ("tools", 0, "parameters"), NONE, tools=(ToolDefinition(name="read"),)),
+    C.CACHE_MARK_REMOVED: Needs(
+        CLAUDE,
+        (UserMessage(content=tuple(TextContent(text=f"part {n}", extra=MARKED) for n in range(5))),),
+        ("messages", 0, "content", 0),
+        NONE,
+    ),
+}
+
+
+def project_case(case: Needs, policy: Policy | None = None):
+    context = Context(system_prompt=case.prompt, messages=case.messages, tools=case.tools)
+    return context, project(context, case.model, options=case.options, policy=policy or case.policy)
+
+
+def test_every_code_has_a_case_and_a_sentence():
+    assert set(CASES) == set(ChangeCode) == set(SENTENCES)
+    assert all(sentence.endswith(".") for sentence in SENTENCES.values())
+
+
+@pytest.mark.parametrize("code", CASES, ids=[code.value for code in CASES])
+def test_a_code_is_reported_where_and_at_the_cost_that_was_meant(code):
+    case = CASES[code]
+    _, projection = project_case(case)
+    found = [(change.path, change.loss) for change in projection.report.of(code)]
+    assert (case.path, case.loss) in found
+    assert projection.report.lossless == all(change.loss == NONE for change in projection.report.changes)
+
+
+@pytest.mark.parametrize("code", CASES, ids=[code.value for code in CASES])
+def test_a_path_leads_to_a_place_in_what_was_given(code):
+    context, projection = project_case(CASES[code])
+    options = CASES[code].options or Options()
+    for change in projection.report.changes:
+        node: object = options if change.path[0] == "options" else getattr(context, str(change.path[0]))
+        for step in change.path[1:]:
+            node = node[step] if isinstance(step, int) else getattr(node, step)  # pyright: ignore[reportIndexIssue]
+
+
+@pytest.mark.parametrize("code", CASES, ids=[code.value for code in CASES])
+def test_a_code_can_be_refused(code):
+    case = CASES[code]
+    policy = Policy(refuse=frozenset({code}), orphan_results=case.policy.orphan_results, media=case.policy.media)
+    with pytest.raises(ProjectionRefused) as refused:
+        project_case(case, policy)
+    assert refused.value.report == project_case(case)[1].report
+    assert SENTENCES[code] in str(refused.value)
+
+
+def test_a_loss_can_be_refused_and_a_smaller_one_passes():
+    case = CASES[C.THINKING_UNSIGNED]
+    assert project_case(case, Policy(refuse=frozenset({Loss.CONTENT})))[1].report.changes
+    with pytest.raises(ProjectionRefused):
+        project_case(case, Policy(refuse=frozenset({Loss.OPAQUE})))
+
+
+def test_a_refusal_is_silent_where_nothing_is_changed():
+    everything = Policy(refuse=frozenset(ChangeCode))
+    assert project(Context(messages=(HI,)), GPT, policy=everything).report == Report()
+
+
+# -- how it reads ------------------------------------------------------------------------------------------------------
+
+
+def test_a_summary_tells_each_kind_once_the_costliest_first():
+    changes = (
+        Change(code=C.ID_CHANGED, path=("messages", 1, "content", 0, "id"), loss=NONE, detail="x"),
+        Change(code=C.ID_CHANGED, path=("messages", 3, "content", 0, "id"), loss=NONE, detail="y"),
+        Change(code=C.RESULT_ORPHANED, path=("messages", 5), loss=CONTENT),
+    )
+    assert Report(changes).summary() == (
+        "3 changes, something lost:\n"
+        "     1 x result_orphaned [content] A result without a call is left out. First at messages[5].\n"
+        "     2 x id_changed [none] "
+        f"{SENTENCES[C.ID_CHANGED]} First at messages[1].content[0].id."
+    )
+
+
+def test_a_summary_of_nothing_says_so():
+    assert Report().summary() == "Nothing was changed."
+    assert Report().lossless
+
+
+def test_a_sentence_says_where_what_and_the_particulars():
+    change = Change(code=C.MEDIA_OMITTED, path=("messages", 0, "content", 1), loss=CONTENT, detail="image")
+    assert change.sentence() == f"messages[0].content[1]: {SENTENCES[C.MEDIA_OMITTED]} (image)"
+
+
+@pytest.mark.parametrize("code", CASES, ids=[code.value for code in CASES])
+def test_a_report_survives_json(code):
+    report = project_case(CASES[code])[1].report
+    assert Report.from_json(report.to_json()) == report
+
+
+def test_changes_stand_in_the_order_of_the_request():
+    messages = (SystemMessage.of("be"), UserMessage.of("half \ud800"), by(call("bad id!")), result("bad id!"), HI)
+    report = project(Context(messages=messages), CLAUDE, options=Options(seed=1)).report
+    assert [change.path[:2] for change in report.changes] == [
+        ("system_prompt",),
+        ("messages", 0),
+        ("messages", 1),
+        ("messages", 2),
+        ("messages", 3),
+        ("options", "seed"),
+    ]
+
+
+# -- what a policy may say ---------------------------------------------------------------------------------------------
+
+REFUSED_POLICIES = {
+    "a misspelt way with reasoning": (Policy, {"reasoning": "txt"}),
+    "a misspelt way with calls": (Policy, {"trailing_calls": "closed"}),
+    "a misspelt way with orphans": (Policy, {"orphan_results": "keep"}),
+    "a misspelt way with duplicates": (Policy, {"duplicate_results": "both"}),
+    "a code that does not exist": (Policy, {"refuse": frozenset({"id_change"})}),
+    "a text without words": (Texts, {"bridge": " "}),
+    "a text that no wire can carry": (Texts, {"last_turn": "\ud800"}),
+}
+
+
+@pytest.mark.parametrize(("kind", "fields"), REFUSED_POLICIES.values(), ids=REFUSED_POLICIES.keys())
+def test_a_policy_that_cannot_be_is_refused_at_once(kind, fields):
+    with pytest.raises(SettingsError):
+        kind(**fields)
+
+
+def test_a_text_of_the_callers_own_is_used_and_its_braces_are_filled():
+    policy = Policy(texts=Texts(file_omitted="<no {kind} {here}>"))
+    file = FileContent(data=PDF, mime_type="application/pdf")
+    sent = project(Context(messages=(UserMessage.of(file),)), GPT, policy=policy).context
+    assert sent.messages[0].content == (TextContent(text="<no document {here}>"),)
