@@ -39,5 +39,6 @@ for model in TARGETS:
 
 target = TARGETS[1]
 print(f"\nIn words, for {target.full_name()}:\n{project(context, target).report.summary()}")
-print(f"\nAnd without other models' thinking:\n{project(context, target, policy=Policy(reasoning='drop')).report.summary()}")
+quiet = project(context, target, policy=Policy(reasoning="drop"))
+print(f"\nAnd without other models' thinking:\n{quiet.report.summary()}")
 assert read_session(SESSION) == context

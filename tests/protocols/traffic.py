@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "traffic"
 
@@ -24,12 +25,12 @@ WIRES = {
 
 
 @lru_cache
-def exchanges() -> tuple[dict[str, object], ...]:
+def exchanges() -> tuple[dict[str, Any], ...]:
     """List what is recorded: each row names `file`, `protocol` and `provider` (ours), `model`, `status`, `fidelity`."""
     index = FOLDER / "index.jsonl"
     if not index.exists():
         return ()
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for line in index.read_text("utf-8").splitlines():
         row = json.loads(line)
         if row["wire"] == "xai-grpc":
@@ -41,12 +42,12 @@ def exchanges() -> tuple[dict[str, object], ...]:
     return tuple(rows)
 
 
-def of_protocol(protocol: str) -> list[dict[str, object]]:
+def of_protocol(protocol: str) -> list[dict[str, Any]]:
     """Give the exchanges of one protocol."""
     return [row for row in exchanges() if row["protocol"] == protocol]
 
 
 @lru_cache(maxsize=512)
-def read(file: str) -> dict[str, object]:
+def read(file: str) -> dict[str, Any]:
     """Read one exchange: `request`, and `response` or `stream` (list of frames) and `stream_raw` (text of the body)."""
     return json.loads((FOLDER / file).read_text("utf-8"))

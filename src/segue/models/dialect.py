@@ -48,8 +48,6 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Reasoning arrives inside `<think>` tags in the text."""
     empty_signature: bool = False
     """Thinking without a signature is accepted when the signature is an empty string."""
-    joined_results: bool = False
-    """Text after tool results is joined to the last result, because a user turn would end the reasoning."""
     call_ids: bool = True
     """Tool calls carry ids on the wire."""
     result_media_parts: bool = False

@@ -279,8 +279,8 @@ MAKERS: Final[tuple[Provider, ...]] = (
         protocol="anthropic-messages",
         base_url="https://api.minimax.io/anthropic",
         key_variables=("MINIMAX_API_KEY",),
-        dialect={"anthropic-messages": {"joined_results": True}, "openai-chat": {"think_tags": True}},
-        source="pi-ai 1.5.0; Roo Code (text after results is joined to the last)",
+        dialect={"openai-chat": {"think_tags": True}},
+        source="pi-ai 1.5.0",
         read=_READ,
     ),
     Provider(
@@ -289,8 +289,8 @@ MAKERS: Final[tuple[Provider, ...]] = (
         protocol="anthropic-messages",
         base_url="https://api.minimaxi.com/anthropic",
         key_variables=("MINIMAX_CN_API_KEY",),
-        dialect={"anthropic-messages": {"joined_results": True}, "openai-chat": {"think_tags": True}},
-        source="pi-ai 1.5.0; Roo Code (text after results is joined to the last)",
+        dialect={"openai-chat": {"think_tags": True}},
+        source="pi-ai 1.5.0",
         read=_READ,
     ),
     Provider(

@@ -11,8 +11,6 @@ left, because an earlier request may have ended there.
 
 from __future__ import annotations
 
-from typing import Final
-
 from msgspec.structs import replace
 
 from segue.conversation.content import TextContent, UserContent
@@ -21,9 +19,7 @@ from segue.models.origin import new_assistant_message
 from segue.models.rules import Rules
 from segue.projection.extra import lost_extra
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.work import INSERTED, Work
-
-_LETTERS: Final = {"user": "u", "assistant": "a", "toolResult": "t", "system": "s"}
+from segue.projection.work import INSERTED, ROLE_LETTERS, Work, roles_of
 
 
 def order_turns(work: Work) -> None:
@@ -33,7 +29,8 @@ def order_turns(work: Work) -> None:
         opening = UserMessage.of(work.target.policy.texts.first_turn)
         place = work.insertion(ChangeCode.TURN_INSERTED, "the first turn is the user's")
         work.keep([opening, *work.messages], [place, *work.places])
-    roles = _roles(work)
+    before = work.carry.last_role
+    roles = (ROLE_LETTERS[before] if before is not None else "") + roles_of(work)
     if rules.alternate and "uu" in roles:
         _merge_users(work)
     if "aa" in roles and _wants_user_between(rules):
@@ -45,14 +42,6 @@ def order_turns(work: Work) -> None:
         if last.role == "assistant":
             _end_on_user(work, last)
     _remember(work)
-
-
-def _roles(work: Work) -> str:
-    """Give the roles from the last one of the stretch before to the last one of this, a letter each."""
-    before = _LETTERS[work.carry.last_role] if work.carry.last_role is not None else ""
-    if work.reshaped:
-        return before + "".join([_LETTERS[message.role] for message in work.messages])
-    return before + work.survey.roles
 
 
 def _wants_user_between(rules: Rules) -> bool:
@@ -177,8 +166,8 @@ def _remember(work: Work) -> None:
 def _remember_cycle(work: Work) -> None:
     """Find the turn that opened the running tool cycle: the first with calls behind the user's last words."""
     opener: AssistantMessage | None = None
-    for message, place in zip(reversed(work.messages), reversed(work.places), strict=True):
-        if message.role == "user" and place >= 0:
+    for message in reversed(work.messages):
+        if message.role == "user":
             work.carry.cycle_begins = None
             break
         if message.role == "assistant" and message.tool_calls():

@@ -114,7 +114,6 @@ class _Pairing:
             )
             self.places.append(self.work.insertion(ChangeCode.RESULT_MISSING, clean_text(call.id)))
             self.order.append(-1)
-            self.work.survey.errors = True
 
     def emit_orphan(self, index: int, message: ToolResultMessage) -> None:
         work, path = self.work, self.work.path(index)
@@ -145,7 +144,10 @@ def result_as_user(
 
 def is_told_error(message: ToolResultMessage, texts: Texts) -> bool:
     """Whether a result's text has to say that it is an error: what stands in for a missing result says so itself."""
-    return message.is_error and joined_text(message.content) != texts.missing_result
+    if not message.is_error:
+        return False
+    first = message.content[0] if len(message.content) == 1 else None
+    return first is None or first.kind != "text" or first.text != texts.missing_result
 
 
 def _mend_arguments(work: Work) -> None:

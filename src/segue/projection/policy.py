@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias, cast, final, get_args
 
 import msgspec
@@ -118,4 +119,13 @@ def _require(word: str, words: Collection[str], place: str) -> None:
 
 def fill(template: str, **values: str) -> str:
     """Put values into the braces of a text; braces that name nothing at hand stay as they are."""
-    return _BRACES.sub(lambda brace: values.get(brace[1], brace[0]), template)
+    parts = list(_split(template))
+    for position in range(1, len(parts), 2):
+        parts[position] = values.get(parts[position], f"{{{parts[position]}}}")
+    return "".join(parts)
+
+
+@lru_cache(maxsize=256)
+def _split(template: str) -> tuple[str, ...]:
+    """Take a text apart: what stands outside the braces and, every second one, the names inside them."""
+    return tuple(_BRACES.split(template))

@@ -123,7 +123,8 @@ class _Reasoning:
         if gone or (self.target.rules.calls_last and not is_own):
             self.rearrange(index, message, out, gone, is_own=is_own)
         elif is_changed:
-            self.work.put(index, replace(message, content=tuple(out)))
+            self.work.messages[index] = replace(message, content=tuple(out))
+            self.work.changed = True
 
     def is_whole(self, message: AssistantMessage) -> bool:
         """Whether an own turn can be replayed as it is."""
@@ -208,27 +209,21 @@ class _Reasoning:
                 return piece
             self.note(ChangeCode.SIGNATURE_REMOVED, index, position, _NONE)
             return replace(piece, thinking_signature=None)
-        loss = _OPAQUE if seal else _NONE
         if piece.redacted:
             self.note(_DROPPED, index, position, _OPAQUE, "redacted")
-            return None
-        if not piece.thinking.strip():
-            self.note(_BLANK, index, position, loss)
-            return None
-        match self.fate:
-            case "drop":
-                self.note(_DROPPED, index, position, _CONTENT)
-                return None
-            case "text":
-                self.note(_AS_TEXT, index, position, _OPAQUE if seal else lost_extra(piece.extra))
-                return TextContent(text=piece.thinking)
-            case "channel":
-                if seal is None:
-                    return piece
-                self.note(_UNSIGNED, index, position, loss)
-                return ThinkingContent(thinking=piece.thinking, extra=piece.extra)
-            case _:
-                assert_never(self.fate)
+        elif piece.thinking.isspace() or not piece.thinking:
+            self.note(_BLANK, index, position, _OPAQUE if seal else _NONE)
+        elif self.fate == "text":
+            self.note(_AS_TEXT, index, position, _OPAQUE if seal else lost_extra(piece.extra))
+            return TextContent(text=piece.thinking)
+        elif self.fate == "drop":
+            self.note(_DROPPED, index, position, _CONTENT)
+        elif seal is None:
+            return piece
+        else:
+            self.note(_UNSIGNED, index, position, _OPAQUE if seal else _NONE)
+            return ThinkingContent(thinking=piece.thinking, extra=piece.extra)
+        return None
 
     def call(self, index: int, position: int, piece: ToolCall, *, is_own: bool, wants_seal: bool) -> ToolCall:
         """Take another model's seal off; put the documented placeholder on the first call of a step without one."""

@@ -78,8 +78,8 @@ class Survey:
         self.thinks_last = False
         """A turn ends in thinking."""
         self.extra = False
-        self.errors = False
-        """A result is an error."""
+        self.errors: list[int] = []
+        """Which of the messages are results that are errors."""
         self.blank = False
         """A text without words, or a message without content."""
 
@@ -127,7 +127,7 @@ def look_over(messages: Sequence[Message], home: Home) -> Survey:  # noqa: C901,
     awaited = 0  # how many of the newest calls still want their result
     writer: AssistantMessage | None = None  # of the turn before, if who that is can be told by its origin
     is_foreign = False
-    for index, message in enumerate(messages):
+    for message in messages:
         if type(message) is ToolResultMessage:
             letters.append("t")
             if awaited and call_ids[-awaited] == message.tool_call_id:
@@ -137,7 +137,7 @@ def look_over(messages: Sequence[Message], home: Home) -> Survey:  # noqa: C901,
             if message.tool_name not in names:
                 survey.result_names.add(message.tool_name)
             if message.is_error:
-                survey.errors = True
+                survey.errors.append(len(letters) - 1)
             if message.extra is not None:
                 survey.extra = True
             content = message.content
@@ -172,7 +172,7 @@ def look_over(messages: Sequence[Message], home: Home) -> Survey:  # noqa: C901,
                 is_foreign = not home.is_own(message)
                 writer = message if home.is_certain else None
             if is_foreign:
-                survey.foreign.add(index)
+                survey.foreign.add(len(letters) - 1)
             if message.stop_reason in UNFINISHED:
                 survey.unfinished = True
             if message.extra is not None:

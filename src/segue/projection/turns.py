@@ -23,7 +23,7 @@ from segue.projection.pairing import is_told_error, result_as_user
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.surrogates import clean_text
-from segue.projection.work import INSERTED, Work, joined_text
+from segue.projection.work import INSERTED, Work, joined_text, roles_of
 
 
 def mend_turns(work: Work) -> None:
@@ -81,13 +81,13 @@ def _flatten_calls(work: Work, index: int, message: AssistantMessage) -> None:
 def _tell_errors(work: Work) -> None:
     """Say it in the text where a result cannot be marked; the target's own calls keep their results as they were."""
     texts, home = work.target.policy.texts, work.target.home
-    caller: AssistantMessage | None = None
-    for index, message in enumerate(work.messages):
-        if type(message) is AssistantMessage:
-            caller = message
-        elif type(message) is ToolResultMessage and message.is_error and is_told_error(message, texts):
-            is_foreign = caller is not None and not home.is_own(caller)
-            if is_foreign:
+    roles = roles_of(work)
+    indexes = range(len(work.messages)) if work.reshaped else work.survey.errors
+    for index in indexes:
+        message = work.messages[index]
+        if message.role == "toolResult" and is_told_error(message, texts):
+            caller = work.messages[roles.rindex("a", 0, index)]  # since pairing, every result stands behind its call
+            if caller.role == "assistant" and not home.is_own(caller):
                 _tell_error(work, index, message)
 
 

@@ -28,6 +28,7 @@ from segue.projection.survey import look_over
 
 SystemPrompt: TypeAlias = str | tuple[SystemContent, ...] | None
 
+ROLE_LETTERS: Final = {"user": "u", "assistant": "a", "toolResult": "t", "system": "s"}
 INSERTED: Final = -1
 """The origin of a block that was not given but put in."""
 
@@ -215,6 +216,13 @@ class Work:
         self.messages = messages
         self.places = places
         self.changed = self.reshaped = True
+
+
+def roles_of(work: Work) -> str:
+    """Give the roles of the messages as they stand, a letter each."""
+    if work.reshaped:
+        return "".join([ROLE_LETTERS[message.role] for message in work.messages])
+    return work.survey.roles
 
 
 def joined_text(content: Sequence[AnyContent]) -> str:

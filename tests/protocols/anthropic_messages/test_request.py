@@ -107,6 +107,9 @@ BODIES = {
             {"name": "no_schema"},
         ],
     ),
+    "a turn without a role": body_of({"content": "hi"}, assistant(TEXT), {"content": [RESULT, TEXT]}),
+    "a model of null": {"model": None, "max_tokens": 1, "messages": [user(TEXT)]},
+    "a model that is a number": {"model": 5, "max_tokens": 1, "messages": [user(TEXT)]},
     "no model": {"max_tokens": 1, "messages": [user(TEXT)], "anthropic_version": "vertex-2023-10-16"},
     "no limit": {"model": "m", "messages": [user(TEXT)]},
     "a limit of nothing, to warm the cache": {"model": "m", "max_tokens": 0, "messages": [user(TEXT)]},
@@ -225,13 +228,11 @@ def test_words_join_the_results_where_turns_have_to_alternate():
     assert CODEC.encode_request(CODEC.decode_request(body, endpoint), endpoint) == body
 
 
-def test_words_join_the_last_result_where_a_turn_of_their_own_would_end_the_reasoning():
+def test_the_users_words_never_go_into_a_result():
     minimax = endpoint_of("MiniMax-M2.7", "minimax")
     turns = written(call("a"), result("a", "1"), UserMessage.of("so?"), endpoint=minimax)["messages"]
-    assert len(turns) == 2
-    assert turns[1]["content"][0]["content"] == [{"type": "text", "text": "1"}, {"type": "text", "text": "so?"}]
-    image = UserMessage.of("look", ImageContent(data="AAAA", mime_type="image/png"))
-    assert len(written(call("a"), result("a", "1"), image, endpoint=minimax)["messages"][1]["content"]) == 3
+    assert turns[:2] == written(call("a"), result("a", "1"), endpoint=minimax)["messages"]
+    assert turns[2] == {"role": "user", "content": [{"type": "text", "text": "so?"}]}
 
 
 def test_the_model_of_the_endpoint_is_named_unless_the_prompt_names_one():
@@ -339,6 +340,12 @@ def test_a_marked_conversation_has_no_content_that_is_a_string():
     )
     body: dict = CODEC.encode_request(Prompt(context=context, options=Options(cache_retention="short")), SONNET)
     assert all(isinstance(turn["content"], list) for turn in body["messages"])
+
+
+def test_a_mark_passes_over_a_turn_without_a_role():
+    context = read(body_of(user(TEXT), {"content": [TEXT]}))
+    body = CODEC.encode_request(Prompt(context=context, options=Options(cache_retention="short")), SONNET)
+    assert "cache_control" in body["messages"][0]["content"][0]
 
 
 def test_a_mark_leaves_the_history_as_it_is():

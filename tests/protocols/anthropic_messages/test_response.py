@@ -43,7 +43,7 @@ STOPS = {
     "refusal": StopReason.ERROR,
     "sensitive": StopReason.ERROR,
     "something new": StopReason.STOP,
-    None: StopReason.STOP,
+    None: StopReason.ERROR,
 }
 
 
@@ -57,6 +57,12 @@ def test_the_reason_is_read_by_a_table_and_kept(raw, stop):
 def test_a_reply_that_stopped_with_calls_waits_for_their_results():
     assert read(reply(TEXT, CALL)).stop_reason == StopReason.TOOL_USE
     assert read(reply(CALL, stop_reason="max_tokens")).stop_reason == StopReason.LENGTH
+    assert read(reply(TEXT, CALL, stop_reason=None)).stop_reason == StopReason.TOOL_USE
+
+
+def test_a_reply_without_a_reason_was_not_finished():
+    message = read(reply(TEXT, stop_reason=None))
+    assert (message.stop_reason, message.error_message) == ("error", "the reply ended without a stop reason")
 
 
 def test_a_refusal_says_why():
@@ -191,9 +197,38 @@ def test_what_a_reply_said_as_a_whole_is_not_said_back():
     assert body["messages"] == [{"role": "assistant", "content": [TEXT]}]
 
 
-def test_an_error_is_no_reply():
-    with pytest.raises(DecodeError, match="Overloaded"):
-        read({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+FAILED = {
+    "Anthropic's error": (
+        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}, "request_id": "r"},
+        "overloaded_error: Overloaded",
+    ),
+    "an error of a gateway": ({"error": {"message": "No."}}, "No."),
+    "an error that is a text": ({"error": "No."}, "No."),
+    "an error that says nothing": ({"type": "error"}, "the provider reported an error"),
+}
+
+
+@pytest.mark.parametrize(("body", "text"), FAILED.values(), ids=FAILED.keys())
+def test_an_error_is_a_reply_that_failed(body, text):
+    message = read(body)
+    assert (message.content, message.stop_reason, message.error_message) == ((), "error", text)
+    assert CODEC.encode_response(message, SONNET) == body
+
+
+NO_REPLIES = {
+    "nothing": {},
+    "another wire's reply": {"choices": []},
+    "a reply without content": {"type": "message", "role": "assistant", "stop_reason": "end_turn"},
+    "content that is a number": {"content": 3},
+    "a block that is a text": {"content": ["hi"]},
+}
+
+
+@pytest.mark.parametrize("body", NO_REPLIES.values(), ids=NO_REPLIES.keys())
+def test_what_is_no_reply_is_refused_with_its_place(body):
+    with pytest.raises(DecodeError) as caught:
+        read(body)
+    assert caught.value.path[0] == "content"
 
 
 ERRORS = {

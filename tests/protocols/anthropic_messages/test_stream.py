@@ -222,6 +222,14 @@ def test_the_names_of_tools_are_mapped_back():
 TORN = {
     "nothing at all": [],
     "no message_stop": [START, opened(0, type="text", text=""), words(0, "hi"), closed(0), ended("end_turn")],
+    "no reason": [START, opened(0, type="text", text=""), words(0, "hi"), closed(0), STOP],
+    "no reason, and a call that was cut off": [
+        START,
+        words(0, "hi"),
+        opened(1, type="tool_use", id="t1", name="f"),
+        delta(1, "input_json_delta", partial_json='{"a": "b'),
+        STOP,
+    ],
     "no end of any kind": [START, opened(0, type="text", text=""), words(0, "hi")],
     "a frame that is no JSON": [START, opened(0, type="text", text=""), words(0, "hi"), b'{"type": "content_bl'],
     "an error in mid-stream": [
@@ -249,6 +257,13 @@ def test_a_reply_that_breaks_off_is_an_error_that_keeps_what_arrived(frames):
     assert message.stop_reason == StopReason.ERROR
     assert message.error_message
     assert message.text() == ("hi" if len(frames) > 1 else "")
+
+
+def test_a_stream_without_a_reason_is_the_whole_reply_without_one():
+    _, message = decoded(START, opened(0, type="text", text="hi"), closed(0), STOP)
+    whole = {**START["message"], "content": [{"type": "text", "text": "hi"}]}
+    assert message == CODEC.decode_response(whole, SONNET, {})
+    assert message.error_message == "the reply ended without a stop reason"
 
 
 def test_an_error_says_what_the_provider_said():

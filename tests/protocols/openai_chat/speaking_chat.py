@@ -53,6 +53,11 @@ def fold(*frames: Any, at: Endpoint = GPT, tool_names: dict[str, str] | None = N
     return events + decoder.finish(), decoder
 
 
+def kinds_told(events: list[Any], index: int) -> set[str]:
+    """Give the kinds that the events of one part speak of."""
+    return {event.type.partition("_")[0] for event in events if getattr(event, "index", None) == index}
+
+
 def reply(message: dict[str, Any], reason: str | None = "stop", **beside: Any) -> dict[str, Any]:
     """Give a whole reply with one choice."""
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reason}

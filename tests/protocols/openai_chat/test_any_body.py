@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocols.openai_chat.speaking_chat import endpoint
+from protocols.openai_chat.speaking_chat import endpoint, kinds_told
 from segue.errors import DecodeError
 from segue.protocols.openai_chat.codec import CODEC
 
@@ -97,6 +98,7 @@ CALL = st.one_of(
             "custom": some(input=one("x", "", None)).map(lambda it: {"name": "f", **it}),
         }
     ),
+    some(id=one("c1", 7), type=one("mcp", "function", "custom"), mcp=ODD, custom=ODD, function=ODD),
 )
 MESSAGE = st.one_of(
     st.fixed_dictionaries(
@@ -107,7 +109,7 @@ MESSAGE = st.one_of(
         optional={
             "content": CONTENT,
             "refusal": one(None, "", "no"),
-            "audio": one(None, {"id": "a"}),
+            "audio": one(None, {"id": "a"}, {"id": "a", "data": "AAAA"}),
             "images": one(None, [], [{"type": "image_url", "image_url": {"url": "https://x.org"}}], ["x"]),
             "function_call": one(None, {"name": "f", "arguments": "{}"}, {"name": "f", "arguments": ""}),
             "tool_calls": st.one_of(st.none(), st.lists(CALL, max_size=2)),
@@ -140,7 +142,7 @@ TOOL = st.one_of(
 OPTIONS = {
     "model": one("m", "", None),
     "tools": st.one_of(st.none(), st.lists(TOOL, max_size=2)),
-    "functions": st.one_of(st.none(), st.just([{"name": "f", "parameters": {}}])),
+    "functions": one(None, [], [{"name": "f", "parameters": {}}]),
     "function_call": one("auto", {"name": "f"}, None),
     "tool_choice": one(
         "auto", "none", "x", {"type": "function", "function": {"name": "f"}}, {"function": {"name": "auto"}}, None
@@ -216,6 +218,10 @@ CHOICE = some(
     ),
 )
 def test_any_reply_comes_out_as_it_was(at, body):
+    if body.get("choices") is None and not body.get("error"):
+        with pytest.raises(DecodeError):
+            CODEC.decode_response(body, at, {})
+        return
     assert CODEC.encode_response(CODEC.decode_response(body, at, {}), at) == body
 
 
@@ -249,6 +255,8 @@ def test_any_stream_begins_and_ends_once(at, frames):
     assert kinds.count("start") == 1
     assert kinds[-1] in ("done", "error")
     assert kinds.count("done") + kinds.count("error") == 1
+    for index, piece in enumerate(decoder.message.content):
+        assert kinds_told(events, index) == (set() if piece.kind == "native" else {piece.kind.lower()})
     assert CODEC.encode_response(decoder.message, at)
 
 

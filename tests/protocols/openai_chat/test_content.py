@@ -148,7 +148,18 @@ MESSAGES = {
     "an assistant's refusal": {"role": "assistant", "content": None, "refusal": "no"},
     "an assistant's refusal as a part": {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
     "an assistant who refused nothing": {"role": "assistant", "content": "x", "refusal": None},
+    "an assistant's refusal behind words": {"role": "assistant", "content": "x", "refusal": "no"},
+    "an assistant's refusal among parts": {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "x"}, {"type": "refusal", "refusal": "no", "cache_control": {"a": 1}}],
+    },
     "an assistant's sound": {"role": "assistant", "content": None, "audio": {"id": "audio_1"}},
+    "an assistant's sound in full": {
+        "role": "assistant",
+        "content": None,
+        "audio": {"id": "audio_1", "data": "AAAA", "transcript": "x", "expires_at": 9},
+    },
+    "an assistant with no calls, in a list": {"role": "assistant", "content": "x", "tool_calls": []},
     "an assistant's pictures": {
         "role": "assistant",
         "content": "x",
@@ -251,6 +262,57 @@ def test_a_call_means_the_same_in_both_directions(wire, content):
     assert message.content == (content,)
     assert message.stop_reason == "toolUse"
     assert write(message)["messages"] == [turn]
+
+
+UNKNOWN_CALLS = {
+    "a kind that nobody knows": {"id": "c", "type": "mcp", "mcp": {"server": "s"}},
+    "a kind that nobody knows, beside a custom tool": {"id": "c", "type": "mcp", "custom": {"name": "f", "input": "x"}},
+    "a custom tool that is none": {"id": "c", "type": "custom", "function": {"name": "f", "arguments": "{}"}},
+    "a custom tool without a name": {"id": "c", "type": "custom", "custom": {"input": "x"}},
+}
+
+
+@pytest.mark.parametrize("wire", UNKNOWN_CALLS.values(), ids=UNKNOWN_CALLS.keys())
+def test_a_call_that_nobody_knows_is_kept_between_the_others(wire):
+    turn = {"role": "assistant", "content": None, "tool_calls": [call(), wire, call(id="c2")]}
+    message = read(HI, turn).context.messages[1]
+    assert message.content[1] == NativeContent(protocol="openai-chat", block={"tool_calls": [wire]})
+    assert write(message)["messages"] == [turn]
+
+
+ODD_CALLS = {
+    "without a function": {"id": "c", "type": "function"},
+    "with null for a function": {"id": "c", "type": "function", "function": None},
+    "with a word for a function": {"id": "c", "function": "f"},
+    "without a name": {"id": "c", "type": "function", "function": {"arguments": "{}"}},
+    "with null for a name": {"id": "c", "type": "function", "function": {"name": None, "arguments": "{}"}},
+    "with nothing in its function": {"id": "c", "type": "function", "function": {}},
+    "with a list of arguments": {"id": "c", "type": "function", "function": {"name": "f", "arguments": [1]}},
+    "with a number for an id": {"id": 7, "type": "function", "function": {"name": "f", "arguments": "{}"}},
+    "with an input": {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}", "input": "x"}},
+    "with a custom tool beside it": call(custom={"name": "f"}),
+    "with a function beside its tool": {
+        "id": "c",
+        "type": "custom",
+        "custom": {"name": "f", "input": "x", "arguments": "{}"},
+        "function": {"name": "f"},
+    },
+    "with a number for its input": {"id": "c", "type": "custom", "custom": {"name": "f", "input": 7}},
+    "of a kind that somebody knows": call(type="builtin_function"),
+}
+
+
+@pytest.mark.parametrize("wire", ODD_CALLS.values(), ids=ODD_CALLS.keys())
+def test_a_call_that_says_too_little_or_too_much_keeps_its_shape(wire):
+    turn = {"role": "assistant", "content": None, "tool_calls": [wire]}
+    message = read(HI, turn).context.messages[1]
+    assert message.content[0].kind == "toolCall"
+    assert write(message)["messages"] == [turn]
+
+
+def test_an_empty_list_of_functions_comes_out_as_it_was():
+    body = body_of(HI, functions=[])
+    assert CODEC.encode_request(CODEC.decode_request(body, GPT), GPT) == body
 
 
 def test_an_old_call_and_its_result_find_each_other():

@@ -80,6 +80,19 @@ def tool(name="f", parameters=None):
 
 PERPLEXITY = endpoint("perplexity", "sonar")
 KIMI = endpoint("moonshotai", "kimi-k2")
+THINKER = endpoint("deepseek", "deepseek-v4", reasoning=True)
+THINK = {"thinking": {"type": "enabled"}}
+
+
+def arguing(arguments: object):
+    return body(
+        HI, asks({"id": "c1", "type": "function", "function": {"name": "f", "arguments": arguments}}), answers()
+    )
+
+
+def saying(**said: object):
+    return body(HI, {"role": "assistant", **said}, HI)
+
 
 REFUSED = {
     "no messages": (body(), GPT, ["messages_missing"]),
@@ -139,6 +152,35 @@ REFUSED = {
     "no choices": (body(HI, n=0), GPT, ["choices_range"]),
     "likelihoods without likelihoods": (body(HI, top_logprobs=3), GPT, ["top_logprobs"]),
     "a search by a model that does not": (body(HI, web_search_options={}), GPT, ["search_refused"]),
+    "a call that is answered twice": (body(HI, asks(), answers(), answers()), GPT, ["result_twice"]),
+    "two calls of one id": (body(HI, asks(call(), call()), answers(), answers()), GPT, ["call_id_twice"]),
+    "arguments that are an object": (arguing({}), GPT, ["arguments_invalid"]),
+    "arguments that are a list": (arguing("[]"), GPT, ["arguments_invalid"]),
+    "arguments that were cut off": (arguing('{"a": 1'), GPT, ["arguments_invalid"]),
+    "a picture for a model that does not see": (
+        body({"role": "user", "content": [PICTURE]}),
+        endpoint("deepseek", "deepseek-chat", input=("text",)),
+        ["image_refused"],
+    ),
+    "an assistant who says null": (saying(content=None), GPT, ["turn_empty"]),
+    "an assistant who says nothing": (saying(), GPT, ["turn_empty"]),
+    "an assistant with no calls, in a list": (saying(content=None, tool_calls=[]), GPT, ["turn_empty"]),
+    "a part of another wire": (
+        saying(content=[{"type": "thinking", "thinking": "t", "signature": "s"}]),
+        GPT,
+        ["part_unknown"],
+    ),
+    "a film for the inventor of the wire": (
+        body({"role": "user", "content": [{"type": "video_url", "video_url": {"url": "https://x.org/a"}}]}),
+        GPT,
+        ["part_unknown"],
+    ),
+    "the old name of the limit": (body(HI, max_tokens=9), endpoint("openai", "gpt-5-mini"), ["limit_renamed"]),
+    "reasoning that is not passed back": (
+        body(HI, {"role": "assistant", "content": "a"}, HI, **THINK),
+        THINKER,
+        ["reasoning_missing"],
+    ),
 }
 
 
@@ -155,7 +197,6 @@ ACCEPTED = {
     "an assistant last": (body(HI, {"role": "assistant", "content": "a"}), GPT),
     "results in any order": (body(HI, asks(call(), call("c2")), answers("c2"), answers()), GPT),
     "ids that come again in a later turn": (body(HI, asks(), answers(), asks(), answers()), GPT),
-    "the same id answered twice": (body(HI, asks(), answers(), answers()), GPT),
     "an empty list of tools": (body(HI, tools=[]), endpoint("huggingface", "x")),
     "a tool without a schema": (body(HI, tools=[{"type": "function", "function": {"name": "f"}}]), GPT),
     "a tool of the provider's own": (body(HI, tools=[{"type": "openrouter:advisor"}]), endpoint("openrouter", "x")),
@@ -166,6 +207,22 @@ ACCEPTED = {
     ),
     "a search by a model that does": (body(HI, web_search_options={}), endpoint("openai", "gpt-4o-search-preview")),
     "a search elsewhere": (body(HI, web_search_options={}), PERPLEXITY),
+    "no arguments": (arguing(""), GPT),
+    "arguments with spaces": (arguing('{ "a": 1 }'), GPT),
+    "an assistant who refused": (saying(content=None, refusal="no"), GPT),
+    "an assistant who spoke": (saying(content=None, audio={"id": "a"}), GPT),
+    "an assistant who called as of old": (saying(content=None, function_call={"name": "f", "arguments": "{}"}), GPT),
+    "a film where they are looked at": (
+        body({"role": "user", "content": [{"type": "video_url", "video_url": {"url": "https://x.org/a"}}]}),
+        endpoint("vllm", "x"),
+    ),
+    "the old name of the limit for an old model": (body(HI, max_tokens=9), GPT),
+    "the old name of the limit elsewhere": (body(HI, max_tokens=9), endpoint("groq", "openai/gpt-5")),
+    "reasoning that is passed back": (
+        body(HI, {"role": "assistant", "content": "a", "reasoning_content": ""}, HI, **THINK),
+        THINKER,
+    ),
+    "no reasoning where none is asked for": (body(HI, {"role": "assistant", "content": "a"}, HI), THINKER),
     "an assistant to be gone on with": (
         body(HI, {"role": "assistant", "content": "a", "prefix": True}),
         endpoint("llama.cpp", "x"),

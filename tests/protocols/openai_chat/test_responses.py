@@ -92,6 +92,11 @@ REPLIES = {
         {"content": "a", "images": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]}
     ),
     "a refusal": reply({"content": None, "refusal": "no"}),
+    "a refusal behind words": reply({"content": "a", "refusal": "no"}),
+    "a refusal that is a part": reply({"content": [{"type": "refusal", "refusal": "no", "x": 1}]}),
+    "a call of a kind that nobody knows": reply(
+        {"content": None, "tool_calls": [{"id": "c", "type": "mcp", "mcp": {"x": 1}}, CALL]}, "tool_calls"
+    ),
     "an old call": reply({"content": None, "function_call": {"name": "f", "arguments": "{}"}}, "function_call"),
     "a custom call": reply(
         {"content": None, "tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "f", "input": "x"}}]},
@@ -117,7 +122,7 @@ def test_nothing_of_how_a_reply_was_spelt_goes_into_a_request(body):
     sent = {"role", "content", "tool_calls", "function_call", "refusal", "audio", "images"}
     assert wire.keys() <= sent | {"reasoning", "reasoning_content", "reasoning_details"}
     for call in wire.get("tool_calls", ()):
-        assert call.keys() in ({"id", "type", "function"}, {"id", "type", "custom"})
+        assert call.keys() == {"id", "type", call["type"]}
         assert isinstance(call.get("function", {}).get("arguments", ""), str)
 
 
@@ -134,6 +139,12 @@ def test_sound_goes_back_by_its_id_and_reads_as_its_words():
     assert isinstance(native, NativeContent)
     assert native.fallback == (TextContent(text="hi"),)
     assert write(message)["messages"] == [{"role": "assistant", "content": None, "audio": {"id": "a"}}]
+
+
+def test_a_refusal_can_be_read_and_goes_back_as_one():
+    message = decode(reply({"content": None, "refusal": "no"}))
+    assert message.text() == "no"
+    assert write(message)["messages"] == [{"role": "assistant", "content": None, "refusal": "no"}]
 
 
 def test_a_tools_name_is_mapped_back():
@@ -181,6 +192,11 @@ ERRORS = {
         reply({"content": ""}) | {"choices": [{"index": 0, "error": {"message": "gone"}, "finish_reason": "error"}]},
         "gone",
     ),
+    "in place of choices, at the top": ({"object": "error", "message": "no", "code": 400}, "no"),
+    "in a choice that stopped well": (
+        {"choices": [{"message": {"content": "a"}, "finish_reason": "stop", "error": {"message": "no"}}]},
+        "no",
+    ),
     "no choices at all": ({"id": "x", "choices": []}, "the reply has no choices"),
 }
 
@@ -205,6 +221,12 @@ def test_arguments_that_had_to_be_mended_are_noted():
 )
 def test_a_body_that_is_no_reply_is_refused(body):
     with pytest.raises(DecodeError, match=r"^choices"):
+        decode(body)
+
+
+@pytest.mark.parametrize("body", [{}, {"id": "x"}, {"choices": None}, {"error": None}, {"detail": "no"}], ids=str)
+def test_a_body_without_choices_or_an_error_is_no_reply(body):
+    with pytest.raises(DecodeError, match="neither choices nor an error"):
         decode(body)
 
 

@@ -36,6 +36,10 @@ def text(words):
     return TextContent(text=words)
 
 
+def refused(words):
+    return TextContent(text=words, extra={"openai-chat": {"shape": {"refusal": "field"}}})
+
+
 def thinking(words, seal="reasoning_content"):
     return ThinkingContent(thinking=words, thinking_signature=seal)
 
@@ -227,7 +231,60 @@ CONTENTS = {
     ),
     "a refusal": (
         (chunk({"refusal": "I "}), chunk({"refusal": "cannot"}), STOP),
-        (NativeContent(protocol="openai-chat", block={"refusal": "I cannot"}, fallback=(text("I cannot"),)),),
+        (refused("I cannot"),),
+    ),
+    "a refusal behind words": (
+        (chunk({"content": "Well. "}), chunk({"refusal": "I "}), chunk({"refusal": "cannot"}), STOP),
+        (text("Well. "), refused("I cannot")),
+    ),
+    "a refusal that is a part": (
+        (chunk({"content": [{"type": "refusal", "refusal": "no"}]}), STOP),
+        (TextContent(text="no", extra={"openai-chat": {"shape": {"refusal": "part"}}}),),
+    ),
+    "a name in pieces": (
+        (
+            calling(entry(0, "c1", "get_", "")),
+            calling(entry(0, name="weather")),
+            calling(entry(0, arguments="{}")),
+            CALLED,
+        ),
+        (ToolCall(id="c1", name="get_weather"),),
+    ),
+    "a name in pieces, each with its id": (
+        (calling(entry(0, "c1", "get_")), calling(entry(0, "c1", "weather", "{}")), CALLED),
+        (ToolCall(id="c1", name="get_weather"),),
+    ),
+    "a name in every delta": (
+        (
+            calling(entry(0, "c1", "f", "")),
+            calling(entry(0, name="f", arguments='{"a"')),
+            calling(entry(0, name="f", arguments=":1}")),
+            CALLED,
+        ),
+        (tool("c1", a=1),),
+    ),
+    "another name behind arguments": (
+        (calling(entry(0, name="f", arguments="{}")), calling(entry(0, name="g", arguments="{}")), CALLED),
+        (tool(""), ToolCall(id="", name="g")),
+    ),
+    "an old name in pieces": (
+        (chunk({"function_call": {"name": "get_"}}), chunk({"function_call": {"name": "it", "arguments": "{}"}}), STOP),
+        (ToolCall(id="function_call", name="get_it", extra={"openai-chat": {"shape": {"old": True}}}),),
+    ),
+    "a call of a kind that nobody knows": (
+        (
+            calling({"index": 0, "id": "c", "type": "mcp", "mcp": {"server": "s", "input": "a"}}),
+            calling({"index": 0, "mcp": {"input": "b"}}),
+            calling(entry(1, "c1", "f", "{}")),
+            CALLED,
+        ),
+        (
+            NativeContent(
+                protocol="openai-chat",
+                block={"tool_calls": [{"id": "c", "type": "mcp", "mcp": {"server": "s", "input": "ab"}}]},
+            ),
+            tool("c1"),
+        ),
     ),
     "sound": (
         (
@@ -406,6 +463,13 @@ def test_a_call_that_was_cut_off_keeps_what_had_arrived():
     assert decoder.message.diagnostics[0].type == "tool_arguments_recovered"
 
 
+def test_a_refusal_is_told_as_it_comes_and_can_be_read():
+    events, decoder = fold(chunk({"refusal": "I "}), chunk({"refusal": "cannot"}), STOP)
+    kinds = [event.type for event in events]
+    assert kinds == ["start", "text_start", "text_delta", "text_delta", "text_end", "done"]
+    assert decoder.message.text() == "I cannot"
+
+
 def test_what_a_chunk_says_beside_more_words_is_kept():
     beside = chunk({"content": "b"})
     beside["choices"][0] = {"index": 0, "delta": {"content": "b", "mood": "good"}, "matched_stop": 7}
@@ -522,6 +586,18 @@ PAIRS = {
         ),
     ),
     "a refusal": ((chunk({"refusal": "no"}), STOP), reply({"content": None, "refusal": "no"})),
+    "a refusal behind words": (
+        (chunk({"content": "a"}), chunk({"refusal": "n"}), chunk({"refusal": "o"}), STOP),
+        reply({"content": "a", "refusal": "no"}),
+    ),
+    "a call of a kind that nobody knows": (
+        (
+            calling({"index": 0, "id": "c", "type": "mcp", "mcp": {"input": "a"}}),
+            calling({"index": 0, "mcp": {"input": "b"}}),
+            STOP,
+        ),
+        reply({"content": None, "tool_calls": [{"id": "c", "type": "mcp", "mcp": {"input": "ab"}}]}),
+    ),
     "a filter": ((WHOLE, chunk(reason="content_filter")), reply({"content": "a"}, "content_filter")),
     "an old call": (
         (chunk({"function_call": {"name": "f", "arguments": "{}"}}), chunk(reason="function_call")),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.openai_chat.speaking_chat import chunk, endpoint, fold, reply
+from protocols.openai_chat.speaking_chat import chunk, endpoint, fold, kinds_told, reply
 from segue.conversation.content import TextContent, ThinkingContent
 from segue.protocols.openai_chat.codec import CODEC
 
@@ -33,12 +33,12 @@ TAGS = {
     ),
     "only the closing tag": (
         "t</think>a",
-        (
-            ThinkingContent(
-                thinking="t", thinking_signature="<think>", extra={"openai-chat": {"shape": {"opened": False}}}
-            ),
-            text("a"),
-        ),
+        (text("t"), TextContent(text="a", extra={"openai-chat": {"shape": {"think": "</think>"}}})),
+    ),
+    "the closing tag and nothing behind it": ("t</think>", (text("t"), text("</think>"))),
+    "nothing before the closing tag": (
+        "</think>a",
+        (TextContent(text="a", extra={"openai-chat": {"shape": {"think": "</think>"}}}),),
     ),
     "thinking that was cut off": (
         "<think>t",
@@ -65,6 +65,13 @@ def test_tags_are_split_out_wherever_the_stream_cuts_them(words, content, size):
     pieces = [chunk({"content": words[at : at + size]}) for at in range(0, len(words), size)]
     _, decoder = fold(*pieces, STOP, DONE, at=TAGGED)
     assert decoder.message.content == content
+
+
+@pytest.mark.parametrize("words", [words for words, _ in TAGS.values()], ids=TAGS.keys())
+def test_a_part_ends_as_what_it_began_as(words):
+    events, decoder = fold(*[chunk({"content": letter}) for letter in words], STOP, at=TAGGED)
+    told = {index: kinds_told(events, index) for index in range(len(decoder.message.content))}
+    assert told == {index: {piece.kind} for index, piece in enumerate(decoder.message.content)}
 
 
 @pytest.mark.parametrize(("words", "content"), TAGS.values(), ids=TAGS.keys())

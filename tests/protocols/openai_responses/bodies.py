@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from segue.models.model import Model
 from segue.protocols.codec import Endpoint
@@ -20,7 +21,7 @@ def endpoint(model: Model = THINKER) -> Endpoint:
     return resolve_endpoint(model)
 
 
-def fixture(case: str, name: str) -> object:
+def fixture(case: str, name: str) -> Any:
     return json.loads((FIXTURES / case / f"{name}.json").read_text("utf-8"))
 
 
@@ -28,29 +29,29 @@ def cases() -> list[str]:
     return sorted(folder.name for folder in FIXTURES.iterdir())
 
 
-def reasoning(**fields: object) -> dict[str, object]:
+def reasoning(**fields: object) -> dict[str, Any]:
     return {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA", **fields}
 
 
-def said(text: str = "Hello.", **fields: object) -> dict[str, object]:
+def said(text: str = "Hello.", **fields: object) -> dict[str, Any]:
     part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
     whole = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
     return {**whole, **fields}
 
 
-def call(**fields: object) -> dict[str, object]:
+def call(**fields: object) -> dict[str, Any]:
     return {"type": "function_call", "call_id": "call_1", "name": "read", "arguments": '{"path":"a"}', **fields}
 
 
-def output(text: object = "done", **fields: object) -> dict[str, object]:
+def output(text: object = "done", **fields: object) -> dict[str, Any]:
     return {"type": "function_call_output", "call_id": "call_1", "output": text, **fields}
 
 
-def user(content: object = "Hi.", **fields: object) -> dict[str, object]:
+def user(content: object = "Hi.", **fields: object) -> dict[str, Any]:
     return {"role": "user", "content": content, **fields}
 
 
-def reply(*items: dict[str, object], **fields: object) -> dict[str, object]:
+def reply(*items: dict[str, object], **fields: object) -> dict[str, Any]:
     usage = {
         "input_tokens": 100,
         "input_tokens_details": {"cached_tokens": 60},

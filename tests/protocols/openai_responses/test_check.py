@@ -34,6 +34,27 @@ REFUSED = {
     ),
     "reasoning at the end": ({"input": [user(), reasoning()]}, [("reasoning_alone", ("input", 1))]),
     "reasoning before a user turn": ({"input": [reasoning(), user()]}, [("reasoning_alone", ("input", 0))]),
+    "an effort of a model that does not reason": (
+        {"input": "x", "reasoning": {"effort": "none"}},
+        [("unsupported_parameter", ("reasoning", "effort"))],
+    ),
+    "a role of the other wire": (
+        {"input": [user(), user(role="tool", tool_call_id="call_1")]},
+        [("invalid_role", ("input", 1, "role"))],
+    ),
+    "a role that is a list": ({"input": [user(role=["user"])]}, [("invalid_role", ("input", 0, "role"))]),
+    "arguments that are an object": (
+        {"input": [call(arguments={"path": "a"}), output()]},
+        [("invalid_arguments", ("input", 0, "arguments"))],
+    ),
+    "a second output of one call": (
+        {"input": [call(), output(), output()]},
+        [("second_output", ("input", 2, "call_id"))],
+    ),
+    "bare reasoning that nothing stored": (
+        {"input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, said(), user()], "store": False},
+        [("not_stored", ("input", 1, "id"))],
+    ),
     "another provider's item id": (
         {"input": [reasoning(id="thinking_0"), said(id="chatcmpl-1"), user()]},
         [("invalid_item_id", ("input", 0, "id")), ("invalid_item_id", ("input", 1, "id"))],
@@ -70,6 +91,12 @@ TAKEN = {
     "an output of a tool search": {
         "input": [{"type": "tool_search_call", "call_id": "call_1", "execution": "client"}, output()]
     },
+    "bare reasoning that was stored": {"input": [{"type": "reasoning", "id": "rs_1", "summary": []}, said(), user()]},
+    "an id that is used again": {"input": [call(), output(), call(), output()]},
+    "a tool search's arguments": {
+        "input": [{"type": "tool_search_call", "call_id": "c", "execution": "client", "arguments": {"query": "x"}}]
+    },
+    "a summary of what a model that does not reason thought": {"input": "x", "reasoning": {"summary": "auto"}},
     "a call that runs on its own": {"input": [user(), call(**{"async": True})]},
     "reasoning and what it led to": {"input": [user(), reasoning(), said(), user()]},
 }

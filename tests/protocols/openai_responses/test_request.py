@@ -35,6 +35,11 @@ BODIES = {
     "a system message with an id": {"input": [user("Be brief.", role="system", id="msg_0"), user()]},
     "instructions and a system message": {"input": [user("Also.", role="system"), user()], "instructions": "Be brief."},
     "a system message of no parts": {"input": [user([], role="system"), user()]},
+    "a first system message of null": {"input": [user(None, role="system"), user()]},
+    "a first system message without content": {"input": [{"role": "developer"}, user()]},
+    "a schema that is missing": {"input": "x", "text": {"format": {"type": "json_schema", "name": "a"}}},
+    "a schema of null": {"input": "x", "text": {"format": {"type": "json_schema", "name": "a", "schema": None}}},
+    "a model of null": {"model": None, "input": "x"},
     "two system messages": {"input": [user("One.", role="system"), user("Two.", role="developer"), user()]},
     "instructions in mid-conversation": {"input": [user(), said(), user("Now in French.", role="developer"), user()]},
     "a typed message": {"input": [user(type="message")]},
@@ -390,3 +395,48 @@ def test_r_12_an_output_without_a_call_is_left_out():
 def test_an_own_turn_at_home_is_the_same_object():
     context = history(reasoning(), said("Looking."))
     assert project(context, THINKER).context.messages[1] is context.messages[1]
+
+
+# -- models that do not reason -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("thinking", ["off", 0], ids=["off", "no budget"])
+@pytest.mark.parametrize("name", ["openai/gpt-4o", "openai/gpt-4.1"])
+def test_a_model_that_does_not_reason_is_not_told_to_stop_it(name, thinking):
+    context = Context(messages=HELLO)
+    assert "reasoning" not in prepare(context, name, options=Options(thinking=thinking)).body
+    assert "reasoning" not in written(PLAIN, context=context, thinking=thinking)
+
+
+REASONED = {
+    "off with a summary": {"effort": "none", "summary": "detailed"},
+    "a level with a summary": {"effort": "low", "summary": "detailed"},
+    "something new": {"mode": "deep"},
+}
+
+
+@pytest.mark.parametrize("given", REASONED.values(), ids=REASONED.keys())
+def test_what_another_model_was_asked_about_reasoning_is_not_asked_of_one_that_has_none(given):
+    include = ["reasoning.encrypted_content", "file_search_call.results"]
+    body = {"model": "gpt-5.4", "input": "Hi.", "reasoning": given, "include": include}
+    prompt = CODEC.decode_request(body, endpoint())
+    assert CODEC.encode_request(prompt, endpoint()) == body
+    request = prepare(prompt.context, "openai/gpt-4o", options=prompt.options)
+    assert "reasoning" not in request.body
+    assert request.body["include"] == ["file_search_call.results"]
+
+
+def test_a_schema_that_was_taken_back_is_not_asked_for():
+    body = {
+        "input": "x",
+        "text": {"verbosity": "low", "format": {"type": "json_schema", "name": "a", "schema": SCHEMA}},
+    }
+    prompt = CODEC.decode_request(body, endpoint())
+    asked = Prompt(context=prompt.context, options=Options(extra=prompt.options.extra))
+    assert CODEC.encode_request(asked, endpoint())["text"] == {"verbosity": "low"}
+
+
+def test_a_model_that_is_named_wins_over_the_null_that_was_read():
+    prompt = CODEC.decode_request({"model": None, "input": "x"}, endpoint())
+    named = Prompt(context=prompt.context, options=prompt.options, model="gpt-4o")
+    assert CODEC.encode_request(named, endpoint())["model"] == "gpt-4o"

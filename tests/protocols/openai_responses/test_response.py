@@ -56,6 +56,16 @@ STOPS = {
     "a vendor's spelling": (reply(said(), status="complete"), "stop", "complete", None),
     "no status": ({"id": "resp_1", "output": [said()]}, "stop", None, None),
     "nothing but an error": ({"error": {"message": "No."}}, "error", None, "No."),
+    "an error that is a text": ({"error": "No."}, "error", None, "No."),
+    "an error event": ({"type": "error", "code": "c", "message": "No.", "param": None}, "error", None, "No."),
+    "an error in another wire's words": (
+        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+        "error",
+        None,
+        "Overloaded",
+    ),
+    "an error that says nothing": ({"error": {}}, "error", None, "the provider reported an error"),
+    "never begun": ({"id": "r", "status": "queued"}, "error", "queued", "the reply ended with queued"),
 }
 
 
@@ -134,9 +144,18 @@ def test_arguments_that_had_to_be_repaired_are_noted():
     assert CODEC.encode_response(message, endpoint())["output"] == [call(arguments='{"path": "a')]
 
 
-def test_what_is_no_reply_is_refused():
-    with pytest.raises(DecodeError):
-        CODEC.decode_response({"choices": []}, endpoint(), {})
+NO_REPLIES = {
+    "nothing": {},
+    "another wire's reply": {"choices": []},
+    "a reply without output": {"id": "resp_1", "status": "completed"},
+}
+
+
+@pytest.mark.parametrize("body", NO_REPLIES.values(), ids=NO_REPLIES.keys())
+def test_what_is_no_reply_is_refused(body):
+    with pytest.raises(DecodeError) as caught:
+        CODEC.decode_response(body, endpoint(), {})
+    assert caught.value.path == ("output",)
 
 
 def test_another_models_turn_can_be_written_as_a_reply():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from segue.protocols.openai_responses.codec import CODEC
 CASES = cases()
 
 
-def fold(frames, tool_names=None):
+def fold(frames: Any, tool_names: Any = None) -> tuple[list[Any], Any]:
     decoder = CODEC.stream_decoder(endpoint(), tool_names or {})
     events = [event for frame in frames for event in decoder.feed(frame)]
     return events + decoder.finish(), decoder.message

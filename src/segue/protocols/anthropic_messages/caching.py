@@ -36,7 +36,7 @@ def place_marks(body: dict[str, object], endpoint: Endpoint, retention: CacheRet
     elif isinstance(system, list):
         _mark_last(cast("list[object]", system), mark, _is_markable)
     turns = cast("list[dict[str, object]]", body["messages"])
-    last = next((turn for turn in reversed(turns) if turn["role"] == "user"), None)
+    last = next((turn for turn in reversed(turns) if turn.get("role") == "user"), None)
     if last is not None and isinstance(blocks := last.get("content"), list):
         _mark_last(cast("list[object]", blocks), mark, _is_markable)
 

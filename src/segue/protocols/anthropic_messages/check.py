@@ -15,12 +15,12 @@ from typing import Final, cast
 import msgspec
 
 from segue.errors import Path
-from segue.protocols.anthropic_messages.check_turns import Turns, objects_of
-from segue.protocols.anthropic_messages.options import LEAST_BUDGET
+from segue.protocols.anthropic_messages.check_turns import Turns, kind_of, objects_of
+from segue.protocols.anthropic_messages.options import LEAST_BUDGET, NOT_EVERYWHERE
 from segue.protocols.codec import Endpoint, Violation
+from segue.protocols.reading import text_of
 
 _EFFORTS: Final = frozenset({"low", "medium", "high", "xhigh", "max"})  # anthropic 2.8.0
-_NOT_EVERYWHERE: Final = frozenset({"xhigh", "max"})
 _FORCED: Final = frozenset({"any", "tool"})
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "top_p": "top_p", "top_k": "temperature"}
 """Settings of the body -> the field of `Options` whose rule they follow; `top_k` went when `temperature` did."""
@@ -116,7 +116,7 @@ def _check_choice(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
     choice = _object(body.get("tool_choice"))
     if not choice:
         return
-    names = {tool.get("name") for _, tool in objects_of(body.get("tools"))}
+    names = [tool.get("name") for _, tool in objects_of(body.get("tools"))]
     path: Path = ("tool_choice",)
     if choice.get("type") == "any" and not body.get("tools") and not body.get("mcp_servers"):
         # Refused: "tool_choice.any may only be specified while providing tools"; `auto` and `none` without tools are
@@ -126,7 +126,7 @@ def _check_choice(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
         # Refused: "Tool 'get_weather' not found in provided tools" (the same)
         yield Violation(code="tool_choice", path=(*path, "name"), message=f"there is no tool {choice.get('name')!r}")
     thinks = _object(body.get("thinking")).get("type") == "enabled"
-    if thinks and choice.get("type") in _FORCED and not endpoint.rules.forced_choice_with_thinking:
+    if thinks and kind_of(choice) in _FORCED and not endpoint.rules.forced_choice_with_thinking:
         # "Thinking may not be enabled when tool_choice forces tool use." (documentation: extended thinking)
         yield Violation(code="tool_choice_thinking", path=path, message="no tool can be forced while the model thinks")
 
@@ -149,12 +149,12 @@ def _check_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
             # "`max_tokens` must be greater than `thinking.budget_tokens`"; with tools the budget may span several
             # rounds of interleaved thinking (documentation: extended thinking)
             yield Violation(code="thinking_budget", path=path, message="max_tokens has to be greater than the budget")
-    effort = _object(body.get("output_config")).get("effort")
-    levels = endpoint.model.thinking_levels.values()
-    refused = effort in _NOT_EVERYWHERE and endpoint.model.reasoning and effort not in levels
-    if effort is not None and (effort not in _EFFORTS or refused):
+    given = _object(body.get("output_config")).get("effort")
+    effort, levels = text_of(given), endpoint.model.thinking_levels.values()
+    refused = effort in NOT_EVERYWHERE and endpoint.model.reasoning and effort not in levels
+    if given is not None and (effort not in _EFFORTS or refused):
         # "This model does not support effort level 'xhigh'. Supported levels: ..." (recorded traffic, 2026-11)
-        message = f"{endpoint.model.id} does not support effort level {effort!r}"
+        message = f"{endpoint.model.id} does not support effort level {given!r}"
         yield Violation(code="effort", path=("output_config", "effort"), message=message)
 
 

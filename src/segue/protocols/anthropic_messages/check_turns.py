@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
 from segue.errors import Path
+from segue.protocols.anthropic_messages.rules import PROVIDER
 from segue.protocols.codec import Endpoint, Violation
+from segue.protocols.reading import text_of
 
 Object: TypeAlias = Mapping[str, object]
 Placed: TypeAlias = tuple[Path, Object]
@@ -25,6 +27,10 @@ _PLAIN: Final = frozenset({"text", "thinking", "redacted_thinking", "tool_use", 
 _SERVER_CALLS: Final = frozenset({"server_tool_use", "mcp_tool_use"})
 _OWN_WORDS: Final = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
 """What a turn is made of that the server does not run."""
+_OTHER_WIRES: Final = frozenset(
+    {"image_url", "input_audio", "file", "input_text", "input_image", "input_file", "output_text", "refusal"}
+)
+"""What OpenAI's wires call their parts; what nobody knows may be new, and is left to the provider."""
 _SERVER_ID: Final = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
 
 
@@ -34,6 +40,11 @@ def objects_of(value: object) -> Iterator[tuple[int, Object]]:
         for index, item in enumerate(cast("Sequence[object]", value)):
             if isinstance(item, Mapping):
                 yield index, cast("Object", item)
+
+
+def kind_of(block: Object) -> str:
+    """Give the type of a block; an empty text where it has none that can be one."""
+    return text_of(block.get("type")) or ""
 
 
 class Run:
@@ -48,7 +59,7 @@ class Run:
 
     def of(self, *kinds: str) -> list[Placed]:
         """Give the blocks of some kinds."""
-        return [placed for placed in self.blocks if placed[1].get("type") in kinds]
+        return [placed for placed in self.blocks if kind_of(placed[1]) in kinds]
 
 
 class Turns:
@@ -84,7 +95,7 @@ class Turns:
 
     def _check_turn(self, index: int, turn: Object, *, last: bool) -> Iterator[Violation]:
         role, path = turn.get("role"), ("messages", index)
-        if role not in _ROLES:
+        if text_of(role) not in _ROLES:
             # "Input tag 'developer' found using 'role' does not match any of the expected tags" (chatgpt-md #189)
             yield Violation(code="role", path=(*path, "role"), message=f"{role!r} is no role of this wire")
         blocks = _blocks_of(turn, path)
@@ -96,17 +107,19 @@ class Turns:
         for place, block in blocks:
             yield from self._check_block(block, place, role)
         final = blocks[-1] if blocks else None
-        if (
-            role == "assistant"
-            and final
-            and final[1].get("type") in _THINKING
-            and self.rules.final_thinking != "allowed"
-        ):
+        if role == "assistant" and final and kind_of(final[1]) in _THINKING and self.rules.final_thinking != "allowed":
             # "The final block in an assistant message cannot be `thinking`" (forgecode #2107)
             yield Violation(code="final_thinking", path=final[0], message="a turn cannot end in thinking")
 
     def _check_block(self, block: Object, path: Path, role: object) -> Iterator[Violation]:
-        match block.get("type"):
+        own = self.endpoint.model.provider == PROVIDER
+        match kind_of(block):
+            case "image" if own and role == "assistant":
+                # "'image' blocks are not permitted within assistant turns" (SEMOSS #2323, 2026-04-09)
+                yield Violation(code="block_role", path=path, message="an image stands in a user turn")
+            case kind if own and kind in _OTHER_WIRES:
+                # "Input tag 'image_url' found using 'type' does not match any of the expected tags" (AstrBot #4444)
+                yield Violation(code="block_type", path=(*path, "type"), message=f"{kind!r} is no block of this wire")
             case "tool_use":
                 yield from self._check_call(block, path, role)
             case "tool_result" if role != "user":
@@ -152,7 +165,7 @@ class Turns:
             )
             seen: set[object] = set()
             for path, block in run.of("tool_use"):
-                call_id = block.get("id")
+                call_id = text_of(block.get("id"))
                 if call_id in seen:
                     # Refused: "messages.1.content.1: `tool_use` ids must be unique" (claude-code #21317, 2026-01-27)
                     yield Violation(code="call_id_taken", path=(*path, "id"), message=f"a second call {call_id!r}")
@@ -172,7 +185,7 @@ class Turns:
             if block.get("type") != "tool_result":
                 words = True
                 continue
-            call_id = block.get("tool_use_id")
+            call_id = text_of(block.get("tool_use_id"))
             if call_id not in calls:
                 # "unexpected `tool_use_id` found in `tool_result` blocks" (eca #209, cline #7225)
                 yield Violation(code="result_without_call", path=path, message=f"no call {call_id!r} stands before it")
@@ -185,7 +198,7 @@ class Turns:
                 yield Violation(code="result_not_first", path=path, message="results come before other content")
             seen.add(call_id)
             if block.get("is_error") and not self.rules.error_result_media:
-                media = [inner for _, inner in objects_of(block.get("content")) if inner.get("type") in _MEDIA]
+                media = [inner for _, inner in objects_of(block.get("content")) if kind_of(inner) in _MEDIA]
                 if media:
                     # "all content must be type 'text' if 'is_error' is true" (vellum-assistant #18387, 2026-03-17)
                     yield Violation(code="error_result_media", path=path, message="an error result is text")
@@ -218,7 +231,7 @@ class Turns:
             return
         path: Path = ("messages", self.turns[-1][0])
         # A reply that was paused in the provider's own work goes back as it is. (anthropic 2.8.0)
-        paused = any(block.get("type") not in _PLAIN for _, block in last.blocks)
+        paused = any(kind_of(block) not in _PLAIN for _, block in last.blocks)
         if not self.rules.last_assistant and not paused:
             # "This model does not support assistant message prefill. The conversation must end with a user message."
             # (llxprt #1977, copilot-api #261; 2026)
@@ -241,7 +254,7 @@ class Turns:
                 opener = run
             elif run.role != "user" or any(block.get("type") != "tool_result" for _, block in run.blocks):
                 break
-        if opener is not None and opener.blocks[0][1].get("type") not in _THINKING:
+        if opener is not None and kind_of(opener.blocks[0][1]) not in _THINKING:
             # "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final
             # `assistant` message must start with a thinking block" (opencode #3077)
             message = "a turn that calls tools begins with its thinking while thinking is on"
@@ -260,7 +273,7 @@ class Turns:
             inner = cast("Object", source)
             if inner.get("type") != "base64":
                 continue
-            mime, data = inner.get("media_type"), inner.get("data")
+            mime, data = text_of(inner.get("media_type")), inner.get("data")
             taken = _IMAGES if block.get("type") == "image" else {"application/pdf"}
             if mime not in taken:
                 # "source.base64.media_type: Input should be 'image/jpeg', ..." (anthropic 2.8.0)
@@ -279,11 +292,11 @@ class Turns:
     def _media(self) -> Iterator[Placed]:
         for run in self.runs:
             for path, block in run.blocks:
-                if block.get("type") in _MEDIA:
+                if kind_of(block) in _MEDIA:
                     yield path, block
                 elif block.get("type") == "tool_result":
                     for index, inner in objects_of(block.get("content")):
-                        if inner.get("type") in _MEDIA:
+                        if kind_of(inner) in _MEDIA:
                             yield (*path, "content", index), inner
 
 
@@ -299,4 +312,4 @@ def _is_blank(block: Object) -> bool:
 
 
 def _ids(placed: list[Placed], key: str) -> list[object]:
-    return [block.get(key) for _, block in placed]
+    return [text_of(block.get(key)) for _, block in placed]

@@ -5,8 +5,11 @@ Facts this file rests on:
   expects to be written in ten minutes (at 128,000 tokens an hour), because it refuses to wait longer.
                                                                                  (anthropic 2.8.0, read 2026-11-15)
 - Newer models think adaptively, with an effort; older ones with a budget of at least 1,024 tokens that has to be
-  smaller than `max_tokens`. The effort is `high` when nothing is said.
+  smaller than `max_tokens`. The effort is `high` when nothing is said. An effort without a word on thinking is about
+  the whole answer, thinking included where the model decides on it; older models refuse it.
                                                              (Anthropic documentation: thinking, effort; 2026-11-15)
+- A budget leaves 1,024 tokens to answer with.                                       (pi-ai 1.5.0 and ktsoator/or)
+- `top_k` is refused where `temperature` is.                     (Anthropic documentation: extended thinking; pi #7961)
 - `minimal` has no word of its own and is `low`.                                                     (pi-ai 1.5.0)
 - There is no word for a seed; a session is told in headers, where a provider has some.           (anthropic 2.8.0)
 
@@ -26,7 +29,7 @@ from segue.errors import EncodeError
 from segue.models.thinking import DEFAULT_BUDGETS, clamp_thinking_level
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.codec import Endpoint
-from segue.protocols.reading import SHAPE, left_over, shape_of
+from segue.protocols.reading import SHAPE, left_over, shape_of, text_of
 
 Wire: TypeAlias = dict[str, object]
 Thinking: TypeAlias = ThinkingLevel | int | None
@@ -36,6 +39,10 @@ UNKNOWN_MAX_TOKENS: Final = 4_096
 LONGEST_WAIT: Final = 21_333
 """Tokens that are expected within ten minutes; longer replies have to be streamed."""
 LEAST_BUDGET: Final = 1_024
+LEAST_ANSWER: Final = 1_024
+"""Tokens that a budget leaves to the answer."""
+NOT_EVERYWHERE: Final = frozenset({"xhigh", "max"})
+"""Efforts that only models which list them take."""
 
 _CONTEXT_KEYS: Final = frozenset({"model", "messages", "system", "tools"})
 _EFFORTS: Final[Mapping[ThinkingLevel, str]] = {
@@ -46,7 +53,7 @@ _EFFORTS: Final[Mapping[ThinkingLevel, str]] = {
     "xhigh": "xhigh",
     "max": "max",
 }
-_LEVELS: Final[Mapping[object, ThinkingLevel]] = {
+_LEVELS: Final[Mapping[str, ThinkingLevel]] = {
     "low": "low",
     "medium": "medium",
     "high": "high",
@@ -57,7 +64,7 @@ _USUAL_LEVEL: Final[ThinkingLevel] = "high"
 """What the API does when thinking is asked for and no effort, and what an effort unknown to us is taken for."""
 
 _CHOICES: Final[Mapping[str, str]] = {"auto": "auto", "required": "any", "none": "none"}
-_CHOICES_BACK: Final[Mapping[object, str]] = {"auto": "auto", "any": "required", "none": "none"}
+_CHOICES_BACK: Final[Mapping[str, str]] = {"auto": "auto", "any": "required", "none": "none"}
 
 _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "max_tokens": ("max_tokens",),
@@ -74,7 +81,10 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 _THINKING_OF: Final = "thinking_of"
 """The key of the shape that names the model which was asked for a kind of thinking that is not known to be its own."""
-_TYPES: Final[Mapping[object, str]] = {"adaptive": "adaptive", "between_tools": "adaptive", "enabled": "budget"}
+_ASKED_OF: Final = "asked_of"
+"""The key of the shape that names the model whose request says what is refused (`top_k`), or leaves out what is needed
+(`max_tokens`): only that very request is written so again."""
+_TYPES: Final[Mapping[str, str]] = {"adaptive": "adaptive", "between_tools": "adaptive", "enabled": "budget"}
 """Kinds of thinking -> the format of the models that take them; `disabled` is for all."""
 
 
@@ -83,7 +93,8 @@ _TYPES: Final[Mapping[object, str]] = {"adaptive": "adaptive", "between_tools": 
 
 def decode_options(body: Mapping[str, object], endpoint: Endpoint) -> Options:
     """Read everything that is not the conversation itself."""
-    options = Options(**_meaning(body))  # pyright: ignore[reportArgumentType] - the fields have their types by _meaning
+    meaning = _meaning(body, endpoint)
+    options = Options(**meaning)  # pyright: ignore[reportArgumentType] - the fields have their types by _meaning
     written = _write(options, endpoint)
     kept = {
         key: value
@@ -94,14 +105,19 @@ def decode_options(body: Mapping[str, object], endpoint: Endpoint) -> Options:
     if "model" not in body:
         absent.append("model")
     shape: Wire = {"absent": absent} if absent else {}
-    if not _fits(body.get("thinking"), endpoint):
-        shape[_THINKING_OF] = _named(body.get("model"), endpoint)
+    named = body.get("model")
+    if "model" in body and not isinstance(named, str):
+        shape["model"] = named
+    if not _fits(body, endpoint):
+        shape[_THINKING_OF] = _named(named, endpoint)
+    if body.get("max_tokens") is None or _refuses_top_k(body, endpoint):
+        shape[_ASKED_OF] = _named(named, endpoint)
     if shape:
         kept[SHAPE] = shape
     return replace(options, extra={PROTOCOL: kept}) if kept else options
 
 
-def _meaning(body: Mapping[str, object]) -> Wire:
+def _meaning(body: Mapping[str, object], endpoint: Endpoint) -> Wire:
     """Say what a body asks for, in the fields of `Options`; what has another form than it should have says nothing."""
     config, metadata = _object(body.get("output_config")), _object(body.get("metadata"))
     choice, parallel = _choice(_object(body.get("tool_choice")))
@@ -111,7 +127,7 @@ def _meaning(body: Mapping[str, object]) -> Wire:
         "temperature": _number(body.get("temperature"), int | float),
         "top_p": _number(body.get("top_p"), int | float),
         "stop": _texts(stop),
-        "thinking": _thinking(_object(body.get("thinking")), config.get("effort")),
+        "thinking": _thinking(body.get("thinking"), text_of(config.get("effort")) or "", endpoint),
         "tool_choice": choice,
         "parallel_tool_calls": parallel,
         "output_schema": _schema(_object(config.get("format"))),
@@ -144,8 +160,11 @@ def _schema(form: Mapping[str, object]) -> Mapping[str, object] | None:
     )
 
 
-def _thinking(thinking: Mapping[str, object], effort: object) -> Thinking:
-    """Say how much thinking is asked for. An effort alone is about the answer as a whole and says nothing here."""
+def _thinking(given: object, effort: str, endpoint: Endpoint) -> Thinking:
+    """Say how much thinking is asked for. An effort alone says so where the model itself decides how long it thinks."""
+    thinking = _object(given)
+    if given is None and endpoint.dialect.thinking_format == "adaptive":
+        return _LEVELS.get(effort)
     match thinking.get("type"):
         case "disabled":
             return "off"
@@ -163,7 +182,7 @@ def _choice(choice: Mapping[str, object]) -> tuple[str | None, bool | None]:
     parallel = not off if isinstance(off, bool) else None
     if choice.get("type") == "tool" and isinstance(name, str):
         return name, parallel
-    return _CHOICES_BACK.get(choice.get("type")), parallel
+    return _CHOICES_BACK.get(text_of(choice.get("type")) or ""), parallel
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
@@ -184,14 +203,15 @@ def encode_options(options: Options, endpoint: Endpoint, model: object) -> Wire:
     written = _write(options, endpoint)
     if options.extra is None or PROTOCOL not in options.extra:
         return written
-    kept = left_over(options.extra, PROTOCOL)
-    absent = shape_of(options.extra, PROTOCOL).get("absent")
+    kept, shape = left_over(options.extra, PROTOCOL), shape_of(options.extra, PROTOCOL)
+    absent, named = shape.get("absent"), _named(model, endpoint)
     missing = cast("Sequence[str]", absent) if isinstance(absent, list | tuple) else ()
     merged = {key: value for key, value in {**written, **kept}.items() if key not in missing}
-    stale = _stale(options, merged, {*kept, *missing})
-    asked_before = shape_of(options.extra, PROTOCOL).get(_THINKING_OF) == _named(model, endpoint)
-    if not asked_before and not _fits(merged.get("thinking"), endpoint):
+    stale = _stale(options, merged, {*kept, *missing}, endpoint)
+    if shape.get(_THINKING_OF) != named and not _fits(merged, endpoint):
         stale |= {"thinking", "output_config"}
+    if "thinking" in missing and "effort" in _object(written.get("output_config")):
+        stale.discard("thinking")  # the effort alone says it, as it did
     for key in stale:
         merged.pop(key, None)
         if key in written:
@@ -200,18 +220,31 @@ def encode_options(options: Options, endpoint: Endpoint, model: object) -> Wire:
         _keep_rest(merged, "output_config", kept, ("effort", "format"))
     if "metadata" in stale:
         _keep_rest(merged, "metadata", kept, ("user_id",))
+    if shape.get(_ASKED_OF) != named:
+        if merged.get("max_tokens") is None:
+            merged["max_tokens"] = written["max_tokens"]
+        if _refuses_top_k(merged, endpoint):
+            del merged["top_k"]
     return merged
 
 
-def names_model(options: Options) -> bool:
-    """Whether the body names its model; where the address does, it may not (Vertex)."""
-    absent = shape_of(options.extra, PROTOCOL).get("absent")
-    return not (isinstance(absent, list | tuple) and "model" in absent)
+def encode_model(named: str | None, options: Options, endpoint: Endpoint) -> Wire:
+    """Write which model is asked.
+
+    Where the address says so the body may not (Vertex), and one that was read may have something else than a name.
+    """
+    shape = shape_of(options.extra, PROTOCOL)
+    absent = shape.get("absent")
+    if named is not None:
+        return {"model": named}
+    if isinstance(absent, list | tuple) and "model" in absent:
+        return {}
+    return {"model": shape.get("model", endpoint.model.id)}
 
 
-def _stale(options: Options, merged: Wire, touched: set[str]) -> set[str]:
+def _stale(options: Options, merged: Wire, touched: set[str], endpoint: Endpoint) -> set[str]:
     """Find the keys that were kept and no longer say what the options say."""
-    meaning = _meaning(merged)
+    meaning = _meaning(merged, endpoint)
     return {
         key
         for key, fields in _FIELDS.items()
@@ -223,9 +256,22 @@ def _named(model: object, endpoint: Endpoint) -> str:
     return model if isinstance(model, str) else endpoint.model.id
 
 
-def _fits(thinking: object, endpoint: Endpoint) -> bool:
-    kind = _TYPES.get(_object(thinking).get("type"))
-    return kind is None or kind == endpoint.dialect.thinking_format
+def _fits(body: Mapping[str, object], endpoint: Endpoint) -> bool:
+    """Whether the model is known to take this kind of thinking, and this effort."""
+    spoken = endpoint.dialect.thinking_format
+    kind = _TYPES.get(text_of(_object(body.get("thinking")).get("type")) or "", spoken)
+    effort = text_of(_object(body.get("output_config")).get("effort"))
+    takes = spoken == "adaptive" and (effort not in NOT_EVERYWHERE or effort in endpoint.model.thinking_levels.values())
+    return kind == spoken and (effort is None or takes)
+
+
+def _refuses_top_k(body: Mapping[str, object], endpoint: Endpoint) -> bool:
+    """Whether a body says `top_k` that the model would refuse, always or because it is asked to think."""
+    if body.get("top_k") is None:
+        return False
+    thinks = text_of(_object(body.get("thinking")).get("type")) in _TYPES
+    rules = endpoint.rules
+    return "temperature" in rules.refused_options or (thinks and "temperature" in rules.refused_with_thinking)
 
 
 def _keep_rest(merged: Wire, key: str, kept: Mapping[str, object], known: tuple[str, ...]) -> None:
@@ -309,16 +355,19 @@ def _level_of(budget: int) -> ThinkingLevel:
 
 
 def _write_budget(budget: int, options: Options, endpoint: Endpoint, wire: Wire) -> None:
-    """Write a budget within its bounds; a limit to the reply that leaves no room for the least of them wins."""
+    """Write a budget within its bounds; a limit to the reply that leaves no room for the least of them wins.
+
+    Projection has made it fit, and reported so; this is for who writes without it.
+    """
     budget = max(budget, LEAST_BUDGET)
     most = options.max_tokens
     if most is None:
         most = _most_tokens(options, endpoint)
-        if most <= budget:
+        if most < budget + LEAST_ANSWER:
             room = budget + UNKNOWN_MAX_TOKENS
             most = min(room, endpoint.model.max_tokens) if endpoint.model.max_tokens else room
         wire["max_tokens"] = most
-    budget = min(budget, most - 1)
+    budget = min(budget, most - LEAST_ANSWER)
     if budget < LEAST_BUDGET:
         wire["thinking"] = {"type": "disabled"}
     else:

@@ -18,7 +18,7 @@ from segue.protocols.anthropic_messages.caching import place_marks
 from segue.protocols.anthropic_messages.content import decode_system_block, encode_user_content
 from segue.protocols.anthropic_messages.keeping import keep, put_back
 from segue.protocols.anthropic_messages.natives import marked, unmarked
-from segue.protocols.anthropic_messages.options import decode_options, encode_options, names_model
+from segue.protocols.anthropic_messages.options import decode_options, encode_model, encode_options
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.turns import decode_turns, encode_turns
 from segue.protocols.codec import Endpoint
@@ -58,9 +58,7 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
     context, options = prompt.context, prompt.options
     retention = options.cache_retention
     marks = retention is not None and retention != "none"
-    body: dict[str, object] = {}
-    if names_model(options) or prompt.model is not None:
-        body["model"] = prompt.model if prompt.model is not None else endpoint.model.id
+    body = encode_model(prompt.model, options, endpoint)
     # A mark needs a block to stand on. So that a turn is written alike with and without one, no content is a string
     # in a conversation that is marked.
     body["messages"] = encode_turns(context.messages, endpoint, strings=not marks)

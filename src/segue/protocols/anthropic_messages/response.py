@@ -5,6 +5,7 @@ Facts this file rests on:
   includes thinking.                                                    (anthropic 2.8.0: usage, read 2026-11-15)
 - Cache writes kept for an hour are counted in `cache_creation` and cost more.                            (the same)
 - Stop reasons and what they mean.                            (the same; Anthropic documentation: stop reasons)
+- A finished reply has a reason: one without was cut off on its way.          (pi-ai 1.5.0 and ktsoator/or say error)
 
 A reply is written the usual way, then what the one that was read had said differently is put in its place. That stands
 in the message's shape under `response`, unusual or unknown keys beside the shape of their own that names the missing
@@ -44,7 +45,7 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "sensitive": StopReason.ERROR,
 }
 UNKNOWN_STOP: Final = StopReason.STOP
-"""For reasons nobody has heard of: they come with a reply that is whole. One that is not has no reason at all."""
+"""For reasons nobody has heard of: they come with a reply that is whole."""
 
 _REASONS_BACK: Final[Mapping[StopReason, str]] = {
     StopReason.STOP: "end_turn",
@@ -59,21 +60,24 @@ _RESPONSE: Final = "response"
 
 
 def decode_response(body: Mapping[str, object], endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:
-    """Read a whole reply.
+    """Read a whole reply; one that is an error is a message that failed.
 
     Raises:
-        DecodeError: it is an error, or has no content.
+        DecodeError: it has no content, or content that is not what the protocol says.
     """
-    if "content" not in body and "error" in body:
-        raise DecodeError(f"the provider answered with an error: {decode_error(body, None).message}")
     content = body.get("content")
     shape: dict[str, object] = {}
+    if "content" not in body:
+        if "error" not in body and body.get("type") != "error":
+            raise DecodeError("a reply has to have content", path=("content",))
+        failed = finish_response(body, (), {"content": "absent"}, endpoint)
+        return replace(failed, stop_reason=StopReason.ERROR, error_message=error_text(body))
     if isinstance(content, str):
         pieces: tuple[AssistantContent, ...] = (TextContent(text=content),)
         shape["content"] = "string"
     elif content is None:
         pieces = ()
-        shape["content"] = "null" if "content" in body else "absent"
+        shape["content"] = "null"
     else:
         blocks = [expect_object(block, ("content", at)) for at, block in enumerate(expect_list(content, ("content",)))]
         pieces = tuple(decode_assistant_block(block, endpoint, tool_names) for block in blocks)
@@ -114,14 +118,29 @@ def _of_reply(message: AssistantMessage) -> Extra | None:
 
 
 def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopReason:
-    """Say why a whole reply ended; one that stopped with calls in it waits for their results, whatever it says."""
-    stop = UNKNOWN_STOP if raw is None else STOP_REASONS.get(raw, UNKNOWN_STOP)
-    calls = stop == StopReason.STOP and any(piece.kind == "toolCall" for piece in pieces)
-    return StopReason.TOOL_USE if calls else stop
+    """Say why a reply ended; one that stopped with calls in it waits for their results, whatever it says.
+
+    Without a reason only calls that came whole tell that it is finished.
+    """
+    calls = [piece for piece in pieces if piece.kind == "toolCall"]
+    if raw is None:
+        whole = bool(calls) and all(call.arguments_text is None for call in calls)
+        return StopReason.TOOL_USE if whole else StopReason.ERROR
+    stop = STOP_REASONS.get(raw, UNKNOWN_STOP)
+    return StopReason.TOOL_USE if calls and stop == StopReason.STOP else stop
+
+
+def error_text(body: Mapping[str, object]) -> str:
+    """Say what an error body, or the error frame of a stream, reports."""
+    error = decode_error(body, None)
+    kind = error.type if error.type != "error" else None  # which names the frame, not the kind of error
+    return ": ".join(word for word in (kind, error.message) if word) or "the provider reported an error"
 
 
 def refusal_of(body: Mapping[str, object]) -> str:
     """Say why the model refused, in its provider's words where there are any."""
+    if body.get("stop_reason") is None:
+        return "the reply ended without a stop reason"
     details = body.get("stop_details")
     explanation = cast("Mapping[str, object]", details).get("explanation") if isinstance(details, Mapping) else None
     return text_of(explanation) or f"the reply ended with {body.get('stop_reason')}"

@@ -11,7 +11,8 @@ Facts this file rests on:
 - An error may come in mid-stream with status 200.                                             (anthropic 2.8.0)
 
 Blocks are put together as the wire would have sent them whole, and read by the same functions: so a folded stream and
-a whole reply are equal. Without message_stop the reply was not finished, whatever it had said before.
+a whole reply are equal. Without message_stop the reply was not finished, whatever it had said before; with it but
+without a reason it was not either.
 """
 
 from __future__ import annotations
@@ -27,10 +28,9 @@ from segue.protocols.anthropic_messages.content import (
     decode_thinking,
     keep_of_call,
 )
-from segue.protocols.anthropic_messages.errors import decode_error
 from segue.protocols.anthropic_messages.keeping import keep
 from segue.protocols.anthropic_messages.natives import fallback_of
-from segue.protocols.anthropic_messages.response import decode_usage, finish_response, said_by_reply
+from segue.protocols.anthropic_messages.response import decode_usage, error_text, finish_response, said_by_reply
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.codec import Endpoint
 from segue.protocols.reading import text_of
@@ -245,9 +245,8 @@ class _Reader:
     def _fail(self, frame: Mapping[str, object], out: Assembly) -> None:
         self._close_all(out)
         self._settle(out)
-        error = decode_error(frame, None)
         out.extra = said_by_reply({PROTOCOL: {"error": frame.get("error")}})
-        out.fail(f"{error.type}: {error.message}" if error.type else error.message or "the provider reported an error")
+        out.fail(error_text(frame))
 
 
 def _merge(wire: Wire, delta: Mapping[str, object]) -> None:

@@ -9,9 +9,8 @@ Facts this file rests on:
 By default consecutive results share one wire turn, content is a list of blocks, and `is_error` is said only when it is
 true. The user's words behind results are a turn of their own, which the server merges: so a request that ended in the
 results stays a prefix of the next, also where the answer between them had nothing to send. Only where turns have to
-alternate, or a user turn would end the reasoning, they join the results. What was spelt another way carries a shape:
-`apart` (a turn of its own), `joined` (in the turn before it), `content`, `is_error`, `role`. Keys of a wire message
-itself stand under `message`.
+alternate they join the results. What was spelt another way carries a shape: `apart` (a turn of its own), `joined` (in
+the turn before it), `content`, `is_error`, `role`, `roleless`. Keys of a wire message itself stand under `message`.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def decode_turns(items: object, endpoint: Endpoint, model: str) -> tuple[Message
     """
     out: list[Message] = []
     names: dict[str, str] = {}
-    joins = joins_results(endpoint)
+    joins = endpoint.rules.alternate
     for index, item in enumerate(expect_list(items, ("messages",))):
         path = ("messages", index)
         turn = expect_object(item, path)
@@ -83,7 +82,7 @@ def _extra(
 ) -> Extra | None:
     """Keep what a result's block says, what a wire message says beyond role and content, and how they were spelt."""
     extra = keep(block, _RESULT_KEYS, shape)
-    if len(turn) <= 2:
+    if not turn or (len(turn) == 2 and "role" in turn and "content" in turn):
         return extra
     beyond = {key: value for key, value in turn.items() if key not in _TURN_KEYS}
     return {PROTOCOL: {**(extra or {}).get(PROTOCOL, _NOTHING), _MESSAGE: beyond}} if beyond else extra
@@ -146,7 +145,9 @@ def _decode_user(
         """Say where the next message stands, if that is not where it would be written."""
         first = len(out) == opened
         usual = bool(out) and out[-1].role == "toolResult" and (is_result or joins)
-        shape: Wire = {"role": turn.get("role")} if first and turn.get("role") != "user" else {}
+        shape: Wire = {}
+        if first and turn.get("role") != "user":
+            shape.update({"role": turn["role"]} if "role" in turn else {"roleless": True})
         if first and usual:
             shape["apart"] = True
         elif not first and not usual:
@@ -203,7 +204,7 @@ def encode_turns(messages: Sequence[Message], endpoint: Endpoint, *, strings: bo
         EncodeError: a message holds something that the wire has no word for; `path` leads to it.
     """
     turns = _Turns(endpoint, strings=strings)
-    add = turns.add_spelt if joins_results(endpoint) else turns.add
+    add = turns.add_spelt if turns.joins else turns.add
     index = 0
     try:
         for index, message in enumerate(messages):  # noqa: B007 - the place of a failure
@@ -211,11 +212,6 @@ def encode_turns(messages: Sequence[Message], endpoint: Endpoint, *, strings: bo
     except EncodeError as error:
         raise _placed(error, messages[index], endpoint, ("messages", index)) from error
     return turns.wire
-
-
-def joins_results(endpoint: Endpoint) -> bool:
-    """Whether the user's words behind results stand in the same turn, if nothing else is said."""
-    return endpoint.rules.alternate or endpoint.dialect.joined_results
 
 
 def _placed(error: EncodeError, message: Message, endpoint: Endpoint, path: Path) -> EncodeError:
@@ -238,7 +234,7 @@ class _Turns:
         self.wire: list[Wire] = []
         self.endpoint = endpoint
         self.strings = strings
-        self.joins = joins_results(endpoint)
+        self.joins = endpoint.rules.alternate
         self.open: list[Wire] | None = None  # the blocks of the last wire message, if it is the user's
         self.after_result = False
 
@@ -296,8 +292,7 @@ class _Turns:
             is_result, blocks = False, encode_user_blocks(message.content)
         usual = self.after_result and (is_result or self.joins)
         if self.open is not None and ("apart" not in shape if usual else "joined" in shape):
-            if is_result or not self.after_result or not self._joined_result(message, blocks):
-                self.open += blocks
+            self.open += blocks
         else:
             content = self._spelt(message, blocks, shape) if shape and not is_result else blocks
             self._begin(shape.get("role", "user"), content, extra)
@@ -312,22 +307,13 @@ class _Turns:
                 turn.update(cast("Mapping[str, object]", beyond))
             if content is None and shape_of(extra, PROTOCOL).get("content") == "absent":
                 del turn["content"]
+            if "roleless" in shape_of(extra, PROTOCOL):
+                del turn["role"]
         self.wire.append(turn)
 
     def _spelt(self, message: Message, blocks: list[Wire], shape: Mapping[str, object]) -> object:
         """Give the content as a string or as nothing, if that is how it came and still says it all."""
         return spell_content(message.content, blocks, shape.get("content"), strings=self.strings)
-
-    def _joined_result(self, message: UserMessage | ToolResultMessage, blocks: list[Wire]) -> bool:
-        """Put the user's words into the last result, where a turn of their own would end the reasoning."""
-        if not self.endpoint.dialect.joined_results or any(piece.kind != "text" for piece in message.content):
-            return False
-        result = cast("list[Wire]", self.open)[-1]
-        content = result.get("content")
-        if isinstance(content, str):
-            content = [{"type": "text", "text": content}] if content else []
-        result["content"] = [*cast("list[Wire]", content or []), *blocks]
-        return True
 
 
 def _is_of_reply(extra: Extra) -> bool:

@@ -9,8 +9,8 @@ Facts this file rests on:
   is sent back.                                                                     (LibreChat #6724, freellmapi #1093)
 
 Content is read as: thinking, text, a refusal, fields that only this wire knows, calls. A refusal is a text whose shape
-says so. A field, also a call of a kind that nobody knows, is a `NativeContent` whose block has no `type`: it is put back
-into the message as it is.
+says so. A field, also a call of a kind that nobody knows, is a `NativeContent` whose block has no `type`: it is put
+back into the message as it is.
 """
 
 from __future__ import annotations
@@ -166,6 +166,10 @@ def read_refusal(part: Block) -> TextContent | None:
     return TextContent(text=words, extra=extra_of(PROTOCOL, part, ("type", "refusal"), {"refusal": "part"}))
 
 
+def _is_refusal(text: TextContent) -> bool:
+    return text.extra is not None and "refusal" in shape_of(text.extra, PROTOCOL)
+
+
 def _decode_fields(wire: Block, known: set[str], *, reply: bool) -> list[TextContent | NativeContent]:
     """Read the fields beside the content that say something to the reader."""
     found: list[TextContent | NativeContent] = []
@@ -174,7 +178,7 @@ def _decode_fields(wire: Block, known: set[str], *, reply: bool) -> list[TextCon
         known.add("refusal")
     if isinstance(audio := wire.get("audio"), Mapping):
         content = audio_content(cast("Block", audio))
-        is_usual = reply or cast("Block", audio).keys() == {"id"}
+        is_usual = reply or list(cast("Block", audio)) == ["id"]
         found.append(content if is_usual else replace(content, extra=_WHOLE))
         known.add("audio")
     if isinstance(images := wire.get("images"), list) and images:
@@ -229,7 +233,7 @@ def _set_spellings_aside(pieces: list[AssistantContent], shape: dict[str, object
 
 def _take_seal(left: dict[str, object], pieces: list[AssistantContent], endpoint: Endpoint) -> None:
     """Put a seal on the message's text, if there is one to put it on."""
-    texts = [index for index, piece in enumerate(pieces) if piece.kind == "text" and piece.extra is not REFUSED]
+    texts = [index for index, piece in enumerate(pieces) if piece.kind == "text" and not _is_refusal(piece)]
     if len(texts) != 1:
         return
     seal, rest = read_seal(left["extra_content"], endpoint)
@@ -334,12 +338,8 @@ def _encode_rare(message: dict[str, object], content: Sequence[AssistantContent]
                 pass
     if as_list:
         message["content"] = [_part(piece, writing.path) for piece in said]
-    elif said:
-        message["content"] = "".join([_words(piece) for piece in said])
-    elif writing.shape.get("content") == "absent":
-        del message["content"]
     else:
-        message["content"] = writing.shape.get("content")
+        _write_words(message, said, writing.shape.get("content"))
     if thoughts:
         encode_reasoning(message, thoughts, writing.endpoint, writing.shape)
     if refusals:
@@ -349,6 +349,17 @@ def _encode_rare(message: dict[str, object], content: Sequence[AssistantContent]
     if seal is not None and writing.endpoint.dialect.google_signatures:
         message["extra_content"] = writing.left.get("extra_content")
         write_seal(message, seal)
+
+
+def _write_words(
+    message: dict[str, object], said: Sequence[TextContent | ThinkingContent | NativeContent], shape: object
+) -> None:
+    if said:
+        message["content"] = "".join([_words(piece) for piece in said])
+    elif shape == "absent":
+        del message["content"]
+    else:
+        message["content"] = shape
 
 
 def _words(piece: TextContent | ThinkingContent | NativeContent) -> str:
@@ -364,7 +375,7 @@ def _words(piece: TextContent | ThinkingContent | NativeContent) -> str:
 def _part(piece: TextContent | ThinkingContent | NativeContent, path: Path) -> dict[str, object]:
     if piece.kind == "thinking":
         return {"type": "text", "text": write_thinking(piece)}
-    if piece.kind == "text" and "refusal" in shape_of(piece.extra, PROTOCOL):
+    if piece.kind == "text" and _is_refusal(piece):
         return fill_in({"type": "refusal", "refusal": piece.text}, left_over(piece.extra, PROTOCOL))
     return encode_part(piece, path)
 

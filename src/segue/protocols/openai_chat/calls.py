@@ -9,7 +9,8 @@ Facts this file rests on:
 - Gemini's seal on a call travels in `extra_content.google.thought_signature`.    (langchain #34056, ruby_llm #591)
 
 The input of a custom tool becomes the argument `input`. A call of the old kind has the id `function_call`, and so has
-its result: they stand next to each other, and ids of later turns are their own.
+its result: they stand next to each other, and ids of later turns are their own. A call of a kind that nobody knows, and
+that names no function, is kept as it is.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from segue.conversation.arguments import encode_arguments, parse_arguments
-from segue.conversation.content import ToolCall
+from segue.conversation.content import NativeContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
 from segue.protocols.codec import Endpoint
@@ -27,8 +28,7 @@ from segue.protocols.openai_chat.wire import MISSING, Block, Json, fill_in, obje
 from segue.protocols.reading import SHAPE, expect_object, left_over, shape_of
 
 OLD_ID: Final = "function_call"
-_CALL_KEYS: Final = frozenset({"id", "type", "function", "custom", "extra_content"})
-_FUNCTION_KEYS: Final = frozenset({"name", "arguments", "input"})
+_USUAL_TYPES: Final = ("function", None, MISSING)
 _MEANT: Final = frozenset({"type", "old"})
 """The shape of a call that says what it is, and not only how it was spelt."""
 
@@ -38,8 +38,8 @@ _MEANT: Final = frozenset({"type", "old"})
 
 def decode_call(
     wire: object, endpoint: Endpoint, tool_names: Mapping[str, str], path: Path, notes: list[Diagnostic]
-) -> ToolCall:
-    """Read one call.
+) -> ToolCall | NativeContent:
+    """Read one call; one of a kind that nobody knows is kept as it is.
 
     Raises:
         DecodeError: it is no object.
@@ -49,23 +49,30 @@ def decode_call(
         return usual
     call = expect_object(wire, path)
     kind = call.get("type", MISSING)
-    inner_key = "custom" if kind == "custom" and isinstance(call.get("custom"), (dict, Mapping)) else "function"
-    function = object_of(call.get(inner_key))
+    inner_key = "custom" if kind == "custom" else "function"
+    inner = call.get(inner_key)
+    function = object_of(inner)
+    name = function.get("name")
+    if not isinstance(name, str) and kind not in _USUAL_TYPES:
+        return native_call(call)
     shape: dict[str, object] = {}
-    if inner_key == "custom":
-        shape["type"] = "custom"
-    elif kind != "function":
+    if kind != "function":
         shape["type"] = "absent" if kind is MISSING else kind
     call_id = call.get("id")
+    known = {"id", "type", inner_key, "extra_content"}
     if not isinstance(call_id, str):
-        shape["id"] = "null" if "id" in call else "absent"
+        shape["id"] = "null" if "id" in call and call_id is None else "absent"
+        if call_id is not None:
+            known.discard("id")
     arguments, spelling = _read_arguments(function, inner_key, shape, notes)
-    name = function.get("name")
-    wire_name = name if isinstance(name, str) else ""
-    left = {key: value for key, value in call.items() if key not in _CALL_KEYS}
-    beyond = {key: value for key, value in function.items() if key not in _FUNCTION_KEYS}
+    if not isinstance(inner, (dict, Mapping)):
+        shape["function"] = "odd"  # it is left over, or not there
+        known.discard(inner_key)
+    left = {key: value for key, value in call.items() if key not in known}
+    beyond = _read_beyond(function, inner_key, shape)
     if beyond:
         left[inner_key] = beyond
+    wire_name = name if isinstance(name, str) else ""
     signature = None
     if "extra_content" in call:
         signature, rest = read_seal(call["extra_content"], endpoint)
@@ -81,6 +88,23 @@ def decode_call(
         thought_signature=signature,
         extra={PROTOCOL: left} if left else None,
     )
+
+
+def native_call(call: Block) -> NativeContent:
+    """Keep a call that only this wire knows."""
+    return NativeContent(protocol=PROTOCOL, block={"tool_calls": [dict(call)]})
+
+
+def _read_beyond(function: Block, kind: str, shape: dict[str, object]) -> dict[str, object]:
+    """Give what a function says beyond its name and arguments, and those too where they are no such thing."""
+    said = "input" if kind == "custom" else "arguments"
+    known = {"name", said}
+    if not isinstance(function.get("name"), str):
+        shape["name"] = "odd"
+        known.discard("name")
+    if shape.get("arguments") == "odd":
+        known.discard(said)
+    return {key: value for key, value in function.items() if key not in known}
 
 
 def _decode_usual_call(call: Json, tool_names: Mapping[str, str], notes: list[Diagnostic]) -> ToolCall | None:
@@ -106,7 +130,7 @@ def decode_old_call(wire: Block, tool_names: Mapping[str, str], notes: list[Diag
     arguments, spelling = _read_arguments(wire, "function", shape, notes)
     name = wire.get("name")
     wire_name = name if isinstance(name, str) else ""
-    left: dict[str, object] = {key: value for key, value in wire.items() if key not in ("name", "arguments")}
+    left = _read_beyond(wire, "function", shape)
     left[SHAPE] = shape
     return ToolCall(
         id=OLD_ID,
@@ -123,7 +147,7 @@ def _read_arguments(
     if kind == "custom":
         said = function.get("input")
         if not isinstance(said, str):
-            shape["arguments"] = "null" if "input" in function else "absent"
+            shape["arguments"] = "absent" if "input" not in function else "null" if said is None else "odd"
             return {}, None
         return {"input": said}, None
     said = function.get("arguments", MISSING)
@@ -138,7 +162,7 @@ def _read_arguments(
     if isinstance(said, Mapping):
         shape["arguments"] = "object"
         return cast("Block", said), None
-    shape["arguments"] = "absent" if said is MISSING else "null"
+    shape["arguments"] = "absent" if said is MISSING else "null" if said is None else "odd"
     return {}, None
 
 
@@ -191,7 +215,10 @@ def encode_old_call(call: ToolCall) -> dict[str, object]:
         "name": call.name,
         "arguments": encode_arguments(call.arguments) if text is None else text,
     }
-    _respell_arguments(call, wire, shape_of(call.extra, PROTOCOL).get("arguments"))
+    shape = shape_of(call.extra, PROTOCOL)
+    _respell_arguments(call, wire, shape.get("arguments"))
+    if not call.name and "name" in shape:
+        del wire["name"]
     return fill_in(wire, left_over(call.extra, PROTOCOL))
 
 
@@ -217,8 +244,12 @@ def _respelt(call: ToolCall, wire: dict[str, object], function: dict[str, object
         wire["id"] = None
     if inner_key == "function":
         _respell_arguments(call, function, shape.get("arguments"))
+        if not call.name and "name" in shape:
+            del function["name"]
+        if not function and "function" in shape:
+            del wire["function"]
     for key, value in left_over(call.extra, PROTOCOL).items():
-        if key == inner_key and isinstance(value, Mapping):
+        if key == inner_key and key in wire and isinstance(value, Mapping):
             fill_in(cast("dict[str, object]", wire[key]), cast("Block", value))
         else:
             wire.setdefault(key, value)
@@ -232,8 +263,8 @@ def _respell_arguments(call: ToolCall, wire: dict[str, object], shape: object, *
         wire[key] = ""
     elif not call.arguments and shape == "null":
         wire[key] = None
-    elif not call.arguments and shape == "absent":
-        del wire[key]
+    elif not call.arguments and shape in ("absent", "odd"):
+        del wire[key]  # odd ones are left over
 
 
 def set_spelling_aside(call: ToolCall) -> tuple[ToolCall, Mapping[str, object] | None]:

@@ -12,15 +12,34 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final, cast
 
+from segue.conversation.arguments import parse_arguments
 from segue.errors import Path
+from segue.models.family import (
+    OPENAI_GPT_5_1_TO_4,
+    OPENAI_GPT_5_5_ON,
+    OPENAI_GPT_5_ALONE,
+    OPENAI_O_SERIES,
+)
 from segue.protocols.codec import Endpoint, JsonObject, Violation
 from segue.protocols.openai_chat.media import decode_media
+from segue.protocols.openai_chat.reasoning import REASONING_KEYS
+from segue.protocols.openai_chat.rules import PROVIDER
+from segue.protocols.openai_chat.thinking import decode_thinking
 
 Found = Iterator[Violation]
 Messages = list[Mapping[str, object]]
 
 _SYSTEM: Final = ("system", "developer")
 _ROLES: Final = (*_SYSTEM, "user", "assistant", "tool", "function")
+_FOREIGN_PARTS: Final = frozenset(
+    {
+        *("image", "document", "thinking", "redacted_thinking", "tool_use", "tool_result"),
+        *("input_text", "output_text", "input_image", "input_file", "video_url", "audio_url"),
+    }
+)
+"""Parts of other wires and of other vendors, which the inventor of this one does not know."""
+_NEW_LIMIT: Final = re.compile(f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_1_TO_4}|{OPENAI_GPT_5_5_ON}")
+"""The inventor's models that take the limit of tokens under its new name alone."""
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
@@ -69,7 +88,9 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
     """Calls and results stand together.
 
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'" (ellmer
-    #459); "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'" (pi #7777).
+    #459); "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'" (pi #7777);
+    "Duplicate value for 'tool_call_id' of ..., in messages[7] and messages[8]" (agno #5116, opencode #1211, Azure:
+    search2ai #30; for one batch DeepSeek: agent-native #2312, 2026-07-22).
     """
     if not endpoint.rules.tools:
         return
@@ -79,10 +100,12 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
     for index, message in enumerate(messages):
         if message.get("role") == "tool":
             call_id = message.get("tool_call_id")
+            path = ("messages", index, "tool_call_id")
             if call_id in open_ids:
                 open_ids.remove(call_id)
-            elif str(call_id) not in batch:
-                path = ("messages", index, "tool_call_id")
+            elif str(call_id) in batch:
+                yield Violation(code="result_twice", path=path, message=f"{call_id!r} has its result already")
+            else:
                 yield Violation(
                     code="result_without_call", path=path, message=f"no call before it has the id {call_id!r}"
                 )
@@ -91,6 +114,10 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
             yield _unanswered(asked_at, open_ids)
         open_ids = [call.get("id") for call in _calls(message)]
         batch = set(map(str, open_ids))
+        if len(batch) < len(open_ids):
+            yield Violation(
+                code="call_id_twice", path=("messages", index, "tool_calls"), message="two calls share an id"
+            )
         asked_at = index
     if open_ids:
         yield _unanswered(asked_at, open_ids)
@@ -123,7 +150,22 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
                     )
             inner = call.get("function")
             if isinstance(inner, Mapping):
-                yield from _check_name(cast("JsonObject", inner).get("name"), (*path, "function", "name"), endpoint)
+                function = cast("JsonObject", inner)
+                yield from _check_name(function.get("name"), (*path, "function", "name"), endpoint)
+                if not _are_arguments(function.get("arguments")):
+                    place = (*path, "function", "arguments")
+                    yield Violation(code="arguments_invalid", path=place, message="they have to be an object's JSON")
+
+
+def _are_arguments(said: object) -> bool:
+    """Whether arguments are the text of an object; none at all are not held against anybody.
+
+    `arguments` is a string (openai 3.49.0); "arguments must be a valid JSON object string" (kimi-cli #2196, vllm-fork
+    #684, qwen: vercel/ai #19274).
+    """
+    if not isinstance(said, str):
+        return not isinstance(said, (Mapping, list))
+    return parse_arguments(said).diagnostic is None
 
 
 def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
@@ -185,14 +227,27 @@ def _check_words(messages: Messages, endpoint: Endpoint) -> Found:
             yield Violation(code="result_empty", path=path, message="a tool result may not be empty")
 
 
+def _check_nothing(messages: Messages, _: Endpoint) -> Found:
+    """Assistants that say nothing: "Invalid value for 'content': expected a string, got null." (llama_index #17921)."""
+    for index, message in enumerate(messages):
+        if message.get("role") != "assistant" or message.get("content") is not None:
+            continue
+        if not any(message.get(key) for key in ("tool_calls", "function_call", "refusal", "audio")):
+            path = ("messages", index, "content")
+            yield Violation(code="turn_empty", path=path, message="an assistant's turn has to say or call something")
+
+
 def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
     """Parts where they may stand.
 
     "Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL"
     (OpenHands #7700; with role 'assistant': openai-node #1030); "Content blocks are expected to be either text or
-    image_url type" (recorded 400, 2026-11); "unsupported image url" (OpenHands/software-agent-sdk #3219).
+    image_url type" (recorded 400, 2026-11); "unsupported image url" (OpenHands/software-agent-sdk #3219); "Invalid
+    content type. image_url is only supported by certain models." (web-ui #274; "unknown variant `image_url`, expected
+    `text`": kimi-code #2669); "Invalid value: 'image'. Supported values are: 'text' and 'image_url'." (openai-kotlin
+    #320; langchainjs #11684, 2026-09-22; the types there are by now: openai 3.49.0).
     """
-    rules = endpoint.rules
+    rules, model = endpoint.rules, endpoint.model
     for index, message in enumerate(messages):
         content, role = message.get("content"), message.get("role")
         if not isinstance(content, list):
@@ -203,10 +258,17 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
             block = cast("JsonObject", part)
             path: Path = ("messages", index, "content", position)
             media = decode_media(block)
+            kind = block.get("type")
+            if model.provider == PROVIDER and isinstance(kind, str) and kind in _FOREIGN_PARTS:
+                yield Violation(code="part_unknown", path=path, message=f"there is no part {kind!r}")
+                continue
             if media is None:
                 continue
             if role == "assistant" or (role == "tool" and not rules.result_media):
                 yield Violation(code="media_misplaced", path=path, message=f"a {role} message is text only")
+                continue
+            if media.kind == "image" and "image" not in model.input:
+                yield Violation(code="image_refused", path=path, message="the model does not look at pictures")
                 continue
             if media.kind == "image" and media.url is not None and "url" not in rules.image_sources:
                 yield Violation(code="image_url_refused", path=path, message="pictures have to come with their data")
@@ -226,6 +288,7 @@ _MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (
     _check_calls,
     _check_turns,
     _check_words,
+    _check_nothing,
     _check_parts,
 )
 
@@ -284,8 +347,40 @@ def _check_search(body: JsonObject, endpoint: Endpoint) -> Found:
         yield Violation(code="search_refused", path=path, message="the model does not search")
 
 
+def _check_limit(body: JsonObject, endpoint: Endpoint) -> Found:
+    """The old name of the limit.
+
+    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    (gollm #33: o1 and o3-mini; continue #7052: gpt-5; ESPHomeDesigner #379, 2026-04-10: gpt-5.4, while gpt-4o took it).
+    """
+    model = endpoint.model
+    if body.get("max_tokens") is not None and model.provider == PROVIDER and _NEW_LIMIT.search(model.id):
+        path = ("max_tokens",)
+        yield Violation(code="limit_renamed", path=path, message="the model wants max_completion_tokens")
+
+
+def _check_reasoning(body: JsonObject, endpoint: Endpoint) -> Found:
+    """Reasoning that has to come back while the model thinks.
+
+    "The `reasoning_content` in the thinking mode must be passed back to the API." (pi #3636); "Missing
+    `reasoning_content` field in the assistant message at message index 2" (kimi-cli #2141).
+    """
+    if endpoint.rules.reasoning_replay != "required" or decode_thinking(body, endpoint) in (None, "off", 0):
+        return
+    for index, message in enumerate(cast("Messages", body["messages"])):
+        if message.get("role") == "assistant" and REASONING_KEYS.isdisjoint(message):
+            path = ("messages", index)
+            yield Violation(code="reasoning_missing", path=path, message="reasoning has to be passed back, or be empty")
+
+
 def _number(value: object) -> float | None:
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-_BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (_check_tools, _check_numbers, _check_search)
+_BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (
+    _check_tools,
+    _check_numbers,
+    _check_search,
+    _check_limit,
+    _check_reasoning,
+)

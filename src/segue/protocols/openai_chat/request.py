@@ -213,7 +213,7 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
         extra={PROTOCOL: beyond} if beyond else None,
     )
     known = {"messages", "tools"}
-    if isinstance(whole.get("functions"), list):
+    if isinstance(whole.get("functions"), list) and whole["functions"]:
         known.add("functions")
     if model is not None:
         known.add("model")

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason
+from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
 from segue.protocols.codec import Endpoint, JsonObject
 from segue.protocols.openai_chat.assistant import decode_assistant, encode_assistant, respell_calls
@@ -90,16 +91,19 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     """Read a whole reply; one that is an error is a message that failed.
 
     Raises:
-        DecodeError: choices or calls are not what the protocol says.
+        DecodeError: there are neither choices nor an error, or choices or calls are not what the protocol says.
     """
     kept: dict[str, object] = {}
     choices = body.get("choices")
+    is_error = bool(body.get("error")) or body.get("object") == "error"
+    if choices is None and not is_error:
+        raise DecodeError("this is no reply: it has neither choices nor an error", path=("choices",))
     known = {"choices", *_take_names(body, kept)}
     message = _begin(body, endpoint, kept, known)
     usage = body.get("usage")
     if not choices:
         kept["choices"] = body.get("choices", "absent")
-        said = decode_error(body, None).message if "error" in body else "the reply has no choices"
+        said = decode_error(body, None).message if is_error else "the reply has no choices"
         message = replace(message, stop_reason=StopReason.ERROR, error_message=said)
     else:
         listed = expect_list(choices, ("choices",))
@@ -169,8 +173,8 @@ def _read_choice(
     left = {key: value for key, value in choice.items() if key not in known}
     if left:
         kept["choice"] = left
-    stop = read_stop(reason, turn.content)
     error = choice.get("error")
+    stop = StopReason.ERROR if error else read_stop(reason, turn.content)
     return {
         "content": turn.content,
         "stop_reason": stop,

@@ -20,7 +20,7 @@ from segue.conversation.content import NativeContent
 from segue.conversation.messages import Diagnostic
 from segue.models.model import Model
 from segue.protocols.codec import Endpoint
-from segue.protocols.openai_chat.assistant import audio_content, images_content, refusal_content
+from segue.protocols.openai_chat.assistant import REFUSED, audio_content, images_content, read_refusal
 from segue.protocols.openai_chat.calls import read_seal
 from segue.protocols.openai_chat.errors import decode_error
 from segue.protocols.openai_chat.reasoning import FIELDS, dump_details, merge_details
@@ -173,7 +173,6 @@ class ChoiceReader:
         self._growing: dict[str, Part] = {}  # open parts, by the key that brings more of them
         self._details: list[dict[str, object]] = []
         self._calls = CallReader(endpoint)
-        self._refusal: list[str] = []
         self._audio: dict[str, object] = {}
         self._images: list[object] = []
         self._seal: str | None = None
@@ -266,6 +265,10 @@ class ChoiceReader:
                 block = cast("Block", part)
                 if block.get("type") == "text" and isinstance(text := block.get("text"), str):
                     self._read_content(text, out)
+                elif (refusal := read_refusal(block)) is not None:
+                    opened = out.open_text()
+                    opened.extra = refusal.extra
+                    out.grow(opened, refusal.text)
                 else:
                     out.add_native(dict(block))
 
@@ -300,7 +303,7 @@ class ChoiceReader:
                     self._calls.read_old(value, out)
                 case "refusal":
                     if isinstance(value, str) and value:
-                        self._refusal.append(value)
+                        self._read_refusal(value, out)
                 case "audio":
                     self._read_audio(value)
                 case "images":
@@ -311,6 +314,13 @@ class ChoiceReader:
                     pass
                 case _:
                     self._read_left(key, value)
+
+    def _read_refusal(self, words: str, out: Assembly) -> None:
+        part = self._growing.get("refusal")
+        if part is None:
+            part = self._growing["refusal"] = out.open_text()
+            part.extra = REFUSED
+        out.grow(part, words)
 
     def _read_left(self, key: str, value: object) -> None:
         """Keep fields nobody knows; lists in them, such as annotations, grow."""
@@ -346,7 +356,7 @@ class ChoiceReader:
         if self._details and self._thinking is not None:
             self._thinking.signature = dump_details(self._details)
         if self._seal is not None:
-            text = self._text or next((part for part in out.parts if part.kind == "text"), None)
+            text = self._text or next((part for part in out.parts if part.kind == "text" and part.extra is None), None)
             if text is not None:
                 text.signature = self._seal
         for native in self._natives():
@@ -355,8 +365,6 @@ class ChoiceReader:
 
     def _natives(self) -> list[NativeContent]:
         found: list[NativeContent] = []
-        if self._refusal:
-            found.append(refusal_content(join_chunks(self._refusal)))
         if self._audio:
             joined = {
                 key: join_chunks(cast("list[str]", value)) if isinstance(value, list) else value
@@ -365,5 +373,5 @@ class ChoiceReader:
             found.append(audio_content(joined))
         if self._images:
             found.append(images_content(self._images))
-        self._refusal, self._audio, self._images = [], {}, []
+        self._audio, self._images = {}, []
         return found

@@ -5,8 +5,12 @@ Facts this file rests on:
 - Some give every call the index 0, or none: a new id is a new call.   (maka #1976, vercel/ai #14277, smolagents #1958)
 - Some repeat the name in every delta, and some send neither id nor index: then a second name, or arguments that begin
   anew behind complete ones, are a new call.                              (failures D-01, D-03; Gemini's OpenAI door)
+- Some send the name in pieces: before its arguments begin, another name under the same index goes on with it.
+                                                      (openai 3.49.0: its accumulator joins whatever texts deltas bring)
 - Arguments come as text, as an object, or as null.                                (failures P-17; recorded traffic)
 - Deltas of custom tools carry `custom.input`; the wire's types do not name them.                  (openai 3.49.0)
+
+A call of a kind that nobody knows, and that names no function, grows in silence and is kept as it is.
 """
 
 from __future__ import annotations
@@ -44,6 +48,7 @@ class CallReader:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._by_index: dict[int, _Call] = {}
+        self._unknown: dict[int | None, dict[str, object]] = {}
         self._by_id: dict[str, _Call] = {}
         self._last: _Call | None = None
         self._old: _Call | None = None
@@ -80,11 +85,12 @@ class CallReader:
         function = cast("Block", delta)
         name = function.get("name")
         if self._old is None:
-            self._old = _Call(out.open_call(OLD_ID, name if isinstance(name, str) else ""), OLD_ID, "")
+            wire_name = name if isinstance(name, str) else ""
+            self._old = _Call(out.open_call(OLD_ID, wire_name), OLD_ID, wire_name)
             self._old.part.extra = {PROTOCOL: {SHAPE: {"old": True}}}
             self._old.part.arguments = {}
-        elif isinstance(name, str) and name and not self._old.part.name:
-            self._old.part.name = out.tool_names.get(name, name)
+        if isinstance(name, str) and name:
+            _name(self._old, name, out)
         _grow(self._old, function.get("arguments"), out)
 
     def finish(self) -> None:
@@ -95,6 +101,8 @@ class CallReader:
 
     def _read_entry(self, entry: Block, out: Assembly) -> None:
         inner = entry.get("function")
+        if inner is None and self._read_unknown(entry, out):
+            return
         is_custom = inner is None and "custom" in entry
         function = cast("Block", inner) if isinstance(inner, dict) else object_of(entry.get("custom"))
         said_id, said_name, index = entry.get("id"), function.get("name"), entry.get("index")
@@ -125,6 +133,19 @@ class CallReader:
         elif isinstance(arguments, str) and arguments:
             _grow_custom(call, arguments, out)
 
+    def _read_unknown(self, entry: Block, out: Assembly) -> bool:
+        """Take in a piece of a call that nobody knows; say whether it was one."""
+        index = entry.get("index")
+        place = index if isinstance(index, int) else None
+        call = self._unknown.get(place)
+        if call is None or (entry.get("id") and call.get("id") and entry["id"] != call["id"]):
+            if entry.get("type") in (None, "function", "custom"):
+                return False
+            call = self._unknown[place] = {}
+            out.add_native({"tool_calls": [call]})
+        _merge(call, {key: value for key, value in entry.items() if key != "index"})
+        return True
+
     def _find(self, index: int | None, call_id: str, name: str, arguments: object) -> _Call | None:
         """Find the call a delta goes on with; None when it begins a new one."""
         known = self._by_index.get(index) if index is not None else self._by_id.get(call_id) if call_id else self._last
@@ -135,16 +156,36 @@ class CallReader:
         if not name or not known.name:
             return known
         if name != known.name:
-            return None
+            return known if index is not None and not known.part.chunks else None
         return None if _begins_anew(known, arguments) else known
 
     def _complete(self, call: _Call, call_id: str, name: str, out: Assembly) -> None:
-        """Take an id or a name that came late."""
+        """Take an id or a name that came late, or more of the name."""
         if call_id and not call.id:
             call.id = call.part.id = call_id
-        if name and not call.name:
-            call.name = name
-            call.part.name = out.tool_names.get(name, name)
+        if name:
+            _name(call, name, out)
+
+
+def _name(call: _Call, said: str, out: Assembly) -> None:
+    """Go on with the name of a call whose arguments have not begun; whoever says the same again adds nothing."""
+    if said != call.name and not (call.name and call.part.chunks):
+        call.name += said
+        call.part.name = out.tool_names.get(call.name, call.name)
+
+
+def _merge(known: dict[str, object], piece: Block) -> None:
+    """Add a piece to an object: texts grow but for id and type, objects are merged, everything else replaces."""
+    for key, value in piece.items():
+        earlier = known.get(key)
+        if isinstance(value, dict) and isinstance(earlier, dict):
+            merged = dict(cast("dict[str, object]", earlier))
+            _merge(merged, cast("Block", value))
+            known[key] = merged
+        elif isinstance(value, str) and isinstance(earlier, str) and key not in ("id", "type"):
+            known[key] = earlier + value
+        elif value is not None or key not in known:
+            known[key] = value
 
 
 def _begins_anew(call: _Call, arguments: object) -> bool:

@@ -7,8 +7,9 @@ Facts this file rests on:
                                                                      (vercel/ai ce9daa3; recorded traffic, 2026-11)
 
 White space inside and behind the tags stays where it is, so that what is written back is what was read. An empty pair
-is no thinking: it stands in the shape of the text behind it. So does a closing tag that nothing opened: the words before
-it may well have been thinking, but a stream has told them as text by then, and a whole reply says what its stream says.
+is no thinking: it stands in the shape of the text behind it. So does a closing tag that nothing opened: the words
+before it may have been thinking, but a stream has told them as text by then, and a whole reply says what its stream
+says.
 """
 
 from __future__ import annotations

@@ -20,6 +20,9 @@ from segue.protocols.openai_responses.native import Item, kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
 from segue.protocols.reading import split_data_url, text_of
 
+_NEVER_REASON: Final = re.compile(r"(chatgpt-4o|gpt-3\.5|gpt-4(?!\d)|gpt-5-chat)")
+"""Models of OpenAI's that were seen to refuse `reasoning.effort`, and their kin."""
+_ROLES: Final = frozenset({"user", "assistant", "system", "developer"})  # openai 3.49.0: EasyInputMessage
 _STORED: Final = ("previous_response_id", "conversation", "prompt")
 _ID_PREFIXES: Final[Mapping[str, str]] = {"reasoning": "rs", "message": "msg", "function_call": "fc"}
 _LONGEST_ID: Final = 64
@@ -50,6 +53,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     found.extend(_tools(body, endpoint.rules))
     for index, item in items:
         found.extend(_item(index, item, endpoint.rules, own=own))
+        if own and body.get("store") is False:
+            found.extend(_unstored(index, item))
     if not any(body.get(key) for key in _STORED):
         found.extend(_pairs(items))
     if endpoint.rules.calls_last:
@@ -79,6 +84,11 @@ def _settings(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vi
     if isinstance(tokens, int) and tokens < _LEAST_TOKENS:
         # openai-openapi 2.3.0: minimum 16                                                             (2026-11-15)
         yield Violation(code="too_few_tokens", path=("max_output_tokens",), message=f"at least {_LEAST_TOKENS}")
+    if object_of(body.get("reasoning")).get("effort") is not None and _NEVER_REASON.match(endpoint.model.id):
+        # "Unsupported parameter: 'reasoning.effort' is not supported with this model." (baml #2708 for gpt-4.1,
+        # OpenAI-DotNet #500 for gpt-4o, one-api #120 for gpt-5-chat); a summary alone is taken (litellm #38842)
+        path: Path = ("reasoning", "effort")
+        yield Violation(code="unsupported_parameter", path=path, message="this model does not reason")
     for key, place in _MOVED.items():
         if key in body:
             # The answer: "In the Responses API, this parameter has moved to ..." (OpenAI documentation: migration)
@@ -112,6 +122,7 @@ def _item(index: int, item: Item, rules: Rules, *, own: bool) -> Iterator[Violat
         yield Violation(code="invalid_tool_name", path=(*path, "name"), message=_name_rule(rules))
     if own:
         yield from _identity(item, kind, path)
+        yield from _form(item, kind, path)
     for key in ("content", "output"):
         parts = item.get(key)
         for place, part in enumerate(cast("list[object]", parts) if isinstance(parts, list) else []):
@@ -129,6 +140,23 @@ def _identity(item: Item, kind: str, path: Path) -> Iterator[Violation]:
     elif len(item_id) > _LONGEST_ID:
         # "string too long. Expected a string with maximum length 64" (opencode #44587)
         yield Violation(code="invalid_item_id", path=(*path, "id"), message=f"at most {_LONGEST_ID} characters")
+
+
+def _form(item: Item, kind: str, path: Path) -> Iterator[Violation]:
+    if kind == "message" and text_of(item.get("role")) not in _ROLES:
+        # Refused: "Invalid value: 'tool'. Supported values are: ..." (openai-python #2677, 2025-10-04)
+        yield Violation(code="invalid_role", path=(*path, "role"), message=f"{item.get('role')!r} is no role")
+    if kind == "function_call" and not isinstance(item.get("arguments"), str):
+        # openai-openapi 2.3.0: a JSON string; only a tool search has an object there (sub2api #3818)   (2026-11-15)
+        yield Violation(code="invalid_arguments", path=(*path, "arguments"), message="has to be JSON in a string")
+
+
+def _unstored(index: int, item: Item) -> Iterator[Violation]:
+    if kind_of(item) == "reasoning" and item.get("id") and not item.get("encrypted_content"):
+        # "Item with id 'rs_...' not found. Items are not persisted when `store` is set to false." (opencode #7724,
+        # vercel/ai #7543)
+        message = "what is not stored has to carry its encrypted content"
+        yield Violation(code="not_stored", path=("input", index, "id"), message=message)
 
 
 def _part(part: Item, item: Item, path: Path, *, own: bool) -> Iterator[Violation]:
@@ -154,6 +182,7 @@ def _pairs(items: list[tuple[int, Item]]) -> Iterator[Violation]:
     if any(item.get("type") == "item_reference" for _, item in items):
         return
     called: set[str | None] = set()
+    answered: set[str | None] = set()
     waiting: dict[str | None, int] = {}
     for index, item in items:
         kind, call_id = kind_of(item), text_of(item.get("call_id"))
@@ -162,10 +191,17 @@ def _pairs(items: list[tuple[int, Item]]) -> Iterator[Violation]:
                 # "No tool call found for function call output with call_id ..."          (pydantic-ai #4882, pi #6832)
                 message = "no call with this id stands before it"
                 yield Violation(code="unmatched_output", path=("input", index, "call_id"), message=message)
+            elif call_id in answered:
+                # "Duplicate function_call_output for call_id 'terminal:0'. Each function_call must have exactly one
+                # matching function_call_output" (hermes-agent #102629, 2026-09-04)
+                message = "this call has its output already"
+                yield Violation(code="second_output", path=("input", index, "call_id"), message=message)
+            answered.add(call_id)
             waiting.pop(call_id, None)
         elif call_id is not None:
             # Calls of every kind may be answered: a tool search was, by a function's output.   (recorded, 2026-11)
             called.add(call_id)
+            answered.discard(call_id)
             if kind in _CALLS and not item.get("async"):
                 waiting[call_id] = index
     for index in waiting.values():

@@ -1,6 +1,7 @@
 """What a request asks besides the conversation, both ways.
 
 Facts this file rests on:
+- Models that do not reason refuse `reasoning.effort`, `none` included.                 (baml #2708, OpenAI-DotNet #500)
 - `reasoning.effort` is none, minimal, low, medium, high, xhigh or max; models may have their own words for a level, and
   nothing readable comes back unless `reasoning.summary` asks for it.              (openai 3.49.0; pi-ai 1.5.0)
 - `max_output_tokens` below 16 is refused.                                         (openai-openapi 2.3.0 @f85dbe2)
@@ -45,6 +46,8 @@ _CHOICES: Final = frozenset({"auto", "none", "required"})
 _SCHEMA_NAME: Final = "output"
 _WORDLESS: Final = ("stop", "seed")
 """Options that this wire has no word for."""
+_ASKED_OF: Final = "asked_of"
+"""The key of the shape that names the model which was asked to reason although it is not known to."""
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -67,7 +70,7 @@ def decode_options(body: JsonObject, endpoint: Endpoint, tools: Sequence[Tool]) 
         "stream": _take_flag(rest, "stream"),
         "thinking": _take_thinking(rest, endpoint),
         "tool_choice": _take_choice(rest, tools),
-        "output_schema": _take_schema(rest),
+        "output_schema": _take_schema(rest, shape),
         "session_id": _take_text(rest, "prompt_cache_key"),
         "user_id": _take_text(rest, "safety_identifier"),
         "cache_retention": _take_retention(rest, endpoint),
@@ -78,6 +81,8 @@ def decode_options(body: JsonObject, endpoint: Endpoint, tools: Sequence[Tool]) 
     tokens = found["max_tokens"]
     if isinstance(tokens, int) and tokens < _LEAST_TOKENS:
         shape["max_output_tokens"] = tokens
+    if not endpoint.model.reasoning and ("reasoning" in rest or _ENCRYPTED[0] in _list(rest.get("include"))):
+        shape[_ASKED_OF] = _named(body.get("model"), endpoint)
     if shape:
         rest[SHAPE] = shape
     return Options(**found, extra={PROTOCOL: rest} if rest else None)  # pyright: ignore[reportArgumentType]
@@ -160,7 +165,15 @@ def _take_choice(rest: Wire, tools: Sequence[Tool]) -> str | None:
     return None
 
 
-def _take_schema(rest: Wire) -> Mapping[str, object] | None:
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _named(model: object, endpoint: Endpoint) -> str:
+    return model if isinstance(model, str) else endpoint.model.id
+
+
+def _take_schema(rest: Wire, shape: Wire) -> Mapping[str, object] | None:
     text = rest.get("text")
     form = cast("Mapping[str, object]", text).get("format") if isinstance(text, Mapping) else None
     if not isinstance(form, Mapping):
@@ -175,6 +188,7 @@ def _take_schema(rest: Wire) -> Mapping[str, object] | None:
     else:
         kept = {key: value for key, value in spelling.items() if key != "schema"}
         rest["text"] = {**cast("Mapping[str, object]", text), "format": kept}
+        shape["schema"] = "taken"
     return wanted
 
 
@@ -192,7 +206,7 @@ def _take_retention(rest: Wire, endpoint: Endpoint) -> CacheRetention | None:
 
 
 def encode_options(options: Options, body: Wire, endpoint: Endpoint, tools: Sequence[Tool]) -> None:
-    """Write the options into the body.
+    """Write the options into the body, which names the model that is asked.
 
     Raises:
         EncodeError: an option that this wire has no word for.
@@ -204,7 +218,9 @@ def encode_options(options: Options, body: Wire, endpoint: Endpoint, tools: Sequ
     for key, value in _usual(endpoint).items():
         if shape.get(key) != ABSENT:
             body[key] = value
-    body.update(rest)
+    body.update((key, value) for key, value in rest.items() if key not in _ELSEWHERE or key not in body)
+    if not endpoint.model.reasoning and shape.get(_ASKED_OF) != _named(body.get("model"), endpoint):
+        _ask_no_reasoning(body)
     tokens = options.max_tokens
     if tokens is not None:
         asked = shape.get("max_output_tokens") == tokens
@@ -227,7 +243,18 @@ def encode_options(options: Options, body: Wire, endpoint: Endpoint, tools: Sequ
         choice = options.tool_choice
         body["tool_choice"] = choice if choice in _CHOICES else _named_choice(choice, tools)
     _put_thinking(options, body, endpoint)
-    _put_schema(options.output_schema, body)
+    _put_schema(options.output_schema, body, taken=shape.get("schema") == "taken")
+
+
+def _ask_no_reasoning(body: Wire) -> None:
+    """Take out what was kept of another model's request and only one that reasons can be asked."""
+    body.pop("reasoning", None)
+    include = _list(body.get("include"))
+    wanted = [part for part in include if part not in _ENCRYPTED]
+    if wanted:
+        body["include"] = wanted
+    elif include:
+        del body["include"]
 
 
 def _put_thinking(options: Options, body: Wire, endpoint: Endpoint) -> None:
@@ -253,7 +280,7 @@ def _put_thinking(options: Options, body: Wire, endpoint: Endpoint) -> None:
 
 def _encode_reasoning(level: ThinkingLevel, endpoint: Endpoint) -> Wire:
     dialect = endpoint.dialect
-    if dialect.thinking_format == "none" or not dialect.effort:
+    if dialect.thinking_format == "none" or not dialect.effort or (level == "off" and not endpoint.model.reasoning):
         return {}
     effort = _word(level, endpoint)
     return {"effort": effort} if level == "off" else {"effort": effort, "summary": "auto"}
@@ -282,7 +309,7 @@ def _named_choice(name: str, tools: Sequence[Tool]) -> Wire:
     return {"type": "custom" if name in custom_names(tools) else "function", "name": name}
 
 
-def _put_schema(schema: Mapping[str, object] | None, body: Wire) -> None:
+def _put_schema(schema: Mapping[str, object] | None, body: Wire, *, taken: bool) -> None:
     text = body.get("text")
     kept = dict(object_of(text))
     spelling = object_of(kept.get("format"))
@@ -290,7 +317,8 @@ def _put_schema(schema: Mapping[str, object] | None, body: Wire) -> None:
         is_spelt = spelling.get("type") == "json_schema"
         kept["format"] = {**spelling, "schema": schema} if is_spelt else _encode_format(schema)
         body["text"] = kept
-    elif spelling.get("type") == "json_schema" and "schema" not in spelling:
+    elif taken and "format" in kept:
+        # It was read, and has been taken back since.
         del kept["format"]
         body["text"] = kept
         if not kept:

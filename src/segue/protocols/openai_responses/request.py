@@ -197,7 +197,7 @@ class _Transcript:
 def _is_prompt(item: Item, message: SystemMessage) -> bool:
     if not message.content and not isinstance(item.get("content"), str):
         return False  # a prompt of no pieces would not be written
-    return not any(piece.kind == "native" and is_item(piece.block) for piece in message.content)
+    return not any(piece.kind == "native" and _stands_alone(piece) for piece in message.content)
 
 
 def _parts(item: Item) -> list[object]:

@@ -61,13 +61,13 @@ _STATUS_OF: Final[Mapping[StopReason, str]] = {
 
 
 def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:
-    """Read a reply.
+    """Read a reply; one that is an error is a message that failed.
 
     Raises:
         DecodeError: it has neither output nor an error.
     """
     output = body.get("output")
-    if not isinstance(output, list) and body.get("error") is None and "status" not in body:
+    if "output" not in body and not _tells_failure(body):
         raise DecodeError("a reply has to have output", path=("output",))
     reader = TurnReader(tool_names)
     items = cast("list[object]", output) if isinstance(output, list) else []
@@ -91,13 +91,19 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     )
 
 
+def _tells_failure(body: JsonObject) -> bool:
+    """Whether a body without output is a reply all the same: an error, or one that never came to its end."""
+    status = _STATUSES.get(text_of(body.get("status")) or "", StopReason.STOP)
+    return body.get("error") is not None or body.get("type") == "error" or status != StopReason.STOP
+
+
 def stop_of(body: JsonObject, *, called: bool, has_content: bool) -> tuple[StopReason, str | None]:
     """Say why a reply stopped, in our words and in the provider's."""
     status = text_of(body.get("status"))
     if status == "incomplete":
         why = text_of(object_of(body.get("incomplete_details")).get("reason"))
         return _REASONS.get(why or "", _UNKNOWN_INCOMPLETE), why or status
-    if status is None and isinstance(body.get("error"), Mapping):
+    if status is None and (body.get("error") is not None or body.get("type") == "error"):
         return StopReason.ERROR, None
     reason = _STATUSES.get(status or "", _UNKNOWN_STATUS if has_content else StopReason.ERROR)
     return (StopReason.TOOL_USE if called and reason == StopReason.STOP else reason), status
@@ -107,8 +113,8 @@ def error_message_of(body: JsonObject, reason: StopReason) -> str | None:
     """Give what the provider says went wrong; None when nothing did."""
     if reason not in (StopReason.ERROR, StopReason.ABORTED):
         return None
-    if body.get("error") is not None:
-        return decode_error(body, None).message or None
+    if body.get("error") is not None or body.get("type") == "error":
+        return decode_error(body, None).message or "the provider reported an error"
     why = text_of(object_of(body.get("incomplete_details")).get("reason"))
     return f"the reply ended with {why or body.get('status') or 'no status'}"
 

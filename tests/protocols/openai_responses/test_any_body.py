@@ -1,0 +1,106 @@
+"""Bodies put together at random: whatever JSON comes, it is judged, read and written, or refused by name."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocols.openai_responses.bodies import PLAIN, THINKER, VENDOR, endpoint
+from segue.errors import DecodeError
+from segue.protocols.openai_responses.codec import CODEC
+
+ENDPOINTS = (endpoint(THINKER), endpoint(PLAIN), endpoint(VENDOR))
+ODD = st.sampled_from([None, 0, -1, 1.5, True, "x", "", [], {}, ["x"], [{}], {"type": []}, {"a": None}])
+
+
+def some(**values):
+    """Objects with any of these keys, each with what belongs there or with anything else."""
+    return st.fixed_dictionaries({}, optional={key: st.one_of(value, ODD) for key, value in values.items()})
+
+
+def one(*values):
+    return st.sampled_from(values)
+
+
+PART = some(
+    type=one("input_text", "output_text", "refusal", "input_image", "input_file", "text", "odd"),
+    text=one("hi", ""),
+    refusal=one("No."),
+    image_url=one("https://x.org/a", "data:image/png;base64,AAAA"),
+    detail=one("auto", "low"),
+    file_data=one("data:application/pdf;base64,AAAA", "AAAA"),
+    filename=one("a.pdf"),
+    file_id=one("file-1"),
+    annotations=one([]),
+)
+ITEM = some(
+    type=one(
+        "message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning",
+        "web_search_call", "item_reference", "compaction_trigger", "odd",
+    ),
+    role=one("user", "assistant", "system", "developer", "tool"),
+    content=st.one_of(st.lists(PART, max_size=2), one("Hi.")),
+    id=one("rs_1", "msg_1", "fc_1", "x" * 65),
+    call_id=one("call_1", "call_2"),
+    name=one("read", "a.b"),
+    arguments=one("{}", '{"a": 1}', "{"),
+    input=one("text"),
+    output=st.one_of(st.lists(PART, max_size=2), one("done")),
+    summary=st.lists(some(type=one("summary_text"), text=one("hm")), max_size=2),
+    encrypted_content=one("gAAA"),
+    status=one("completed"),
+    phase=one("commentary"),
+)  # fmt: skip
+BODY = some(
+    model=one("gpt-5.4", "gpt-4o"),
+    input=st.one_of(st.lists(ITEM, max_size=4), one("Hi.")),
+    instructions=one("Be brief."),
+    tools=st.lists(some(type=one("function", "custom", "web_search"), name=one("read"), parameters=one({}))),
+    tool_choice=one("auto", {"type": "function", "name": "read"}),
+    reasoning=some(effort=one("none", "low", "heroic"), summary=one("auto")),
+    text=some(format=some(type=one("json_schema", "text"), name=one("a"), schema=one({})), verbosity=one("low")),
+    include=one(["reasoning.encrypted_content"], []),
+    store=st.booleans(),
+    max_output_tokens=one(1, 16, 4000),
+    temperature=one(0.5),
+    prompt_cache_key=one("k"),
+    user=one("u"),
+    safety_identifier=one("s"),
+    previous_response_id=one("resp_1"),
+    stream=st.booleans(),
+)
+REPLY = some(
+    id=one("resp_1"),
+    model=one("gpt-5.4"),
+    type=one("error"),
+    status=one("completed", "incomplete", "failed", "queued", "odd"),
+    output=st.lists(ITEM, max_size=3),
+    error=some(code=one("c"), message=one("No.")),
+    incomplete_details=some(reason=one("max_output_tokens", "odd")),
+    usage=some(input_tokens=one(3), output_tokens=one(2), input_tokens_details=some(cached_tokens=one(1))),
+)
+
+
+@settings(max_examples=300)
+@given(body=BODY, at=st.sampled_from(ENDPOINTS))
+def test_any_body_is_judged(body, at):
+    for violation in CODEC.check(body, at):
+        assert violation.message
+
+
+@settings(max_examples=300)
+@given(body=BODY, at=st.sampled_from(ENDPOINTS))
+def test_any_body_that_can_be_read_comes_out_as_it_was(body, at):
+    with suppress(DecodeError):
+        prompt = CODEC.decode_request(body, at)
+        assert CODEC.encode_request(prompt, at) == body
+
+
+@settings(max_examples=300)
+@given(body=REPLY, at=st.sampled_from(ENDPOINTS))
+def test_any_reply_that_can_be_read_comes_out_as_it_was(body, at):
+    with suppress(DecodeError):
+        message = CODEC.decode_response(body, at, {})
+        assert CODEC.encode_response(message, at) == body
