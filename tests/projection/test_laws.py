@@ -162,7 +162,8 @@ def test_an_early_id_never_changes_because_of_a_later_one(protocol, data):
 
 
 def _call_ids(context: Context) -> dict[int | None, list[str]]:
-    return {m.timestamp: [call.id for call in m.tool_calls()] for m in context.messages if m.role == "assistant"}
+    turns = [message for message in context.messages if message.role == "assistant"]
+    return {turn.timestamp: [call.id for call in turn.tool_calls()] for turn in turns if turn.timestamp is not None}
 
 
 @every_protocol

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from projection.histories import TARGETS, home_contexts, ugly_contexts
 from protocols.speaking import cuts, joined_turns, said, spoken, wire_messages, without_fields
@@ -71,6 +72,8 @@ def test_the_targets_own_history_is_sent_without_a_change(codec, data):
 @given(data=st.data())
 def test_a_request_that_was_answered_stays_the_beginning_of_every_later_one(codec, data):
     model = data.draw(st.sampled_from(TARGETS[codec.name]))
+    # Media limits evict in steps, and marks move: both are outside of the law.
+    model = replace(model, rules={**model.rules, "max_images": 0, "max_files": 0, "cache_marks": 0})
     context = data.draw(ugly_contexts(model))
     whole = prepared(context, model)
     places = cuts(context)

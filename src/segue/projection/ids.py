@@ -45,7 +45,7 @@ def is_spelt_in(alphabet: str | None, text: str) -> bool:
     if alphabet is None:
         return is_clean(text)
     if text.isascii():
-        # What is left when legal characters are taken out: eight times faster than a search (measured 2026-11-16).
+        # What is left when legal characters are taken out: eight times faster than a search (measured 2026-11-15).
         return not text.encode().translate(None, _legal_bytes(alphabet))
     return is_clean(text) and re.fullmatch(f"[{alphabet}]*", text) is not None
 

@@ -28,7 +28,7 @@ from segue.projection.work import Target, Work
 
 Fate: TypeAlias = Literal["channel", "text", "drop"]
 
-# Reading a member of an enum costs as much as making the change that carries it (CPython 3.11, measured 2026-11-16).
+# Reading a member of an enum costs as much as making the change that carries it (CPython 3.11, measured 2026-11-15).
 _AS_TEXT: Final = ChangeCode.THINKING_AS_TEXT
 _DROPPED: Final = ChangeCode.THINKING_DROPPED
 _UNSIGNED: Final = ChangeCode.THINKING_UNSIGNED
