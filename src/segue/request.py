@@ -22,7 +22,7 @@ from segue.projection.requirements import Requirement
 from segue.protocols.codec import Codec, Endpoint
 from segue.protocols.detection import detect_protocol
 from segue.protocols.doors import decode_request, get_codec, resolve_endpoint
-from segue.protocols.reading import as_mapping
+from segue.protocols.reading import ASKED_OF, SHAPE, as_mapping, shape_of
 from segue.protocols.registry import get_protocol
 from segue.protocols.streaming import StreamDecoder
 
@@ -54,7 +54,8 @@ class Request:
     @cached_property
     def body(self) -> dict[str, object]:
         """The wire body, as plain values."""
-        prompt = Prompt(context=self._projection.context, options=self._projection.options, model=self.model.id)
+        options = _asked_anew(self._projection.options, self.protocol)
+        prompt = Prompt(context=self._projection.context, options=options, model=self.model.id)
         return self._codec.encode_request(prompt, self._endpoint)
 
     @cached_property
@@ -90,6 +91,16 @@ class Request:
     def stream_decoder(self) -> StreamDecoder:
         """Make a decoder for the streamed reply."""
         return self._codec.stream_decoder(self._endpoint, self.tool_names)
+
+
+def _asked_anew(options: Options, protocol: str) -> Options:
+    """Forget whom a body that was read was asked of: what is prepared is a new request, not that one written again."""
+    shape = shape_of(options.extra, protocol)
+    if options.extra is None or ASKED_OF not in shape:
+        return options
+    kept = {key: value for key, value in shape.items() if key != ASKED_OF}
+    part = {**options.extra[protocol], SHAPE: kept}
+    return replace(options, extra={**options.extra, protocol: part})
 
 
 def prepare(

@@ -162,8 +162,8 @@ def test_an_early_id_never_changes_because_of_a_later_one(protocol, data):
 
 
 def _call_ids(context: Context) -> dict[int | None, list[str]]:
-    turns = [message for message in context.messages if message.role == "assistant"]
-    return {turn.timestamp: [call.id for call in turn.tool_calls()] for turn in turns if turn.timestamp is not None}
+    turns = [message for message in context.messages if message.role == "assistant" and message.timestamp is not None]
+    return {turn.timestamp: [call.id for call in turn.tool_calls()] for turn in turns}
 
 
 @every_protocol

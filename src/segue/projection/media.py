@@ -5,7 +5,7 @@ Facts this file rests on:
                                                                        (seed 000; pi-ai 1.5.0, read 2026-11)
 - Tool results carry no media on several wires: they move to one user turn after all results of the batch, never
   between them.                                            (OpenHands #7700, vllm #43203; pi-ai batches them so)
-- Some targets cannot fetch URLs, and no provider has another's files.   (litellm force_base64; failures: M-09, M-11)
+- Some targets cannot fetch URLs, and no provider has another's files.   (litellm and pydantic-ai, read 2026-11)
 - Many-image limits evict the oldest first, in steps, so that the cached prefix changes once a step and not once a
   turn.                                                                (gsd-2 #2874, pi #401, pi-condense #3)
 - History never raises: what cannot be sent becomes a placeholder and, where the caller could help, a requirement.

@@ -2,7 +2,7 @@
 
 Facts this file rests on:
 - MCP servers use dots and slashes in names, and long ones.        (tester-mcp-client #11; `^[a-zA-Z0-9_-]{1,64}$`)
-- The same name has to stand in tools, choice and history.         (failures: S-05)
+- The same name has to stand in tools, choice and history.         (tester-mcp-client #11)
 """
 
 from __future__ import annotations

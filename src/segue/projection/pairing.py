@@ -4,7 +4,7 @@ Facts this file rests on:
 - Every provider refuses a call without a result and a result without a call.         (claude-code #1237, ellmer #459,
   eca #209, pi #7777, pydantic-ai #4882)
 - Two results for one call are refused.                                                (hindsight #4250, kilocode #3772)
-- Results answer in call order, or caches and some providers are upset.                (failures: P-07, G-06)
+- Results answer in call order, or caches and some providers are upset.      (gemini-cli #4217; litellm, run 2026-11)
 - A late result belongs to its call; what stood between them must not be lost.         (litellm deletes it, run 2026-11)
 - Arguments that are no JSON object are refused when replayed.   (koda #501, vercel/ai #19274, llama.cpp answers 500)
 

@@ -3,7 +3,7 @@
 Facts this file rests on:
 - Newer models answer 400 to sampling parameters and to thinking levels they do not have.   (Anthropic documentation,
   2026-11; pi-ai clamps levels)
-- A provider's own tools mean nothing to another's.                                  (failures: S-02)
+- A provider's own tools mean nothing to another's.                                  (vercel/ai #8132)
 - Some targets want every tool of the history declared.     (vercel/ai #7537, pydantic-ai #1966, strands #998)
 """
 

@@ -1,7 +1,7 @@
 """Pass 2: half a surrogate pair never reaches the wire.
 
 Facts this file rests on:
-- Tool arguments (keys too) and tool output carry them as often as text does.          (failures: E-17)
+- Tool arguments (keys too) and tool output carry them as often as text does.     (claude-code #1709, Zoo-Code #1605)
 - A signed block is bound to its bytes: mended it would be refused, so it goes.        (claude-code #63203)
 
 Tool-call ids and tool names are left alone here: two broken ones must not become one; pass 6 replaces them.

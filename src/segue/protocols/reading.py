@@ -14,6 +14,9 @@ from segue.errors import DecodeError, Path
 SHAPE = "shape"
 """The key of `extra[protocol]` that records spelling; every other key there is data."""
 
+ASKED_OF = "asked_of"
+"""The key of an `Options` shape that says of whom a body was asked, so that it can be written again as it was."""
+
 
 def extra_of(
     protocol: str, wire: Mapping[str, object], known: Collection[str], shape: Mapping[str, object] | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from protocols.anthropic_messages.endpoints import OPUS, SONNET, endpoint_of
@@ -344,7 +346,7 @@ def test_a_marked_conversation_has_no_content_that_is_a_string():
 
 def test_a_mark_passes_over_a_turn_without_a_role():
     context = read(body_of(user(TEXT), {"content": [TEXT]}))
-    body = CODEC.encode_request(Prompt(context=context, options=Options(cache_retention="short")), SONNET)
+    body: Any = CODEC.encode_request(Prompt(context=context, options=Options(cache_retention="short")), SONNET)
     assert "cache_control" in body["messages"][0]["content"][0]
 
 

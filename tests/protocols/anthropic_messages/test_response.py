@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from protocols.anthropic_messages.endpoints import SONNET, endpoint_of
@@ -266,7 +268,7 @@ def test_an_error_body_is_read(body, expected):
 @pytest.mark.parametrize("content", ["Hi.", [{"type": "text", "text": "Hi."}]], ids=["a string", "blocks"])
 def test_what_only_a_reply_said_is_spelling_and_no_request_repeats_it(content):
     body = {**reply(), "content": content, "container": {"id": "c1"}, "context_management": None}
-    message = CODEC.decode_response(body, SONNET, {})
+    message: Any = CODEC.decode_response(body, SONNET, {})
     assert message.extra["anthropic-messages"].keys() == {"shape"}
     assert message.extra["anthropic-messages"]["shape"].keys() == {"response"}
     request = CODEC.encode_request(Prompt(context=Context(messages=(message,))), SONNET)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -93,7 +94,7 @@ def referee():
 
     assert ResponseInputItemParam
     assert ToolParam
-    return pydantic.TypeAdapter(strict(ResponseCreateParamsNonStreaming))
+    return pydantic.TypeAdapter(cast("Any", strict(ResponseCreateParamsNonStreaming)))
 
 
 @settings(max_examples=150)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from protocols.openai_responses.bodies import PLAIN, THINKER, call, endpoint, output, reasoning, reply, said, user
@@ -323,7 +325,7 @@ def test_what_segue_wrote_is_read_without_a_trace_of_spelling():
     assert read.context.messages[2:] == context.messages[2:]
 
 
-# -- failures: B, Responses items --------------------------------------------------------------------------------------
+# -- what others were refused for --------------------------------------------------------------------------------------
 
 OTHER = Model("gpt-5.5", "openai", P, reasoning=True)
 
@@ -337,19 +339,19 @@ def history(*items, model=THINKER):
     return Context(messages=(*HELLO, message, *results, UserMessage.of("Go on.")))
 
 
-def test_r_01_a_turn_of_reasoning_alone_leaves_nothing_behind():
+def test_a_turn_of_reasoning_alone_leaves_nothing_behind():
     body = prepare(history(reasoning()), THINKER).body
     assert body["input"] == [user(), user("Go on.")]
 
 
-def test_r_02_an_own_turn_is_replayed_with_its_ids_and_its_reasoning():
+def test_an_own_turn_is_replayed_with_its_ids_and_its_reasoning():
     items = [reasoning(), said("Looking."), call(id="fc_1", status="completed")]
     request = prepare(history(*items), THINKER)
     assert request.body["input"] == [user(), *items, output(), user("Go on.")]
     assert request.report.changes == ()
 
 
-def test_r_02_another_models_turn_has_neither():
+def test_another_models_turn_has_neither():
     items = [reasoning(), said("Looking."), call(id="fc_1", namespace="n")]
     body = prepare(history(*items), OTHER).body
     assert body["input"] == [
@@ -361,32 +363,32 @@ def test_r_02_another_models_turn_has_neither():
     ]
 
 
-def test_r_03_reasoning_that_cannot_be_decrypted_is_left_out_with_the_ids_behind_it():
+def test_reasoning_that_cannot_be_decrypted_is_left_out_with_the_ids_behind_it():
     shown = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}]}
-    body = prepare(history(shown, said("Looking."), call(id="fc_1")), THINKER).body
+    body: Any = prepare(history(shown, said("Looking."), call(id="fc_1")), THINKER).body
     assert all("id" not in item for item in body["input"])
     assert CODEC.check(body, endpoint()) == []
 
 
-def test_r_04_a_secret_made_elsewhere_stays_there():
+def test_a_secret_made_elsewhere_stays_there():
     assert "gAAA" not in str(prepare(history(reasoning(), said()), Model("gpt-5.4", "azure", P, reasoning=True)).body)
 
 
-def test_r_08_a_long_call_id_is_shortened_for_call_and_output_alike():
+def test_a_long_call_id_is_shortened_for_call_and_output_alike():
     long = "call_" + "x" * 100
-    body = prepare(history(call(call_id=long)), OTHER).body
+    body: Any = prepare(history(call(call_id=long)), OTHER).body
     ids = [item["call_id"] for item in body["input"] if "call_id" in item]
     assert len(set(ids)) == 1
     assert len(ids[0]) <= 64
 
 
-def test_r_10_a_call_without_an_output_is_answered():
+def test_a_call_without_an_output_is_answered():
     context = history(call())
     context = Context(messages=(context.messages[0], context.messages[1], context.messages[-1]))
     assert CODEC.check(prepare(context, THINKER).body, endpoint()) == []
 
 
-def test_r_12_an_output_without_a_call_is_left_out():
+def test_an_output_without_a_call_is_left_out():
     orphan = ToolResultMessage(tool_call_id="call_9", content=(TextContent(text="?"),))
     body = prepare(Context(messages=(*HELLO, orphan)), THINKER).body
     assert body["input"] == [user()]

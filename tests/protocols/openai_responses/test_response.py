@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from protocols.openai_responses.bodies import call, endpoint, reasoning, reply, said
@@ -195,7 +197,7 @@ def test_errors_are_read(body, expected):
 
 def test_what_only_a_reply_said_is_spelling_and_no_request_repeats_it():
     body = reply(said(), instructions="Be brief.", tools=[], temperature=1.0)
-    message = CODEC.decode_response(body, endpoint(), {})
+    message: Any = CODEC.decode_response(body, endpoint(), {})
     assert message.extra.keys() == {"openai-responses"}
     assert message.extra["openai-responses"].keys() == {"shape"}
     assert message.extra["openai-responses"]["shape"]["response"]["body"]["instructions"] == "Be brief."

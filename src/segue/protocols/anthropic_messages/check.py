@@ -60,7 +60,7 @@ def _check_limits(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
 
 
 def _check_system(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
-    # "system: text content blocks must be non-empty" (litellm; E-08)
+    # Refused with "system: text content blocks must be non-empty" (litellm, read 2026-11)
     if endpoint.rules.refused_text == "none":
         return
     for index, block in objects_of(body.get("system")):

@@ -29,7 +29,7 @@ from segue.errors import EncodeError
 from segue.models.thinking import DEFAULT_BUDGETS, clamp_thinking_level
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.codec import Endpoint
-from segue.protocols.reading import SHAPE, left_over, shape_of, text_of
+from segue.protocols.reading import ASKED_OF, SHAPE, left_over, shape_of, text_of
 
 Wire: TypeAlias = dict[str, object]
 Thinking: TypeAlias = ThinkingLevel | int | None
@@ -80,10 +80,9 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 """Which fields of `Options` a key of the body speaks of."""
 
 _THINKING_OF: Final = "thinking_of"
-"""The key of the shape that names the model which was asked for a kind of thinking that is not known to be its own."""
-_ASKED_OF: Final = "asked_of"
-"""The key of the shape that names the model whose request says what is refused (`top_k`), or leaves out what is needed
-(`max_tokens`): only that very request is written so again."""
+"""The key of the shape that names the model which was asked for a kind of thinking that is not known to be its own.
+`ASKED_OF` names the one whose request says what is refused (`top_k`), or leaves out what is needed (`max_tokens`): only
+that very request is written so again."""
 _TYPES: Final[Mapping[str, str]] = {"adaptive": "adaptive", "between_tools": "adaptive", "enabled": "budget"}
 """Kinds of thinking -> the format of the models that take them; `disabled` is for all."""
 
@@ -111,7 +110,7 @@ def decode_options(body: Mapping[str, object], endpoint: Endpoint) -> Options:
     if not _fits(body, endpoint):
         shape[_THINKING_OF] = _named(named, endpoint)
     if body.get("max_tokens") is None or _refuses_top_k(body, endpoint):
-        shape[_ASKED_OF] = _named(named, endpoint)
+        shape[ASKED_OF] = _named(named, endpoint)
     if shape:
         kept[SHAPE] = shape
     return replace(options, extra={PROTOCOL: kept}) if kept else options
@@ -220,7 +219,7 @@ def encode_options(options: Options, endpoint: Endpoint, model: object) -> Wire:
         _keep_rest(merged, "output_config", kept, ("effort", "format"))
     if "metadata" in stale:
         _keep_rest(merged, "metadata", kept, ("user_id",))
-    if shape.get(_ASKED_OF) != named:
+    if shape.get(ASKED_OF) != named:
         if merged.get("max_tokens") is None:
             merged["max_tokens"] = written["max_tokens"]
         if _refuses_top_k(merged, endpoint):

@@ -5,7 +5,7 @@ Facts this file rests on:
   `function_call` without an id.                                                              (openai 3.49.0)
 - Vendors leave out the type or the id, add an `index`, or give arguments as an object, null or nothing; sent back,
   arguments that are no JSON are refused.
-                                                                     (recorded traffic, 2026-11; failures P-17, P-18)
+                                                        (recorded traffic, 2026-11; vercel/ai #19274, ollama #12794)
 - Gemini's seal on a call travels in `extra_content.google.thought_signature`.    (langchain #34056, ruby_llm #591)
 
 The input of a custom tool becomes the argument `input`. A call of the old kind has the id `function_call`, and so has

@@ -4,10 +4,10 @@ Facts this file rests on:
 - A call is found by its index; id and name come with its first delta.                             (openai 3.49.0)
 - Some give every call the index 0, or none: a new id is a new call.   (maka #1976, vercel/ai #14277, smolagents #1958)
 - Some repeat the name in every delta, and some send neither id nor index: then a second name, or arguments that begin
-  anew behind complete ones, are a new call.                              (failures D-01, D-03; Gemini's OpenAI door)
+  anew behind complete ones, are a new call.                              (maka #1976, Qwen-Agent #943, gcli2api #406)
 - Some send the name in pieces: before its arguments begin, another name under the same index goes on with it.
                                                       (openai 3.49.0: its accumulator joins whatever texts deltas bring)
-- Arguments come as text, as an object, or as null.                                (failures P-17; recorded traffic)
+- Arguments come as text, as an object, or as null.                                (vercel/ai #19274; recorded traffic)
 - Deltas of custom tools carry `custom.input`; the wire's types do not name them.                  (openai 3.49.0)
 
 A call of a kind that nobody knows, and that names no function, grows in silence and is kept as it is.

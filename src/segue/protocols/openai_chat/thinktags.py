@@ -2,7 +2,7 @@
 
 Facts this file rests on:
 - Servers without a reasoning parser leave the tags in the text; some prompts already end in the opening tag, so only
-  the closing one arrives.                                          (skales #166, MiniMaxH3 #8; failures D-05)
+  the closing one arrives.                                          (skales #166, MiniMaxH3 #8)
 - A tag may be cut anywhere between two chunks, and a model that was told not to think writes an empty pair.
                                                                      (vercel/ai ce9daa3; recorded traffic, 2026-11)
 

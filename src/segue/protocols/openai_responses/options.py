@@ -30,7 +30,7 @@ from segue.protocols.codec import Endpoint, JsonObject
 from segue.protocols.openai_responses.content import ABSENT, Wire, object_of
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.tools import custom_names
-from segue.protocols.reading import SHAPE, left_over, shape_of
+from segue.protocols.reading import ASKED_OF, SHAPE, left_over, shape_of
 
 _ELSEWHERE: Final[Mapping[str, type | tuple[type, ...]]] = {
     "model": str,
@@ -46,7 +46,7 @@ _CHOICES: Final = frozenset({"auto", "none", "required"})
 _SCHEMA_NAME: Final = "output"
 _WORDLESS: Final = ("stop", "seed")
 """Options that this wire has no word for."""
-_ASKED_OF: Final = "asked_of"
+
 """The key of the shape that names the model which was asked to reason although it is not known to."""
 
 
@@ -82,7 +82,7 @@ def decode_options(body: JsonObject, endpoint: Endpoint, tools: Sequence[Tool]) 
     if isinstance(tokens, int) and tokens < _LEAST_TOKENS:
         shape["max_output_tokens"] = tokens
     if not endpoint.model.reasoning and ("reasoning" in rest or _ENCRYPTED[0] in _list(rest.get("include"))):
-        shape[_ASKED_OF] = _named(body.get("model"), endpoint)
+        shape[ASKED_OF] = _named(body.get("model"), endpoint)
     if shape:
         rest[SHAPE] = shape
     return Options(**found, extra={PROTOCOL: rest} if rest else None)  # pyright: ignore[reportArgumentType]
@@ -219,7 +219,7 @@ def encode_options(options: Options, body: Wire, endpoint: Endpoint, tools: Sequ
         if shape.get(key) != ABSENT:
             body[key] = value
     body.update((key, value) for key, value in rest.items() if key not in _ELSEWHERE or key not in body)
-    if not endpoint.model.reasoning and shape.get(_ASKED_OF) != _named(body.get("model"), endpoint):
+    if not endpoint.model.reasoning and shape.get(ASKED_OF) != _named(body.get("model"), endpoint):
         _ask_no_reasoning(body)
     tokens = options.max_tokens
     if tokens is not None:
