@@ -5,7 +5,7 @@ Facts this file rests on:
                                         (openai-python types; autogen #6377; fastllm #45; opencode #1680)
 - Replacing illegal characters makes two ids one (`a.b` and `a_b`): only a hash of the whole keeps them apart.
                                         (litellm and the ancestors, run 2026-11)
-- What an early id becomes must not depend on later ones, or later turns miss the cache.   (context-guru #24, tsforge #277)
+- What an early id becomes must not depend on later ones, or later turns miss the cache.         (context-guru #24)
 """
 
 from __future__ import annotations
