@@ -100,7 +100,7 @@ REASONING: Final[Mapping[str, Case]] = {
         given=(user("hi"), said(SONNET, thinking("Let me see.", "seal"), "Hello.")),
         target=GPT_4O,
         sends=(user("hi"), said(SONNET, "Let me see.", "Hello.")),
-        deviation="this door keeps the seeds' promise (readable thinking becomes text); `project` has a policy for it",
+        deviation="this door keeps their promise (readable thinking becomes text); `project` has a policy for it",
     ),
     "redacted thinking of another model goes, words and all": Case(
         after="go DropsCrossModelReasoningAndRemapsToolResult",

@@ -2,8 +2,8 @@
 
 Facts this file rests on:
 - Which piece may stand in which role is a closed union per role: a wrong one is a type error for the
-  type checker and an error with its path when it comes from JSON.                       (seed 004)
-- Signatures are opaque: stored, replayed to whoever made them, never read.              (seeds 000, 004)
+  type checker and an error with its path when it comes from JSON.                       (ktsoator/or)
+- Signatures are opaque: stored, replayed to whoever made them, never read.              (ktsoator/or)
 - `kind` repeats the JSON tag as a class constant: `match content.kind` is proved exhaustive and costs
   a fraction of a class pattern on a Struct.                                             (measured)
 

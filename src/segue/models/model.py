@@ -1,6 +1,6 @@
 """A target: who serves which model over which wire, what it can take and what it costs.
 
-`Model("my-model", "my-provider", "openai-chat")` is enough for a target of one's own (seed 001); everything else has
+`Model("my-model", "my-provider", "openai-chat")` is enough for a target of one's own; everything else has
 a default that promises little. The catalogue fills in the rest for the models it knows.
 """
 

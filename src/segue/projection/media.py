@@ -2,7 +2,7 @@
 
 Facts this file rests on:
 - A model that does not list a kind in `input` is told so by a placeholder; a run of them collapses to one.
-                                                                       (seed 000; pi-ai 1.5.0, read 2026-11)
+                                                                       (ktsoator/or; pi-ai 1.5.0, read 2026-11)
 - Tool results carry no media on several wires: they move to one user turn after all results of the batch, never
   between them.                                            (OpenHands #7700, vllm #43203; pi-ai batches them so)
 - Some targets cannot fetch URLs, and no provider has another's files.   (litellm and pydantic-ai, read 2026-11)

@@ -29,7 +29,7 @@ from segue.protocols.registry import resolve_rules
 
 _NOTHING_ASKED: Final = Options()
 _USUAL_POLICY: Final = Policy()
-_SEEDS_POLICY: Final = Policy(reasoning="text")
+_ANCESTORS_POLICY: Final = Policy(reasoning="text")
 
 
 @final
@@ -78,7 +78,7 @@ def transform_messages(
 
     given = tuple(messages)
     passes = (*PASSES[: PASSES.index(allot_ids_and_names)], allot)
-    outcome = Engine(resolve_target(model, _SEEDS_POLICY), passes).run(Context(messages=given), _NOTHING_ASKED)
+    outcome = Engine(resolve_target(model, _ANCESTORS_POLICY), passes).run(Context(messages=given), _NOTHING_ASKED)
     out = outcome.messages()
     return given if len(out) == len(given) and all(map(is_, out, given)) else out
 

@@ -10,7 +10,8 @@ Facts this file rests on:
                                       (mastra #8738, opencode #38620, rig #751)
 - Gemini 3 refuses a step whose first call has no signature; a documented placeholder is accepted for other models'
   calls.                              (litellm #16893; recorded traffic, 2026-11)
-- Whether foreign thinking is shown is a policy: as text it may be imitated, dropped it is lost.    (seeds 000-002)
+- Whether foreign thinking is shown is a policy: as text it may be imitated, dropped it is lost.
+                                      (ktsoator/or, alchemy-rs and tirea disagree)
 """
 
 from __future__ import annotations

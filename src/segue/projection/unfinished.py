@@ -1,7 +1,7 @@
 """Pass 1: turns that ended in an error or were aborted are left out, together with their results.
 
 Facts this file rests on:
-- A cut-off turn may hold unsigned thinking and half a call; every provider refuses one or the other.   (seed 001)
+- A cut-off turn may hold unsigned thinking and half a call; every provider refuses one or the other.   (alchemy-rs)
 - A result whose call was left out is refused as well.   (pi #7777; the ancestors keep it: a proven bug of theirs)
 - A failed turn between a call and its result must not close the batch.    (pi-ai 1.5.0 sends two results, run 2026-11)
 
