@@ -61,6 +61,21 @@ OPTIONS = {
         Options(thinking="high", max_tokens=500, temperature=0.5),
         Options(thinking="off", max_tokens=500, temperature=0.5),
     ),
+    "what a wire says beyond our words goes where its like is refused": (
+        CLAUDE,
+        Options(thinking="low", extra={"anthropic-messages": {"top_k": 5, "service_tier": "auto"}}),
+        Options(thinking="low", extra={"anthropic-messages": {"service_tier": "auto"}}),
+    ),
+    "and stays where it is taken": (
+        CLAUDE,
+        Options(extra={"anthropic-messages": {"top_k": 5}}),
+        Options(extra={"anthropic-messages": {"top_k": 5}}),
+    ),
+    "a search is not asked of a model that does not": (
+        Model("gpt-4o", "openai", "openai-chat"),
+        Options(extra={"openai-chat": {"web_search_options": {}}}),
+        Options(),
+    ),
     "a budget that is too small is the smallest": (CLAUDE, Options(thinking=100), Options(thinking=1024)),
     "half a surrogate pair": (
         GPT,

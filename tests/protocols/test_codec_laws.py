@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from projection.histories import TARGETS, home_contexts, ugly_contexts
+from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
 from protocols.speaking import cuts, joined_turns, said, spoken, wire_messages, without_fields
 from segue.errors import EmptyConversation
 from segue.protocols.doors import resolve_endpoint
@@ -87,3 +87,27 @@ def test_a_request_that_was_answered_stays_the_beginning_of_every_later_one(code
     if earlier is not None:
         before = wire_messages(earlier.body)
         assert wire_messages(whole.body)[: len(before)] == before
+
+
+ASKED = ("temperature", "top_p", "stop", "seed", "tool_choice", "output_schema", "user_id", "stream")
+"""Options that a wire either has a word for or is not given; levels and limits are written as what the model has."""
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=NAMES)
+@settings(max_examples=100)
+@given(data=st.data())
+def test_what_is_asked_is_sent_or_was_reported(codec, data):
+    model = data.draw(st.sampled_from(TARGETS[codec.name]))
+    context, seed = data.draw(home_contexts(model)), data.draw(st.integers(0, 2**32))
+    try:
+        request = prepare(context, model, options=make_options(seed))
+    except EmptyConversation:
+        return
+    read = codec.decode_request(request.body, resolve_endpoint(model)).options
+    assert asked(read, codec) == asked(request.projection.options, codec)
+
+
+def asked(options, codec):
+    """Give what is asked; a choice left open is `auto`, which some wires have to say beside other words."""
+    found = {name: getattr(options, name) for name in ASKED if name not in codec.forgets}
+    return {**found, "tool_choice": options.tool_choice or "auto"}

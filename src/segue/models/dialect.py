@@ -74,8 +74,6 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """An empty list of tools is sent when only the history has calls."""
     parallel_tool_calls: bool = True
     json_schema: bool = True
-    search_options: bool = True
-    """The model takes `web_search_options`."""
     grammar_tools: bool = False
     tool_search: bool = False
 

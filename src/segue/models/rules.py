@@ -125,6 +125,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Fields of `Options` that are refused while the model thinks."""
     exclusive_options: frozenset[str] = frozenset()
     """Fields of `Options` of which one request may carry only one; the one that `Options` names first stays."""
+    refused_extra: frozenset[str] = frozenset()
+    """Keys of a body that segue has no word for and that this target answers with an error."""
+    extra_like: tuple[tuple[str, str], ...] = ()
+    """Such keys that are refused wherever a field of `Options` is: (key, field)."""
     max_temperature: float = 0.0
     min_max_tokens: int = 0
     max_session_id: int = 0

@@ -15,6 +15,7 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
+from segue.conversation.content import Extra
 from segue.conversation.context import Options, ThinkingLevel, Tool, ToolDefinition
 from segue.errors import Path
 from segue.models.thinking import ANSWER_ROOM, DEFAULT_BUDGETS, clamp_thinking_level
@@ -163,7 +164,7 @@ class _Options:
         self.remove_refused(given, thinks=thinks)
         self.fit_numbers(given)
         self.fit_tool_choice(given, thinks=thinks)
-        self.fit_extra(given)
+        self.fit_extra(given, thinks=thinks)
         self.clean(given)
         return replace(given, **self.changed) if self.changed else given
 
@@ -262,15 +263,29 @@ class _Options:
         if self.asks(given, "parallel_tool_calls") and not self.tools:
             self.remove("parallel_tool_calls", "there are no tools", Loss.NONE)
 
-    def fit_extra(self, given: Options) -> None:
+    def fit_extra(self, given: Options, *, thinks: bool) -> None:
         if given.extra is not None:
             kept = kept_extra(given.extra, self.model.protocol, self.rules, same_provider=True)
+            kept = self.without_refused(kept, thinks=thinks)
             if kept is not given.extra:
                 self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), extra_loss(given.extra, kept))
                 self.changed["extra"] = kept
             if kept is not None and not is_clean_extra(kept, self.model.protocol):
                 self.note(ChangeCode.SURROGATE_REPLACED, ("options", "extra"), Loss.OPAQUE)
                 self.changed["extra"] = clean_value(kept)
+
+    def without_refused(self, extra: Extra | None, *, thinks: bool) -> Extra | None:
+        """Take away what this wire can say and this target refuses; the same object when there is nothing such."""
+        part = (extra or {}).get(self.model.protocol, {})
+        refused = set(self.rules.refused_extra)
+        for key, option in self.rules.extra_like:
+            if option in self.rules.refused_options or (thinks and option in self.rules.refused_with_thinking):
+                refused.add(key)
+        if extra is None or refused.isdisjoint(part):
+            return extra
+        rest = {key: value for key, value in part.items() if key not in refused}
+        others = {protocol: inner for protocol, inner in extra.items() if protocol != self.model.protocol}
+        return ({**others, self.model.protocol: rest} if rest else others) or None
 
     def clean(self, given: Options) -> None:
         for name in given.__struct_fields__:

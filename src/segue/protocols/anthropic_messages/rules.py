@@ -55,6 +55,7 @@ RULES: Final = Rules(
     # -- settings
     refused_options=frozenset({"seed", "session_id"}),  # anthropic 2.8.0: no such words
     refused_with_thinking=_SAMPLING,  # Anthropic documentation: extended thinking, feature compatibility
+    extra_like=(("top_k", "temperature"),),  # Anthropic documentation: extended thinking; pi #7961
     max_temperature=1.0,  # Anthropic documentation: messages
     cache_marks=4,  # "A maximum of 4 blocks with cache_control may be provided" (sub2api #176)
     cache_mark_key="cache_control",

@@ -342,7 +342,7 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
 
 def _check_search(body: JsonObject, endpoint: Endpoint) -> Found:
     """Search, where it is refused: "Web search options not supported with this model." (recorded 400, 2026-11)."""
-    if body.get("web_search_options") is not None and not endpoint.dialect.search_options:
+    if body.get("web_search_options") is not None and "web_search_options" in endpoint.rules.refused_extra:
         path = ("web_search_options",)
         yield Violation(code="search_refused", path=path, message="the model does not search")
 

@@ -86,7 +86,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"^(?!.*search)",
-        dialect={"search_options": False},
+        rules={"refused_extra": ["web_search_options"]},
         providers=("openai", "azure"),
         source="'Web search options not supported with this model.' (recorded traffic, 2026-11)",
         read="2026-11-15",
