@@ -77,6 +77,8 @@ class Request:
 
     def sdk_arguments(self) -> dict[str, object]:
         """Give the arguments for the provider's own client; what it does not name stands under `extra_body`."""
+        if self._codec.sdk_arguments is not None:
+            return self._codec.sdk_arguments(self.body, self._endpoint)
         named = self._codec.sdk_parameters
         if not named:
             return dict(self.body)

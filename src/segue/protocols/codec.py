@@ -71,6 +71,7 @@ class Codec(msgspec.Struct, frozen=True, kw_only=True):
       turn from the next of the same role, `pieces` where it joins the texts of a turn.
     - `headers`: what every request of this wire carries besides its key.
     - `sdk_parameters`: what the provider's own client names as arguments; the rest goes under `extra_body`.
+    - `sdk_arguments(body, endpoint)`: for clients that take a request in another form than its body: bytes, a `config`.
     """
 
     name: str
@@ -87,3 +88,4 @@ class Codec(msgspec.Struct, frozen=True, kw_only=True):
     forgets: frozenset[str]
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     sdk_parameters: frozenset[str] = frozenset()
+    sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
