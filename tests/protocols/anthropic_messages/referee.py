@@ -15,7 +15,7 @@ import typing_extensions
 from anthropic._types import SequenceNotStr
 from anthropic.types import message_create_params
 from anthropic.types.beta import message_create_params as beta_message_create_params
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 _ITERABLES = (collections.abc.Iterable, collections.abc.Sequence, SequenceNotStr, list)
 _PLAIN = (str, int, float, bool, object, type(None))
@@ -78,3 +78,13 @@ class _Strict:
         setattr(made, "__pydantic_config__", ConfigDict(extra="allow" if open_shape else "forbid", strict=True))  # noqa: B010 - unknown to the checker
         self.done[kind] = made
         return made
+
+
+def complaints(body: dict[str, object], endpoint: object = None) -> list[str]:  # noqa: ARG001 - the same in every folder
+    """Say what the SDK's own types have against a request; sampling settings are no longer among them."""
+    named = {key: value for key, value in body.items() if key not in ("temperature", "top_p", "top_k")}
+    try:
+        judge().validate_python(named)
+    except ValidationError as error:
+        return [str(error)]
+    return []

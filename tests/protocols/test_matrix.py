@@ -1,0 +1,152 @@
+"""The whole matrix: every recorded request of every wire, converted to every other one.
+
+Each comes out, its provider's own types and `check` accept it, and every text, call, result, image, file and tool of
+the original is either there or named in the report.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from protocols import traffic
+from protocols.speaking import spoken
+from segue.conversation.context import Context, Prompt
+from segue.errors import EmptyConversation
+from segue.models.model import Model
+from segue.projection.report import Change, Loss
+from segue.protocols.codec import Codec
+from segue.protocols.doors import decode_request, resolve_endpoint
+from segue.request import Request, convert
+
+CODECS = {codec.name: codec for codec in spoken()}
+ROWS: list[Any] = [
+    row
+    for row in traffic.exchanges()
+    if row["protocol"] in CODECS and row["status"] == 200 and isinstance(traffic.read(row["file"])["request"], dict)
+]
+EVERYTHING = ("text", "image", "document", "audio", "video")
+TARGETS = {
+    "anthropic-messages": Model("claude-sonnet-4-6", "anthropic", "anthropic-messages", reasoning=True),
+    "openai-chat": Model("gpt-5.2", "openai", "openai-chat", reasoning=True, input=EVERYTHING),
+    "openai-responses": Model("gpt-5.2", "openai", "openai-responses", reasoning=True, input=EVERYTHING),
+    "google-genai": Model("gemini-3-pro-preview", "google", "google-genai", reasoning=True, input=EVERYTHING),
+    "bedrock-converse": Model(
+        "anthropic.claude-sonnet-4-5-20250929-v1:0", "amazon-bedrock", "bedrock-converse", reasoning=True
+    ),
+    "mistral-chat": Model("mistral-medium-latest", "mistral", "mistral-chat", input=EVERYTHING),
+    "ollama-chat": Model("qwen3-vl", "ollama", "ollama-chat", reasoning=True),
+    "vscode-lm": Model("copilot-gpt", "vscode", "vscode-lm"),
+    "plain-text": Model("anything", "plain-text", "plain-text"),
+    "cohere-chat": Model("command-a-vision", "cohere", "cohere-chat"),
+}
+
+pytestmark = pytest.mark.skipif(not ROWS, reason="no recordings at hand")
+
+
+@pytest.mark.parametrize("target", CODECS.values(), ids=CODECS.keys())
+@pytest.mark.parametrize("row", ROWS, ids=[row["file"] for row in ROWS])
+def test_a_recorded_request_becomes_every_other_wires(row: Any, target: Codec):
+    if target.name == row["protocol"]:
+        pytest.skip("its own wire: the round trip is another test")
+    body = traffic.read(row["file"])["request"]
+    if "_raw" in body:
+        pytest.skip("no JSON request was recorded")
+    prompt = decode_request(body, protocol=row["protocol"])
+    try:
+        request = convert(body, source=row["protocol"], target=TARGETS[target.name])
+    except EmptyConversation:
+        assert not any(True for _ in words(prompt.context)), "there was something to say"
+        return
+    endpoint = resolve_endpoint(TARGETS[target.name])
+    assert target.check(request.body, endpoint) == []
+    assert complaints(target, request, endpoint) == []
+    assert missing(prompt, request) == []
+
+
+def complaints(target: Codec, request: Request, endpoint: object) -> list[str]:
+    folder = target.name.replace("-", "_")
+    return import_module(f"protocols.{folder}.referee").complaints(request.body, endpoint)
+
+
+def missing(prompt: Prompt, request: Request) -> list[tuple[object, ...]]:
+    """List what is neither in the request nor named as a loss in the report."""
+    said = Said(request.body)
+    lost = [change for change in request.report.changes if change.loss != Loss.NONE]
+    names = {given: wire for wire, given in request.tool_names.items()}
+    found: list[tuple[object, ...]] = []
+    for path, what in (*words(prompt.context), *calls(prompt.context, names), *tools(prompt.context, names)):
+        if not said.contains(what) and not any(covers(change, path) for change in lost):
+            found.append((*path, what[:80] if isinstance(what, str) else what))
+    return found
+
+
+def covers(change: Change, path: tuple[str | int, ...]) -> bool:
+    return path[: len(change.path)] == change.path or change.path[: len(path)] == path
+
+
+def words(context: Context) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Every text and every image or file that is carried as data, with its place."""
+    prompt = context.system_prompt
+    if isinstance(prompt, str):
+        yield ("system_prompt",), prompt
+    elif prompt is not None:
+        yield from ((("system_prompt", at), piece.text) for at, piece in enumerate(prompt) if piece.kind == "text")
+    for number, message in enumerate(context.messages):
+        for at, piece in enumerate(message.content):
+            place = ("messages", number, "content", at)
+            if piece.kind == "text" and piece.text.strip():
+                yield place, piece.text
+            elif (piece.kind == "image" or piece.kind == "file") and piece.data:
+                yield place, piece.data
+
+
+def calls(context: Context, names: dict[str, str]) -> Iterator[tuple[tuple[str | int, ...], object]]:
+    for number, message in enumerate(context.messages):
+        if message.role != "assistant":
+            continue
+        for at, piece in enumerate(message.content):
+            if piece.kind == "toolCall":
+                yield ("messages", number, "content", at, "name"), names.get(piece.name, piece.name)
+                yield ("messages", number, "content", at, "arguments"), dict(piece.arguments)
+
+
+def tools(context: Context, names: dict[str, str]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    for at, tool in enumerate(context.tools):
+        if tool.kind == "function":
+            yield ("tools", at), names.get(tool.name, tool.name)
+
+
+class Said:
+    """What a body says, wherever: its strings, and its objects, also those that are written as JSON in a string."""
+
+    def __init__(self, body: object) -> None:
+        self._texts: list[str] = []
+        self._objects: set[str] = set()
+        self._collect(body)
+        self._whole = "\0".join(self._texts)
+
+    def contains(self, what: object) -> bool:
+        if isinstance(what, str):
+            return what.strip() in self._whole
+        return json.dumps(what, sort_keys=True) in self._objects
+
+    def _collect(self, value: object) -> None:
+        if isinstance(value, dict):
+            self._objects.add(json.dumps(value, sort_keys=True))
+            for inner in value.values():
+                self._collect(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                self._collect(inner)
+        elif isinstance(value, str):
+            self._texts.append(value)
+            if value.startswith("{"):
+                try:
+                    self._objects.add(json.dumps(json.loads(value), sort_keys=True))
+                except ValueError:
+                    pass
