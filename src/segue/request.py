@@ -172,18 +172,24 @@ def convert(
     protocol = source or detect_protocol(body)
     if protocol is None:
         raise DecodeError("this looks like no request that segue knows; say what it is with `source`")
-    prompt = decode_request(body, protocol=protocol)
-    model = _find_target(target, target_protocol)
-    if protocol == model.protocol:
+    return prepare_prompt(
+        decode_request(body, protocol=protocol), find_target(target, target_protocol), source=protocol, policy=policy
+    )
+
+
+def prepare_prompt(prompt: Prompt, model: Model, *, source: str, policy: Policy | None = None) -> Request:
+    """Make a request that was read off the wire `source` ready for a model."""
+    if source == model.protocol:
         named = prompt.model or ""
         if _writer(prompt) not in (None, model.provider) and named != model.id:
             prompt = replace(
-                prompt, context=_unsaid(prompt.context, protocol), options=replace(prompt.options, extra=None)
+                prompt, context=_unsaid(prompt.context, source), options=replace(prompt.options, extra=None)
             )
     return prepare(prompt.context, model, options=prompt.options, policy=policy)
 
 
-def _find_target(target: Model | str, protocol: str | None) -> Model:
+def find_target(target: Model | str, protocol: str | None) -> Model:
+    """Find a target by name; with a protocol also one that the catalogue does not know."""
     if isinstance(target, Model):
         return target if protocol is None else replace(target, protocol=protocol)
     try:

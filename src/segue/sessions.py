@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -50,24 +51,33 @@ def read_session(path: StrPath) -> Context:
         LoadError: a line cannot be read; `line` says which, `path` where in it.
         OSError: the file cannot be read.
     """
+    with Path(path).open("rb") as file:
+        return read_session_lines(file, name=os.fspath(path))
+
+
+def read_session_lines(lines: Iterable[bytes], *, name: str) -> Context:
+    """Read a session from its lines, wherever they come from; `name` is what warnings call it. See `read_session`.
+
+    Raises:
+        LoadError: a line cannot be read; `line` says which, `path` where in it.
+    """
     header: Context | None = None
     messages: list[Message] = []
-    with Path(path).open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if line.isspace():
-                continue
-            try:
-                entry = load_line(line, foreign=header is None)
-            except LoadError as error:
-                if not line.endswith(b"\n") and not is_json(line):
-                    warnings.warn(f"{path}: line {number}, the last one, is cut off", TornLine, stacklevel=2)
-                    break
-                raise type(error)(error.reason, path=error.path, line=number) from error.__cause__
-            if isinstance(entry, Context):
-                header = entry
-                messages += entry.messages
-            else:
-                messages.append(entry)
+    for number, line in enumerate(lines, 1):
+        if line.isspace():
+            continue
+        try:
+            entry = load_line(line, foreign=header is None)
+        except LoadError as error:
+            if not line.endswith(b"\n") and not is_json(line):
+                warnings.warn(f"{name}: line {number}, the last one, is cut off", TornLine, stacklevel=3)
+                break
+            raise type(error)(error.reason, path=error.path, line=number) from error.__cause__
+        if isinstance(entry, Context):
+            header = entry
+            messages += entry.messages
+        else:
+            messages.append(entry)
     if header is None:
         return with_leading_prompt(Context(messages=tuple(messages)))
     return msgspec.structs.replace(header, messages=tuple(messages))
