@@ -1,0 +1,123 @@
+"""`segue check`: a linter for wire requests and stored histories, with the exit status that linters have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO, Final, Literal, NamedTuple, final
+
+import click
+import msgspec
+
+from segue.cli.documents import BadLine, Document, Source, open_source, read_line
+from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, complete_model, find_target
+from segue.errors import EmptyConversation, Path, render_path
+from segue.models.model import Model
+from segue.projection.policy import Policy
+from segue.projection.report import Loss
+from segue.protocols.doors import get_codec, resolve_endpoint
+from segue.protocols.registry import PROTOCOLS
+
+Level = Literal["error", "warning", "notice"]
+
+_LEVELS: Final[Mapping[Loss, Level]] = {Loss.CONTENT: "error", Loss.OPAQUE: "warning", Loss.NONE: "notice"}
+
+
+@final
+class Finding(NamedTuple):
+    """One thing that is wrong, and where."""
+
+    level: Level
+    code: str
+    path: Path
+    message: str
+    line: int | None = None
+
+
+@click.command("check")
+@click.argument("file", type=click.File("rb"))
+@click.option("--for", "target", metavar="MODEL|PROTOCOL", required=True, shell_complete=complete_model)
+@click.option("--from", "source", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="The wire of FILE; else found out.")
+@click.option("--format", "form", type=click.Choice(["human", "json", "github"]), default="human", show_default=True)
+@click.option("--all", "harmless", is_flag=True, help="Of a stored history also what changes without a loss.")
+@catalogue_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    file: BinaryIO,
+    target: str,
+    source: str | None,
+    form: str,
+    harmless: bool,
+    catalogue: str | None,
+) -> None:
+    """Say what is wrong with FILE for a model, or for any model of a protocol.
+
+    Of a request of that wire: what the provider would refuse. Of a stored history, or of a request of another wire:
+    what the model would not be told as it stands.
+
+    Ends with 0 where nothing was found, with 1 where something was, with 2 for a mistake.
+    """
+    model = find_target(None, target, catalogue) if target in PROTOCOLS else find_target(target, None, catalogue)
+    wire_only = target in PROTOCOLS
+    opened = open_source(file, file.name, protocol=source)
+    found = [
+        finding
+        for document in _documents(opened, source)
+        for finding in _findings(document, model, wire_only=wire_only)
+        if harmless or finding.level != "notice"
+    ]
+    _PRINTERS[form](found, file.name)
+    ctx.exit(1 if found else 0)
+
+
+def _documents(opened: Source, protocol: str | None) -> Iterator[Document | BadLine]:
+    if opened.document is not None:
+        yield opened.document
+    for number, line in opened.lines:
+        yield read_line(line, protocol, number)
+
+
+def _findings(document: Document | BadLine, model: Model, *, wire_only: bool) -> Iterator[Finding]:
+    if isinstance(document, BadLine):
+        yield Finding("error", "unreadable", (), document.reason, document.line)
+        return
+    line = document.line
+    if document.protocol == model.protocol and isinstance(document.body, dict):
+        # With a protocol alone the body's own model is judged.
+        named = document.prompt.model
+        judged = msgspec.structs.replace(model, id=named) if wire_only and named else model
+        for violation in get_codec(model.protocol).check(document.body, resolve_endpoint(judged)):
+            yield Finding("error", violation.code, violation.path, violation.message, line)
+        return
+    try:
+        request = document.prepare(model, Policy())
+    except EmptyConversation as empty:
+        yield Finding("error", "empty_conversation", (), str(empty), line)
+        return
+    for change in request.report.changes:
+        yield Finding(_LEVELS[change.loss], change.code.value, change.path, change.sentence(), line)
+
+
+def _print_human(found: list[Finding], name: str) -> None:
+    for finding in found:
+        place = f"{name}:{finding.line}" if finding.line is not None else name
+        where = render_path(finding.path)
+        message = finding.message.removeprefix(f"{where}: ")
+        click.echo(f"{place}: {where or 'whole'}: {finding.level}: {message} [{finding.code}]")
+    click.echo(f"{len(found)} found" if found else "nothing found", err=True)
+
+
+def _print_json(found: list[Finding], name: str) -> None:
+    rows = [{"file": name, **finding._asdict()} for finding in found]
+    click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2))
+
+
+def _print_github(found: list[Finding], name: str) -> None:
+    for finding in found:
+        # What a workflow command cannot hold as it is (GitHub documentation, workflow commands; read 2026-11-15).
+        message = finding.message.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+        click.echo(f"::{finding.level} file={name},line={finding.line or 1},title={finding.code}::{message}")
+
+
+_PRINTERS: Final = {"human": _print_human, "json": _print_json, "github": _print_github}

@@ -1,0 +1,155 @@
+"""`segue convert`: a conversation as the request another model accepts, with a report of every change."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from itertools import dropwhile
+from pathlib import Path
+from typing import BinaryIO, Final, Literal
+
+import click
+import msgspec
+
+from segue.cli.batches import Batch, Job, convert_lines
+from segue.cli.documents import Lines, open_source
+from segue.cli.progress import Resumable, show_progress
+from segue.cli.reports import Kinds, report_json, show_kinds, show_report
+from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, complete_model, find_target
+from segue.errors import EmptyConversation, ProjectionRefused
+from segue.projection.policy import Policy, ReasoningPolicy
+from segue.projection.report import Loss, Report
+
+ReportForm = Literal["table", "json", "none"]
+_LOSSES: Final = frozenset({Loss.OPAQUE, Loss.CONTENT})
+
+
+@click.command("convert")
+@click.argument("file", type=click.File("rb"))
+@click.option("--to", "target", metavar="MODEL", shell_complete=complete_model, help="The model it is for.")
+@click.option(
+    "--to-protocol",
+    metavar="PROTOCOL",
+    type=PROTOCOL_NAMES,
+    help="Its wire, for models that the catalogue does not know.",
+)
+@click.option(
+    "--from", "source", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="The wire of FILE; found out when not given."
+)
+@click.option("--reasoning", type=click.Choice(["auto", "text", "drop", "native"]), default="auto", show_default=True)
+@click.option("--report", "form", type=click.Choice(["table", "json", "none"]), default="table", show_default=True)
+@click.option("--strict", is_flag=True, help="Refuse what loses anything.")
+@click.option(
+    "-o", "--output", metavar="PATH", type=click.Path(dir_okay=False), help="Where to write; standard output."
+)
+@click.option("--compact", is_flag=True, help="Write one conversation on one line too.")
+@click.option("--bad-lines", type=click.Choice(["stop", "skip"]), default="stop", show_default=True)
+@click.option("--jobs", metavar="N", type=click.IntRange(1), default=1, help="Processes, for many conversations.")
+@click.option("--resume", is_flag=True, help="Go on where a run with the same --output was cut off.")
+@catalogue_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    file: BinaryIO,
+    target: str | None,
+    to_protocol: str | None,
+    source: str | None,
+    reasoning: ReasoningPolicy,
+    form: ReportForm,
+    strict: bool,
+    output: str | None,
+    compact: bool,
+    bad_lines: str,
+    jobs: int,
+    resume: bool,
+    catalogue: str | None,
+) -> None:
+    """Write FILE as the request that MODEL accepts; `-` reads standard input.
+
+    FILE is a stored conversation, a request of any wire or its bare messages, a session (JSON Lines), or one
+    conversation a line. The request goes to standard output, the report of every change to standard error.
+
+    Ends with 0, with 1 where something was refused or lines were bad, with 2 for a mistake.
+    """
+    if resume and output is None:
+        raise click.UsageError("--resume needs --output: it goes on with that file")
+    model = find_target(target, to_protocol, catalogue)
+    policy = Policy(reasoning=reasoning, refuse=_LOSSES if strict else frozenset())
+    opened = open_source(file, file.name, protocol=source)
+    if opened.document is not None:
+        if resume:
+            raise click.UsageError("--resume is for many conversations, and this is one")
+        try:
+            request = opened.document.prepare(model, policy)
+        except ProjectionRefused as refused:
+            _tell(refused.report, form)
+            click.echo(f"segue: refused: {refused}", err=True)
+            ctx.exit(1)
+        except EmptyConversation as empty:
+            click.echo(f"segue: {empty}", err=True)
+            ctx.exit(1)
+        _write(request.content if compact else msgspec.json.format(request.content, indent=2), output)
+        _tell(request.report, form)
+        return
+    job = Job(model, policy, source, bad_lines == "stop", form == "json")
+    total = None if file is sys.stdin.buffer else Path(file.name).stat().st_size
+    ctx.exit(_convert_many(job, opened.lines, output, jobs=jobs, resume=resume, total=total, form=form))
+
+
+def _write(data: bytes, output: str | None) -> None:
+    if output is None:
+        sys.stdout.buffer.write(data + b"\n")
+    else:
+        Path(output).write_bytes(data + b"\n")
+
+
+def _tell(report: Report, form: ReportForm) -> None:
+    if form == "json":
+        click.echo(report_json(report), err=True)
+    elif form == "table":
+        show_report(report)
+
+
+def _convert_many(
+    job: Job, lines: Lines, output: str | None, *, jobs: int, resume: bool, total: int | None, form: ReportForm
+) -> int:
+    kinds: Kinds = Counter()
+    conversations = bad = 0
+    out = Resumable(output, resume=resume) if output is not None else None
+    skipped = out.line if out is not None else 0
+    left = dropwhile(lambda line: line[0] <= skipped, lines) if skipped else lines
+    stdout = sys.stdout.buffer
+    done = False
+    try:
+        with show_progress(total) as advance:
+            for batch in convert_lines(job, left, jobs):
+                if out is None:
+                    stdout.write(batch.output)
+                else:
+                    out.write(batch.output, batch.conversations, batch.last)
+                _tell_batch(batch)
+                advance(batch.read, batch.messages)
+                kinds.update(batch.kinds)
+                conversations += batch.conversations
+                bad += len(batch.bad)
+                if batch.stopped:
+                    break
+            else:
+                done = True
+        stdout.flush()
+    finally:
+        if out is not None:
+            out.close(done=done)
+    if form == "table":
+        click.echo(f"{conversations:,} conversations converted, {bad:,} bad lines", err=True)
+        if kinds:
+            show_kinds(kinds)
+    return 1 if bad else 0
+
+
+def _tell_batch(batch: Batch) -> None:
+    for line, reason in batch.bad:
+        click.echo(f"segue: line {line}: {reason}", err=True)
+    if batch.reports:
+        sys.stderr.buffer.write(batch.reports)

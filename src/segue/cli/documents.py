@@ -1,0 +1,175 @@
+"""What people hand to the program: a stored conversation, a wire request, a session, or many conversations in a file.
+
+How a file is told, by what it holds and never by its name:
+- One JSON value is one conversation: a stored one where it says its format or uses words that only stored files have,
+  else a wire request or the bare list of its messages.
+- Several lines of JSON whose first has a `format` or a `role` are one session, read whole.
+- Several lines of any other JSON are one conversation each, read one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import BinaryIO, Final, NamedTuple, TypeAlias, cast, final
+
+import msgspec
+
+from segue.conversation.context import Prompt
+from segue.conversation.limits import parse_json
+from segue.conversation.stored import load
+from segue.errors import DecodeError, LoadError, SegueError
+from segue.models.model import Model
+from segue.projection.policy import Policy
+from segue.protocols.detection import detect_protocol
+from segue.protocols.doors import decode_request
+from segue.request import Request, prepare, prepare_prompt
+from segue.sessions import read_session_lines
+
+
+@final
+class Document(NamedTuple):
+    """One conversation, read, and what it was read from."""
+
+    prompt: Prompt
+    protocol: str | None = None
+    """The wire it came in; None for a stored one."""
+    body: Mapping[str, object] | list[object] | None = None
+    line: int | None = None
+
+    def prepare(self, model: Model, policy: Policy) -> Request:
+        """Make it ready for a model.
+
+        Raises:
+            EmptyConversation: nothing visible would be left to send.
+            ProjectionRefused: the policy refuses a change that is needed.
+        """
+        if self.protocol is None:
+            return prepare(self.prompt.context, model, policy=policy)
+        return prepare_prompt(self.prompt, model, source=self.protocol, policy=policy)
+
+
+@final
+class BadLine(NamedTuple):
+    """A line of many that cannot be read, and why."""
+
+    line: int
+    reason: str
+
+
+Lines: TypeAlias = Iterator[tuple[int, bytes]]
+
+
+@final
+class Source(NamedTuple):
+    """An opened file: either one conversation, or lines of one each."""
+
+    document: Document | None
+    lines: Lines
+
+
+def open_source(file: BinaryIO, name: str, *, protocol: str | None) -> Source:
+    """Find out what a file holds, and read it if it is one conversation.
+
+    Raises:
+        LoadError: it is nothing that can be read.
+        DecodeError: it is no request of that protocol, or of none that segue knows.
+    """
+    numbered = ((number, line) for number, line in enumerate(file, 1) if not line.isspace())
+    first = next(numbered, None)
+    if first is None:
+        raise LoadError("nothing to read: the file is empty")
+    second = next(numbered, None)
+    lines = chain((first,), () if second is None else (second,), numbered)
+    if second is None:
+        return Source(_read_alone(first[1], protocol), iter(()))
+    begins = _parsed(first[1])
+    if begins is None and (first[1].strip() in _OPENINGS or _parsed(second[1]) is None):
+        return Source(read_document(b"".join(line for _, line in lines), protocol), iter(()))
+    if isinstance(begins, dict) and _is_session(cast("dict[str, object]", begins)):
+        return Source(_read_session((line for _, line in lines), name), iter(()))
+    return Source(None, lines)
+
+
+_OPENINGS: Final = (b"{", b"[")
+"""The first line of a document that is laid out over several."""
+
+
+def read_document(data: bytes, protocol: str | None, line: int | None = None) -> Document:
+    """Read one conversation.
+
+    Raises:
+        LoadError: it cannot be read as a stored conversation, or is no JSON.
+        DecodeError: it cannot be read as a request.
+    """
+    value = _parsed(data)
+    if value is None:
+        value = parse_json(data)
+    if protocol is None and isinstance(value, dict) and _is_stored(cast("dict[str, object]", value)):
+        return Document(Prompt(context=load(data)), line=line)
+    if not isinstance(value, (dict, list)):
+        raise LoadError("neither a conversation nor a request: an object or a list of messages is expected")
+    body = cast("dict[str, object] | list[object]", value)
+    spoken = protocol or detect_protocol(body)
+    if spoken is None:
+        raise DecodeError("neither a stored conversation nor a request of a wire that segue knows; --from says which")
+    return Document(decode_request(body, protocol=spoken), spoken, body, line)
+
+
+def read_line(data: bytes, protocol: str | None, line: int) -> Document | BadLine:
+    """Read one conversation of many; what is wrong with it is said, not raised."""
+    try:
+        return read_document(data, protocol, line)
+    except SegueError as error:
+        return BadLine(line, str(error))
+
+
+def _read_alone(line: bytes, protocol: str | None) -> Document:
+    value = _parsed(line)
+    if protocol is None and isinstance(value, dict) and "role" in value and "messages" not in value:
+        return _read_session(iter((line,)), "")
+    return read_document(line, protocol)
+
+
+def _read_session(lines: Iterator[bytes], name: str) -> Document:
+    return Document(Prompt(context=read_session_lines(lines, name=name)))
+
+
+def _parsed(data: bytes) -> object | None:
+    """Read JSON the fast way; None where that cannot be done, which says only that someone must look closer."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+
+
+def _is_session(first: Mapping[str, object]) -> bool:
+    return "messages" not in first and ("format" in first or "role" in first)
+
+
+_STORED_KEYS: Final = frozenset({"format", "systemPrompt"})
+_STORED_MESSAGE_KEYS: Final = frozenset({"stopReason", "toolCallId", "api", "timestamp"})
+_STORED_KINDS: Final = frozenset({"toolCall"})
+"""Words of stored conversations that no wire has, beside the role `toolResult`."""
+
+
+def _is_stored(document: Mapping[str, object]) -> bool:
+    if not _STORED_KEYS.isdisjoint(document):
+        return True
+    messages = document.get("messages")
+    return isinstance(messages, list) and any(map(_is_stored_message, cast("list[object]", messages)))
+
+
+def _is_stored_message(message: object) -> bool:
+    if not isinstance(message, dict):
+        return False
+    fields = cast("dict[str, object]", message)
+    if fields.get("role") == "toolResult" or not _STORED_MESSAGE_KEYS.isdisjoint(fields):
+        return True
+    content = fields.get("content")
+    if not isinstance(content, list):
+        return False
+    kinds = (
+        cast("dict[str, object]", piece).get("type") for piece in cast("list[object]", content) if type(piece) is dict
+    )
+    return any(kind in _STORED_KINDS for kind in kinds)

@@ -1,0 +1,62 @@
+"""Where the `segue` program begins: says what to install where its packages are missing, and how a mistake ends.
+
+A user's mistake ends with one sentence and status 2, never with a traceback; a reader that went away (`| head`) ends
+the program quietly; Ctrl-C ends it with the status shells expect.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import Final
+
+from segue.errors import SegueError, TornLine
+
+_MISSING: Final = 'segue: this needs a few more packages: pip install "segue[{extra}]"'
+_EXTRAS: Final = {
+    "click": "cli",
+    "rich": "cli",
+    "httpx2": "client",
+    "botocore": "bedrock",
+    "starlette": "ui",
+    "uvicorn": "ui",
+}
+"""Packages that are not there by themselves -> the extra that brings them."""
+
+
+def main() -> None:
+    """Run the program and end with its status."""
+    warnings.showwarning = _show_warning
+    warnings.simplefilter("always", TornLine)
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        from segue.cli.program import program
+
+        program.main(prog_name="segue", standalone_mode=True)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _EXTRAS:
+            raise
+        print(_MISSING.format(extra=_EXTRAS[package]), file=sys.stderr)  # noqa: T201 - the program speaks to people
+        return 2
+    except SegueError as error:
+        print(f"segue: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    except BrokenPipeError:
+        # The reader has gone. What is still buffered has nowhere to go, and Python would complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"segue: {error.filename}: {error.strerror}", file=sys.stderr)  # noqa: T201
+        return 2
+    return 0
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    print(f"segue: {message}", file=sys.stderr)  # noqa: T201

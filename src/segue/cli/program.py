@@ -1,0 +1,38 @@
+"""The commands, by name and sentence; each is imported when it is run, so that `--help` costs next to nothing."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final, cast, final
+
+import click
+
+from segue import __version__
+
+COMMANDS: Final[dict[str, str]] = {
+    "convert": "Write a conversation as the request another model accepts, and report every change.",
+    "check": "Say what a provider would refuse in a request, or what a history would lose.",
+    "show": "Show a conversation as people want to read it.",
+    "models": "List the models of the catalogue, or show one with its rules.",
+}
+
+
+@final
+class _Program(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's own
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's own
+        if cmd_name not in COMMANDS:
+            return None
+        return cast("click.Command", import_module(f"segue.cli.{cmd_name}").command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="segue")
+def program() -> None:
+    """One conversation, any model."""

@@ -1,0 +1,235 @@
+"""`segue show`: a conversation as people want to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import click
+import msgspec
+
+from segue.cli.documents import BadLine, Document, open_source, read_line
+from segue.cli.reports import open_console
+from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, open_catalogue
+from segue.conversation.content import AnyContent, FileContent, ImageContent
+from segue.conversation.context import Context
+from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage
+from segue.errors import LoadError, UnknownModel
+from segue.models.catalogue import Catalogue
+from segue.models.price import compute_cost
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_COLOURS: Final = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
+"""One for each writer, in order of appearance."""
+_FOLDED: Final = 160
+_SHORT: Final = 2000
+"""How much of folded thinking, and of a long text, is shown."""
+
+
+@click.command("show")
+@click.argument("file", type=click.File("rb"))
+@click.option("--from", "source", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="The wire of FILE; else found out.")
+@click.option("--line", type=click.IntRange(1), metavar="N", help="Which conversation of a file with one a line.")
+@click.option("--full", is_flag=True, help="Thinking unfolded, long texts whole.")
+@catalogue_option
+def command(*, file: BinaryIO, source: str | None, line: int | None, full: bool, catalogue: str | None) -> None:
+    """Show FILE: turns and who wrote them, thinking folded, calls with their results, tokens and costs."""
+    document = _pick(file, source, line)
+    console = open_console()
+    _Reader(console, document.prompt.context, open_catalogue(catalogue), full=full).show()
+
+
+def _pick(file: BinaryIO, source: str | None, line: int | None) -> Document:
+    opened = open_source(file, file.name, protocol=source)
+    if opened.document is not None:
+        return opened.document
+    for number, data in opened.lines:
+        if number == (line or number):
+            document = read_line(data, source, number)
+            if isinstance(document, BadLine):
+                raise LoadError(document.reason, line=number)
+            return document
+    raise LoadError(f"there is no line {line}")
+
+
+class _Reader:
+    """Prints one conversation."""
+
+    def __init__(self, console: Console, context: Context, catalogue: Catalogue, *, full: bool) -> None:
+        self._console = console
+        self._context = context
+        self._catalogue = catalogue
+        self._full = full
+        names = dict.fromkeys(_writer(message) for message in context.messages if message.role == "assistant")
+        self._colours = {name: _COLOURS[at % len(_COLOURS)] for at, name in enumerate(names)}
+
+    def show(self) -> None:
+        context = self._context
+        prompt = context.system_prompt
+        if prompt:
+            self._head("system", "", "dim")
+            self._body(prompt if isinstance(prompt, str) else "\n".join(map(_in_a_line, prompt)))
+        if context.tools:
+            names = ", ".join(
+                tool.name if tool.kind == "function" else f"{tool.protocol} tool" for tool in context.tools
+            )
+            self._head("tools", names, "dim")
+        for number, message in enumerate(context.messages):
+            self._message(number, message)
+        self._sums()
+
+    def _message(self, number: int, message: Message) -> None:
+        match message.role:
+            case "assistant":
+                self._head(f"{number} assistant", _origin(message), self._colours[_writer(message)])
+            case "toolResult":
+                mark = " failed" if message.is_error else ""
+                self._head(
+                    f"{number} result", f"{message.tool_name} {message.tool_call_id}{mark}", "red" if mark else "dim"
+                )
+            case _:
+                self._head(f"{number} {message.role}", "", "bold")
+        for content in message.content:
+            self._content(content, is_result=isinstance(message, ToolResultMessage))
+        if message.role == "assistant":
+            self._foot(message)
+
+    def _content(self, content: AnyContent, *, is_result: bool) -> None:
+        match content.kind:
+            case "text":
+                self._body(content.text)
+            case "thinking":
+                self._body(_thinking(content.thinking, full=self._full, redacted=content.redacted), style="italic dim")
+            case "toolCall":
+                text = content.arguments_text or msgspec.json.encode(content.arguments).decode()
+                self._body(f"-> {content.name}({text})  {content.id}", style="bold")
+            case "image" | "file" | "native":
+                self._body(_in_a_line(content), style="dim" if is_result else "")
+
+    def _head(self, who: str, detail: str, style: str) -> None:
+        from rich.text import Text
+
+        self._console.print(Text(f"\n{who}", style).append(f"  {detail}" if detail else "", "dim"))
+
+    def _body(self, text: str, style: str = "") -> None:
+        from rich.padding import Padding
+        from rich.text import Text
+
+        shown = text if self._full or len(text) <= _SHORT else f"{text[:_SHORT]} ... ({len(text) - _SHORT:,} more)"
+        words = Text(_printable(shown), style)
+        if self._console.is_terminal:
+            self._console.print(Padding(words, (0, 0, 0, 2)))
+        else:  # in a pipe lines stay as they are: what is folded and padded cannot be searched
+            self._console.print(
+                "\n".join(f"  {line}".rstrip() for line in words.plain.split("\n")), soft_wrap=True, markup=False
+            )
+
+    def _foot(self, message: AssistantMessage) -> None:
+        parts: list[str] = []
+        if message.stop_reason in ("error", "aborted", "length"):
+            reason = f": {message.error_message}" if message.error_message else ""
+            parts.append(f"[{message.stop_reason}{reason}]")
+        if message.usage is not None:
+            parts.append(_usage(message.usage, self._cost(message)))
+        if parts:
+            self._body("  ".join(parts), style="dim")
+
+    def _cost(self, message: AssistantMessage) -> float:
+        usage = message.usage
+        if usage is None:
+            return 0.0
+        if usage.cost is not None and usage.cost.total:
+            return usage.cost.total
+        try:
+            return compute_cost(self._catalogue.get(_writer(message)).cost, usage).total
+        except UnknownModel:
+            return 0.0
+
+    def _sums(self) -> None:
+        turns = [message for message in self._context.messages if message.role == "assistant"]
+        if not any(turn.usage for turn in turns):
+            return
+        self._head("in all", "", "bold")
+        for name in self._colours:
+            own = [turn for turn in turns if _writer(turn) == name]
+            cost = sum(map(self._cost, own))
+            self._body(f"{name}: {len(own)} turns, {_usage(_added(own), cost)}", style=self._colours[name])
+
+
+def _writer(message: AssistantMessage) -> str:
+    return f"{message.provider}/{message.model}"
+
+
+def _origin(message: AssistantMessage) -> str:
+    other = message.response_model
+    served = f" as {other}" if other and other != message.model else ""
+    return f"{_writer(message)} over {message.protocol}{served}"
+
+
+def _thinking(text: str, *, full: bool, redacted: bool) -> str:
+    if redacted:
+        return "(thinking that only its own model can read)"
+    flat = text if full else " ".join(text.split())
+    if not flat:
+        return "(thinking without words)"
+    return f"~ {flat}" if full or len(flat) <= _FOLDED else f"~ {flat[:_FOLDED]} ... ({len(text):,} characters)"
+
+
+def _in_a_line(content: AnyContent) -> str:
+    match content.kind:
+        case "image" | "file":
+            return _media(content)
+        case "native":
+            kind = content.block.get("type")
+            fallback = "\n".join(map(_in_a_line, content.fallback))
+            return f"[{content.protocol} {kind if isinstance(kind, str) else 'block'}] {fallback}".rstrip()
+        case "text":
+            return content.text
+        case _:
+            return f"[{content.kind}]"
+
+
+def _media(content: ImageContent | FileContent) -> str:
+    if content.data is not None:
+        where = _bytes(len(content.data) * 3 // 4)
+    else:
+        file_id = content.file_id if content.kind == "file" else None
+        where = content.url or file_id or "nowhere"
+    name = f" {content.name}" if content.kind == "file" and content.name else ""
+    return f"[{content.kind}{name}: {content.mime_type or 'unknown type'}, {where}]"
+
+
+def _bytes(count: int) -> str:
+    return f"{count / 1_048_576:.1f} MB" if count >= 1_048_576 else f"{count / 1024:.1f} KB"
+
+
+def _usage(usage: Usage, cost: float) -> str:
+    cached = f" ({usage.cache_read:,} cached)" if usage.cache_read else ""
+    read = usage.input + usage.cache_read + usage.cache_write
+    price = f", ${cost:.4f}" if cost else ""
+    return f"{read:,} tokens read{cached}, {usage.output:,} written{price}"
+
+
+def _added(turns: Sequence[AssistantMessage]) -> Usage:
+    used = [turn.usage for turn in turns if turn.usage is not None]
+    return Usage(
+        input=sum(usage.input for usage in used),
+        output=sum(usage.output for usage in used),
+        cache_read=sum(usage.cache_read for usage in used),
+        cache_write=sum(usage.cache_write for usage in used),
+    )
+
+
+def _printable(text: str) -> str:
+    """Keep a transcript from steering the reader's terminal."""
+    return "".join(_safe(text)) if not text.isprintable() else text
+
+
+def _safe(text: str) -> Iterator[str]:
+    for character in text:
+        if character.isprintable() or character in "\n\t":
+            yield character
+        else:
+            yield f"\\x{ord(character):02x}" if ord(character) < 256 else "\ufffd"

@@ -1,0 +1,68 @@
+"""How commands name a model: by the catalogue, by one's own file of models, or by a protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+from msgspec.structs import replace
+
+from segue.errors import UnknownModel
+from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
+from segue.models.model import Modality, Model
+from segue.protocols.registry import PROTOCOLS, get_protocol
+
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
+PROTOCOL_NAMES: Final = click.Choice(list(PROTOCOLS))
+_ANY_ID: Final = "model"
+_EVERYTHING: Final[tuple[Modality, ...]] = ("text", "image", "document", "audio", "video")
+"""The id of a target that is known by its protocol alone; it can do whatever a model of that protocol can."""
+
+
+def catalogue_option(command: _Command) -> _Command:
+    """Let a command know models of the user's own."""
+    return click.option(
+        "--catalogue",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False),
+        help="A JSON file of your own models; they win over the packaged ones.",
+    )(command)
+
+
+def complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+    """Offer the catalogue's names to the shell."""
+    names = (model.full_name() for model in packaged_catalogue().models)
+    return [CompletionItem(name) for name in names if incomplete.lower() in name.lower()]
+
+
+def open_catalogue(path: str | None) -> Catalogue:
+    """Give the packaged catalogue, with the models of a file of the user's own in front.
+
+    Raises:
+        ModelError: the file is no catalogue.
+    """
+    packaged = packaged_catalogue()
+    return packaged if path is None else packaged.with_models(*Catalogue.read(path).models)
+
+
+def find_target(name: str | None, protocol: str | None, catalogue: str | None) -> Model:
+    """Find the model that is meant.
+
+    Raises:
+        UnknownModel: the catalogue has no such name, and no protocol says how to speak to it.
+    """
+    if name is None:
+        if protocol is None:
+            raise click.UsageError("say which model is meant, with --to, or at least which wire, with --to-protocol")
+        return Model(_ANY_ID, get_protocol(protocol).provider, protocol, reasoning=True, input=_EVERYTHING)
+    try:
+        found = get_model(name, catalogue=open_catalogue(catalogue))
+    except UnknownModel:
+        if protocol is None:
+            raise
+        provider, slash, model_id = name.partition("/")
+        return Model(model_id, provider, protocol) if slash else Model(name, get_protocol(protocol).provider, protocol)
+    return found if protocol is None or protocol == found.protocol else replace(found, protocol=protocol)

@@ -1,0 +1,120 @@
+"""`segue check`, `segue show` and `segue models`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cli.running import SESSION, run
+
+BROKEN = {
+    "model": "claude-opus-4-8",
+    "max_tokens": 10,
+    "messages": [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "read", "input": {}}]},
+        {"role": "user", "content": "never mind"},
+    ],
+}
+FINE = {**BROKEN, "messages": BROKEN["messages"][:1]}
+
+
+@pytest.mark.parametrize("target", ["anthropic/claude-opus-4-8", "anthropic-messages"])
+def test_a_request_that_would_be_refused_is_a_finding(target):
+    found = run("check", "-", "--for", target, stdin=json.dumps(BROKEN))
+    assert found.status == 1
+    assert "messages[1]" in found.out
+    assert "error" in found.out
+
+
+def test_a_request_that_would_be_taken_is_none():
+    assert run("check", "-", "--for", "anthropic-messages", stdin=json.dumps(FINE)) == (0, "", "nothing found\n")
+
+
+def test_findings_as_json_name_code_place_and_line():
+    lines = f"{json.dumps(FINE)}\n{json.dumps(BROKEN)}\n"
+    found = json.loads(run("check", "-", "--for", "anthropic-messages", "--format", "json", stdin=lines).out)
+    assert {row["line"] for row in found} == {2}
+    assert all(row["code"] and row["path"][0] == "messages" and row["level"] == "error" for row in found)
+
+
+def test_findings_for_github_are_workflow_commands():
+    out = run("check", "-", "--for", "anthropic-messages", "--format", "github", stdin=json.dumps(BROKEN)).out
+    assert all(line.startswith("::error file=<stdin>,line=1,title=") for line in out.splitlines())
+
+
+def test_a_stored_history_is_judged_by_what_the_model_would_not_be_told():
+    lossy = run("check", SESSION, "--for", "openai/gpt-5.4")
+    assert lossy.status == 1
+    assert "messages[1].content[0]: warning" in lossy.out
+    assert "error_as_text" not in lossy.out
+    assert "error_as_text" in run("check", SESSION, "--for", "openai/gpt-5.4", "--all").out
+
+
+def test_a_line_that_cannot_be_read_is_a_finding():
+    found = run("check", "-", "--for", "anthropic-messages", stdin=f"{json.dumps(FINE)}\n{{oops\n")
+    assert found.status == 1
+    assert "<stdin>:2: whole: error: no JSON" in found.out
+
+
+def test_show_tells_turns_origins_calls_media_and_costs():
+    out = run("show", SESSION).out
+    for said in (
+        "1 assistant  anthropic/claude-sonnet-4-5 over anthropic-messages as claude-sonnet-4-5-20250929",
+        '-> read_file({"path":"shop/export.py"})',
+        "[image: image/png, 0.1 KB]",
+        "[aborted: Request was aborted]",
+        "5 result  run toolu_01Nh2WcYx9rMq4sTz7kLvPbE failed",
+        "openai/gpt-5.4: ",
+        "$0.0110",
+    ):
+        assert said in out
+
+
+def test_show_folds_thinking_unless_all_is_wanted():
+    folded, full = run("show", SESSION).out, run("show", SESSION, "--full").out
+    assert "(235 characters)" in folded
+    assert "(235 characters)" not in full
+    assert len(full) > len(folded)
+
+
+def test_show_picks_one_conversation_of_many():
+    lines = "".join(json.dumps({"messages": [{"role": "user", "content": f"number {n}"}]}) + "\n" for n in range(3))
+    assert "number 1" in run("show", "-", "--line", 2, stdin=lines).out
+    assert run("show", "-", "--line", 9, stdin=lines).status == 2
+
+
+FILTERS = {
+    "words": (("claude sonnet",), lambda model: "claude" in model["id"] + model.get("name", "").lower()),
+    "a provider": (("--provider", "mistral"), lambda model: model["provider"] == "mistral"),
+    "what it reads": (
+        ("--input", "audio", "--input", "video"),
+        lambda model: {"audio", "video"} <= set(model["input"]),
+    ),
+    "thinking": (("--reasoning",), lambda model: model["reasoning"]),
+    "a window": (("--window", "900000"), lambda model: model["contextWindow"] >= 900_000),
+    "a price": (("--max-price", "0.5"), lambda model: model.get("cost", {}).get("input", 0) <= 0.5),
+    "a wire": (("--protocol", "google-genai"), lambda model: model["protocol"] == "google-genai"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "fits"), FILTERS.values(), ids=FILTERS.keys())
+def test_models_are_found_by(arguments, fits):
+    found = json.loads(run("models", *arguments, "--json").out)
+    assert found
+    assert all(map(fits, found))
+
+
+def test_one_model_is_shown_with_its_rules():
+    shown = run("models", "anthropic/claude-sonnet-4-5").out
+    assert "call_id_alphabet" in shown
+    whole = json.loads(run("models", "anthropic/claude-sonnet-4-5", "--json").out)
+    assert whole["rules"]["reasoning_replay"] == "signed"
+
+
+def test_the_table_of_models_has_a_row_each():
+    table = run("models", "--provider", "anthropic")
+    rows = json.loads(run("models", "--provider", "anthropic", "--json").out)
+    assert len(table.out.splitlines()) == len(rows) + 1
+    assert f"{len(rows)} models" in table.err

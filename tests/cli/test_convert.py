@@ -1,0 +1,204 @@
+"""`segue convert`: one conversation and many, whole and in pieces."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.running import SESSION, run
+from segue import check, dump, load, prepare, read_session
+from segue.models.catalogue import get_model
+
+CHAT = {"model": "gpt-5.4", "messages": [{"role": "user", "content": "hello"}]}
+GOOGLE = {"contents": [{"role": "user", "parts": [{"text": "hello"}]}]}
+LINE = json.dumps(CHAT)
+
+
+def test_a_session_becomes_the_request_that_the_library_makes():
+    made = run("convert", SESSION, "--to", "anthropic/claude-opus-4-8")
+    request = prepare(read_session(SESSION), get_model("anthropic/claude-opus-4-8"))
+    assert made.status == 0
+    assert json.loads(made.out) == json.loads(request.content)
+    assert check(json.loads(made.out), protocol="anthropic-messages") == []
+    for change in request.report.changes:
+        assert change.code.value in made.err
+
+
+FORMS = {
+    "a stored conversation": dump(read_session(SESSION)),
+    "a stored conversation laid out for people": json.dumps(json.loads(dump(read_session(SESSION))), indent=2).encode(),
+    "a session": SESSION.read_bytes(),
+}
+
+
+@pytest.mark.parametrize("data", FORMS.values(), ids=FORMS.keys())
+def test_every_form_of_a_stored_conversation_gives_the_same(data):
+    made = run("convert", "-", "--to", "openai/gpt-5.4", "--compact", "--report", "none", stdin=data)
+    assert made.err == ""
+    assert made.out.encode().rstrip(b"\n") == prepare(load(FORMS["a stored conversation"]), "openai/gpt-5.4").content
+
+
+def test_an_ancestors_conversation_without_a_format_is_read():
+    old = {
+        "systemPrompt": "Be brief.",
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "api": "anthropic-messages", "content": [{"type": "text", "text": "Hello."}]},
+        ],
+    }
+    made = run("convert", "-", "--to", "openai/gpt-4o", "--to-protocol", "openai-chat", stdin=json.dumps(old))
+    assert [message["role"] for message in json.loads(made.out)["messages"]] == ["system", "user", "assistant"]
+
+
+REQUESTS = {
+    "a request": json.dumps(CHAT, indent=1),
+    "its bare messages": json.dumps(CHAT["messages"]),
+}
+
+
+@pytest.mark.parametrize("data", REQUESTS.values(), ids=REQUESTS.keys())
+def test_a_wire_request_is_told_by_what_it_holds(data):
+    made = run("convert", "-", "--to", "anthropic/claude-opus-4-8", stdin=data)
+    assert json.loads(made.out)["messages"][0]["content"] in ("hello", [{"type": "text", "text": "hello"}])
+
+
+def test_a_target_of_ones_own_needs_a_wire():
+    made = run("convert", SESSION, "--to", "home/my-model", "--to-protocol", "openai-chat")
+    assert json.loads(made.out)["model"] == "my-model"
+
+
+def test_a_target_of_ones_own_may_stand_in_a_file(tmp_path):
+    own = tmp_path / "models.json"
+    own.write_text(json.dumps({"models": [{"id": "mine", "provider": "home", "protocol": "openai-chat"}]}))
+    made = run("convert", SESSION, "--to", "home/mine", "--catalogue", own)
+    assert json.loads(made.out)["model"] == "mine"
+
+
+def test_a_strict_conversion_refuses_what_loses_something():
+    refused = run("convert", SESSION, "--to", "openai/gpt-5.4", "--strict")
+    assert refused.status == 1
+    assert refused.out == ""
+    assert "thinking_as_text" in refused.err
+
+
+def test_a_strict_conversion_lets_pass_what_loses_nothing():
+    assert run("convert", "-", "--to", "anthropic/claude-opus-4-8", "--strict", stdin=LINE).status == 0
+
+
+def test_nothing_left_to_send_is_no_request():
+    empty = run("convert", "-", "--to", "openai/gpt-5.4", stdin='{"format": "segue/1", "messages": []}')
+    assert (empty.status, empty.out) == (1, "")
+    assert "nothing visible" in empty.err
+
+
+def test_the_report_as_json_names_every_change():
+    made = run("convert", SESSION, "--to", "openai/gpt-5.4", "--report", "json")
+    report = json.loads(made.err)
+    expected = prepare(read_session(SESSION), "openai/gpt-5.4").report
+    assert report["lossless"] is False
+    assert [change["code"] for change in report["changes"]] == [change.code.value for change in expected.changes]
+
+
+# -- many --------------------------------------------------------------------------------------------------------------
+
+
+def numbered(count: int) -> str:
+    return "".join(json.dumps({**CHAT, "messages": [{"role": "user", "content": f"{n}"}]}) + "\n" for n in range(count))
+
+
+def said(out: str) -> list[str]:
+    return [json.loads(line)["input"][-1]["content"] for line in out.splitlines()]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_many_conversations_keep_their_order(jobs):
+    made = run("convert", "-", "--to", "openai/gpt-5.4", "--jobs", jobs, stdin=numbered(1000))
+    assert made.status == 0
+    assert said(made.out) == [str(number) for number in range(1000)]
+    assert "1,000 conversations converted, 0 bad lines" in made.err
+
+
+BAD = f'{LINE}\n{{not json\n{LINE}\n{{"format": "segue/1", "messages": []}}\n{LINE}\n'
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_bad_lines_are_skipped_by_flag_and_named_by_number(jobs):
+    made = run("convert", "-", "--to", "openai/gpt-5.4", "--bad-lines", "skip", "--jobs", jobs, stdin=BAD)
+    assert made.status == 1
+    assert len(made.out.splitlines()) == 3
+    assert "line 2: no JSON" in made.err
+    assert "line 4: nothing visible" in made.err
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_bad_line_ends_the_work_otherwise_and_what_was_done_stays(jobs):
+    made = run("convert", "-", "--to", "openai/gpt-5.4", "--jobs", jobs, stdin=BAD)
+    assert made.status == 1
+    assert len(made.out.splitlines()) == 1
+    assert "line 4" not in made.err
+
+
+def test_a_bad_first_line_is_a_bad_line_too():
+    made = run("convert", "-", "--to", "openai/gpt-5.4", "--bad-lines", "skip", stdin="{oops\n" + LINE + "\n")
+    assert "line 1: no JSON" in made.err
+    assert len(made.out.splitlines()) == 1
+
+
+def test_each_line_has_its_own_report_as_json():
+    image = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    seen = json.dumps({**CHAT, "messages": [{"role": "user", "content": [image]}]})
+    made = run(
+        "convert", "-", "--to", "deepseek/deepseek-v4-pro", "--report", "json", stdin=f"{LINE}\n{seen}\n{LINE}\n"
+    )
+    reports = [json.loads(line) for line in made.err.splitlines()]
+    assert [report["line"] for report in reports] == [2]
+    assert reports[0]["changes"][0]["code"] == "media_omitted"
+
+
+def test_a_run_that_was_cut_off_goes_on_where_it_was(tmp_path):
+    many, out = tmp_path / "many.jsonl", tmp_path / "out.jsonl"
+    lines = numbered(2500).splitlines(keepends=True)
+    many.write_text("".join([*lines[:2200], "{bad\n", *lines[2201:]]))
+    first = run("convert", many, "--to", "openai/gpt-5.4", "-o", out)
+    assert first.status == 1
+    assert (tmp_path / "out.jsonl.progress").exists()
+    with out.open("ab") as file:
+        file.write(b'{"half a line')
+    many.write_text("".join(lines))
+    (tmp_path / "out.jsonl.progress").write_text(json.dumps({"line": 1000, "bytes": len("".join(whole(out, 1000)))}))
+    assert run("convert", many, "--to", "openai/gpt-5.4", "-o", out, "--resume").status == 0
+    assert said(out.read_text()) == [str(number) for number in range(2500)]
+    assert not (tmp_path / "out.jsonl.progress").exists()
+    again = run("convert", many, "--to", "openai/gpt-5.4", "-o", out, "--resume")
+    assert (again.status, "is whole" in again.err) == (2, True)
+
+
+def whole(path, count: int) -> list[str]:
+    return path.read_text().splitlines(keepends=True)[:count]
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a program's memory")
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    few, many = peak_memory(tmp_path, 1_000), peak_memory(tmp_path, 100_000)
+    assert many - few < 4_000, f"{few} KB for 1,000 conversations, {many} KB for 100,000"
+
+
+def peak_memory(folder, count: int) -> int:
+    """Convert so many conversations and give the most memory it took, in KB."""
+    file = folder / "some.jsonl"
+    file.write_text((LINE + "\n") * count)
+    arguments = ["convert", str(file), "--to", "anthropic/claude-opus-4-8", "-o", f"{file}.out", "--report", "none"]
+    # The peak of this very program: what `getrusage` tells begins with what its parent had.
+    program = (
+        "from segue.cli.entry import main\n"
+        "try: main()\n"
+        "finally: print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))\n"
+    )
+    command = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    assert (folder / "some.jsonl.out").read_bytes().count(b"\n") == count
+    return int(done.stdout)

@@ -1,0 +1,119 @@
+"""The program as a whole: help, mistakes, pipes, and what it loads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from cli.running import ROOT, SESSION, run
+from segue.cli.program import COMMANDS
+
+
+def test_help_names_every_command():
+    shown = run("--help")
+    assert shown.status == 0
+    assert all(name in shown.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(name):
+    shown = run(name, "--help")
+    assert shown.status == 0
+    assert shown.out.startswith(f"Usage: segue {name}")
+
+
+def test_help_loads_neither_rich_nor_a_network_library():
+    program = (
+        "import sys, atexit\n"
+        "atexit.register(lambda: print(*sorted({'rich', 'httpx2', 'starlette', 'asyncio'} & set(sys.modules))))\n"
+        "sys.argv = ['segue', '--help']\n"
+        "from segue.cli.entry import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == ""
+
+
+def test_the_installed_script_runs():
+    script = subprocess.run(["segue", "--version"], capture_output=True, text=True, check=False, timeout=60, env=PATHS)
+    assert script.returncode == 0
+    assert script.stdout.startswith("segue, version ")
+
+
+PATHS = {"PATH": str(__import__("pathlib").Path(sys.executable).parent)}
+
+
+def test_without_its_packages_the_program_says_what_to_install():
+    program = "import sys\nsys.modules['click'] = None\nfrom segue.cli.entry import main\nmain()\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert 'pip install "segue[cli]"' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+MISTAKES = {
+    "a file that is not there": (("convert", "nowhere.json", "--to", "openai/gpt-5.4"), b"", "No such file"),
+    "no JSON": (("convert", "-", "--to", "openai/gpt-5.4"), b"hello", "no JSON"),
+    "an empty file": (("convert", "-", "--to", "openai/gpt-5.4"), b"", "empty"),
+    "JSON that is no conversation": (("convert", "-", "--to", "openai/gpt-5.4"), b"17", "neither a conversation"),
+    "a request of no wire": (("convert", "-", "--to", "openai/gpt-5.4"), b'{"a": 1}', "--from"),
+    "a model that is misspelt": (("convert", SESSION, "--to", "gtp-5.4"), b"", "openai/gpt-5.4"),
+    "no target": (("convert", SESSION), b"", "--to"),
+    "a wire that is misspelt": (("convert", SESSION, "--to-protocol", "openai"), b"", "openai-chat"),
+    "an unknown command": (("covert",), b"", "No such command"),
+    "to resume without an output": (("convert", SESSION, "--to", "gpt-5.4", "--resume"), b"", "--output"),
+    "a stored file of a later format": (
+        ("show", "-"),
+        b'{"format": "segue/9", "messages": []}',
+        "segue/9",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "stdin", "said"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_ends_with_a_sentence_and_status_two(arguments, stdin, said):
+    ended = run(*arguments, stdin=stdin)
+    assert ended.status == 2
+    assert said in ended.err
+    assert ended.out == ""
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(tmp_path):
+    many = tmp_path / "many.jsonl"
+    many.write_text('{"messages": [{"role": "user", "content": "hello"}], "model": "m"}\n' * 20_000)
+    command = f"{sys.executable} -m segue convert {many} --to openai/gpt-5.4 --report none | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "arguments", [("show", SESSION), ("models", "claude"), ("convert", SESSION, "--to", "gpt-5.4")]
+)
+@pytest.mark.parametrize("env", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_a_pipe_gets_no_control_codes(arguments, env):
+    shown = run(*arguments, env=env)
+    assert shown.status == 0
+    assert "\x1b" not in shown.out + shown.err
+
+
+def test_a_transcript_cannot_steer_the_terminal(tmp_path):
+    sly = tmp_path / "sly.json"
+    sly.write_text('{"format": "segue/1", "messages": [{"role": "user", "content": "a\\u001b]0;title\\u0007b"}]}')
+    shown = run("show", sly)
+    assert "\x1b" not in shown.out
+    assert "\\x1b" in shown.out
+
+
+def test_a_session_that_was_cut_off_is_read_with_a_word_of_warning(tmp_path):
+    torn = tmp_path / "torn.jsonl"
+    torn.write_bytes(SESSION.read_bytes()[:-20])
+    shown = run("show", torn)
+    assert shown.status == 0
+    assert "cut off" in shown.err
+
+
+def test_the_demo_of_the_readme_is_there():
+    assert (ROOT / "examples" / "session.jsonl").exists()
