@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -33,7 +33,7 @@ class Request:
     `body` and `content` are made when they are first asked for. `headers` hold no secret: whoever sends adds the key.
     """
 
-    def __init__(self, projection: Projection, endpoint: Endpoint, codec: Codec) -> None:
+    def __init__(self, projection: Projection, endpoint: Endpoint, codec: Codec, content: bytes | None = None) -> None:
         self.model = endpoint.model
         self.protocol = codec.name
         self.report: Report = projection.report
@@ -42,6 +42,8 @@ class Request:
         self._projection = projection
         self._endpoint = endpoint
         self._codec = codec
+        if content is not None:
+            self.content = content
 
     def __repr__(self) -> str:
         return f"Request({self.model.full_name()} over {self.protocol}, {len(self.report.changes)} changes)"
@@ -54,9 +56,7 @@ class Request:
     @cached_property
     def body(self) -> dict[str, object]:
         """The wire body, as plain values."""
-        options = _asked_anew(self._projection.options, self.protocol)
-        prompt = Prompt(context=self._projection.context, options=options, model=self.model.id)
-        return self._codec.encode_request(prompt, self._endpoint)
+        return self._codec.encode_request(prompt_of(self._projection, self._endpoint), self._endpoint)
 
     @cached_property
     def content(self) -> bytes:
@@ -73,7 +73,7 @@ class Request:
     @property
     def headers(self) -> dict[str, str]:
         """What goes with the body, besides the key."""
-        return {"content-type": "application/json", **self._codec.headers}
+        return {"content-type": "application/json", **self._codec.headers, **self.model.headers}
 
     def sdk_arguments(self) -> dict[str, object]:
         """Give the arguments for the provider's own client; what it does not name stands under `extra_body`."""
@@ -93,6 +93,12 @@ class Request:
     def stream_decoder(self) -> StreamDecoder:
         """Make a decoder for the streamed reply."""
         return self._codec.stream_decoder(self._endpoint, self.tool_names)
+
+
+def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
+    """Give what a codec writes of a projection."""
+    options = _asked_anew(projection.options, endpoint.model.protocol)
+    return Prompt(context=projection.context, options=options, model=endpoint.model.id)
 
 
 def _asked_anew(options: Options, protocol: str) -> Options:
@@ -115,21 +121,41 @@ def prepare(
         ProjectionRefused: the policy refuses a change that is needed.
     """
     target = get_model(model)
-    projection = project(context, target, options=options, policy=policy)
-    projection = _think_not(projection, context, target, options, policy)
-    if not _has_words(projection.context.messages, policy or Policy()):
-        raise EmptyConversation("nothing visible is left to send: no messages, blank ones, or unfinished turns only")
+
+    def projecting(asked: Options | None) -> Projection:
+        return project(context, target, options=asked, policy=policy)
+
+    projection = fit_request(projecting, target, options, policy)
     return Request(projection, resolve_endpoint(target), get_codec(target.protocol))
 
 
+def fit_request(
+    projecting: Callable[[Options | None], Projection], model: Model, options: Options | None, policy: Policy | None
+) -> Projection:
+    """Project, act on what the target requires, and see that something is left to say.
+
+    Raises:
+        EmptyConversation: nothing visible would be left to send.
+    """
+    projection = projecting(options)
+    if projection.requirements:
+        projection = _think_not(projection, projecting, model, options)
+    if not _has_words(projection.context.messages, policy or Policy()):
+        raise EmptyConversation("nothing visible is left to send: no messages, blank ones, or unfinished turns only")
+    return projection
+
+
 def _think_not(
-    projection: Projection, context: Context, model: Model, options: Options | None, policy: Policy | None
+    projection: Projection,
+    projecting: Callable[[Options | None], Projection],
+    model: Model,
+    options: Options | None,
 ) -> Projection:
     """Turn thinking off for this request where the running tool cycle demands it, and say so."""
     demands = [requirement for requirement in projection.requirements if requirement.kind == "thinkingOff"]
     if not demands or model.thinking_levels.get("off", "") is None:
         return projection
-    calmed = project(context, model, options=replace(options or Options(), thinking="off"), policy=policy)
+    calmed = projecting(replace(options or Options(), thinking="off"))
     change = Change(
         code=ChangeCode.OPTION_REMOVED,
         path=("options", "thinking"),

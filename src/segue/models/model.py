@@ -50,7 +50,8 @@ class Model(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, for
     `input` lists what it can read. `context_window`, `max_input` and `max_tokens` are token counts, 0 when unknown;
     the window holds input and output together, `max_input` the input alone. `router` marks one id with many writers.
     `thinking_levels` maps a level to the provider's word for it, or to None where the model does not have it.
-    `rules` and `dialect` override single fields of the resolved records, by field name.
+    `rules` and `dialect` override single fields of the resolved records, by field name. `headers` go with every request
+    to it; a key does not belong there, since they are no secret.
     """
 
     id: str
@@ -69,6 +70,7 @@ class Model(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, for
     deprecated: str | None = None
     rules: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     dialect: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
     def full_name(self) -> str:
         """Give the name the catalogue finds it by: `provider/id`."""

@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias, final
 import msgspec
 
 from segue.conversation.context import Prompt
-from segue.conversation.messages import AssistantMessage
+from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import Path
 from segue.models.dialect import Dialect
 from segue.models.model import Model
@@ -70,6 +70,8 @@ class Codec(msgspec.Struct, frozen=True, kw_only=True):
     - `forgets`: what a body cannot tell, by the names of fields of the neutral types; `turns` where it cannot tell one
       turn from the next of the same role, `pieces` where it joins the texts of a turn.
     - `headers`: what every request of this wire carries besides its key.
+    - `turns`: the key of a body under which its turns stand.
+    - `remembers(message)`: whether what is written later depends on this message; nothing does on most wires.
     - `sdk_parameters`: what the provider's own client names as arguments; the rest goes under `extra_body`.
     - `sdk_arguments(body, endpoint)`: for clients that take a request in another form than its body: bytes, a `config`.
     """
@@ -87,5 +89,7 @@ class Codec(msgspec.Struct, frozen=True, kw_only=True):
     check: Callable[[JsonObject, Endpoint], list[Violation]]
     forgets: frozenset[str]
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    turns: str = "messages"
+    remembers: Callable[[Message], bool] | None = None
     sdk_parameters: frozenset[str] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None

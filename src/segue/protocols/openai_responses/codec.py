@@ -107,5 +107,6 @@ CODEC: Final = Codec(
     decode_error=decode_error,
     check=check,
     forgets=_FORGETS,
+    turns="input",
     sdk_parameters=_SDK_PARAMETERS,
 )

@@ -1,0 +1,124 @@
+"""An outbox gives what `prepare` gives, byte for byte, however a history grows, and is never stale."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from projection.histories import TARGETS, make_home, make_options, make_ugly
+from protocols.speaking import spoken
+from segue.conversation.content import TextContent
+from segue.conversation.context import Context, Options, ToolDefinition
+from segue.conversation.messages import UserMessage
+from segue.errors import EmptyConversation
+from segue.models.model import Model
+from segue.outbox import Outbox
+from segue.request import prepare
+
+NAMES = [codec.name for codec in spoken()]
+
+
+def compare(outbox: Outbox, context: Context, model: Model, options: Options | None = None) -> None:
+    """See that the outbox and `prepare` say the same, also where there is nothing to say."""
+    try:
+        whole = prepare(context, model, options=options)
+    except EmptyConversation:
+        with pytest.raises(EmptyConversation):
+            outbox.prepare(context, options=options)
+        return
+    request = outbox.prepare(context, options=options)
+    assert request.content == whole.content
+    assert request.body == whole.body
+    assert request.report == whole.report
+    assert request.tool_names == whole.tool_names
+
+
+@pytest.mark.parametrize("protocol", NAMES)
+@pytest.mark.parametrize("make", [make_ugly, make_home], ids=["an ugly history", "the target's own history"])
+@settings(max_examples=40)
+@given(seed=st.integers(0, 2**32), data=st.data())
+def test_a_history_that_grows_is_sent_as_if_it_were_new(protocol, make, seed, data):
+    model = data.draw(st.sampled_from(TARGETS[protocol]))
+    options = data.draw(st.sampled_from([None, Options(cache_retention="short"), make_options(seed)]))
+    context = make(seed, model)
+    outbox, chance = Outbox(model), Random(seed)
+    grown = replace(context, messages=())
+    for message in context.messages:
+        grown = grown.add(message)
+        if chance.random() < 0.6:
+            compare(outbox, grown, model, options)
+    compare(outbox, context, model, options)
+
+
+@pytest.mark.parametrize("protocol", NAMES)
+@settings(max_examples=40)
+@given(seed=st.integers(0, 2**32), data=st.data())
+def test_an_edited_history_is_never_stale(protocol, seed, data):
+    model = data.draw(st.sampled_from(TARGETS[protocol]))
+    context = make_home(seed, model).add(*make_ugly(seed + 1, model).messages)
+    outbox, chance = Outbox(model), Random(seed)
+    compare(outbox, context, model)
+    for _ in range(4):
+        context = edited(context, chance)
+        options = chance.choice([None, Options(cache_retention="long"), make_options(seed)])
+        compare(outbox, context, model, options)
+
+
+def edited(context: Context, chance: Random) -> Context:
+    """Change a history as applications do: cut it short, replace or insert a message, take another prompt or tools."""
+    messages = context.messages
+    at = chance.randrange(len(messages) + 1)
+    said = UserMessage(content=(TextContent(text=f"edited {at}"),))
+    match chance.randrange(6):
+        case 0:
+            return replace(context, messages=messages[:at])
+        case 1:
+            return replace(context, messages=(*messages[:at], said, *messages[at:]))
+        case 2:
+            return replace(context, messages=(*messages[:at], said, *messages[at + 1 :]))
+        case 3:
+            return replace(context, system_prompt="Other instructions.")
+        case 4:
+            return replace(context, tools=context.tools[:-1])
+        case _:
+            return context.add(said)
+
+
+@pytest.mark.parametrize("protocol", NAMES)
+def test_what_is_old_is_not_written_again(protocol, monkeypatch):
+    """A long history costs no more messages to encode than a short one."""
+    model = TARGETS[protocol][0]
+    context = Context(tools=(ToolDefinition(name="read", description="", parameters={"type": "object"}),))
+    for seed in range(40):
+        context = context.add(*make_home(seed, model).messages)
+    outbox = Outbox(model)
+    outbox.prepare(context)
+    written: list[int] = []
+    codec = outbox._codec
+    monkeypatch.setattr(
+        outbox,
+        "_codec",
+        replace(
+            codec,
+            encode_request=lambda prompt, endpoint: (
+                written.append(len(prompt.context.messages)),
+                codec.encode_request(prompt, endpoint),
+            )[1],
+        ),
+    )
+    outbox.prepare(context.add(UserMessage.of("and now?")))
+    assert sum(written) < len(context.messages) / 2
+
+
+def test_what_is_kept_can_be_dropped():
+    model = TARGETS["anthropic-messages"][0]
+    context = make_home(7, model)
+    outbox = Outbox(model)
+    outbox.prepare(context)
+    outbox.reset()
+    assert outbox._kept is None
+    compare(outbox, context, model)
