@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from cli.running import ROOT, SESSION, run
+from cli.running import SESSION, run
 from segue.cli.program import COMMANDS
 
 
@@ -113,7 +113,3 @@ def test_a_session_that_was_cut_off_is_read_with_a_word_of_warning(tmp_path):
     shown = run("show", torn)
     assert shown.status == 0
     assert "cut off" in shown.err
-
-
-def test_the_demo_of_the_readme_is_there():
-    assert (ROOT / "examples" / "session.jsonl").exists()

@@ -9,8 +9,8 @@ from itertools import islice
 from multiprocessing import get_context
 from typing import Final, NamedTuple, final
 
-from segue.cli.documents import BadLine, Document, Lines, read_line
 from segue.cli.reports import Kinds, count_kinds, report_json
+from segue.documents import BadLine, Document, Lines, read_line
 from segue.errors import SegueError
 from segue.models.model import Model
 from segue.projection.policy import Policy

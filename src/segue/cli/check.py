@@ -8,8 +8,8 @@ from typing import BinaryIO, Final, Literal, NamedTuple, final
 import click
 import msgspec
 
-from segue.cli.documents import BadLine, Document, Source, open_source, read_line
 from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, complete_model, find_target
+from segue.documents import BadLine, Document, Source, open_source, read_line
 from segue.errors import EmptyConversation, Path, render_path
 from segue.models.model import Model
 from segue.projection.policy import Policy

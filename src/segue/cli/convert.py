@@ -12,10 +12,10 @@ import click
 import msgspec
 
 from segue.cli.batches import Batch, Job, convert_lines
-from segue.cli.documents import Lines, open_source
 from segue.cli.progress import Resumable, show_progress
 from segue.cli.reports import Kinds, report_json, show_kinds, show_report
 from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, complete_model, find_target
+from segue.documents import Lines, open_source
 from segue.errors import EmptyConversation, ProjectionRefused
 from segue.projection.policy import Policy, ReasoningPolicy
 from segue.projection.report import Loss, Report

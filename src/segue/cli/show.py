@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import click
 import msgspec
 
-from segue.cli.documents import BadLine, Document, open_source, read_line
 from segue.cli.reports import open_console
 from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, open_catalogue
 from segue.conversation.content import AnyContent, FileContent, ImageContent
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage
+from segue.documents import BadLine, Document, open_source, read_line
 from segue.errors import LoadError, UnknownModel
 from segue.models.catalogue import Catalogue
 from segue.models.price import compute_cost

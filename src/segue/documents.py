@@ -1,4 +1,4 @@
-"""What people hand to the program: a stored conversation, a wire request, a session, or many conversations in a file.
+"""What people hand over: a stored conversation, a wire request, a session, or many conversations in a file.
 
 How a file is told, by what it holds and never by its name:
 - One JSON value is one conversation: a stored one where it says its format or uses words that only stored files have,

@@ -1,0 +1,41 @@
+"""`segue ui`: the inspector, a local page that shows what each model would be told."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import click
+
+from segue.cli.targets import catalogue_option, open_catalogue
+
+_LOOPBACK = "127.0.0.1"
+
+
+@click.command("ui")
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Which port; a free one by itself.")
+@click.option("--host", default=_LOOPBACK, show_default=True, help="Which address; others than loopback are reachable.")
+@click.option("--browser/--no-browser", default=True, help="Open the page.")
+@catalogue_option
+def command(*, file: Path | None, port: int, host: str, browser: bool, catalogue: str | None) -> None:
+    """Open the inspector, with the conversation in FILE if there is one. Ctrl-C ends it.
+
+    The address holds a random word; without it nobody is answered. Nothing is sent anywhere.
+    """
+    import uvicorn
+
+    from segue.inspector.server import make_app, new_token
+
+    opened = file.read_bytes().decode("utf-8", "replace") if file is not None else ""
+    token = new_token()
+    listener = socket.create_server((host, port))
+    port = listener.getsockname()[1]
+    names = {f"{host}:{port}", f"localhost:{port}"} if host == _LOOPBACK else {f"{host}:{port}"}
+    address = f"http://{host}:{port}/{token}/"
+    click.echo(f"The inspector is at {address}")
+    click.echo("Ctrl-C ends it.")
+    if browser:
+        click.launch(address)
+    app = make_app(token, frozenset(names), open_catalogue(catalogue), opened)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off")).run(sockets=[listener])

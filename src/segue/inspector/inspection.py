@@ -1,0 +1,234 @@
+"""What the page shows, as plain data: a conversation beside what each target would be told of it.
+
+Pure: the server hands over what was pasted and which targets are meant, and sends back what comes out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from io import BytesIO
+from typing import Final, TypeAlias, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.conversation.content import AnyContent
+from segue.conversation.context import Context
+from segue.conversation.messages import Message
+from segue.documents import Document, open_source, read_document
+from segue.errors import EmptyConversation, LoadError, render_path
+from segue.models.model import Model
+from segue.projection.home import Home
+from segue.projection.policy import Policy
+from segue.projection.report import SENTENCES, Change, Loss
+from segue.protocols.doors import check, get_codec
+from segue.request import Request
+from segue.tokens import estimate_tokens
+
+Json: TypeAlias = dict[str, object]
+
+_EXCERPT: Final = 1500
+"""How many characters of one text the page is given; the wire JSON has all of them."""
+
+
+def open_pasted(text: str, protocol: str | None) -> Document:
+    """Read what was pasted; of a file with one conversation a line, the first.
+
+    Raises:
+        LoadError, DecodeError: it is no conversation.
+    """
+    opened = open_source(BytesIO(text.encode("utf-8", "surrogatepass")), "what was pasted", protocol=protocol)
+    if opened.document is not None:
+        return opened.document
+    first = next(opened.lines, None)
+    if first is None:
+        raise LoadError("nothing to read")
+    return read_document(first[1], protocol, first[0])
+
+
+def inspect(document: Document, targets: Sequence[Model], policy: Policy) -> Json:
+    """Give the conversation and, for each target, what it would be told and what that costs."""
+    context = document.prompt.context
+    return {
+        "source": document.protocol or "a stored conversation",
+        "system": _system(context),
+        "tools": [tool.name if tool.kind == "function" else f"{tool.protocol} tool" for tool in context.tools],
+        "stored": [_summary(message) for message in context.messages],
+        "targets": [_inspect_target(document, model, policy) for model in targets],
+    }
+
+
+def wire_json(document: Document, model: Model, policy: Policy) -> bytes:
+    """Give the exact body, laid out for people.
+
+    Raises:
+        EmptyConversation: nothing visible would be left to send.
+    """
+    return msgspec.json.format(document.prepare(model, policy).content, indent=2)
+
+
+def _inspect_target(document: Document, model: Model, policy: Policy) -> Json:
+    context = document.prompt.context
+    about: Json = {"name": model.full_name(), "protocol": model.protocol, "window": model.context_window}
+    try:
+        request = document.prepare(model, policy)
+    except EmptyConversation as empty:
+        return {**about, "problem": str(empty), "changes": [], "counts": {loss.value: 0 for loss in Loss}}
+    changes = request.report.changes
+    counts = Counter(change.loss.value for change in changes)
+    sent = request.projection.context
+    rows = align(context.messages, sent.messages)
+    same = {there for _, there, is_same in rows if is_same}  # what did not change is not told twice
+    return {
+        **about,
+        "url": request.url,
+        "counts": {loss.value: counts[loss.value] for loss in Loss},
+        "changes": [_change(change) for change in changes],
+        "needed": [str(requirement) for requirement in request.requirements],
+        "violations": [
+            f"{render_path(found.path)}: {found.message}"
+            for found in check(request.body, protocol=model.protocol, model=model)
+        ],
+        "rows": rows,
+        "sent": [None if at in same else _summary(message) for at, message in enumerate(sent.messages)],
+        "system": _system(sent),
+        "tokens": estimate_tokens(sent, model),
+        "bytes": len(request.content),
+        "cache": _cached(document, model, policy, request),
+    }
+
+
+def _change(change: Change) -> Json:
+    message = change.path[1] if len(change.path) > 1 and change.path[0] == "messages" else None
+    return {
+        "code": change.code.value,
+        "loss": change.loss.value,
+        "where": render_path(change.path),
+        "message": message,
+        "sentence": SENTENCES[change.code],
+        "detail": change.detail,
+    }
+
+
+def _system(context: Context) -> str:
+    prompt = context.system_prompt
+    if prompt is None or isinstance(prompt, str):
+        return _shortened(prompt or "")
+    return _shortened("\n".join(piece.text if piece.kind == "text" else "[native block]" for piece in prompt))
+
+
+def _summary(message: Message) -> Json:
+    about: Json = {"role": message.role, "pieces": [_piece(content) for content in message.content]}
+    if message.role == "assistant":
+        about |= {"origin": f"{message.provider}/{message.model}", "stop": message.stop_reason}
+    elif message.role == "toolResult":
+        about |= {"origin": message.tool_name, "id": message.tool_call_id, "failed": message.is_error}
+    return about
+
+
+def _piece(content: AnyContent) -> Json:
+    match content.kind:
+        case "text":
+            return _told("text", content.text, sealed=content.text_signature)
+        case "thinking":
+            return _told("thinking", content.thinking, sealed=content.thinking_signature)
+        case "toolCall":
+            arguments = content.arguments_text or msgspec.json.encode(content.arguments).decode()
+            return {
+                **_told("toolCall", arguments, sealed=content.thought_signature),
+                "name": content.name,
+                "id": content.id,
+            }
+        case "image" | "file":
+            where = content.url or (content.file_id if content.kind == "file" else None)
+            size = f"{len(content.data) * 3 // 4:,} bytes" if content.data is not None else where or ""
+            return _told(content.kind, f"{content.mime_type or 'unknown type'}, {size}")
+        case "native":
+            kind = content.block.get("type")
+            return _told("native", f"{content.protocol} {kind if isinstance(kind, str) else 'block'}")
+
+
+def _told(kind: str, text: str, sealed: str | None = None) -> Json:
+    piece: Json = {"kind": kind, "text": _shortened(text)}
+    if len(text) > _EXCERPT:
+        piece["more"] = len(text) - _EXCERPT
+    if sealed:
+        piece["sealed"] = True
+    return piece
+
+
+def _shortened(text: str) -> str:
+    # Half a surrogate pair cannot be sent to the page either.
+    return text[:_EXCERPT].encode("utf-8", "replace").decode()
+
+
+def align(stored: Sequence[Message], sent: Sequence[Message]) -> list[tuple[int | None, int | None, bool]]:
+    """Put what is sent beside what it was made of: (stored, sent, whether they are the same object).
+
+    What did not change is the same object, and such places hold the rest in order. Between two of them messages of one
+    role that tell the same origin or the same call are taken for each other; anything else stands alone.
+    """
+    places = {id(message): at for at, message in enumerate(sent)}
+    rows: list[tuple[int | None, int | None, bool]] = []
+    reached = 0
+    waiting: list[int] = []
+    for at, message in enumerate(stored):
+        found = places.get(id(message))
+        if found is None or found < reached:
+            waiting.append(at)
+            continue
+        rows += _align_changed(stored, waiting, sent, range(reached, found))
+        rows.append((at, found, True))
+        waiting, reached = [], found + 1
+    return rows + _align_changed(stored, waiting, sent, range(reached, len(sent)))
+
+
+def _align_changed(
+    stored: Sequence[Message], old: Sequence[int], sent: Sequence[Message], new: Sequence[int]
+) -> list[tuple[int | None, int | None, bool]]:
+    rows: list[tuple[int | None, int | None, bool]] = []
+    left = list(new)
+    for at in old:
+        match = next((there for there in left if _is_made_of(stored[at], sent[there])), None)
+        if match is None:
+            rows.append((at, None, False))
+            continue
+        while left[0] != match:
+            rows.append((None, left.pop(0), False))
+        left.pop(0)
+        rows.append((at, match, False))
+    return rows + [(None, there, False) for there in left]
+
+
+def _is_made_of(given: Message, sent: Message) -> bool:
+    if given.role != sent.role:
+        return False
+    if given.role == "assistant" and sent.role == "assistant":
+        return (given.model, given.response_id) == (sent.model, sent.response_id)
+    if given.role == "toolResult" and sent.role == "toolResult":
+        return given.tool_name == sent.tool_name
+    return True
+
+
+def _cached(document: Document, model: Model, policy: Policy, request: Request) -> Json | None:
+    """Say how much of this request its model has seen before, so that a prompt cache can hold it.
+
+    The last request it answered is what came before its last turn. None where it has not spoken yet.
+    """
+    context = document.prompt.context
+    home = Home(model, policy.same_model)
+    own = [at for at, it in enumerate(context.messages) if it.role == "assistant" and home.is_own(it)]
+    if not own:
+        return None
+    before = replace(context, messages=context.messages[: own[-1]])
+    try:
+        earlier = document._replace(prompt=replace(document.prompt, context=before)).prepare(model, policy)
+    except EmptyConversation:
+        return None
+    key = get_codec(model.protocol).turns
+    old, new = cast("list[object]", earlier.body[key]), cast("list[object]", request.body[key])
+    same = next(
+        (at for at, (was, now) in enumerate(zip(old, new, strict=False)) if was != now), min(len(old), len(new))
+    )
+    return {"turns": same, "of": len(new), "sentBefore": len(old)}
