@@ -11,9 +11,12 @@
     ├── SettingsError        a rule, dialect or policy key that does not exist, or a value it cannot have
     ├── DecodeError          a wire body that is not what its protocol says
     ├── EncodeError          neutral content that one wire has no word for; projection should have changed it
-    └── ProjectionError
-        ├── EmptyConversation   nothing visible would be left to send
-        └── ProjectionRefused   the policy refuses a change that this target needs; carries the report
+    ├── ProjectionError
+    │   ├── EmptyConversation   nothing visible would be left to send
+    │   └── ProjectionRefused   the policy refuses a change that this target needs; carries the report
+    ├── RequestFailed        nobody answered as they should; carries the failure, every attempt, and what arrived
+    ├── SessionLocked        another conversation writes to this session file
+    └── MissingExtra         (also an ImportError) something that is installed as an extra is not there
 
     TornLine (a warning)     a session file whose last line was cut off; everything before it was read
 
@@ -27,6 +30,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from segue.client.attempts import Attempt
+    from segue.conversation.messages import AssistantMessage
+    from segue.failures.failure import Failure
     from segue.projection.report import Report
 
 Path = tuple[str | int, ...]
@@ -151,6 +157,33 @@ class ProjectionRefused(ProjectionError):
     def __init__(self, message: str, *, report: Report) -> None:
         super().__init__(message)
         self.report = report
+
+
+class RequestFailed(SegueError):
+    """Nobody answered as they should. `failure` is how the last attempt ended, `attempts` are all of them.
+
+    `message` can be stored: it keeps what had arrived, and ended in `error` or `aborted`.
+    """
+
+    def __init__(
+        self, message: str, *, failure: Failure, attempts: tuple[Attempt, ...], reply: AssistantMessage
+    ) -> None:
+        super().__init__(message)
+        self.failure = failure
+        self.attempts = attempts
+        self.message = reply
+
+
+class SessionLocked(SegueError):
+    """Another conversation, in this process or another one, writes to this session file."""
+
+
+class MissingExtra(SegueError, ImportError):
+    """Something is not installed that segue needs for this. `extra` names what to install: `segue[extra]`."""
+
+    def __init__(self, message: str, *, extra: str) -> None:
+        super().__init__(f"{message}: pip install 'segue[{extra}]'")
+        self.extra = extra
 
 
 class TornLine(UserWarning):

@@ -14,6 +14,7 @@ COMMANDS: Final[dict[str, str]] = {
     "check": "Say what a provider would refuse in a request, or what a history would lose.",
     "show": "Show a conversation as people want to read it.",
     "models": "List the models of the catalogue, or show one with its rules.",
+    "chat": "Talk to a model in the terminal, and switch models in mid-conversation.",
     "ui": "Open the inspector: a local page that shows what each model would be told.",
 }
 

@@ -1,4 +1,4 @@
-"""What went wrong, as a value: one kind of a closed set, the numbers the provider gave, and what the verdict rests on."""
+"""What went wrong, as a value: one kind of a closed set, the numbers the provider gave, what the verdict rests on."""
 
 from __future__ import annotations
 

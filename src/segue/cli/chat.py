@@ -1,0 +1,103 @@
+"""`segue chat`: talk to a model in the terminal, and switch models in mid-conversation."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+import click
+
+from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, complete_model, find_target, open_catalogue
+from segue.conversation.context import Options, ThinkingLevel
+from segue.models.catalogue import Catalogue
+from segue.models.model import Model
+from segue.models.thinking import THINKING_LEVELS
+from segue.sessions import read_session
+
+
+@click.command("chat")
+@click.argument("model", required=False, shell_complete=complete_model)
+@click.option("--protocol", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="Its wire, for models of your own.")
+@click.option("--base-url", help="Where it is, for models of your own.")
+@click.option(
+    "--session", metavar="PATH", type=click.Path(dir_okay=False, path_type=Path), help="Go on with this file."
+)
+@click.option("--system", metavar="TEXT", help="Instructions to begin with.")
+@click.option("--thinking", type=click.Choice(THINKING_LEVELS), help="How much to think.")
+@click.option("--max-tokens", type=click.IntRange(1), help="The longest answer.")
+@catalogue_option
+def command(
+    *,
+    model: str | None,
+    protocol: str | None,
+    base_url: str | None,
+    session: Path | None,
+    system: str | None,
+    thinking: str | None,
+    max_tokens: int | None,
+    catalogue: str | None,
+) -> None:
+    """Talk to MODEL; `/model NAME` goes on with another one and shows what that changes, `/help` tells the rest.
+
+    Keys come from each provider's usual variable. Without MODEL, whoever can be reached is offered: a provider whose
+    key is set, a server on this machine, or the echo model, which needs nothing.
+    """
+    from segue.cli.echo import ECHO, EchoTransport
+    from segue.cli.talk import Talk
+    from segue.client.clients import Client
+
+    known = open_catalogue(catalogue).with_models(ECHO)
+    target = ECHO if model == ECHO.id else _choose(model, protocol, session, known, catalogue)
+    options = Options(thinking=cast("ThinkingLevel | None", thinking), max_tokens=max_tokens)
+    urls = None if base_url is None else {target.provider: base_url}
+    with Client(base_url=urls, transport=EchoTransport()) as client:
+        talk = Talk(client, target, known, path=session, system_prompt=system, options=options)
+        try:
+            click.echo(f"{target.full_name()}; /help tells what else there is.", err=True)
+            for line in _lines():
+                if not talk.handle(line):
+                    break
+        finally:
+            talk.close()
+
+
+def _choose(
+    name: str | None, protocol: str | None, session: Path | None, known: Catalogue, catalogue: str | None
+) -> Model:
+    from segue.cli.echo import ECHO
+    from segue.cli.local import find_keyed_models, find_local_models
+
+    if name is not None:
+        return find_target(name, protocol, catalogue)
+    if session is not None and session.exists():
+        for message in reversed(read_session(session).messages):
+            if message.role == "assistant":
+                return known.get(f"{message.provider}/{message.model}")
+    offered = [*find_keyed_models(known), *find_local_models(), ECHO]
+    if not sys.stdin.isatty() or len(offered) == 1:
+        return offered[0]
+    for number, model in enumerate(offered, 1):
+        click.echo(f"{number:>3}  {model.full_name()}  {model.name}")
+    chosen = click.prompt("Which", type=click.IntRange(1, len(offered)), default=1)
+    return offered[chosen - 1]
+
+
+def _lines() -> Iterator[str]:
+    """Give what is typed, line by line; Ctrl-C at the prompt clears the line, Ctrl-D is the end."""
+    if not sys.stdin.isatty():
+        yield from sys.stdin
+        return
+    with suppress(ImportError):  # arrow keys and a history, where the system has them
+        import_module("readline")
+    while True:
+        try:
+            yield input("> ")
+        except KeyboardInterrupt:
+            click.echo("\n(Ctrl-D or /quit is the end)", err=True)
+        except EOFError:
+            click.echo()
+            return

@@ -1,0 +1,78 @@
+"""The echo model: answers with what was said, in this process, so that the first minute needs no key and no server.
+
+It stands behind the client like any provider: its replies are streamed over OpenAI's chat wire and read by the same
+code. Whatever is not for it goes on to the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, cast
+
+import httpx2
+import msgspec
+
+from segue.models.model import Model
+
+_HOST: Final = "echo.invalid"  # a name that can never be looked up (RFC 2606)
+
+ECHO: Final = Model(
+    "echo",
+    "segue",
+    "openai-chat",
+    name="Echo: says what you say",
+    base_url=f"http://{_HOST}",
+    context_window=128_000,
+    dialect={"auth": "none"},
+)
+
+
+class EchoTransport(httpx2.BaseTransport):
+    """Answers for the echo model, and leaves all other requests to the network."""
+
+    def __init__(self) -> None:
+        self._network = httpx2.HTTPTransport()
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Answer one request."""
+        if request.url.host != _HOST:
+            return self._network.handle_request(request)
+        body = cast("Mapping[str, object]", msgspec.json.decode(request.read()))
+        said = _last_words(cast("list[Mapping[str, object]]", body["messages"]))
+        return httpx2.Response(
+            200, headers={"content-type": "text/event-stream"}, stream=httpx2.ByteStream(b"".join(_frames(said)))
+        )
+
+    def close(self) -> None:
+        """Close the network's connections."""
+        self._network.close()
+
+
+def _last_words(messages: list[Mapping[str, object]]) -> str:
+    for message in reversed(messages):
+        if message.get("role") != "user":
+            continue
+        content = message.get("content")
+        if isinstance(content, str):
+            return content
+        parts = cast("list[Mapping[str, object]]", content)
+        seen = sum(part.get("type") == "image_url" for part in parts)
+        words = " ".join(str(part["text"]) for part in parts if part.get("type") == "text")
+        return f"{words} (and {seen} {'picture' if seen == 1 else 'pictures'})".strip() if seen else words
+    return ""
+
+
+def _frames(said: str) -> Iterator[bytes]:
+    words = [word + " " for word in said.split(" ")]
+    words[-1] = words[-1][:-1]
+    counted = {"prompt_tokens": len(words), "completion_tokens": len(words), "total_tokens": 2 * len(words)}
+    for word in words:
+        yield _frame({"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": None}]})
+    end: dict[str, object] = {"index": 0, "delta": {"content": ""}, "finish_reason": "stop"}
+    yield _frame({"choices": [end], "usage": counted})
+    yield b"data: [DONE]\n\n"
+
+
+def _frame(part: Mapping[str, object]) -> bytes:
+    chunk = {"id": "echo", "object": "chat.completion.chunk", "created": 0, "model": "echo", **part}
+    return b"data: " + msgspec.json.encode(chunk) + b"\n\n"

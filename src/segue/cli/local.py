@@ -1,0 +1,59 @@
+"""Who can be talked to from here: providers whose key is set, and servers on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final, NamedTuple, cast, final
+
+import httpx2
+import msgspec
+
+from segue.models.catalogue import Catalogue
+from segue.models.model import Model
+from segue.models.providers import PROVIDERS
+
+_PATIENCE: Final = 0.5
+"""Seconds to wait for a server on this machine."""
+
+
+@final
+class _Server(NamedTuple):
+    provider: str
+    path: str
+    """Where it lists its models, below its base URL."""
+    listed: str
+    named: str
+    """The key of the list, and of a model's name in it."""
+
+
+_SERVERS: Final = (
+    _Server("llama.cpp", "/models", "data", "id"),
+    _Server("ollama", "/api/tags", "models", "name"),
+    _Server("lmstudio", "/models", "data", "id"),
+)
+
+
+def find_local_models() -> list[Model]:
+    """Ask the usual servers of this machine what they serve."""
+    found: list[Model] = []
+    for server in _SERVERS:
+        row = PROVIDERS[server.provider]
+        try:
+            reply = httpx2.get(f"{row.base_url}{server.path}", timeout=_PATIENCE)
+            listed = cast("Mapping[str, object]", msgspec.json.decode(reply.content))[server.listed]
+            names = [str(entry[server.named]) for entry in cast("list[Mapping[str, object]]", listed)]
+        except (httpx2.HTTPError, msgspec.DecodeError, KeyError, TypeError):
+            continue  # nobody there, or somebody else
+        found += [Model(name, row.name, row.protocol, dialect={"auth": "none"}) for name in names]
+    return found
+
+
+def find_keyed_models(catalogue: Catalogue) -> list[Model]:
+    """Give, for each provider whose key is set, the last of its models that the catalogue lists as not deprecated."""
+    found: list[Model] = []
+    for row in PROVIDERS.values():
+        if any(os.environ.get(name) for name in row.key_variables):
+            served = [model for model in catalogue.find(provider=row.name) if not model.deprecated]
+            found += served[-1:]
+    return found

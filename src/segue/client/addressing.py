@@ -1,0 +1,77 @@
+"""Where a request goes, and what goes with it besides the key.
+
+Facts this file rests on:
+- `{NAME}` in a base URL stands for an environment variable: a resource, an account, a region.      (providers' rows)
+- The region of AWS and the location of Google have a second usual name.         (botocore 1.44.0, google-genai 3.1.0)
+- Vertex has no host `global-aiplatform`: the global location is the bare host.          (google-genai 3.1.0, 2026-11)
+- A session id in a header keeps a conversation on the server that has it cached.   (pi-ai 1.5.0: session affinity)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from segue.errors import SettingsError
+from segue.models.dialect import Dialect
+from segue.models.model import Model
+
+_VARIABLE: Final = re.compile(r"\{([A-Z][A-Z0-9_]*)\}")
+_OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "AWS_REGION": ("AWS_DEFAULT_REGION",),
+    "GOOGLE_CLOUD_LOCATION": ("GOOGLE_CLOUD_REGION", "GOOGLE_VERTEX_LOCATION"),
+    "GOOGLE_CLOUD_PROJECT": ("GOOGLE_VERTEX_PROJECT",),
+}
+_BARE_HOSTS: Final[Mapping[str, str]] = {"//global-aiplatform.": "//aiplatform."}
+_SESSION_HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "none": (),
+    "openai": ("session_id", "x-client-request-id", "x-session-affinity"),
+    "openai-nosession": ("x-client-request-id", "x-session-affinity"),
+    "openrouter": ("x-session-id",),
+}
+
+
+def at_base_url(model: Model, base_url: str | None) -> Model:
+    """Give the model at another address, everything else about it as it was."""
+    return model if base_url is None else replace(model, base_url=base_url)
+
+
+def fill_url(url: str, environment: Mapping[str, str]) -> str:
+    """Put variables of the environment into an address.
+
+    Raises:
+        SettingsError: one is not set, or the model has no address at all.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
+        for spelling in (name, *_OTHER_NAMES.get(name, ())):
+            if found := environment.get(spelling, "").strip():
+                return found
+        raise SettingsError(f"the address {url} needs the variable {name}: set it, or give `base_url`", key=name)
+
+    filled = _VARIABLE.sub(value, url)
+    for written, meant in _BARE_HOSTS.items():
+        filled = filled.replace(written, meant)
+    if not _is_address(filled):
+        raise SettingsError(f"there is no address to send to: give `base_url` (it is {filled!r} now)", key="base_url")
+    return filled
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not close, a port that is none
+        return False
+
+
+def session_headers(dialect: Dialect, session_id: str | None) -> dict[str, str]:
+    """Say which session this is, where the provider wants it in headers."""
+    if session_id is None or not session_id.isascii() or not session_id.isprintable():
+        return {}
+    return dict.fromkeys(_SESSION_HEADERS[dialect.session_header], session_id)

@@ -1,0 +1,108 @@
+"""The network, with tasks: `sending`, awaited. It runs under asyncio and under trio, as httpx2 does."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from segue.client.faults import explain_fault, list_faults
+from segue.client.keys import conceal
+from segue.client.letters import Letter
+from segue.client.sending import PATIENCE
+from segue.client.steps import Broken, Head
+
+if TYPE_CHECKING:
+    import anyio
+    import httpx2
+
+
+class AsyncWire:
+    """Sends letters and reads replies for one request; never more than one reply at a time."""
+
+    def __init__(self, http: httpx2.AsyncClient) -> None:
+        self._http = http
+        self._faults = list_faults()
+        self._secrets: tuple[str, ...] = ()
+        self._response: httpx2.Response | None = None
+        self._chunks: AsyncGenerator[bytes, None] | None = None
+        self._scope: anyio.CancelScope | None = None
+
+    def __repr__(self) -> str:
+        return "AsyncWire()"
+
+    def conceal(self, text: str) -> str:
+        """Take the keys that were used out of a text."""
+        return conceal(text, self._secrets)
+
+    async def send(self, letter: Letter) -> Head | Broken:
+        """Send a letter and wait for the beginning of the reply."""
+        import anyio
+
+        self._secrets = (*letter.secrets, *self._secrets)
+        with anyio.CancelScope() as scope:
+            self._scope = scope
+            try:
+                request = self._http.build_request("POST", letter.url, headers=letter.headers, content=letter.content)
+                response = await self._http.send(request, stream=True)
+            except self._faults as error:
+                return explain_fault(error, self._secrets)
+            finally:
+                self._scope = None
+            self._response = response
+            packed = "content-encoding" in response.headers
+            self._chunks = response.aiter_bytes() if packed else response.aiter_raw()
+            return Head(response.status_code, dict(response.headers))
+        return Broken("the request was interrupted")
+
+    async def read(self) -> bytes | Broken | None:
+        """Give the next bytes of the reply; None at its end."""
+        if self._chunks is None:
+            return None
+        try:
+            return await self._chunks.__anext__()
+        except StopAsyncIteration:
+            return None
+        except self._faults as error:
+            return explain_fault(error, self._secrets)
+
+    async def drain(self) -> None:
+        """Read to the end of a reply that is whole, if it comes soon, and let go of it."""
+        import anyio
+
+        with anyio.move_on_after(PATIENCE), suppress(*self._faults):
+            while isinstance(await self.read(), bytes):
+                pass
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the reply; its connection is used again only if the reply was read to its end."""
+        import anyio
+
+        response, chunks = self._response, self._chunks
+        self._response = self._chunks = None
+        if response is not None and chunks is not None:
+            with anyio.CancelScope(shield=True), suppress(*self._faults):
+                await chunks.aclose()  # a generator that is left alone would be finished by a task of its own
+                await response.aclose()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait, unless someone interrupts."""
+        import anyio
+
+        with anyio.CancelScope() as scope:
+            self._scope = scope
+            try:
+                await anyio.sleep(seconds)
+            finally:
+                self._scope = None
+
+    async def interrupt(self) -> None:
+        """Wake whoever waits or reads, from another task."""
+        if self._scope is not None:
+            self._scope.cancel()
+        elif self._response is not None:
+            import anyio
+
+            with anyio.CancelScope(shield=True), suppress(*self._faults):
+                await self._response.aclose()

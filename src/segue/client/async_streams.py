@@ -1,0 +1,142 @@
+"""A reply as it comes, with tasks: `streams`, awaited."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from inspect import isawaitable
+from types import TracebackType
+from typing import Self, TypeVar, cast
+
+from segue.client.async_sending import AsyncWire
+from segue.client.flow import Ask
+from segue.client.keys import ask_auth
+from segue.client.letters import Desk
+from segue.client.settings import OnAttempt
+from segue.client.shell import OnEnd, Shell, take_moment
+from segue.client.steps import Answer, Broken, Step
+from segue.conversation.events import Event
+from segue.conversation.messages import AssistantMessage
+from segue.errors import SettingsError
+from segue.request import Request
+
+_Value = TypeVar("_Value")
+
+
+class AsyncStream(Shell):
+    """A reply as it comes: iterate over its events with `async for`. Made by `AsyncClient.stream`.
+
+    The last event is always `done` or `error`, and there is never a second one. Closing early (`close`, the end of an
+    `async with` block, cancellation) ends the reply with an `error` event whose message was `aborted`: it stands in
+    `message`, can be stored, and is what the iteration gives next. Whoever is cancelled while reading stays cancelled.
+    """
+
+    def __init__(
+        self, ask: Ask, desk: Desk, wire: AsyncWire, *, on_attempt: OnAttempt | None = None, on_end: OnEnd | None = None
+    ) -> None:
+        self._wire = wire
+        self._is_busy = False
+        super().__init__(ask, desk, wire.conceal, on_attempt=on_attempt, on_end=on_end)
+
+    def __aiter__(self) -> AsyncStream:
+        return self
+
+    async def __anext__(self) -> Event:
+        ready = self._ready
+        while not ready:
+            step = self._step
+            if step is None:
+                raise StopAsyncIteration
+            await self._advance(step)
+        return ready.pop()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def result(self) -> AssistantMessage:
+        """Read to the end and give the message.
+
+        Raises:
+            RequestFailed: it did not end well; the error carries what arrived.
+        """
+        async for _ in self:
+            pass
+        return self._finished()
+
+    async def close(self) -> None:
+        """End the reply here, if it has not ended; its connection is let go."""
+        if self._step is None:
+            return
+        self._is_closing = True
+        if self._is_busy:
+            await self._wire.interrupt()  # the task that is at work notices, and ends it
+        else:
+            await self._run_out()
+
+    aclose = close
+
+    async def _run_out(self) -> None:
+        self._go_on(None)
+        while (step := self._step) is not None:
+            self._go_on(await self._perform(step))
+
+    async def _advance(self, step: Step) -> None:
+        self._is_busy = True
+        try:
+            answer = await self._perform(step)
+        except BaseException:
+            self._is_closing = True
+            await self._run_out()
+            raise
+        finally:
+            self._is_busy = False
+        self._go_on(answer)
+
+    async def _perform(self, step: Step) -> Answer:
+        match step.kind:
+            case "read":
+                return await self._wire.read()
+            case "now":
+                return take_moment()
+            case "send":
+                return await self._send(step.request)
+            case "wait":
+                return await self._wire.wait(step.seconds)
+            case "drain":
+                return await self._wire.drain()
+            case "close":
+                return await self._wire.close()
+            case "note":
+                if self._on_attempt is not None:
+                    self._on_attempt(step.attempt)
+                return None
+            case "tell":
+                return None
+
+    async def _send(self, request: Request) -> Answer:
+        desk, hook = self._desk, self._desk.setup.on_request
+        body = None if hook is None else await _in_time(hook(request))
+        auth = desk.find_auth(request.model, self._first)
+        token = None if auth is None else await _in_time(ask_auth(auth, request.model))
+        try:
+            letter = desk.write(request, body, token, self._first)
+            if isinstance(letter, Broken):
+                return letter
+            if not letter.is_signed:
+                import anyio
+
+                await anyio.to_thread.run_sync(desk.sign, letter)  # fetching credentials would block everyone
+        except SettingsError as error:
+            return desk.explain(error)
+        return await self._wire.send(letter)
+
+
+async def _in_time(value: _Value | Awaitable[_Value]) -> _Value:
+    """Wait for what has to be waited for."""
+    if isawaitable(value):
+        return await value
+    return cast("_Value", value)

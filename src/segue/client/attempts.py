@@ -1,0 +1,58 @@
+"""What was tried: one record for each request that was made, and the words about those that failed."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, final
+
+import msgspec
+
+from segue.conversation.messages import Diagnostic
+from segue.failures.failure import Failure
+from segue.models.model import Model
+from segue.projection.report import Report
+
+Reason: TypeAlias = Literal["first", "retry", "without_reasoning", "fallback"]
+
+
+@final
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One request: who was asked and why, what projection changed for it, how it ended, how long it took.
+
+    `waited` and `duration` are seconds, `started` is Unix milliseconds. `failure` is None when it was answered.
+    """
+
+    model: Model
+    reason: Reason = "first"
+    report: Report = Report(())
+    failure: Failure | None = None
+    started: int = 0
+    waited: float = 0.0
+    duration: float = 0.0
+
+
+def note_attempt(attempt: Attempt) -> Diagnostic:
+    """Write a failed attempt down for the message that came after it."""
+    failure = attempt.failure
+    details: dict[str, object] = {
+        "model": attempt.model.full_name(),
+        "reason": attempt.reason,
+        "durationMs": round(attempt.duration * 1000),
+    }
+    if failure is not None:
+        details["kind"] = str(failure.kind)
+        if failure.status is not None:
+            details["status"] = failure.status
+    message = None if failure is None else failure.message or failure.evidence
+    return Diagnostic(type="attempt_failed", message=message or None, details=details, timestamp=attempt.started)
+
+
+def render_failure(attempts: tuple[Attempt, ...]) -> str:
+    """Say in one sentence how a request failed, for people."""
+    last = attempts[-1]
+    failure = last.failure
+    if failure is None:
+        return f"{last.model.full_name()} answered"
+    said = failure.message or failure.evidence or "no reason given"
+    status = "" if failure.status is None else f" (HTTP {failure.status})"
+    count = "" if len(attempts) == 1 else f"; {len(attempts)} attempts"
+    return f"{last.model.full_name()}: {failure.kind.replace('_', ' ')}{status}: {said}{count}"

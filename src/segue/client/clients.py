@@ -1,0 +1,331 @@
+"""Clients: they hold connections and settings, and send conversations to models.
+
+`complete` and `stream` of this module make a client for one request; whoever sends more keeps one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self, Unpack
+
+from msgspec.structs import replace
+
+from segue.client.async_sending import AsyncWire
+from segue.client.async_streams import AsyncStream
+from segue.client.attempts import Attempt
+from segue.client.flow import Ask
+from segue.client.letters import Desk
+from segue.client.sending import Wire
+from segue.client.settings import ClientSettings, OnAttempt, Setup, import_httpx2, shared_tls
+from segue.client.shell import OnEnd
+from segue.client.streams import Stream
+from segue.conversation.context import Context, Options
+from segue.conversation.messages import AssistantMessage
+from segue.models.model import Model
+from segue.projection.policy import Policy
+
+if TYPE_CHECKING:
+    import httpx2
+
+_KEPT: Final = 100
+"""Idle connections that are kept; those at work are neither counted nor limited."""
+
+
+class _Office:
+    """What both clients do before anything is sent, and after everything has come."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self._setup = Setup(settings)
+        self._desk = Desk(self._setup)
+        self._answered: dict[tuple[str, ...], str] = {}  # by the candidates: who answered last
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def _ask(
+        self,
+        context: Context,
+        model: Model | str,
+        options: Options | None,
+        policy: Policy | None,
+        fallback_models: Sequence[Model | str],
+        *,
+        tells: bool,
+    ) -> Ask:
+        """Put together what is wanted. With `sticky`, whoever answered last is asked first."""
+        candidates = self._desk.find_candidates(model, fallback_models)
+        owner = candidates[0].provider
+        if self._setup.sticky:
+            last = self._answered.get(_names(candidates))
+            candidates = tuple(sorted(candidates, key=lambda each: each.full_name() != last))
+        if tells:
+            options = replace(options or Options(), stream=True)
+        return Ask(
+            context=context,
+            candidates=candidates,
+            owner=owner,
+            options=options,
+            policy=policy,
+            retry=self._setup.retry,
+            tells=tells,
+        )
+
+    def _hooks(self, ask: Ask, on_attempt: OnAttempt | None, on_end: OnEnd | None) -> tuple[OnAttempt | None, OnEnd]:
+        listeners = [listener for listener in (self._setup.on_attempt, on_attempt) if listener is not None]
+
+        def tell(attempt: Attempt) -> None:
+            for listener in listeners:
+                listener(attempt)
+
+        def end(message: AssistantMessage, attempts: tuple[Attempt, ...]) -> None:
+            if self._setup.sticky and attempts and attempts[-1].failure is None:
+                self._answered[_names(ask.candidates)] = attempts[-1].model.full_name()
+            if on_end is not None:
+                on_end(message, attempts)
+
+        return (tell if listeners else None), end
+
+
+def _names(candidates: Sequence[Model]) -> tuple[str, ...]:
+    """Name who may be asked, in whatever order."""
+    return tuple(sorted(candidate.full_name() for candidate in candidates))
+
+
+class Client(_Office):
+    """Sends conversations to models, holding connections; may be used by many threads at once.
+
+    Every setting is optional: see `ClientSettings`. Close it, or use it in a `with` block.
+    """
+
+    def __init__(self, **settings: Unpack[ClientSettings]) -> None:
+        super().__init__(settings)
+        http = import_httpx2()
+        self._http: httpx2.Client = http.Client(
+            timeout=self._setup.resolve_timeout(),
+            limits=http.Limits(max_connections=None, max_keepalive_connections=_KEPT),
+            transport=self._setup.transport,
+            verify=shared_tls(),
+        )
+
+    def complete(
+        self,
+        context: Context,
+        model: Model | str,
+        *,
+        options: Options | None = None,
+        policy: Policy | None = None,
+        fallback_models: Sequence[Model | str] = (),
+        on_attempt: OnAttempt | None = None,
+    ) -> AssistantMessage:
+        """Send a conversation and give the whole reply; with `options.stream` it is streamed underneath.
+
+        Raises:
+            RequestFailed: neither the model nor any of the `fallback_models` answered as they should.
+            EmptyConversation, ProjectionRefused, UnknownModel: there is nothing to send, or nobody to send it to.
+        """
+        with self.begin(
+            context,
+            model,
+            options=options,
+            policy=policy,
+            fallback_models=fallback_models,
+            tells=False,
+            on_attempt=on_attempt,
+        ) as reply:
+            return reply.result()
+
+    def stream(
+        self,
+        context: Context,
+        model: Model | str,
+        *,
+        options: Options | None = None,
+        policy: Policy | None = None,
+        fallback_models: Sequence[Model | str] = (),
+        on_attempt: OnAttempt | None = None,
+        on_end: OnEnd | None = None,
+    ) -> Stream:
+        """Send a conversation and give the events of the reply as they come; a failure is the last event.
+
+        The request is sent when the first event is asked for. `on_end` is called once with the finished message and the
+        attempts, before the terminal event is given.
+
+        Raises:
+            EmptyConversation, ProjectionRefused, UnknownModel: there is nothing to send, or nobody to send it to.
+        """
+        return self.begin(
+            context,
+            model,
+            options=options,
+            policy=policy,
+            fallback_models=fallback_models,
+            on_attempt=on_attempt,
+            on_end=on_end,
+        )
+
+    def begin(
+        self,
+        context: Context,
+        model: Model | str,
+        *,
+        options: Options | None = None,
+        policy: Policy | None = None,
+        fallback_models: Sequence[Model | str] = (),
+        tells: bool = True,
+        on_attempt: OnAttempt | None = None,
+        on_end: OnEnd | None = None,
+    ) -> Stream:
+        """Make a request ready without sending it: `complete`, which tells the end alone, and `stream` begin so."""
+        ask = self._ask(context, model, options, policy, fallback_models, tells=tells)
+        tell, end = self._hooks(ask, on_attempt, on_end)
+        return Stream(ask, self._desk, Wire(self._http), on_attempt=tell, on_end=end)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncClient(_Office):
+    """Sends conversations to models, holding connections; for asyncio and trio.
+
+    Every setting is optional: see `ClientSettings`. Close it, or use it in an `async with` block.
+    """
+
+    def __init__(self, **settings: Unpack[ClientSettings]) -> None:
+        super().__init__(settings)
+        http = import_httpx2()
+        self._http: httpx2.AsyncClient = http.AsyncClient(
+            timeout=self._setup.resolve_timeout(),
+            limits=http.Limits(max_connections=None, max_keepalive_connections=_KEPT),
+            transport=self._setup.transport,
+            verify=shared_tls(),
+        )
+
+    async def complete(
+        self,
+        context: Context,
+        model: Model | str,
+        *,
+        options: Options | None = None,
+        policy: Policy | None = None,
+        fallback_models: Sequence[Model | str] = (),
+        on_attempt: OnAttempt | None = None,
+    ) -> AssistantMessage:
+        """Send a conversation and give the whole reply, like `Client.complete`."""
+        async with self.begin(
+            context,
+            model,
+            options=options,
+            policy=policy,
+            fallback_models=fallback_models,
+            tells=False,
+            on_attempt=on_attempt,
+        ) as reply:
+            return await reply.result()
+
+    def stream(
+        self,
+        context: Context,
+        model: Model | str,
+        *,
+        options: Options | None = None,
+        policy: Policy | None = None,
+        fallback_models: Sequence[Model | str] = (),
+        on_attempt: OnAttempt | None = None,
+        on_end: OnEnd | None = None,
+    ) -> AsyncStream:
+        """Send a conversation and give the events of the reply, like `Client.stream`. Not to be awaited itself."""
+        return self.begin(
+            context,
+            model,
+            options=options,
+            policy=policy,
+            fallback_models=fallback_models,
+            on_attempt=on_attempt,
+            on_end=on_end,
+        )
+
+    def begin(
+        self,
+        context: Context,
+        model: Model | str,
+        *,
+        options: Options | None = None,
+        policy: Policy | None = None,
+        fallback_models: Sequence[Model | str] = (),
+        tells: bool = True,
+        on_attempt: OnAttempt | None = None,
+        on_end: OnEnd | None = None,
+    ) -> AsyncStream:
+        """Make a request ready without sending it, like `Client.begin`."""
+        ask = self._ask(context, model, options, policy, fallback_models, tells=tells)
+        tell, end = self._hooks(ask, on_attempt, on_end)
+        return AsyncStream(ask, self._desk, AsyncWire(self._http), on_attempt=tell, on_end=end)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._http.aclose()
+
+    aclose = close
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def complete(
+    context: Context,
+    model: Model | str,
+    *,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    fallback_models: Sequence[Model | str] = (),
+    **settings: Unpack[ClientSettings],
+) -> AssistantMessage:
+    """Send a conversation and give the whole reply: `Client.complete`, with a client for this request alone.
+
+    Raises:
+        RequestFailed: neither the model nor any of the `fallback_models` answered as they should.
+    """
+    with Client(**settings) as client:
+        return client.complete(context, model, options=options, policy=policy, fallback_models=fallback_models)
+
+
+def stream(
+    context: Context,
+    model: Model | str,
+    *,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    fallback_models: Sequence[Model | str] = (),
+    **settings: Unpack[ClientSettings],
+) -> Stream:
+    """Send a conversation and give the events of the reply as they come, with a client for this request alone.
+
+    The client is closed with the reply.
+    """
+    client = Client(**settings)
+
+    def close(_message: AssistantMessage, _attempts: tuple[Attempt, ...]) -> None:
+        client.close()
+
+    try:
+        return client.stream(
+            context, model, options=options, policy=policy, fallback_models=fallback_models, on_end=close
+        )
+    except BaseException:
+        client.close()
+        raise

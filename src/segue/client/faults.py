@@ -1,0 +1,41 @@
+"""What can break below a request, told in our words: the errors of httpx2, sorted, without the secrets in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from segue.client.keys import conceal
+from segue.client.settings import import_httpx2
+from segue.client.steps import Broken
+from segue.failures.failure import FailureKind
+
+_KINDS: Final[Mapping[str, FailureKind]] = {
+    "DecodingError": FailureKind.SERVER,
+    "InvalidURL": FailureKind.INVALID_REQUEST,
+    "LocalProtocolError": FailureKind.INVALID_REQUEST,
+    "UnsupportedProtocol": FailureKind.INVALID_REQUEST,
+}
+"""By the name of the error; whatever is not here is the network's fault."""
+
+_WORDS: Final[Mapping[str, str]] = {
+    "ConnectTimeout": "no connection in time",
+    "PoolTimeout": "no free connection in time",
+    "ReadTimeout": "nothing came in time",
+    "WriteTimeout": "the request could not be sent in time",
+}
+
+
+def list_faults() -> tuple[type[Exception], ...]:
+    """Give every error that means: this exchange is broken, another one may not be."""
+    httpx2 = import_httpx2()
+    return (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError)
+
+
+def explain_fault(error: Exception, secrets: tuple[str, ...]) -> Broken:
+    """Say what broke. The error itself is not kept: its text may hold a header, its frames the whole request."""
+    name = type(error).__name__
+    text = conceal(str(error), secrets) or "no more is known"
+    return Broken(
+        f"{_WORDS.get(name, 'the connection failed')} ({name}: {text})", _KINDS.get(name, FailureKind.NETWORK)
+    )

@@ -1,0 +1,368 @@
+"""Retry and fallback, and the reading of a reply: everything a request does but the doing itself.
+
+`Flow.run` is a generator that yields steps and is sent their answers (see `steps`). It knows no network, no clock and
+no chance, so both shells, with threads and with tasks, are driven by the same lines, and tests by lists.
+
+What holds however it goes:
+- The caller is told exactly one terminal event, the last one.
+- Once an event has reached the caller, nobody is asked again: what was said cannot be unsaid.
+- Each attempt is recorded, and every failed one is also noted in the message that came in the end.
+- The stored conversation is projected anew for each model; it is never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Final, TypeAlias, TypeVar, cast, final
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.client.attempts import Attempt, note_attempt
+from segue.client.backoff import Retry
+from segue.client.decisions import Course, choose_course, estrange, estranged_policy
+from segue.client.reading import Ending, StreamReading, ending_of, parse_body, read_whole, with_message
+from segue.client.steps import (
+    CLOSE,
+    DRAIN,
+    NOW,
+    Aborted,
+    Answer,
+    Broken,
+    Head,
+    Moment,
+    Note,
+    Read,
+    Send,
+    Step,
+    Steps,
+    Tell,
+    Wait,
+)
+from segue.conversation.context import Context, Options
+from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
+from segue.conversation.messages import AssistantMessage, StopReason
+from segue.conversation.stored import dump_message, load_message
+from segue.errors import DecodeError, ProjectionRefused
+from segue.failures.classify import classify, is_context_overflow
+from segue.failures.failure import Failure, FailureKind
+from segue.models.model import Model
+from segue.models.origin import new_assistant_message
+from segue.projection.policy import Policy
+from segue.projection.report import Report
+from segue.protocols.doors import get_codec
+from segue.request import Request, prepare
+
+Prepare: TypeAlias = Callable[[Context, Model, Options | None, Policy | None], Request]
+_Gained = TypeVar("_Gained")
+_Doing: TypeAlias = Generator[Step, Answer, _Gained]
+
+_ERROR_BYTES: Final = 1_000_000
+"""How much of an error's body is read: some servers answer with a page."""
+
+
+def _prepare(context: Context, model: Model, options: Options | None, policy: Policy | None) -> Request:
+    return prepare(context, model, options=options, policy=policy)
+
+
+@final
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wanted: an answer to a conversation from the first of the candidates that gives one.
+
+    With `tells` the events reach the caller as they come, else only the end does.
+    """
+
+    context: Context
+    candidates: tuple[Model, ...]
+    owner: str = ""
+    """The provider that a key without a name belongs to."""
+    options: Options | None = None
+    policy: Policy | None = None
+    retry: Retry = Retry()
+    tells: bool = True
+    prepare: Prepare = _prepare
+
+
+@final
+class _Outcome(msgspec.Struct, frozen=True):
+    """How an attempt ended: the events that were not told yet, the last one terminal, and what was wrong with it."""
+
+    events: list[Event]
+    failure: Failure | None = None
+    is_whole: bool = True
+    """Whether everything was read that the connection had to bring."""
+
+
+class Flow:
+    """One request, from asking to the terminal event. `conceal` takes out of a text what nobody may see."""
+
+    def __init__(self, ask: Ask, conceal: Callable[[str], str] = str) -> None:
+        self.ask = ask
+        self._conceal = conceal
+        self.attempts: tuple[Attempt, ...] = ()
+        self.ending: Ending | None = None
+        self.report = Report(())
+        self._course = Course()
+        self._began = Moment(0.0, 0, 0.0)
+        self._reading: StreamReading | None = None
+        self._is_open = False
+        self._has_told = False
+        self._outcome: _Outcome | None = None
+
+    @property
+    def model(self) -> Model:
+        """Who is being asked."""
+        return self.ask.candidates[self._course.place]
+
+    @property
+    def message(self) -> AssistantMessage:
+        """The message as far as it has come; the finished one in the end."""
+        if self.ending is not None:
+            return self.ending.message
+        if self._reading is not None:
+            return self._reading.message
+        return new_assistant_message(self.model)
+
+    def run(self) -> Steps:
+        """Ask until there is an answer or nobody is left, then tell the end."""
+        try:
+            events = yield from self._pursue()
+        except Aborted as aborted:
+            events = yield from self._abort(aborted.reason)
+        yield Tell(self._sealed(events))
+
+    def _pursue(self) -> _Doing[list[Event]]:
+        ask = self.ask
+        while True:
+            outcome = yield from self._attempt()
+            if outcome.failure is None or self._has_told:
+                return outcome.events
+            course = choose_course(
+                self._course, outcome.failure, ask.candidates, ask.context, retry=ask.retry, chance=self._began.chance
+            )
+            if course is None:
+                return outcome.events
+            self._outcome = self._reading = None
+            self._course = course
+            if course.wait > 0:
+                yield Wait(course.wait)
+
+    # -- one attempt ---------------------------------------------------------------------------------------------------
+
+    def _attempt(self) -> _Doing[_Outcome]:
+        self._began = _moment((yield NOW))
+        request = self._prepare()
+        if isinstance(request, Failure):
+            outcome = self._failed(request)
+        else:
+            self.report = request.report
+            answer = yield Send(request)
+            if isinstance(answer, Head):
+                self._is_open = True
+                outcome = yield from self._read_reply(request, answer)
+            else:
+                outcome = self._failed(self._broken(answer))
+        self._outcome = outcome
+        if self._is_open:
+            yield DRAIN if outcome.is_whole else CLOSE
+            self._is_open = False
+        yield from self._record(outcome.failure)
+        return outcome
+
+    def _record(self, failure: Failure | None) -> _Doing[None]:
+        moment = _moment((yield NOW))
+        attempt = Attempt(
+            model=self.model,
+            reason=self._course.reason,
+            report=self.report,
+            failure=failure,
+            started=self._began.unix_ms,
+            waited=self._course.wait,
+            duration=moment.clock - self._began.clock,
+        )
+        self._began = replace(self._began, chance=moment.chance)
+        self.attempts = (*self.attempts, attempt)
+        yield Note(attempt)
+
+    def _prepare(self) -> Request | Failure:
+        """Project the stored conversation for this model; what the policy refuses here may pass for another."""
+        ask, course = self.ask, self._course
+        context, policy = ask.context, ask.policy
+        if course.is_estranged:
+            context, policy = estrange(context), estranged_policy(policy)
+        try:
+            return ask.prepare(context, self.model, ask.options, policy)
+        except ProjectionRefused as error:
+            if len(ask.candidates) == 1 and not course.is_estranged:
+                raise
+            self.report = error.report
+            return Failure(
+                kind=FailureKind.INVALID_HISTORY,
+                provider=self.model.provider,
+                evidence="the policy refuses a change",
+                message=str(error),
+            )
+
+    # -- the reply -----------------------------------------------------------------------------------------------------
+
+    def _read_reply(self, request: Request, head: Head) -> _Doing[_Outcome]:
+        if head.status >= 300:
+            return (yield from self._read_error(head))
+        if request.projection.options.stream and not _is_document(request, head):
+            return (yield from self._read_stream(request))
+        body = yield from self._read_body()
+        if isinstance(body, Broken):
+            return self._failed(self._broken(body), is_whole=False)
+        try:
+            message = read_whole(body, request)
+        except DecodeError as error:
+            return self._failed(self._unreadable(parse_body(body), head, error))
+        event = ErrorEvent if message.stop_reason in _BAD_ENDS else DoneEvent
+        return self._judged([StartEvent(), event(reason=message.stop_reason, message=message)])
+
+    def _read_stream(self, request: Request) -> _Doing[_Outcome]:
+        reading = self._reading = StreamReading(request)
+        tells = self.ask.tells
+        events: list[Event] = []
+        while True:
+            chunk = yield Read(events)
+            if type(chunk) is bytes:
+                events = reading.feed(chunk)
+                if not events:
+                    continue
+                if ending_of(events) is not None:
+                    return self._judged(events)
+                if tells:
+                    self._has_told = True
+                else:
+                    events = []
+            elif chunk is None:
+                return self._judged(reading.finish())
+            else:
+                broken = self._broken(chunk)
+                events = reading.fail(broken.message)
+                is_done = events[-1].type == "done"
+                return _Outcome(events, None if is_done else broken, is_whole=False)
+
+    def _read_error(self, head: Head) -> _Doing[_Outcome]:
+        body = yield from self._read_body(_ERROR_BYTES)
+        is_whole = isinstance(body, bytes) and len(body) <= _ERROR_BYTES
+        text = self._conceal(body.decode("utf-8", "replace")) if isinstance(body, bytes) else ""
+        failure = classify(
+            parse_body(text.encode()),
+            provider=self.model.provider,
+            status=head.status,
+            headers=head.headers,
+        )
+        return self._failed(failure, is_whole=is_whole)
+
+    def _read_body(self, limit: int | None = None) -> _Doing[bytes | Broken]:
+        pieces: list[bytes] = []
+        size = 0
+        while True:
+            chunk = yield Read(())
+            if type(chunk) is bytes:
+                pieces.append(chunk)
+                size += len(chunk)
+                if limit is None or size <= limit:
+                    continue
+                return b"".join(pieces)
+            return chunk if isinstance(chunk, Broken) else b"".join(pieces)
+
+    # -- what went wrong -----------------------------------------------------------------------------------------------
+
+    def _judged(self, events: list[Event]) -> _Outcome:
+        """Say what is wrong with a reply that came; a window that was silently too small shows in the counts."""
+        ending = ending_of(events)
+        assert ending is not None, "a reply that was read to its end has a terminal event"
+        model = self.model
+        if ending.type == "error":
+            message = self._purged(ending.message)
+            events[-1] = with_message(ending, message)
+            return _Outcome(events, classify(message, provider=model.provider))
+        if not self._has_told and is_context_overflow(ending.message, model.context_window):
+            evidence = "the counts of the reply"
+            return _Outcome(events, Failure(kind=FailureKind.OVERFLOW, provider=model.provider, evidence=evidence))
+        return _Outcome(events)
+
+    def _purged(self, message: AssistantMessage) -> AssistantMessage:
+        """Take out of a message that ended badly what its server should not have repeated, wherever it stands."""
+        text = dump_message(message).decode()
+        purged = self._conceal(text)
+        if purged == text:
+            return message
+        clean = load_message(purged.encode())
+        assert clean.role == "assistant", "a message stays what it is"
+        return clean
+
+    def _broken(self, answer: Answer) -> Failure:
+        assert isinstance(answer, Broken), "a shell answers bytes, None or what broke where it is asked to read"
+        return Failure(kind=answer.kind, provider=self.model.provider, evidence="the connection", message=answer.text)
+
+    def _unreadable(self, body: object, head: Head, error: DecodeError) -> Failure:
+        """A reply with a good status that is none: an error in disguise, or not what the protocol says."""
+        if isinstance(body, Mapping) and "error" in body:
+            told = classify(cast("object", body), provider=self.model.provider, headers=head.headers)
+            return replace(told, message=self._conceal(told.message), evidence=self._conceal(told.evidence))
+        return Failure(
+            kind=FailureKind.SERVER,
+            provider=self.model.provider,
+            status=head.status,
+            evidence="the body of the reply",
+            message=self._conceal(f"the reply cannot be read: {error}"),
+        )
+
+    def _failed(self, failure: Failure, *, is_whole: bool = True) -> _Outcome:
+        """Make the end of an attempt that brought nothing."""
+        said = failure.message or failure.evidence or str(failure.kind)
+        return _Outcome(self._last_words(said, StopReason.ERROR), failure, is_whole)
+
+    def _last_words(self, text: str, reason: StopReason) -> list[Event]:
+        message = replace(new_assistant_message(self.model), stop_reason=reason, error_message=text)
+        return [StartEvent(), ErrorEvent(reason=reason, message=message)]
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _abort(self, reason: str) -> _Doing[list[Event]]:
+        """Let go and end; a reply that was already whole stays what it is."""
+        outcome, reading = self._outcome, self._reading
+        if self._is_open:
+            self._is_open = False
+            yield CLOSE
+        if outcome is None:
+            events = self._last_words(reason, StopReason.ABORTED) if reading is None else reading.abort(reason)
+            outcome = _Outcome(
+                events,
+                Failure(kind=FailureKind.UNKNOWN, provider=self.model.provider, evidence="aborted", message=reason),
+            )
+            yield from self._record(outcome.failure)
+        return outcome.events
+
+    def _sealed(self, events: list[Event]) -> list[Event]:
+        """Date the message, and note in it what was tried in vain before."""
+        ending = ending_of(events)
+        assert ending is not None, "the last event is a terminal one"
+        notes = tuple(note_attempt(attempt) for attempt in self.attempts[:-1] if attempt.failure is not None)
+        message = replace(
+            ending.message,
+            timestamp=self._began.unix_ms,
+            diagnostics=(*ending.message.diagnostics, *notes),
+        )
+        self.ending = with_message(ending, message)
+        told = events if self.ask.tells else events[-1:]
+        return [*told[:-1], self.ending]
+
+
+_BAD_ENDS: Final = frozenset({StopReason.ERROR, StopReason.ABORTED})
+
+
+def _moment(answer: Answer) -> Moment:
+    assert isinstance(answer, Moment), "a shell answers with the time where it is asked for it"
+    return answer
+
+
+def _is_document(request: Request, head: Head) -> bool:
+    """Whether one JSON document came where a stream was asked for."""
+    return get_codec(request.protocol).framing == "sse" and head.headers.get("content-type", "").startswith(
+        "application/json"
+    )

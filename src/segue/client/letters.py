@@ -1,0 +1,127 @@
+"""A request made ready to be sent: address, headers, key and body put together for one attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+import segue
+from segue.client.addressing import at_base_url, fill_url, session_headers
+from segue.client.keys import (
+    Auth,
+    Token,
+    choose_for,
+    conceal,
+    explain_missing,
+    find_key,
+    key_headers,
+    secrets_in,
+    token_headers,
+)
+from segue.client.settings import Body, Setup
+from segue.client.signing import AwsSigner
+from segue.client.steps import Broken
+from segue.errors import SettingsError
+from segue.failures.failure import FailureKind
+from segue.models.catalogue import get_model
+from segue.models.model import Model
+from segue.models.providers import find_row
+from segue.protocols.registry import resolve_dialect
+from segue.request import Request
+
+_SECRET_HEADERS: Final = frozenset(
+    {"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-goog-api-key"}
+)
+
+
+class Letter:
+    """One request as it goes over the wire. Whoever prints it sees no key."""
+
+    __slots__ = ("content", "headers", "is_signed", "secrets", "url")
+
+    def __init__(
+        self, url: str, headers: dict[str, str], content: bytes, secrets: tuple[str, ...], *, is_signed: bool = True
+    ) -> None:
+        self.url = url
+        self.headers = headers
+        self.content = content
+        self.secrets = secrets
+        self.is_signed = is_signed
+
+    def __repr__(self) -> str:
+        return f"Letter({conceal(self.url, self.secrets)}, {len(self.content)} bytes)"
+
+
+class Desk:
+    """Writes letters for one client. `first` is the provider that is asked first: see `keys`."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.signer = AwsSigner()
+
+    def __repr__(self) -> str:
+        return "Desk()"
+
+    def find_candidates(self, model: Model | str, fallback_models: Sequence[Model | str]) -> tuple[Model, ...]:
+        """Look everyone up who may be asked, each at the address that was given for it."""
+        if isinstance(fallback_models, (str, Model)):
+            raise SettingsError("fallback_models is a sequence of models: write (model,)", key="fallback_models")
+        found = [get_model(name) for name in (model, *fallback_models)]
+        first = found[0].provider
+        return tuple(at_base_url(each, choose_for(self.setup.base_url, each.provider, first)) for each in found)
+
+    def find_auth(self, model: Model, first: str) -> Auth | None:
+        """Find who gives tokens for a model, if anyone does."""
+        return choose_for(self.setup.auth, model.provider, first)
+
+    def write(self, request: Request, body: Body | None, token: Token | None, first: str) -> Letter | Broken:
+        """Put a request together; `Broken` when the key it needs is missing.
+
+        Raises:
+            SettingsError: there is no address, or a key that cannot be sent.
+        """
+        setup, model = self.setup, request.model
+        row, dialect = find_row(model.provider, model.base_url), resolve_dialect(model)
+        url = fill_url(request.url, setup.environment)
+        options = request.projection.options
+        headers = {
+            "user-agent": f"segue/{segue.__version__}",
+            "accept": "text/event-stream, application/json" if options.stream else "application/json",
+            **request.headers,
+            **session_headers(dialect, options.session_id),
+            **setup.headers,
+        }
+        if options.stream:
+            headers["accept-encoding"] = "identity"  # what is packed together does not arrive as it is said
+        key = choose_for(setup.api_key, model.provider, first) or find_key(row, setup.environment)
+        is_signed = True
+        if token is not None:
+            secret = token_headers(token)
+        elif key:
+            secret = key_headers(key, dialect)
+        elif dialect.auth == "aws":
+            secret, is_signed = {}, False
+        elif not _SECRET_HEADERS.isdisjoint(headers):
+            secret = {}
+        elif missing := explain_missing(row, dialect, url):
+            return Broken(missing, FailureKind.AUTH)
+        else:
+            secret = {}
+        headers |= secret
+        hidden = secret | {name: value for name, value in headers.items() if name in _SECRET_HEADERS}
+        content = request.content if body is None else msgspec.json.encode(body)
+        return Letter(url, headers, content, secrets_in(hidden), is_signed=is_signed)
+
+    def explain(self, error: SettingsError) -> Broken:
+        """Make a setting that stands in the way of one model a failure of that model: another one may be set up."""
+        kind = FailureKind.AUTH if error.key in ("api_key", "auth") else FailureKind.INVALID_REQUEST
+        return Broken(str(error), kind)
+
+    def sign(self, letter: Letter) -> None:
+        """Sign a letter to AWS. Blocks where credentials have to be fetched."""
+        signed = self.signer.sign(letter.url, letter.content, letter.headers, self.setup.environment)
+        letter.headers |= signed
+        letter.secrets = (*letter.secrets, *secrets_in(signed))
+        letter.is_signed = True

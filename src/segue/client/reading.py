@@ -1,0 +1,127 @@
+"""Bytes of a reply into events or a message: framing and codec put together, without any I/O.
+
+Facts this file rests on:
+- A server that was asked to stream may answer with one JSON document all the same: proxies do, and errors come so.
+- A reply that has said why it stopped is whole, even if the connection broke before the stream said goodbye.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.conversation.events import DoneEvent, ErrorEvent, Event
+from segue.conversation.messages import AssistantMessage, StopReason
+from segue.errors import DecodeError
+from segue.framing.aws_event_stream import AwsEvent, AwsEventStreamDecoder
+from segue.framing.ndjson import NdjsonDecoder
+from segue.framing.sse import SseDecoder, SseEvent
+from segue.protocols.codec import Framing
+from segue.protocols.doors import get_codec
+from segue.protocols.streaming import StreamDecoder
+from segue.request import Request
+
+Ending: TypeAlias = DoneEvent | ErrorEvent
+
+
+_FRAMINGS: Final[Mapping[Framing, type[SseDecoder | NdjsonDecoder | AwsEventStreamDecoder]]] = {
+    "sse": SseDecoder,
+    "ndjson": NdjsonDecoder,
+    "aws-event-stream": AwsEventStreamDecoder,
+}
+
+
+class StreamReading:
+    """Reads one streamed reply: bytes as they come, cut anywhere, into events."""
+
+    __slots__ = ("_decoder", "_frames")
+
+    def __init__(self, request: Request) -> None:
+        self._decoder: StreamDecoder = request.stream_decoder()
+        self._frames = _FRAMINGS[get_codec(request.protocol).framing]()
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        """Take the next bytes; after the terminal event there are no more events."""
+        try:
+            return self._read(self._frames.feed(chunk))
+        except DecodeError as error:
+            return self.fail(f"the stream cannot be read: {error}")
+
+    def finish(self) -> list[Event]:
+        """Say that the stream is over; a reply that was not whole ends as an error and keeps what arrived."""
+        try:
+            events = self._read(self._frames.finish())
+        except DecodeError as error:
+            return self.fail(f"the stream cannot be read: {error}")
+        return events + self._decoder.finish()
+
+    def fail(self, reason: str) -> list[Event]:
+        """Say that the connection broke. A reply that was whole stays so; any other ends as an error with a reason."""
+        events = self._decoder.finish()
+        ending = ending_of(events)
+        if ending is not None and ending.type == "error":
+            events[-1] = with_message(ending, replace(ending.message, error_message=reason))
+        return events
+
+    def abort(self, reason: str) -> list[Event]:
+        """Say that nobody wants the rest: one `error` event whose message was `aborted` and can be stored."""
+        return self._decoder.abort(reason)
+
+    @property
+    def message(self) -> AssistantMessage:
+        """The message as far as it has come."""
+        return self._decoder.message
+
+    def _read(self, frames: Sequence[SseEvent | AwsEvent | bytes]) -> list[Event]:
+        feed = self._decoder.feed
+        if len(frames) == 1:  # a live stream brings one event at a time
+            frame = frames[0]
+            return feed(frame if isinstance(frame, bytes) else frame.data)
+        events: list[Event] = []
+        for frame in frames:
+            events += feed(frame if isinstance(frame, bytes) else frame.data)
+        return events
+
+
+def ending_of(events: Sequence[Event]) -> Ending | None:
+    """Give the terminal event if it is among them; it always comes last."""
+    if events:
+        last = events[-1]
+        if last.type == "done" or last.type == "error":
+            return last
+    return None
+
+
+def with_message(event: Ending, message: AssistantMessage) -> Ending:
+    """Give a terminal event another message; whether it ended well goes by the message."""
+    if message.stop_reason in (StopReason.ERROR, StopReason.ABORTED):
+        return ErrorEvent(reason=message.stop_reason, message=message)
+    return DoneEvent(reason=message.stop_reason, message=message) if event.type == "done" else event
+
+
+def parse_body(body: bytes) -> object:
+    """Parse a whole body; what is not JSON is given as text."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = body.decode("utf-8", "replace")
+    try:
+        return cast("object", json.loads(text))  # half a surrogate pair, which msgspec refuses
+    except (ValueError, RecursionError):
+        return text
+
+
+def read_whole(body: bytes, request: Request) -> AssistantMessage:
+    """Read a whole reply.
+
+    Raises:
+        DecodeError: it is not what the protocol says.
+    """
+    parsed = parse_body(body)
+    if not isinstance(parsed, Mapping):
+        raise DecodeError("the reply is not a JSON object")
+    return request.decode(cast("Mapping[str, object]", parsed))

@@ -1,0 +1,107 @@
+"""The network, with threads: one reply at a time over httpx2. `async_sending` is the same with tasks.
+
+Facts this file rests on:
+- A connection is used again only when its reply was read to the very end, which often comes after the last event.
+                                                                                     (httpcore2 2.16.0, HTTP/1.1)
+- A blocked read wakes up when its socket is shut down from another thread.                 (POSIX, shutdown(2))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from threading import Event, Timer
+from typing import TYPE_CHECKING, Final, cast
+
+from segue.client.faults import explain_fault, list_faults
+from segue.client.keys import conceal
+from segue.client.letters import Letter
+from segue.client.steps import Broken, Head
+
+if TYPE_CHECKING:
+    import socket
+
+    import httpx2
+
+PATIENCE: Final = 0.5
+"""Seconds that a server has to end a reply after its last event; then the connection is not used again."""
+
+
+class Wire:
+    """Sends letters and reads replies for one request; never more than one reply at a time."""
+
+    def __init__(self, http: httpx2.Client) -> None:
+        self._http = http
+        self._faults = list_faults()
+        self._secrets: tuple[str, ...] = ()
+        self._response: httpx2.Response | None = None
+        self._chunks: Iterator[bytes] = iter(())
+        self._woken = Event()
+
+    def __repr__(self) -> str:
+        return "Wire()"
+
+    def conceal(self, text: str) -> str:
+        """Take the keys that were used out of a text."""
+        return conceal(text, self._secrets)
+
+    def send(self, letter: Letter) -> Head | Broken:
+        """Send a letter and wait for the beginning of the reply."""
+        self._secrets = (*letter.secrets, *self._secrets)
+        try:
+            request = self._http.build_request("POST", letter.url, headers=letter.headers, content=letter.content)
+            response = self._http.send(request, stream=True)
+        except self._faults as error:
+            return explain_fault(error, self._secrets)
+        self._response = response
+        # Unpacking costs as much as reading, and next to nobody packs a stream.
+        self._chunks = response.iter_bytes() if "content-encoding" in response.headers else response.iter_raw()
+        return Head(response.status_code, dict(response.headers))
+
+    def read(self) -> bytes | Broken | None:
+        """Give the next bytes of the reply; None at its end."""
+        try:
+            return next(self._chunks, None)
+        except self._faults as error:
+            return explain_fault(error, self._secrets)
+
+    def drain(self) -> None:
+        """Read to the end of a reply that is whole, if it comes soon, and let go of it."""
+        watch = Timer(PATIENCE, self.interrupt)
+        watch.start()
+        try:
+            with suppress(*self._faults):
+                for _ in self._chunks:
+                    pass
+        finally:
+            watch.cancel()
+            watch.join()
+            self.close()
+
+    def close(self) -> None:
+        """Let go of the reply; its connection is used again only if the reply was read to its end."""
+        response, self._response, self._chunks = self._response, None, iter(())
+        if response is not None:
+            with suppress(*self._faults):
+                response.close()
+
+    def wait(self, seconds: float) -> None:
+        """Wait, unless someone interrupts."""
+        self._woken.wait(seconds)
+
+    def interrupt(self) -> None:
+        """Wake whoever waits or reads, from another thread. A reply that has not begun cannot be woken from."""
+        self._woken.set()
+        response = self._response
+        stream = None if response is None else response.extensions.get("network_stream")
+        if stream is not None:
+            _shut_down(cast("socket.socket | None", stream.get_extra_info("socket")))
+
+
+def _shut_down(connection: socket.socket | None) -> None:
+    import socket
+
+    if connection is not None:
+        with suppress(OSError):
+            # Of the socket itself, whatever is wrapped around it: a goodbye in TLS would wait for the same lock.
+            socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -1,0 +1,119 @@
+"""Requests to AWS, signed by botocore, which is an extra and is imported when the first one is signed.
+
+Facts this file rests on:
+- Bedrock takes a signature (version 4, service `bedrock`) or a bearer key.      (AWS documentation; botocore 1.44.0)
+- botocore looks for credentials in the environment, in profiles and at the machine it runs on, and renews them.
+- The signed text holds the session token, and botocore writes that text into its debug log.   (botocore 1.44.0: auth)
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from importlib import import_module
+from typing import Final, Protocol, cast
+from urllib.parse import urlsplit
+
+from segue.errors import MissingExtra, SettingsError
+
+_SERVICE: Final = "bedrock"
+_ADDED: Final = ("authorization", "x-amz-date", "x-amz-security-token")
+_REGION: Final = re.compile(r"\.([a-z]{2}(?:-[a-z]+)+-\d+)\.")
+_IS_SIGNING: Final[ContextVar[bool]] = ContextVar("segue_is_signing", default=False)
+
+
+class _Credentials(Protocol):
+    """botocore's credentials, as far as they are asked."""
+
+    def get_frozen_credentials(self) -> object: ...
+
+
+class _Session(Protocol):
+    """A session of botocore's, as far as it is asked."""
+
+    def get_credentials(self) -> _Credentials | None: ...
+
+
+class _AwsRequest(Protocol):
+    """A request of botocore's, as far as it is asked."""
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+
+class _Signer(Protocol):
+    """A way of signing."""
+
+    def add_auth(self, request: _AwsRequest) -> None: ...
+
+
+class AwsSigner:
+    """Signs requests with whatever credentials botocore finds; they are looked for once, and renewed by botocore."""
+
+    def __init__(self) -> None:
+        self._credentials: _Credentials | None = None
+
+    def __repr__(self) -> str:
+        return "AwsSigner()"
+
+    def sign(
+        self, url: str, content: bytes, headers: Mapping[str, str], environment: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Give the headers that sign a request. Blocks where credentials have to be fetched.
+
+        Raises:
+            MissingExtra: botocore is not installed.
+            SettingsError: there are no credentials, or no region.
+        """
+        new_signer = cast("Callable[[object, str, str], _Signer]", _botocore("auth", "SigV4Auth"))
+        new_request = cast("Callable[..., _AwsRequest]", _botocore("awsrequest", "AWSRequest"))
+        region = _find_region(url, environment)
+        frozen = self._find_credentials().get_frozen_credentials()
+        request = new_request(method="POST", url=url, data=content, headers=dict(headers))
+        _silence_botocore()
+        token = _IS_SIGNING.set(True)
+        try:
+            new_signer(frozen, _SERVICE, region).add_auth(request)
+        finally:
+            _IS_SIGNING.reset(token)
+        signed = {name.lower(): str(value) for name, value in request.headers.items()}
+        return {name: signed[name] for name in _ADDED if name in signed}
+
+    def _find_credentials(self) -> _Credentials:
+        if self._credentials is None:
+            new_session = cast("Callable[[], _Session]", _botocore("session", "Session"))
+            self._credentials = new_session().get_credentials()
+        if self._credentials is None:
+            raise SettingsError(
+                "there are no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile, "
+                "or a key in AWS_BEARER_TOKEN_BEDROCK",
+                key="auth",
+            )
+        return self._credentials
+
+
+def _botocore(module: str, name: str) -> object:
+    try:
+        return cast("object", getattr(import_module(f"botocore.{module}"), name))
+    except ModuleNotFoundError as error:
+        raise MissingExtra("requests to AWS are signed by botocore", extra="bedrock") from error
+
+
+def _find_region(url: str, environment: Mapping[str, str]) -> str:
+    """Read the region from the host, which has the last word; behind a proxy it stands in the environment."""
+    found = _REGION.search(urlsplit(url).hostname or "")
+    region = found[1] if found else environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
+    if not region:
+        raise SettingsError("a request to AWS needs a region: set AWS_REGION", key="AWS_REGION")
+    return region
+
+
+def _is_harmless(_: logging.LogRecord) -> bool:
+    return not _IS_SIGNING.get()
+
+
+def _silence_botocore() -> None:
+    """Keep the text that is signed out of the log. Adding the same filter again changes nothing."""
+    logging.getLogger("botocore.auth").addFilter(_is_harmless)

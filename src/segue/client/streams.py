@@ -1,0 +1,146 @@
+"""A reply as it comes, with threads: does what the flow asks. `async_streams` is the same with tasks."""
+
+from __future__ import annotations
+
+from inspect import isawaitable, iscoroutine
+from threading import get_ident
+from types import TracebackType
+from typing import Self, TypeVar, cast
+
+from segue.client.flow import Ask
+from segue.client.keys import Token, ask_auth
+from segue.client.letters import Desk
+from segue.client.sending import Wire
+from segue.client.settings import Body, OnAttempt
+from segue.client.shell import OnEnd, Shell, take_moment
+from segue.client.steps import Answer, Broken, Step
+from segue.conversation.events import Event
+from segue.conversation.messages import AssistantMessage
+from segue.errors import SettingsError
+from segue.request import Request
+
+_Value = TypeVar("_Value")
+
+
+class Stream(Shell):
+    """A reply as it comes: iterate over its events. Made by `Client.stream`.
+
+    The last event is always `done` or `error`, and there is never a second one. Closing early (`close`, the end of a
+    `with` block, an exception) ends the reply with an `error` event whose message was `aborted`: it is in `message`,
+    can be stored, and is what the iteration gives next. `close` may come from another thread; the reader then ends.
+    """
+
+    def __init__(
+        self, ask: Ask, desk: Desk, wire: Wire, *, on_attempt: OnAttempt | None = None, on_end: OnEnd | None = None
+    ) -> None:
+        self._wire = wire
+        self._reader: int | None = None  # the thread that is at work
+        super().__init__(ask, desk, wire.conceal, on_attempt=on_attempt, on_end=on_end)
+
+    def __iter__(self) -> Stream:
+        return self
+
+    def __next__(self) -> Event:
+        ready = self._ready
+        while not ready:
+            step = self._step
+            if step is None:
+                raise StopIteration
+            self._advance(step)
+        return ready.pop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # Whoever forgets a stream half way would keep its connection for ever.
+        if getattr(self, "_step", None) is not None:
+            self.close()
+
+    def result(self) -> AssistantMessage:
+        """Read to the end and give the message.
+
+        Raises:
+            RequestFailed: it did not end well; the error carries what arrived.
+        """
+        for _ in self:
+            pass
+        return self._finished()
+
+    def close(self) -> None:
+        """End the reply here, if it has not ended; its connection is let go."""
+        if self._step is None:
+            return
+        self._is_closing = True
+        reader = self._reader
+        if reader is None:
+            self._run_out()
+        elif reader != get_ident():
+            self._wire.interrupt()  # the one who is at work notices, and ends it
+
+    def _run_out(self) -> None:
+        self._go_on(None)
+        while (step := self._step) is not None:
+            self._go_on(self._perform(step))
+
+    def _advance(self, step: Step) -> None:
+        self._reader = get_ident()
+        try:
+            answer = self._perform(step)
+        except BaseException:
+            self._is_closing = True
+            self._run_out()
+            raise
+        finally:
+            self._reader = None
+        self._go_on(answer)
+
+    def _perform(self, step: Step) -> Answer:
+        match step.kind:
+            case "read":
+                return self._wire.read()
+            case "now":
+                return take_moment()
+            case "send":
+                return self._send(step.request)
+            case "wait":
+                return self._wire.wait(step.seconds)
+            case "drain":
+                return self._wire.drain()
+            case "close":
+                return self._wire.close()
+            case "note":
+                if self._on_attempt is not None:
+                    self._on_attempt(step.attempt)
+                return None
+            case "tell":
+                return None
+
+    def _send(self, request: Request) -> Answer:
+        desk, hook = self._desk, self._desk.setup.on_request
+        body = None if hook is None else cast("Body | None", _at_once(hook(request), "on_request"))
+        auth = desk.find_auth(request.model, self._first)
+        token = None if auth is None else cast("Token", _at_once(ask_auth(auth, request.model), "auth"))
+        try:
+            letter = desk.write(request, body, token, self._first)
+            if isinstance(letter, Broken):
+                return letter
+            if not letter.is_signed:
+                desk.sign(letter)
+        except SettingsError as error:
+            return desk.explain(error)
+        return self._wire.send(letter)
+
+
+def _at_once(value: _Value, name: str) -> _Value:
+    """Refuse what would have to be awaited."""
+    if isawaitable(value):
+        if iscoroutine(value):
+            value.close()
+        raise SettingsError(f"{name!r} is async: give it to an AsyncClient", key=name)
+    return value

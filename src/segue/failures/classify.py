@@ -1,0 +1,216 @@
+"""What went wrong: from anything a provider, its client or a stream gave, to one `Failure`.
+
+The order of evidence, the strongest first:
+
+1. a code that means one thing (`insufficient_quota`), wherever it stands;
+2. a status that means one thing (401, 402, 429, 529);
+3. words: of the history, of money, of what only looks like an overflow, of an overflow, the rest (`_TABLES`);
+4. a code that says little (`invalid_request_error`), any other status.
+
+How long to wait is read whatever the kind; how many tokens were too many, of an overflow and of a rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from segue.conversation.events import DoneEvent, ErrorEvent
+from segue.conversation.messages import AssistantMessage, StopReason
+from segue.failures.codes import (
+    CODES,
+    DECISIVE_STATUSES,
+    NUMBERED_CODES,
+    OVERFLOW_CODE,
+    VAGUE_CODES,
+    kind_of_status,
+    normalize_code,
+)
+from segue.failures.failure import Failure, FailureKind
+from segue.failures.history import SEALS, SHAPES
+from segue.failures.lookalikes import LOOKALIKES
+from segue.failures.masking import mask_keys
+from segue.failures.numbers import asks_too_much_output, read_numbers
+from segue.failures.overflow import CERTAIN, LOOSE, STRICT
+from segue.failures.row import Row, find_row, in_scope
+from segue.failures.shapes import OUR_ERRORS, read_exception, read_message, read_wire_error
+from segue.failures.symptoms import Symptoms, read_body, read_headers
+from segue.failures.waiting import wait_from_headers, wait_from_text
+from segue.failures.wordings import QUOTAS, WORDINGS
+from segue.protocols.codec import WireError
+
+_Verdict = tuple[FailureKind, str]
+
+_QUOTES: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u00a0": " "})
+_FOREVER: Final = 1e9
+"""Seconds; nobody means that."""
+_COUNTED: Final = frozenset({FailureKind.OVERFLOW, FailureKind.RATE_LIMIT})
+"""Kinds whose numbers are tokens."""
+_TABLES: Final[tuple[tuple[Row, ...], ...]] = (SEALS, SHAPES, CERTAIN, QUOTAS, LOOKALIKES, STRICT, LOOSE, WORDINGS)
+"""The words of one message, the most telling first."""
+_TABLES_OF_413: Final[tuple[tuple[Row, ...], ...]] = (CERTAIN, LOOKALIKES, STRICT)
+"""413 is a body of too many bytes; only words about the prompt or the context say otherwise."""
+
+
+def classify(
+    error: object,
+    *,
+    provider: str | None = None,
+    status: int | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Failure:
+    """Say what went wrong.
+
+    `error` is a text, a body (parsed, bytes or JSON text), an exception of an official client or of a transport, an
+    error of ours, a `WireError`, an error event of a stream, or a message. What is passed beside it goes before what
+    it says itself. Nothing it can be given makes it raise.
+    """
+    symptoms = Symptoms(provider=(provider or "").lower(), status=status)
+    if headers is not None:
+        read_headers(headers, symptoms)
+    known = _read(error, symptoms)
+    if isinstance(known, Failure):
+        return known
+    said = symptoms.message()
+    text = said.translate(_QUOTES).lower()
+    kind, evidence = known or _judge(symptoms, text)
+    used, limit = symptoms.used, symptoms.limit
+    if kind in _COUNTED and used is None and limit is None:
+        used, limit = read_numbers(text)
+    return Failure(
+        kind=kind,
+        provider=symptoms.provider or None,
+        status=symptoms.status,
+        retry_after=_wait(symptoms, text),
+        used=used,
+        limit=limit,
+        evidence=mask_keys(evidence),
+        message=mask_keys(said),
+    )
+
+
+def is_context_overflow(message: AssistantMessage, context_window: int = 0) -> bool:
+    """Whether a reply shows that the conversation is longer than the model's window.
+
+    Three signs: an error that says so; a success whose input, cached or not, is above the window (some providers cut
+    silently); a stop for length with nothing written and 99 % of the window filled. The last two need the window.
+    """
+    says_so = message.stop_reason == StopReason.ERROR or message.raw_stop_reason is not None
+    if says_so and classify(message).kind == FailureKind.OVERFLOW:
+        return True
+    usage = message.usage
+    if context_window <= 0 or usage is None:
+        return False
+    filled = usage.input + usage.cache_read + usage.cache_write
+    if message.stop_reason in (StopReason.STOP, StopReason.TOOL_USE):
+        return filled > context_window
+    return message.stop_reason == StopReason.LENGTH and usage.output == 0 and filled * 100 >= context_window * 99
+
+
+def _read(error: object, into: Symptoms) -> _Verdict | Failure | None:
+    """Fill the symptoms; give a verdict only where the thing itself is one."""
+    if isinstance(error, ErrorEvent | DoneEvent):
+        error = error.message
+    if isinstance(error, Failure):
+        return error
+    if isinstance(error, AssistantMessage):
+        read_message(error, into)
+        return _verdict_of_message(error)
+    if isinstance(error, WireError):
+        read_wire_error(error, into)
+        return None
+    if isinstance(error, BaseException):
+        carried = cast("object", getattr(error, "failure", None))
+        if isinstance(carried, Failure):
+            return carried
+        for kind, verdict in OUR_ERRORS:
+            if isinstance(error, kind):
+                into.texts.append(str(error))
+                return verdict, type(error).__name__
+        read_exception(error, into)
+        return None
+    read_body(error, into)
+    return None
+
+
+def _verdict_of_message(message: AssistantMessage) -> _Verdict | None:
+    if message.stop_reason == StopReason.ABORTED:
+        return FailureKind.UNKNOWN, "the caller broke it off"
+    if message.stop_reason == StopReason.ERROR or _code_verdict([message.raw_stop_reason or ""], "") is not None:
+        return None
+    return FailureKind.UNKNOWN, f"nothing went wrong: it ended with {message.stop_reason}"
+
+
+def _judge(symptoms: Symptoms, text: str) -> _Verdict:
+    status, provider = symptoms.status, symptoms.provider
+    if symptoms.unreachable:
+        return FailureKind.NETWORK, symptoms.unreachable
+    verdict = _code_verdict(symptoms.codes, provider)
+    if verdict is None and status is not None and status in DECISIVE_STATUSES:
+        verdict = DECISIVE_STATUSES[status], f"status {status}"
+    if verdict is not None:
+        return _rate_or_quota(verdict, symptoms, text)
+    found = _find(_TABLES_OF_413 if status == 413 else _TABLES, text, provider)
+    if found is None:
+        return _last_resort(symptoms)
+    kind, words = found[0].kind, f"words: {found[1]}"
+    if kind == FailureKind.OVERFLOW and asks_too_much_output(text):
+        kind = FailureKind.INVALID_REQUEST
+    return _rate_or_quota((kind, words), symptoms, text)
+
+
+def _find(tables: tuple[tuple[Row, ...], ...], text: str, provider: str) -> tuple[Row, str] | None:
+    for rows in tables:
+        found = find_row(rows, text, provider)
+        if found is not None:
+            return found
+    return None
+
+
+def _code_verdict(codes: list[str], provider: str) -> _Verdict | None:
+    for word in codes:
+        code = normalize_code(word)
+        kind = CODES.get(code)
+        if kind is None and OVERFLOW_CODE.search(code) is not None:
+            kind = FailureKind.OVERFLOW
+        if kind is not None:
+            return kind, f"code {word}"
+        if provider and word.isdigit():
+            for scope, numbered, numbers in NUMBERED_CODES:
+                if in_scope(scope, provider) and word in numbers.split():
+                    return numbered, f"code {word}"
+    return None
+
+
+def _rate_or_quota(verdict: _Verdict, symptoms: Symptoms, text: str) -> _Verdict:
+    """A rate comes back by itself; what was paid for does not. Both come as 429, and at xAI as `permission-denied`."""
+    if verdict[0] not in (FailureKind.RATE_LIMIT, FailureKind.AUTH):
+        return verdict
+    # Google says the same words for both; which of its quotas ran out tells them apart.
+    quota_ids = " ".join(code for code in symptoms.codes if "Per" in code)
+    if "PerDay" in quota_ids:
+        return FailureKind.QUOTA, f"{verdict[1]}, a quota per day"
+    if "PerMinute" in quota_ids:
+        return verdict
+    found = find_row(QUOTAS, text, symptoms.provider)
+    return verdict if found is None else (FailureKind.QUOTA, f"{verdict[1]}, words: {found[1]}")
+
+
+def _last_resort(symptoms: Symptoms) -> _Verdict:
+    status = symptoms.status
+    kind = kind_of_status(status) if status is not None else None
+    for word in symptoms.codes:
+        vague = VAGUE_CODES.get(normalize_code(word))
+        if vague is not None and (kind is None or kind in (FailureKind.INVALID_REQUEST, FailureKind.SERVER)):
+            return vague, f"code {word}"
+    if kind is not None:
+        return kind, f"status {status}"
+    return FailureKind.UNKNOWN, ""
+
+
+def _wait(symptoms: Symptoms, text: str) -> float | None:
+    seconds = wait_from_headers(symptoms.headers)
+    if seconds is not None and seconds < _FOREVER:
+        return seconds
+    seconds = symptoms.retry_after if symptoms.retry_after is not None else wait_from_text(text)
+    return seconds if seconds is not None and seconds < _FOREVER else None

@@ -1,0 +1,203 @@
+"""Wordings of everything that is about neither a length nor the history, the most telling first.
+
+`QUOTAS` tell a used-up allowance from a rate, also where the status is 429. Samples follow recorded
+replies, peers' tests and issues of users where seen (2026-11), else the wording as commonly known, not re-checked.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.failures.failure import FailureKind
+from segue.failures.row import Row, row
+
+QUOTAS: Final[tuple[Row, ...]] = (
+    row(
+        FailureKind.QUOTA,
+        "extra usage",
+        r"extra usage is required|extra usage\b[^\n]{0,40}\b(?:disabled|exhausted|limit)",
+        sample="Extra usage is required for long context requests.",
+        source="Anthropic 429, claude-code#48721",
+    ),
+    row(
+        FailureKind.QUOTA,
+        "balance|credit|funds|budget|billing|payment|arrear|overdue|past due",
+        r"\b(?:insufficient|not enough|low|negative|no|any|out of|exceeded|zero|exhausted|"
+        r"used all)\b[^\n.]{0,40}\b(?:balance|credits?|funds|(?<!token )(?<!context )budget)\b|\b(?:balance|credits?|"
+        r"funds|budget)\b[^\n.]{0,40}\b(?:insufficient|too low|exhausted|depleted|exceeded|not enough|negative|"
+        r"used up)|payment (?:is )?required|arrear|billing (?:is )?(?:not active|hard limit|disabled)|"
+        r"\brequires more credits|plan and billing|add (?:more )?(?:credits|funds)|overdue|past due|can only afford|"
+        r"purchase\b[^\n.]{0,20}\bcredits",
+        sample="You exceeded your current quota, please check your plan and billing details.",
+        source="OpenAI; DeepSeek: 'Insufficient Balance'; Anthropic: 'Your credit balance is too low'",
+    ),
+    row(
+        FailureKind.QUOTA,
+        "usage limit|spend|subscription|usage_limit|usage cap",
+        r"\busage[ _](?:limit|cap)\b|\bspend\w*[ _-](?:limit|cap)|\bsubscription\b[^\n.]{0,40}\b(?:expired|limit|"
+        r"quota|required)",
+        sample="You have hit your ChatGPT usage limit.",
+        source="Codex; Copilot, Anthropic: 'You have reached your specified API usage limits'",
+    ),
+    row(
+        FailureKind.QUOTA,
+        "perday|daily|monthly|weekly",
+        r"\bper(?:day|month)\b|perday|permonth|\b(?:monthly|weekly|daily)\b[^\n.]{0,40}\b(?:limit|quota|allowance|"
+        r"cap)\b",
+        sample="Monthly usage limit reached",
+        source="Google: quotaId 'GenerateRequestsPerDayPerProjectPerModel-FreeTier'",
+    ),
+    row(
+        FailureKind.QUOTA,
+        "quota|free tier|premium request",
+        r"\b(?:insufficient|exhausted your|used up your|used all of your)\b[^\n.]{0,20}\bquota|\bfree (?:quota|"
+        r"tier)\b[^\n.]{0,40}\b(?:exhausted|used up|exceeded|expired)|\bquota\b[^\n.]{0,30}\b(?:used up|exhausted|"
+        r"is not enough|insufficient)|premium requests?\b[^\n.]{0,40}\b(?:limit|exceed|used)",
+        sample="The free quota has been exhausted. To continue, disable the free tier only mode",
+        source="DashScope; GitHub Copilot",
+    ),
+    row(
+        FailureKind.QUOTA,
+        "余额|欠费|额度|套餐",
+        r"余额不足|欠费|额度(?:已)?(?:用完|不足|耗尽)|套餐.{0,10}(?:到期|用完)",
+        sample="账户余额不足,请充值",
+        source="Z.ai, DashScope",
+    ),
+)
+
+WORDINGS: Final[tuple[Row, ...]] = (
+    row(
+        FailureKind.AUTH,
+        "api key|api_key|apikey|api-key|x-api-key",
+        r"\b(?:invalid|incorrect|missing|no|wrong|expired|unauthorized|not a valid|bad|unknown|provide|leaked|"
+        r"disabled|revoked|set)\b[^\n.]{0,40}\bx?-?api[ _-]?keys?\b|\bapi[ _-]?keys?\b[^\n]{0,60}\b(?:invalid|"
+        r"not valid|incorrect|missing|expired|not found|required|is not|revoked|does not|was reported|must be|format|"
+        r"disabled)",
+        sample="Incorrect API key provided. You can find your API key at https://platform.openai.com/account/api-keys.",
+        source="OpenAI 401; Google 400: 'API key not valid. Please pass a valid API key.'",
+    ),
+    row(
+        FailureKind.AUTH,
+        "auth|credential|permission|access denied|not authorized|forbidden|accessdenied|signature|signing|logged "
+        "in|log in",
+        r"\bunauthori[sz]ed\b|\bunauthenticated\b|\bauthentication\b[^\n.]{0,30}\b(?:fail\w*|error|required|invalid|"
+        r"missing)|\b(?:no|missing|invalid|expired|unable to locate|could not find|"
+        r"couldn't find)\b[^\n.]{0,40}\b(?:auth\w*|credentials?)|\bnot authori[sz]ed\b|\baccess (?:is )?denied|"
+        r"\bpermissions?\b[^\n]{0,60}\bdenied|\bpermission\b[^\n.]{0,20}\b(?:required|error)|\bforbidden\b|"
+        r"\b(?:lacks?|not have|no|insufficient|missing)\b[^\n.]{0,20}\bpermissions?\b|request signature|"
+        r"signature expired|credentials? (?:is|are|was|were|have|has)\b[^\n.]{0,20}(?:invalid|expired|missing|not)",
+        sample="You do not have permission to perform this action: access denied",
+        source="AWS, Azure, generic",
+    ),
+    row(
+        FailureKind.RATE_LIMIT,
+        "throttl|slow down|try again in|quota exceeded|quota|concurren|resource exhausted|resource has been "
+        "exhausted|limit reached|capacity exceeded|频繁|速率|并发|limit exceeded|requests",
+        r"\bthrottl\w*|\bslow down\b|\bquota\b[^\n.]{0,30}\b(?:exceed\w*|limit|reached)|"
+        r"\bexceed\w*\b[^\n.]{0,40}\bquota|\b(?:max\w*|too many|exceed\w*|limit\w*)\b[^\n.]{0,30}\bconcurren\w*|"
+        r"\bconcurren\w*\b[^\n.]{0,40}\b(?:limit|exceed\w*|max\w*)|resource (?:has been )?exhausted|"
+        r"\brequests? limit (?:reached|exceeded)|service tier capacity exceeded|"
+        r"\bexceed\w*\b[^\n.]{0,30}\b(?:number of|allowed|max\w*) requests|过于频繁|速率限制|并发",
+        sample="Request was throttled or rate limited",
+        source="Together, Replicate; Vertex: 'Quota exceeded for ...'; Mistral: 'service tier capacity exceeded'",
+    ),
+    row(
+        FailureKind.RATE_LIMIT,
+        "request too large",
+        r"^request too large\.?$",
+        sample="Request too large",
+        source="Groq, as a peer's pattern has it; with status 413 it is one of bytes",
+    ),
+    row(
+        FailureKind.NOT_FOUND,
+        "exist|not found|be found|available|deprecated|decommissioned|retired|removed|shut|not a valid "
+        "model|invalid|end of its life|supported for this|recogni|unknown|have access|unsupported|no such|no "
+        "endpoints|pulling it|no model",
+        r"\b(?:models?|deployment|engine|endpoint|publisher model)\b[^\n]{0,120}?\b(?:does not exist|not found|"
+        r"doesn't exist|was not found|is not found|no longer available|has been (?:deprecated|decommissioned|retired|"
+        r"removed|shut)|is deprecated|not available|not exist|is not a valid model|identifier is invalid|"
+        r"end of its life|is not supported for this|not recogni[sz]ed|is unknown|could not be found|"
+        r"do(?:es)? not have access)|\b(?:unknown|invalid|unrecognized|unsupported|no such|"
+        r"nonexistent)\b[^\n.]{0,12}\bmodel\b(?! (?:output|response|identity))|\bno endpoints found|"
+        r"\bmodel identifier is invalid|\btry pulling it|\bno models? (?:loaded|named)",
+        sample="The model `llama-3.3-70b-versatlie` does not exist or you do not have access to it.",
+        source="Groq, recorded; Bedrock: 'The provided model identifier is invalid.'",
+    ),
+    row(
+        FailureKind.AUTH,
+        "access|verified",
+        r"\b(?:don't|do not|does not|doesn't|not) have access\b|\baccess to\b[^\n.]{0,40}\bdenied|\bmust be verified",
+        sample="Your organization must be verified to use the model `o3`.",
+        source='OpenAI; Bedrock: "You don\'t have access to the model with the specified model ID."',
+    ),
+    row(
+        FailureKind.NOT_FOUND,
+        "model:",
+        r"^(?:\w+_error: )?model: [\w.:/@-]+$",
+        sample="model: claude-does-not-exist",
+        source="Anthropic 404, recorded",
+    ),
+    row(
+        FailureKind.REFUSED,
+        "content|safety|policy|moderation|guardrail|flagged|blocked|violat|harmful|refus|sensitive|recitation|敏感|违规",
+        r"\bcontent[ _-](?:filter\w*|policy|management|moderation|safety)|\b(?:safety|usage|acceptable use|"
+        r"responsible ai) (?:policy|policies|system|settings|filters?|reasons)|\bmoderation\b[^\n.]{0,40}\b(?:flag\w*|"
+        r"block\w*|fail\w*|required)|\b(?:flagged|blocked)\b[^\n.]{0,60}\b(?:content|safety|policy|moderation|"
+        r"potentially|violat\w*|guardrail|by|harmful|for)|\bviolat\w*\b[^\n.]{0,40}\b(?:polic\w*|terms|guidelines|"
+        r"safety)|\bguardrails?\b[^\n.]{0,40}\b(?:interven\w*|block\w*)|\b(?:inappropriate|harmful|sensitive|"
+        r"prohibited|unsafe) (?:content|information)|the model refused|reply ended with (?:refusal|content_filter|"
+        r"safety|sensitive|recitation|prohibited_content|blocklist|spii)|敏感|违规",
+        sample="The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
+        source="Azure 400; DashScope: 'Input data may contain inappropriate content.'",
+    ),
+    row(
+        FailureKind.OVERLOADED,
+        "overload|capacity|unavailable|busy|high demand|high load|high traffic|heavy load|繁忙|no available|no "
+        "healthy|warming|not ready|loading",
+        r"\boverload\w*|\b(?:over|at|exceeded|insufficient|no|lack of|out of|not enough)\b[^\n.]{0,20}\bcapacity|"
+        r"\b(?:service|model|server|engine|provider|system|backend|temporarily|"
+        r"currently)\b[^\n.]{0,30}\b(?:unavailable|busy)|\bhigh (?:demand|load|traffic)|heavy load|\bno (?:healthy|"
+        r"available) \w+|系统繁忙|服务器?繁忙|\bmodel\b[^\n.]{0,30}\b(?:is (?:currently )?loading|not ready|warming)|"
+        r"loading model",
+        sample="The model is overloaded. Please try again later.",
+        source="Google 503, Hugging Face; llama.cpp 503: 'Loading model'",
+    ),
+    row(
+        FailureKind.NETWORK,
+        "connect|timed out|timeout|time-out|network|socket|reset|stream|dns|getaddrinfo|econn|terminated|eof|ssl|tls|"
+        "closed|"
+        "incomplete|broken pipe|fetch failed|unreachable|name resolution|deadline",
+        r"\bconnection\b[^\n.]{0,40}\b(?:error|refused|reset|aborted|closed|lost|broken|failed|timed out|terminated|"
+        r"dropped)|\b(?:failed|unable|could not|cannot|can't|error) (?:to )?connect\w*|\bconnect\w* (?:error|timeout|"
+        r"failed)|\bdeadline exceeded|\btimed[ -]out\b|\btime-?out\b|\bnetwork\b[^\n.]{0,30}\b(?:error|fail\w*|"
+        r"unreachable|issue|lost)|\bsocket hang up|\bstream\b[^\n.]{0,40}\b(?:ended|closed|terminated|broke\w*|"
+        r"disconnected|before|cut|interrupted)|\bgetaddrinfo|\bname resolution|\bfetch failed|\beconn\w+|"
+        r"\bbroken pipe|\bunexpected (?:eof|end of)|\bpeer closed|\bincomplete (?:chunked )?read|\b(?:ssl|"
+        r"tls)\b[^\n.]{0,30}\b(?:error|fail\w*|verify)|certificate verify|^terminated$|server disconnected|"
+        r"host is unreachable|network is unreachable|nodename nor servname|without sending complete",
+        sample="Connection error.",
+        source="openai and anthropic clients; undici: 'terminated'",
+    ),
+    row(
+        FailureKind.SERVER,
+        "internal|server|gateway|upstream|unexpected error|went wrong|provider returned|unknown error|cloudflare",
+        r"\binternal\b[^\n.]{0,20}\b(?:error|failure|exception)|\bserver (?:had an |encountered an )?error|"
+        r"\bbad gateway|\bgateway time-?out|\bupstream\b[^\n.]{0,30}\b(?:error|fail\w*)|\bunexpected error|"
+        r"something went wrong|provider returned (?:an )?error|\berror (?:while|processing|on our)|"
+        r"\bserver had an error",
+        sample="The server had an error while processing your request. Sorry about that!",
+        source="OpenAI 500; OpenRouter: 'Provider returned error'",
+    ),
+    row(
+        FailureKind.INVALID_REQUEST,
+        "not permitted|not supported|unsupported|unrecognized|unknown|invalid|support|required|unexpected|must|should "
+        "be|malformed|expected|should match|should have|not allowed|not valid|cannot|deprecated|not a valid",
+        r"extra inputs are not permitted|\b(?:not|isn't|aren't) (?:be )?supported\b|\bunsupported\b|"
+        r"\bunrecogni[sz]ed\b|\bunknown (?:field|parameter|name|argument)|\binvalid\b|does(?:n't| not) support|"
+        r"\bfield required\b|\bis required\b|\bmust be\b|\bmalformed\b|\bshould (?:be|match|have)\b|\bnot allowed\b|"
+        r"\bnot permitted\b|\bmissing required|\bunexpected (?:keyword|field|argument|parameter)|\bnot valid\b|"
+        r"\bmust (?:set|have|provide|include|contain)\b|\bcannot be\b",
+        sample="output_config.format: Extra inputs are not permitted",
+        source="Anthropic, Bedrock, Fireworks",
+    ),
+)

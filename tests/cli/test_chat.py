@@ -1,0 +1,188 @@
+"""`segue chat`: in a pipe, in a terminal, and what is left when it is stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from cli.running import SESSION, run
+from segue import read_session
+
+pytest.importorskip("httpx2")
+
+NO_KEYS = {name: "" for name in os.environ if name.endswith(("_KEY", "_TOKEN"))}
+
+
+def chat(typed: str, *arguments: object):
+    return run("chat", *arguments, stdin=typed, env=NO_KEYS)
+
+
+def test_the_echo_model_answers_without_a_key():
+    talked = chat("hello there\n", "echo")
+    assert (talked.status, talked.out) == (0, "hello there\n")
+
+
+def test_a_switch_shows_what_it_changes(tmp_path):
+    session = tmp_path / "s.jsonl"
+    session.write_bytes(SESSION.read_bytes())
+    talked = chat("/model openai/gpt-5.4\n/model echo\nand now?\n", "echo", "--session", session)
+    assert "Now openai/gpt-5.4." in talked.out
+    assert "thinking_as_text" in talked.out
+    assert talked.out.endswith("and now?\n")
+    grown = read_session(session)
+    assert len(grown.messages) == len(read_session(SESSION).messages) + 2
+    assert grown.messages[-1].role == "assistant"
+    assert grown.messages[-1].model == "echo"
+
+
+def test_undo_takes_back_the_last_exchange_in_the_file_too(tmp_path):
+    session = tmp_path / "s.jsonl"
+    chat("one\ntwo\n/undo\nthree\n", "echo", "--session", session)
+    said = [message.content[0].text for message in read_session(session).messages if message.role == "user"]
+    assert said == ["one", "three"]
+
+
+def test_a_conversation_can_be_saved_and_gone_on_with(tmp_path):
+    saved = tmp_path / "saved.jsonl"
+    chat(f"one\n/save {saved}\n", "echo", "--system", "Be brief.")
+    assert read_session(saved).system_prompt == "Be brief."
+    assert "2 messages are left" in chat("two\n/undo\n", "echo", "--session", saved).out
+
+
+def test_a_picture_goes_with_what_is_said_next(tmp_path):
+    picture = tmp_path / "a.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n")
+    assert chat(f"/image {picture}\nlook\n", "echo").out.endswith("look (and 1 picture)\n")
+
+
+MISTAKES = {
+    "an unknown command": ("/modle x\n", "There is no /modle"),
+    "an unknown model": ("/model gtp-5.4\n", "openai/gpt-5.4"),
+    "a picture that is not there": ("/image nowhere.png\n", "nowhere.png"),
+}
+
+
+@pytest.mark.parametrize(("typed", "said"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_is_told_and_the_talk_goes_on(typed, said):
+    talked = chat(f"{typed}still here\n", "echo")
+    assert said in talked.err
+    assert talked.out.endswith("still here\n")
+
+
+def test_a_provider_without_a_key_says_which_variable_is_missing():
+    talked = run("chat", "openai/gpt-5.4", stdin="hello\n", env={"OPENAI_API_KEY": ""})
+    assert "OPENAI_API_KEY" in talked.err
+
+
+class Terminal:
+    """A program in a terminal of its own, typed at and read like a person would."""
+
+    def __init__(self, *arguments: object) -> None:
+        self.master, inner = pty.openpty()
+        command = [sys.executable, "-m", "segue", *map(str, arguments)]
+        self.process = subprocess.Popen(
+            command, stdin=inner, stdout=inner, stderr=inner, env={**os.environ, **NO_KEYS, "TERM": "dumb"}
+        )
+        os.close(inner)
+        self.seen = ""
+
+    def wait_for(self, pattern: str) -> str:
+        """Read until something is shown; a minute is an age, and a failure."""
+        end = time.monotonic() + 60
+        while not re.search(pattern, self.seen):
+            assert time.monotonic() < end, f"never saw {pattern!r} in {self.seen!r}"
+            if select.select([self.master], [], [], 1)[0]:
+                try:
+                    self.seen += os.read(self.master, 4096).decode()
+                except OSError:  # the program has ended
+                    break
+        assert re.search(pattern, self.seen), self.seen
+        return self.seen
+
+    def type(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def close(self) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+        os.close(self.master)
+        return self.process.wait(timeout=20)
+
+
+def test_without_a_key_the_terminal_offers_the_echo_model():
+    terminal = Terminal("chat")
+    try:
+        terminal.wait_for("segue/echo")
+        if "Which" in terminal.seen:  # something else answers on this machine
+            terminal.type("\n")
+        terminal.wait_for("/help tells")
+        terminal.type("hello\r")
+        terminal.wait_for("hello\r\n.*hello")
+        terminal.type("\x04")
+        terminal.process.wait(timeout=20)
+        assert terminal.process.returncode == 0
+    finally:
+        terminal.close()
+
+
+def test_ctrl_c_in_the_middle_of_an_answer_leaves_a_turn_that_can_be_stored(tmp_path):
+    session, slow = tmp_path / "s.jsonl", SlowServer()
+    try:
+        terminal = Terminal(
+            "chat", "home/slow", "--protocol", "openai-chat", "--base-url", slow.url, "--session", session
+        )
+        terminal.wait_for("/help tells")
+        terminal.type("tell me a long story\r")
+        terminal.wait_for("Once upon")
+        terminal.process.send_signal(signal.SIGINT)  # what a terminal does when someone types Ctrl-C
+        terminal.wait_for("stopped; what had come is kept")
+        terminal.type("/quit\r")
+        terminal.process.wait(timeout=20)
+        terminal.close()
+    finally:
+        slow.close()
+    last = read_session(session).messages[-1]
+    assert (last.role, last.stop_reason) == ("assistant", "aborted")
+    assert "Once upon" in last.text()
+
+
+class SlowServer:
+    """Begins an answer and never ends it."""
+
+    def __init__(self) -> None:
+        import socket
+        import threading
+
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._connections: list[socket.socket] = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self._connections.append(connection)
+            connection.recv(65536)
+            chunk = {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Once upon a time"}}]}
+            connection.sendall(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: "
+                + json.dumps(chunk).encode()
+                + b"\n\n"
+            )
+
+    def close(self) -> None:
+        self._listener.close()
+        for connection in self._connections:
+            connection.close()

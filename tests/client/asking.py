@@ -1,0 +1,87 @@
+"""How the tests ask: the same request through both clients, and what has to hold after any of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from segue.client.attempts import Attempt
+from segue.client.backoff import Retry
+from segue.client.clients import AsyncClient, Client
+from segue.client.settings import ClientSettings
+from segue.conversation.context import Context, Options
+from segue.conversation.events import Event
+from segue.conversation.messages import AssistantMessage, UserMessage
+from segue.conversation.stored import dump_message, load_message
+from segue.models.model import Model
+from segue.projection.policy import Policy
+
+HELLO = Context(messages=(UserMessage.of("hello", timestamp=1),))
+AT_ONCE = Retry(first_wait=0.0, longest_wait=0.0)
+"""Retries without waiting: what is tested is whether, not when."""
+ONCE = Retry(max_retries=0)
+
+
+@dataclass
+class Heard:
+    """What came of a streamed request."""
+
+    events: list[Event]
+    message: AssistantMessage
+    attempts: tuple[Attempt, ...]
+    idle: list[bool]
+    """For each connection the client still holds: whether it is free."""
+
+    @property
+    def types(self) -> list[str]:
+        return [event.type for event in self.events]
+
+    def check(self) -> Heard:
+        """See that it ended once, that what is left can be stored, and that no connection is stuck."""
+        ends = [event for event in self.events if event.type in ("done", "error")]
+        assert len(ends) == 1
+        assert ends[0] is self.events[-1]
+        assert self.events[0].type == "start"
+        assert ends[0].message == self.message
+        assert load_message(dump_message(self.message)) == self.message
+        assert self.message.timestamp is not None
+        assert all(self.idle)
+        return self
+
+
+def held(client: Client | AsyncClient) -> list[bool]:
+    pool = client._http._transport._pool  # pyright: ignore[reportAttributeAccessIssue]
+    assert not pool._requests
+    return [connection.is_idle() for connection in pool.connections]
+
+
+def listen(
+    model: Model,
+    *,
+    context: Context = HELLO,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    fallback_models: Sequence[Model] = (),
+    is_async: bool = False,
+    **settings: object,
+) -> Heard:
+    """Stream a reply to its end through one of the clients."""
+    given: ClientSettings = {"timeout": 10.0, "retry": ONCE, **settings}  # pyright: ignore[reportAssignmentType]
+    asked = {"options": options, "policy": policy, "fallback_models": fallback_models}
+    if is_async:
+        return asyncio.run(_listen_async(model, context, asked, given))
+    with Client(**given) as client:
+        with client.stream(context, model, **asked) as stream:  # pyright: ignore[reportArgumentType]
+            events = list(stream)
+        return Heard(events, stream.message, stream.attempts, held(client))
+
+
+async def _listen_async(
+    model: Model, context: Context, asked: dict[str, object], settings: ClientSettings
+) -> Heard:
+    async with AsyncClient(**settings) as client:
+        async with client.stream(context, model, **asked) as stream:  # pyright: ignore[reportArgumentType]
+            events = [event async for event in stream]
+        assert len(asyncio.all_tasks()) == 1
+        return Heard(events, stream.message, stream.attempts, held(client))

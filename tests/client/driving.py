@@ -1,0 +1,85 @@
+"""Runs a flow without a network: each request is answered from a list, and everything the flow asked for is noted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from client.wires import WIRES
+
+from segue.client.attempts import Attempt
+from segue.client.flow import Ask, Flow
+from segue.client.steps import Answer, Broken, Head, Moment
+from segue.conversation.events import Event
+from segue.request import Request
+
+
+@dataclass
+class Said:
+    """What one request is answered with; an answer that is `Broken` in the middle breaks there."""
+
+    head: Head | Broken
+    chunks: Sequence[bytes | Broken] = ()
+
+
+def good(protocol: str) -> Said:
+    """Stream the sample of a wire."""
+    wire = WIRES[protocol]
+    return Said(Head(200, {"content-type": wire.content_type}), wire.frames)
+
+
+def bad(status: int, body: object = "", headers: Mapping[str, str] | None = None) -> Said:
+    """Answer with an error."""
+    text = body if isinstance(body, str) else json.dumps(body)
+    return Said(Head(status, headers or {}), (text.encode(),))
+
+
+@dataclass
+class Run:
+    """What a flow did."""
+
+    flow: Flow
+    kinds: list[str] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    noted: list[Attempt] = field(default_factory=list)
+    left: list[Said] = field(default_factory=list)
+
+    @property
+    def asked(self) -> list[str]:
+        return [request.model.id for request in self.requests]
+
+
+def run(ask: Ask, *answers: Said, chance: float = 0.0) -> Run:
+    """Drive a flow to its end. Time goes by a second at each look at the clock."""
+    flow = Flow(ask)
+    told = Run(flow, left=list(answers))
+    steps = flow.run()
+    chunks: list[bytes | Broken] = []
+    clock = 0.0
+    answer: Answer = None
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration:
+            return told
+        told.kinds.append(step.kind)
+        answer = None
+        if step.kind == "now":
+            clock += 1.0
+            answer = Moment(clock, round(clock * 1000), chance)
+        elif step.kind == "send":
+            told.requests.append(step.request)
+            said = told.left.pop(0)
+            answer, chunks = said.head, list(said.chunks)
+        elif step.kind == "read":
+            told.events += step.events
+            answer = chunks.pop(0) if chunks else None
+        elif step.kind == "wait":
+            told.waits.append(step.seconds)
+        elif step.kind == "note":
+            told.noted.append(step.attempt)
+        elif step.kind == "tell":
+            told.events += step.events

@@ -1,0 +1,185 @@
+"""A server that resets, closes, stalls or talks nonsense in every phase: one end, what arrived is kept, nothing leaks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from client.asking import AT_ONCE, HELLO, listen
+from client.test_replies import both_clients, each_wire
+from client.wires import WIRES, WORDS, Wire
+from servers.script import Break, Phase, Reply
+from servers.scripted import ScriptedServer
+
+from segue.client.clients import Client
+from segue.conversation.messages import StopReason
+from segue.errors import RequestFailed
+from segue.failures.failure import FailureKind
+
+IMPATIENT = 0.3
+"""Seconds without a byte until the client gives up, where a server stalls; nothing is said about how long it takes."""
+
+BREAKS = {f"{how} {phase.value}": Break(phase, how) for phase in Phase for how in ("reset", "close", "stall")}
+
+
+def broken(wire: Wire, breaks: Break) -> Reply:
+    return replace(wire.stream(), breaks=breaks)
+
+
+@pytest.mark.parametrize("breaks", BREAKS.values(), ids=BREAKS.keys())
+@both_clients
+def test_a_stream_breaks(server: ScriptedServer, breaks: Break, is_async: bool):
+    wire = WIRES["anthropic-messages"]
+    server.reply(broken(wire, breaks))
+    heard = listen(wire.model(server.url), is_async=is_async, api_key="nobody", timeout=IMPATIENT).check()
+    if breaks.phase == Phase.END:  # everything was said: only the goodbye is missing
+        assert heard.events[-1].type == "done"
+        assert heard.message.text() == WORDS
+    else:
+        assert heard.events[-1].type == "error"
+        assert heard.message.stop_reason == StopReason.ERROR
+        assert heard.message.error_message
+        assert [attempt.failure and attempt.failure.kind for attempt in heard.attempts] == [FailureKind.NETWORK]
+    if breaks.phase == Phase.BODY:
+        assert heard.message.text()
+        assert WORDS.startswith(heard.message.text())
+    server.wait_until(lambda it: it.open == 0)
+
+
+@each_wire
+@pytest.mark.parametrize("how", ["reset", "close"])
+def test_every_wire_keeps_what_arrived_before_it_broke(server: ScriptedServer, wire: Wire, how: str):
+    for after in range(len(wire.frames)):
+        server.reply(broken(wire, Break(Phase.BODY, how, after)))  # pyright: ignore[reportArgumentType]
+        heard = listen(wire.model(server.url), api_key="nobody").check()
+        assert WORDS.startswith(heard.message.text())
+        assert heard.message.stop_reason in (StopReason.ERROR, StopReason.STOP)
+    server.wait_until(lambda it: it.open == 0)
+
+
+@pytest.mark.parametrize("breaks", BREAKS.values(), ids=BREAKS.keys())
+def test_what_broke_before_the_first_event_is_asked_again(server: ScriptedServer, breaks: Break):
+    wire = WIRES["openai-chat"]
+    server.reply(replace(wire.stream(), breaks=replace(breaks, after=0)), wire.stream())
+    heard = listen(wire.model(server.url), retry=AT_ONCE, timeout=IMPATIENT).check()
+    assert heard.message.text() == WORDS
+    assert heard.events[-1].type == "done"
+    assert len(heard.attempts) == (1 if breaks.phase == Phase.END else 2)
+
+
+@pytest.mark.parametrize("breaks", BREAKS.values(), ids=BREAKS.keys())
+@pytest.mark.parametrize("framing", ["chunked", "length"])
+def test_a_whole_reply_breaks(server: ScriptedServer, breaks: Break, framing: str):
+    wire = WIRES["openai-responses"]
+    answer = replace(wire.answer(), framing=framing, breaks=breaks)
+    server.reply(answer, wire.answer())
+    with Client(timeout=IMPATIENT, retry=0) as client:
+        with pytest.raises(RequestFailed) as raised:
+            client.complete(HELLO, wire.model(server.url))
+        assert raised.value.failure.kind == FailureKind.NETWORK
+        assert raised.value.message.stop_reason == StopReason.ERROR
+        assert client.complete(HELLO, wire.model(server.url)).text() == WORDS
+
+
+@each_wire
+@both_clients
+@pytest.mark.parametrize("place", ["first", "in the middle"])
+def test_an_error_in_a_stream_is_the_end_of_it(server: ScriptedServer, wire: Wire, is_async: bool, place: str):
+    before = () if place == "first" else wire.frames[: len(wire.frames) // 2]
+    server.reply(Reply(headers={"content-type": wire.content_type}, chunks=(*before, wire.error_frame)))
+    heard = listen(wire.model(server.url), is_async=is_async, api_key="nobody").check()
+    assert heard.events[-1].type == "error"
+    assert "overloaded" in (heard.message.error_message or "").lower()
+    kind = heard.attempts[0].failure and heard.attempts[0].failure.kind
+    assert kind in (FailureKind.OVERLOADED, FailureKind.SERVER)
+
+
+@each_wire
+def test_a_frame_that_cannot_be_read_is_the_end_of_a_stream(server: ScriptedServer, wire: Wire):
+    nonsense = {"text/event-stream": b"data: {not json\n\n", "application/x-ndjson": b"{not json\n"}
+    frame = nonsense.get(wire.content_type.partition(";")[0], b"\0\0\0\1nonsense")
+    half = len(wire.frames) // 2
+    server.reply(Reply(headers={"content-type": wire.content_type}, chunks=(*wire.frames[:half], frame)))
+    heard = listen(wire.model(server.url), api_key="nobody").check()
+    assert heard.events[-1].type == "error"
+    assert WORDS.startswith(heard.message.text())
+
+
+STATUSES = {
+    400: FailureKind.INVALID_REQUEST,
+    401: FailureKind.AUTH,
+    403: FailureKind.AUTH,
+    404: FailureKind.NOT_FOUND,
+    413: FailureKind.PAYLOAD_TOO_LARGE,
+    429: FailureKind.RATE_LIMIT,
+    500: FailureKind.SERVER,
+    502: FailureKind.SERVER,
+    503: None,
+}
+
+
+@each_wire
+@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize("body", [b"", b"<html>oops</html>", b'{"error": {"message": "oops"}}'], ids=["no", "a page", "JSON"])
+def test_a_status_is_understood_with_any_body(server: ScriptedServer, wire: Wire, status: int, body: bytes):
+    server.reply(replace(Reply.json(body, status=status)))
+    heard = listen(wire.model(server.url), api_key="nobody").check()
+    assert heard.types == ["start", "error"]
+    failure = heard.attempts[0].failure
+    assert failure is not None
+    assert failure.status == status
+    assert failure.kind == STATUSES[status] or (status == 503 and failure.kind in ("server", "overloaded"))
+
+
+def test_retry_after_is_obeyed_over_a_network(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch):
+    from segue.client.sending import Wire as Sending
+
+    waits: list[float] = []
+    monkeypatch.setattr(Sending, "wait", lambda self, seconds: waits.append(seconds))
+    wire = WIRES["openai-chat"]
+    limited = {"error": {"message": "Rate limit reached"}}
+    server.reply(
+        Reply.json(limited, status=429, headers={"retry-after": "7"}),
+        Reply.json(limited, status=429, headers={"retry-after-ms": "1500"}),
+        wire.stream(),
+    )
+    heard = listen(wire.model(server.url), retry=2).check()
+    assert heard.message.text() == WORDS
+    assert [7.0 <= waits[0] <= 7.7, 1.5 <= waits[1] <= 1.65, len(waits)] == [True, True, 2]
+
+
+def test_a_page_without_end_is_not_read_to_its_end(server: ScriptedServer):
+    page = Reply(status=500, headers={"content-type": "text/html"}, chunks=(b"x" * 65536,) * 200)
+    server.reply(page)
+    heard = listen(WIRES["openai-chat"].model(server.url)).check()
+    assert heard.attempts[0].failure is not None
+    server.wait_until(lambda it: it.open == 0)
+    assert server.aborted == 1
+
+
+def test_an_address_where_nobody_listens(server: ScriptedServer):
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    heard = listen(WIRES["openai-chat"].model(f"http://127.0.0.1:{port}"), retry=AT_ONCE).check()
+    assert [attempt.failure and attempt.failure.kind for attempt in heard.attempts] == [FailureKind.NETWORK] * 3
+
+
+ADDRESSES = ["http://127.0.0.1:99999", "ftp://127.0.0.1", "no address", "http://[::1"]
+
+
+@pytest.mark.parametrize("url", ADDRESSES)
+def test_an_address_that_is_none_is_not_asked_again(url: str):
+    heard = listen(WIRES["openai-chat"].model(url), retry=AT_ONCE).check()
+    assert [attempt.failure and attempt.failure.kind for attempt in heard.attempts] == [FailureKind.INVALID_REQUEST]
+
+
+def test_a_failed_request_says_what_was_tried(server: ScriptedServer):
+    wire = WIRES["anthropic-messages"]
+    server.reply(*[Reply.json({"error": {"message": "Overloaded"}}, status=503)] * 3)
+    noted: list[object] = []
+    with Client(api_key="nobody", retry=AT_ONCE, on_attempt=noted.append) as client:
+        with pytest.raises(RequestFailed, match=r"anthropic/a-model: overloaded \(HTTP 503\): Overloaded; 3 attempts"):
+            client.complete(HELLO, wire.model(server.url), on_attempt=noted.append)
+    assert len(noted) == 6

@@ -1,0 +1,307 @@
+"""Closing and cancelling, at every event and from anywhere: one aborted message that can be stored, and nothing left."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from dataclasses import replace
+
+import pytest
+from client.asking import HELLO, ONCE, Heard, held
+from client.test_replies import SPOKEN, each_wire
+from client.wires import WIRES, WORDS, Wire
+from servers.script import Phase, Reply
+from servers.scripted import ScriptedServer
+
+from segue.client.backoff import Retry
+from segue.client.clients import AsyncClient, Client
+from segue.conversation.events import Event
+from segue.conversation.messages import StopReason
+
+SETTINGS = {"api_key": "a-key-of-nobody", "retry": ONCE, "timeout": 10.0}
+COUNTS = {wire.protocol: len(wire.frames) for wire in SPOKEN}
+
+
+def stalling(wire: Wire, after: int) -> Reply:
+    """Say so many events, then nothing until someone has had enough."""
+    return wire.stream().broken(Phase.BODY, "stall", after)
+
+
+def check_aborted(events: list[Event], heard: Heard) -> None:
+    heard.check()
+    assert heard.message.stop_reason == StopReason.ABORTED
+    assert WORDS.startswith(heard.message.text())
+    assert heard.events[: len(events)] == events
+
+
+@each_wire
+def test_a_stream_is_closed_at_every_event(server: ScriptedServer, wire: Wire):
+    with Client(**SETTINGS) as client:
+        server.reply(wire.stream())
+        whole = len(list(client.stream(HELLO, wire.model(server.url))))
+        aborted = 0
+        for count in range(whole):
+            server.reply(stalling(wire, len(wire.frames)))
+            with client.stream(HELLO, wire.model(server.url)) as stream:
+                events = [next(stream) for _ in range(count)]
+            rest = list(stream)
+            heard = Heard([*events, *rest], stream.message, stream.attempts, held(client)).check()
+            if heard.message.stop_reason == StopReason.ABORTED:
+                assert WORDS.startswith(heard.message.text())
+                aborted += 1
+            else:  # the last events come together: nothing was left to break off
+                assert heard.message.text() == WORDS
+            assert list(stream) == []
+            stream.close()
+    assert aborted > whole // 2
+    server.wait_until(lambda it: it.open == 0)
+
+
+@each_wire
+def test_a_task_is_cancelled_at_every_event(server: ScriptedServer, wire: Wire):
+    async def cancel_after(client: AsyncClient, frames: int) -> None:
+        """Cancel a task that waits for what comes after so many frames, and look at what it leaves."""
+        server.reply(stalling(wire, frames))
+        stream = client.stream(HELLO, wire.model(server.url))
+        events: list[Event] = []
+
+        async def collect() -> None:
+            async for event in stream:
+                events.append(event)  # noqa: PERF401 - what came before the cancellation counts
+
+        task = asyncio.create_task(collect())
+        while not server.stalled:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        before = list(events)
+        events += [event async for event in stream]
+        check_aborted(before, Heard(events, stream.message, stream.attempts, held(client)))
+        assert len(asyncio.all_tasks()) == 1
+
+    async def run() -> None:
+        async with AsyncClient(**SETTINGS) as client:
+            for frames in range(len(wire.frames) - 1):
+                await cancel_after(client, frames)
+                await asyncio.to_thread(server.wait_until, lambda it: it.stalled == 0)
+
+    asyncio.run(run())
+    server.wait_until(lambda it: it.open == 0)
+
+
+PHASES = [Phase.CONNECTED, Phase.ASKED, Phase.HEADERS, Phase.BODY]
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("tells", [True, False], ids=["streamed", "whole"])
+def test_a_task_is_cancelled_in_every_phase(server: ScriptedServer, phase: Phase, tells: bool):
+    wire = WIRES["openai-chat"]
+    server.reply((wire.stream() if tells else wire.answer()).broken(phase, "stall"))
+
+    async def run() -> None:
+        async with AsyncClient(**SETTINGS) as client:
+            reply = client.begin(HELLO, wire.model(server.url), tells=tells)
+            task = asyncio.create_task(reply.result())
+            await asyncio.to_thread(server.wait_until, lambda it: it.stalled > 0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert held(client) == []
+            assert len(asyncio.all_tasks()) == 1
+            await asyncio.to_thread(server.wait_until, lambda it: it.stalled == 0)
+            assert reply.message.stop_reason == StopReason.ABORTED
+
+    asyncio.run(run())
+
+
+def test_a_timeout_around_a_stream_ends_it(server: ScriptedServer):
+    wire = WIRES["anthropic-messages"]
+    server.reply(stalling(wire, 4))
+
+    async def run() -> None:
+        async with AsyncClient(**SETTINGS) as client:
+            stream = client.stream(HELLO, wire.model(server.url))
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2), stream:
+                    async for _ in stream:
+                        pass
+            assert stream.message.stop_reason == StopReason.ABORTED
+            assert held(client) == []
+
+    asyncio.run(run())
+    server.wait_until(lambda it: it.open == 0)
+
+
+def test_a_stream_is_closed_from_another_thread(server: ScriptedServer):
+    wire = WIRES["anthropic-messages"]
+    server.reply(stalling(wire, 4))
+    with Client(**SETTINGS) as client:
+        stream = client.stream(HELLO, wire.model(server.url))
+        events: list[Event] = []
+        reader = threading.Thread(target=lambda: events.extend(stream))
+        reader.start()
+        server.wait_until(lambda it: it.stalled == 1)
+        stream.close()
+        reader.join(10)
+        assert not reader.is_alive()
+        check_aborted([], Heard(events, stream.message, stream.attempts, held(client)))
+
+
+def test_a_stream_is_closed_from_another_task(server: ScriptedServer):
+    wire = WIRES["anthropic-messages"]
+
+    async def run() -> None:
+        async with AsyncClient(**SETTINGS) as client:
+            for phase in (Phase.ASKED, Phase.BODY):
+                server.reply(wire.stream().broken(phase, "stall"))
+                stream = client.stream(HELLO, wire.model(server.url))
+                events: list[Event] = []
+
+                async def listen(stream=stream, events=events) -> None:
+                    events.extend([event async for event in stream])
+
+                task = asyncio.create_task(listen())
+                await asyncio.to_thread(server.wait_until, lambda it: it.stalled == 1)
+                await asyncio.sleep(0.01)
+                await stream.close()
+                await task
+                check_aborted([], Heard(events, stream.message, stream.attempts, held(client)))
+                await asyncio.to_thread(server.wait_until, lambda it: it.stalled == 0)
+
+    asyncio.run(run())
+
+
+def test_a_wait_between_two_attempts_is_broken_off(server: ScriptedServer):
+    wire = WIRES["openai-chat"]
+    patient = Retry(first_wait=60.0, longest_wait=60.0)
+    down = Reply.json({"error": {"message": "unavailable"}}, status=503)
+    server.reply(down, down)
+    noted = threading.Event()
+    with Client(timeout=10.0, retry=patient, on_attempt=lambda _: noted.set()) as client:
+        stream = client.stream(HELLO, wire.model(server.url))
+        events: list[Event] = []
+        reader = threading.Thread(target=lambda: events.extend(stream))
+        reader.start()
+        assert noted.wait(10)
+        stream.close()
+        reader.join(10)
+        assert [event.type for event in events] == ["start", "error"]
+        assert stream.message.stop_reason == StopReason.ABORTED
+
+    async def run() -> None:
+        told = asyncio.Event()
+        async with AsyncClient(timeout=10.0, retry=patient, on_attempt=lambda _: told.set()) as client:
+            stream = client.stream(HELLO, wire.model(server.url))
+            task = asyncio.create_task(stream.result())
+            await told.wait()
+            await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert stream.message.stop_reason == StopReason.ABORTED
+
+    asyncio.run(run())
+
+
+def test_an_exception_in_the_block_closes_the_stream(server: ScriptedServer):
+    wire = WIRES["openai-chat"]
+    server.reply(stalling(wire, 3))
+    with Client(**SETTINGS) as client:
+        with pytest.raises(ZeroDivisionError):
+            with client.stream(HELLO, wire.model(server.url)) as stream:
+                next(stream)
+                1 / 0  # noqa: B018
+        assert stream.message.stop_reason == StopReason.ABORTED
+        assert held(client) == []
+
+
+def test_a_hook_that_fails_ends_the_request(server: ScriptedServer):
+    def fail() -> str:
+        raise ZeroDivisionError
+
+    model = WIRES["openai-chat"].model(server.url)
+    with Client(auth=fail) as client:
+        stream = client.stream(HELLO, model)
+        with pytest.raises(ZeroDivisionError):
+            next(stream)
+        assert [event.type for event in stream] == ["start", "error"]
+        with pytest.raises(ZeroDivisionError):
+            client.complete(HELLO, model)
+    assert server.requests == []
+
+
+def test_a_stream_that_is_forgotten_lets_its_connection_go(server: ScriptedServer):
+    wire = WIRES["openai-chat"]
+    server.reply(stalling(wire, 3))
+    with Client(**SETTINGS) as client:
+        stream = client.stream(HELLO, wire.model(server.url))
+        next(stream)
+        del stream
+        gc.collect()
+        assert held(client) == []
+
+
+def test_a_stream_that_was_never_read_never_asked(server: ScriptedServer):
+    with Client(**SETTINGS) as client:
+        with client.stream(HELLO, WIRES["openai-chat"].model(server.url)) as stream:
+            pass
+        assert stream.message.stop_reason == StopReason.ABORTED
+    assert server.requests == []
+
+
+def test_a_server_that_does_not_say_goodbye_does_not_keep_us(server: ScriptedServer):
+    wire = WIRES["anthropic-messages"]
+    server.reply(replace(wire.stream()).broken(Phase.END, "stall"))
+    with Client(**{**SETTINGS, "timeout": 60.0}) as client:
+        assert client.stream(HELLO, wire.model(server.url)).result().text() == WORDS
+        assert held(client) == []
+        assert threading.active_count() <= 2  # this one and the server's
+
+
+# -- many at once ------------------------------------------------------------------------------------------------------
+
+MANY = 500
+
+
+def test_five_hundred_streams_at_once(server: ScriptedServer):
+    wire = WIRES["anthropic-messages"]
+    server.reply(*[wire.stream(split=40) for _ in range(MANY)])
+
+    async def listen(client: AsyncClient) -> tuple[list[Event], str]:
+        async with client.stream(HELLO, wire.model(server.url)) as stream:
+            events = [event async for event in stream]
+        return events, stream.message.text()
+
+    async def run() -> list[tuple[list[Event], str]]:
+        async with AsyncClient(**{**SETTINGS, "timeout": 60.0}) as client:
+            heard = await asyncio.gather(*(listen(client) for _ in range(MANY)))
+            assert all(held(client))
+            assert len(asyncio.all_tasks()) == 1
+            return heard
+
+    for events, text in asyncio.run(run()):
+        assert text == WORDS
+        assert [event.type for event in events if event.type in ("done", "error")] == ["done"]
+    server.wait_until(lambda it: it.open == 0)
+    assert server.served == MANY
+
+
+def test_many_threads_share_a_client(server: ScriptedServer):
+    wire = WIRES["openai-chat"]
+    server.reply(*[wire.stream(split=40) for _ in range(64)])
+    texts: list[str] = []
+    with Client(**{**SETTINGS, "timeout": 60.0}) as client:
+
+        def listen() -> None:
+            texts.extend(client.stream(HELLO, wire.model(server.url)).result().text() for _ in range(4))
+
+        threads = [threading.Thread(target=listen) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert all(held(client))
+    assert texts == [WORDS] * 64

@@ -1,0 +1,353 @@
+"""Retry and fallback, without a network: what is asked after what, and what the caller is told."""
+
+from __future__ import annotations
+
+import pytest
+from client.driving import Run, Said, bad, good, run
+from client.wires import WIRES, WORDS
+
+from segue.client.backoff import ELSEWHERE, Retry, compute_wait
+from segue.client.decisions import estrange
+from segue.client.flow import Ask
+from segue.client.steps import Broken, Head
+from segue.conversation.content import TextContent, ThinkingContent, ToolCall
+from segue.conversation.context import Context, Options
+from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, Usage, UserMessage
+from segue.errors import EmptyConversation, ProjectionRefused
+from segue.failures.failure import FailureKind
+from segue.models.model import Model
+from segue.projection.policy import Policy
+from segue.projection.report import ChangeCode, Loss
+
+HELLO = Context(messages=(UserMessage.of("hello"),))
+CLAUDE = Model("claude-opus-4-5", "anthropic", "anthropic-messages", reasoning=True, context_window=1000)
+GPT = Model("gpt-5", "openai", "openai-chat", context_window=2000)
+QWEN = Model("qwen-3", "alibaba", "openai-chat", context_window=100_000)
+STREAMED = Options(stream=True, max_tokens=100)
+
+RATE = bad(429, {"type": "error", "error": {"type": "rate_limit_error", "message": "Slow down"}})
+DOWN = bad(503, {"error": {"message": "Service unavailable"}})
+NO_KEY = bad(401, {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}})
+TOO_LONG = bad(
+    400,
+    {
+        "type": "error",
+        "error": {"type": "invalid_request_error", "message": "prompt is too long: 1500 tokens > 1000 maximum"},
+    },
+)
+BAD_SEAL = bad(
+    400,
+    {
+        "type": "error",
+        "error": {
+            "type": "invalid_request_error",
+            "message": "messages.1.content.0: Invalid `signature` in `thinking` block",
+        },
+    },
+)
+RESET = Said(Broken("the connection failed (ReadError: reset)"))
+
+
+def ask(*candidates: Model, context: Context = HELLO, retry: Retry = Retry(), tells: bool = True, **more) -> Ask:
+    return Ask(
+        context=context, candidates=candidates or (CLAUDE,), options=STREAMED, retry=retry, tells=tells, **more
+    )
+
+
+def kinds(told: Run) -> list[FailureKind | None]:
+    return [attempt.failure and attempt.failure.kind for attempt in told.flow.attempts]
+
+
+# -- retry -------------------------------------------------------------------------------------------------------------
+
+PASSING = {"a rate": RATE, "a server that is down": DOWN, "a broken connection": RESET}
+
+
+@pytest.mark.parametrize("said", PASSING.values(), ids=PASSING.keys())
+def test_what_passes_is_asked_again(said: Said):
+    told = run(ask(), said, said, good("anthropic-messages"))
+    assert told.asked == [CLAUDE.id] * 3
+    assert told.flow.message.text() == WORDS
+    assert [attempt.reason for attempt in told.flow.attempts] == ["first", "retry", "retry"]
+    assert told.waits == [0.25, 0.5]
+
+
+LASTING = {
+    "a wrong key": NO_KEY,
+    "a quota": bad(429, {"error": {"code": "insufficient_quota", "message": "You exceeded your current quota"}}),
+    "a missing model": bad(404, {"error": {"message": "no such model", "type": "not_found_error"}}),
+    "a bad request": bad(400, {"error": {"message": "temperature: must be at most 1"}}),
+    "too long a conversation": TOO_LONG,
+}
+
+
+@pytest.mark.parametrize("said", LASTING.values(), ids=LASTING.keys())
+def test_what_lasts_is_not_asked_again(said: Said):
+    told = run(ask(), said)
+    assert told.waits == []
+    assert len(told.flow.attempts) == 1
+    assert told.events[-1].type == "error"
+
+
+def test_retries_end():
+    told = run(ask(retry=Retry(max_retries=3)), RATE, RATE, RATE, RATE)
+    assert kinds(told) == [FailureKind.RATE_LIMIT] * 4
+    assert [event.type for event in told.events] == ["start", "error"]
+    assert told.flow.message.stop_reason == StopReason.ERROR
+    assert "Slow down" in (told.flow.message.error_message or "")
+
+
+def test_nobody_is_asked_again_once_an_event_has_reached_the_caller():
+    frames = WIRES["anthropic-messages"].frames
+    broken = Said(Head(200, {}), (*frames[:5], Broken("the connection failed")))
+    told = run(ask(CLAUDE, GPT), broken)
+    assert told.asked == [CLAUDE.id]
+    assert kinds(told) == [FailureKind.NETWORK]
+    assert told.flow.message.text() == WORDS[: len("Grüße, wörld → ")]
+    assert told.flow.message.error_message == "the connection failed"
+    assert [event.type for event in told.events].count("error") == 1
+
+
+def test_an_error_that_comes_first_in_a_stream_is_asked_again():
+    overloaded = Said(Head(200, {}), (WIRES["anthropic-messages"].error_frame,))
+    told = run(ask(), overloaded, good("anthropic-messages"))
+    assert kinds(told) == [FailureKind.OVERLOADED, None]
+    assert [event.type for event in told.events].count("start") == 1
+
+
+def test_where_only_the_end_is_told_a_stream_that_broke_is_asked_again():
+    frames = WIRES["anthropic-messages"].frames
+    broken = Said(Head(200, {}), (*frames[:5], Broken("the connection failed")))
+    told = run(ask(tells=False), broken, good("anthropic-messages"))
+    assert [event.type for event in told.events] == ["done"]
+    assert kinds(told) == [FailureKind.NETWORK, None]
+
+
+def test_a_reply_that_was_whole_before_the_connection_broke_is_whole():
+    frames = WIRES["openai-chat"].frames
+    told = run(ask(GPT), Said(Head(200, {}), (*frames[:-1], Broken("the connection failed"))))
+    assert told.events[-1].type == "done"
+    assert kinds(told) == [None]
+
+
+# -- waiting -----------------------------------------------------------------------------------------------------------
+
+WAITS = {
+    "the first is short": (0, None, 0.0, 0.25),
+    "chance makes it longer": (0, None, 1.0, 0.5),
+    "each doubles the one before": (2, None, 0.0, 1.0),
+    "the longest is a limit": (20, None, 1.0, 8.0),
+    "many retries do not overflow": (5000, None, 1.0, 8.0),
+    "what is asked for is obeyed": (0, 3.0, 0.0, 3.0),
+    "and never undercut": (0, 3.0, 1.0, 3.3),
+    "nothing is nothing": (3, 0.0, 1.0, 0.0),
+    "what is asked for is capped": (0, 3600.0, 0.5, 60.0),
+    "a time that has passed is now": (0, -5.0, 0.5, 0.0),
+}
+
+
+@pytest.mark.parametrize(("retries", "asked", "chance", "wait"), WAITS.values(), ids=WAITS.keys())
+def test_a_wait(retries: int, asked: float | None, chance: float, wait: float):
+    assert compute_wait(Retry(), retries, asked, chance) == pytest.approx(wait)
+
+
+def test_retry_after_is_read_from_the_reply_and_obeyed():
+    limited = bad(429, {"error": {"message": "Slow down"}}, {"retry-after": "7"})
+    told = run(ask(), limited, good("anthropic-messages"))
+    assert told.waits == [7.0]
+    assert [attempt.waited for attempt in told.flow.attempts] == [0.0, 7.0]
+
+
+def test_a_wait_that_is_too_long_is_cut_and_made_only_where_nobody_else_is_left():
+    limited = bad(429, {"error": {"message": "Slow down"}}, {"retry-after": "3600"})
+    assert run(ask(), limited, good("anthropic-messages")).waits == [60.0]
+    told = run(ask(CLAUDE, GPT), limited, good("openai-chat"))
+    assert told.waits == []
+    assert told.asked == [CLAUDE.id, GPT.id]
+
+
+# -- fallback ----------------------------------------------------------------------------------------------------------
+
+ONCE = Retry(max_retries=0)
+
+
+@pytest.mark.parametrize("said", [*PASSING.values(), *list(LASTING.values())[:-1]], ids=[*PASSING, *list(LASTING)[:-1]])
+def test_another_model_is_asked(said: Said):
+    told = run(ask(CLAUDE, GPT, retry=ONCE), said, good("openai-chat"))
+    assert told.asked == [CLAUDE.id, GPT.id]
+    assert [attempt.reason for attempt in told.flow.attempts] == ["first", "fallback"]
+    assert (told.flow.message.provider, told.flow.message.model) == ("openai", "gpt-5")
+
+
+def test_each_model_has_its_own_retries():
+    told = run(ask(CLAUDE, GPT, retry=Retry(max_retries=1)), RATE, RATE, DOWN, good("openai-chat"))
+    assert told.asked == [CLAUDE.id, CLAUDE.id, GPT.id, GPT.id]
+    assert told.waits == [0.25, 0.25]
+
+
+def test_each_attempt_is_recorded_and_noted_in_the_message():
+    told = run(ask(CLAUDE, GPT, retry=ONCE), NO_KEY, good("openai-chat"))
+    first, second = told.flow.attempts
+    assert told.noted == [first, second]
+    assert first.model is CLAUDE
+    assert (first.failure and first.failure.status) == 401
+    assert first.duration == 1.0
+    assert second.failure is None
+    assert told.flow.message.timestamp == second.started
+    [note] = told.flow.message.diagnostics
+    assert note.type == "attempt_failed"
+    assert note.details == {
+        "model": "anthropic/claude-opus-4-5",
+        "reason": "first",
+        "durationMs": 1000,
+        "kind": "auth",
+        "status": 401,
+    }
+
+
+THOUGHT = AssistantMessage(
+    content=(
+        ThinkingContent(thinking="hm", thinking_signature="seal"),
+        TextContent(text="yes"),
+        ToolCall(id="t1", name="look", arguments={}),
+    ),
+    protocol="anthropic-messages",
+    provider="anthropic",
+    model=CLAUDE.id,
+    stop_reason=StopReason.TOOL_USE,
+)
+RESULT = ToolResultMessage(tool_call_id="t1", tool_name="look", content=(TextContent(text="seen"),))
+TALKED = Context(messages=(UserMessage.of("is it?"), THOUGHT, RESULT, UserMessage.of("sure?")))
+
+
+def test_the_stored_history_is_projected_anew_for_each_model():
+    told = run(ask(CLAUDE, GPT, context=TALKED, retry=ONCE), DOWN, good("openai-chat"))
+    reports = [attempt.report for attempt in told.flow.attempts]
+    assert not reports[0]
+    assert {change.code for change in reports[1].changes} >= {ChangeCode.THINKING_DROPPED}
+    assert "seal" in str(told.requests[0].body)
+    assert "seal" not in str(told.requests[1].body)
+
+
+def test_too_long_a_conversation_goes_to_the_first_model_with_room():
+    told = run(ask(CLAUDE, CLAUDE, GPT, QWEN), TOO_LONG, good("openai-chat"))
+    assert told.asked == [CLAUDE.id, GPT.id]
+    history = AssistantMessage(content=(TextContent(text="."),), usage=Usage(total_tokens=5000))
+    long = Context(messages=(UserMessage.of("a"), history, UserMessage.of("b")))
+    told = run(ask(CLAUDE, GPT, QWEN, context=long), TOO_LONG, good("openai-chat"))
+    assert told.asked == [CLAUDE.id, QWEN.id]
+
+
+def test_too_long_a_conversation_fails_where_nobody_has_room():
+    told = run(ask(GPT, CLAUDE), bad(400, {"error": {"code": "context_length_exceeded", "message": "too long"}}))
+    assert kinds(told) == [FailureKind.OVERFLOW]
+
+
+def test_a_window_that_was_silently_too_small_is_an_overflow_where_another_has_room():
+    crowded = Model(GPT.id, GPT.provider, GPT.protocol, context_window=4)
+    told = run(ask(crowded, QWEN, tells=False), good("openai-chat"), good("openai-chat"))
+    assert told.asked == [GPT.id, QWEN.id]
+    alone = run(ask(crowded, tells=False), good("openai-chat"))
+    assert alone.events[-1].type == "done"
+
+
+def test_a_refusal_is_an_answer_unless_the_caller_says_otherwise():
+    refused = bad(400, {"error": {"code": "content_filter", "message": "The response was filtered"}})
+    told = run(ask(GPT, CLAUDE), refused)
+    assert kinds(told) == [FailureKind.REFUSED]
+    keen = Retry(fallback_on=ELSEWHERE | {FailureKind.REFUSED})
+    assert run(ask(GPT, CLAUDE, retry=keen), refused, good("anthropic-messages")).asked == [GPT.id, CLAUDE.id]
+
+
+# -- refused signatures ------------------------------------------------------------------------------------------------
+
+
+def test_a_refused_signature_is_mended_once_without_historical_reasoning():
+    told = run(ask(CLAUDE, GPT, context=TALKED), BAD_SEAL, BAD_SEAL, good("openai-chat"))
+    assert told.asked == [CLAUDE.id, CLAUDE.id, GPT.id]
+    assert [attempt.reason for attempt in told.flow.attempts] == ["first", "without_reasoning", "fallback"]
+    assert "seal" in str(told.requests[0].body)
+    assert "seal" not in str(told.requests[1].body)
+    assert "hm" not in str(told.requests[1].body)
+    paths = {change.path for change in told.flow.attempts[1].report.changes}
+    assert ("messages", 1, "content", 0) in paths
+
+
+def test_the_running_tool_cycle_keeps_its_reasoning():
+    running = Context(messages=(*TALKED.messages, THOUGHT, RESULT))
+    told = run(ask(context=running), BAD_SEAL, good("anthropic-messages"))
+    [first, second] = [str(request.body) for request in told.requests]
+    assert first.count("seal") == 2
+    assert second.count("seal") == 1
+
+
+def test_where_there_is_no_historical_reasoning_the_same_is_not_asked_again():
+    assert estrange(HELLO) is HELLO
+    told = run(ask(CLAUDE, GPT), BAD_SEAL, good("openai-chat"))
+    assert told.asked == [CLAUDE.id, GPT.id]
+
+
+def test_a_caller_who_knows_the_writer_does_not_keep_a_refused_signature():
+    policy = Policy(same_model=lambda message, model: True)
+    told = run(ask(context=TALKED, policy=policy), BAD_SEAL, good("anthropic-messages"))
+    assert "seal" not in str(told.requests[1].body)
+
+
+def test_a_policy_that_refuses_the_loss_has_the_last_word():
+    policy = Policy(refuse=frozenset({Loss.CONTENT}))
+    told = run(ask(context=TALKED, policy=policy), BAD_SEAL)
+    assert kinds(told) == [FailureKind.OPAQUE_REJECTED, FailureKind.INVALID_HISTORY]
+    assert told.asked == [CLAUDE.id]
+
+
+# -- what the caller got wrong -----------------------------------------------------------------------------------------
+
+
+def test_nothing_to_say_is_the_callers_error():
+    with pytest.raises(EmptyConversation):
+        run(ask(context=Context()))
+
+
+def test_what_the_policy_refuses_for_one_model_may_pass_for_another():
+    policy = Policy(refuse=frozenset({Loss.CONTENT}))
+    with pytest.raises(ProjectionRefused):
+        run(ask(GPT, context=TALKED, policy=policy))
+    told = run(ask(GPT, CLAUDE, context=TALKED, policy=policy), good("anthropic-messages"))
+    assert told.asked == [CLAUDE.id]
+    assert kinds(told) == [FailureKind.INVALID_HISTORY, None]
+    assert told.flow.attempts[0].report
+
+
+# -- replies that are none ---------------------------------------------------------------------------------------------
+
+STRANGE = {
+    "no JSON": (b"<html>It works!</html>", FailureKind.SERVER),
+    "a list": (b"[]", FailureKind.SERVER),
+    "an error in disguise": (b'{"error": {"message": "Rate limit reached", "code": 429}}', FailureKind.RATE_LIMIT),
+    "nothing": (b"", FailureKind.SERVER),
+}
+
+
+@pytest.mark.parametrize(("body", "kind"), STRANGE.values(), ids=STRANGE.keys())
+def test_a_good_status_with_a_body_that_is_no_reply(body: bytes, kind: FailureKind):
+    document = Said(Head(200, {"content-type": "application/json"}), (body,))
+    told = run(ask(GPT, retry=ONCE), document)
+    assert kinds(told) == [kind]
+    assert told.events[-1].type == "error"
+
+
+def test_a_stream_that_just_ends_is_an_error_that_keeps_what_arrived():
+    frames = WIRES["anthropic-messages"].frames
+    told = run(ask(), Said(Head(200, {}), frames[:5]))
+    assert told.events[-1].type == "error"
+    assert told.flow.message.text().startswith("Grüße")
+
+
+def test_a_stream_that_ends_before_it_began_is_asked_again():
+    told = run(ask(), Said(Head(200, {})), good("anthropic-messages"))
+    assert kinds(told) == [FailureKind.NETWORK, None]
+
+
+def test_a_reply_is_let_go_whatever_it_was():
+    told = run(ask(CLAUDE, GPT), RATE, RESET, DOWN, good("openai-chat"))
+    assert told.kinds.count("drain") + told.kinds.count("close") == 3

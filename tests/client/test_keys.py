@@ -1,0 +1,310 @@
+"""Keys: which is used, in which header it travels, who never sees it, and that it is written nowhere else."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import pickle
+import traceback
+from urllib.parse import urlsplit
+
+import pytest
+from client.asking import AT_ONCE, HELLO, ONCE
+from client.wires import WIRES, WORDS
+from servers.script import Reply
+from servers.scripted import ScriptedServer
+
+from segue.client.addressing import fill_url
+from segue.client.clients import AsyncClient, Client
+from segue.client.conversation import Conversation
+from segue.conversation.stored import dump_message
+from segue.errors import RequestFailed, SettingsError
+from segue.failures.failure import FailureKind
+from segue.models.model import Model
+from segue.models.providers import PROVIDERS
+
+KEY = "sk-planted-0123456789abcdef"
+
+HEADERS = {
+    "openai": ("openai-chat", "OPENAI_API_KEY", "authorization", f"Bearer {KEY}"),
+    "anthropic": ("anthropic-messages", "ANTHROPIC_API_KEY", "x-api-key", KEY),
+    "azure": ("openai-responses", "AZURE_OPENAI_API_KEY", "api-key", KEY),
+    "google": ("google-genai", "GOOGLE_API_KEY", "x-goog-api-key", KEY),
+    "google-vertex": ("google-genai", "GOOGLE_CLOUD_API_KEY", "x-goog-api-key", KEY),
+    "amazon-bedrock": ("bedrock-converse", "AWS_BEARER_TOKEN_BEDROCK", "authorization", f"Bearer {KEY}"),
+    "openrouter": ("anthropic-messages", "OPENROUTER_API_KEY", "authorization", f"Bearer {KEY}"),
+    "mistral": ("mistral-chat", "MISTRAL_API_KEY", "authorization", f"Bearer {KEY}"),
+    "ollama": ("ollama-chat", "OLLAMA_API_KEY", "authorization", f"Bearer {KEY}"),
+}
+
+
+def answering(protocol: str, url: str, provider: str) -> Model:
+    # Vertex and its like name projects in their paths; the server takes any.
+    return Model("a-model", provider, protocol, base_url=url)
+
+
+@pytest.mark.parametrize(("provider", "row"), HEADERS.items(), ids=HEADERS.keys())
+def test_a_key_from_the_environment_goes_where_its_provider_looks(
+    server: ScriptedServer, provider: str, row: tuple[str, str, str, str]
+):
+    protocol, variable, header, value = row
+    server.reply(WIRES[protocol].answer(), WIRES[protocol].answer())
+    environment = {variable: f" {KEY}\n", "GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "global"}
+    for settings in ({"environment": environment}, {"api_key": KEY, "environment": {**environment, variable: "other"}}):
+        with Client(retry=ONCE, **settings) as client:
+            client.complete(HELLO, answering(protocol, server.url, provider))
+        headers = server.requests.pop().headers
+        assert headers[header] == value
+        assert KEY not in str({name: told for name, told in headers.items() if name != header})
+
+
+def test_keys_by_provider_and_a_key_without_a_name(server: ScriptedServer):
+    claude, gpt = WIRES["anthropic-messages"], WIRES["openai-chat"]
+    models = claude.model(server.url), gpt.model(server.url)
+    down = Reply.json({"error": {"message": "unavailable"}}, status=503)
+    for api_key, expected in (
+        ({"anthropic": "key-of-anthropic", "openai": "key-of-openai"}, ("key-of-anthropic", "Bearer key-of-openai")),
+        (KEY, (KEY, None)),
+    ):
+        server.reply(down, gpt.answer())
+        with Client(retry=0, api_key=api_key) as client:
+            client.complete(HELLO, models[0], fallback_models=models[1:])
+        first, second = server.requests[-2:]
+        assert (first.headers["x-api-key"], second.headers.get("authorization")) == expected
+        assert KEY not in str(second.headers)
+
+
+def test_a_token_is_asked_for_at_each_attempt_and_sent_as_a_bearer(server: ScriptedServer):
+    wire = WIRES["google-genai"]
+    model = wire.model(server.url)
+    down = Reply.json({"error": {"message": "unavailable"}}, status=503)
+    server.reply(down, wire.answer(), wire.answer(), wire.answer(), wire.answer())
+    tokens = iter(["token-1", "token-2", "token-3", "token-4"])
+
+    async def later(model: Model) -> str:
+        await asyncio.sleep(0)
+        return f"{next(tokens)}-{model.provider}"
+
+    async def ask() -> None:
+        async with AsyncClient(auth=later) as client:
+            await client.complete(HELLO, model)
+
+    with Client(retry=AT_ONCE, auth=lambda: next(tokens)) as client:
+        client.complete(HELLO, model)
+    asyncio.run(ask())
+    with Client(auth={"google": lambda: {"Authorization": "Custom xyz", "X-Extra": "1"}}) as client:
+        client.complete(HELLO, model)
+    told = [request.headers["authorization"] for request in server.requests]
+    assert told == ["Bearer token-1", "Bearer token-2", "Bearer token-3-google", "Custom xyz"]
+    assert server.requests[-1].headers["x-extra"] == "1"
+
+
+def test_what_has_to_be_awaited_needs_the_client_that_awaits(server: ScriptedServer):
+    async def later() -> str:
+        return KEY
+
+    with Client(auth=later) as client, pytest.raises(SettingsError, match="AsyncClient"):
+        client.complete(HELLO, WIRES["openai-chat"].model(server.url))
+
+
+def test_a_missing_key_is_told_without_asking():
+    with Client(environment={}) as client, pytest.raises(RequestFailed, match="set OPENAI_API_KEY") as raised:
+        client.complete(HELLO, Model("gpt-5", "openai", "openai-responses"))
+    assert raised.value.failure.kind == FailureKind.AUTH
+
+
+def test_a_missing_key_leads_to_the_next_model(server: ScriptedServer):
+    wire = WIRES["openai-chat"]
+    server.reply(wire.answer())
+    with Client(environment={}) as client:
+        mine = Model("mine", "my-server", "openai-chat", base_url=server.url)
+        message = client.complete(HELLO, Model("gpt-5", "openai", "openai-responses"), fallback_models=(mine,))
+    assert message.text() == WORDS
+
+
+def test_a_server_of_ones_own_needs_no_key(server: ScriptedServer):
+    server.reply(WIRES["openai-chat"].answer())
+    with Client(environment={}) as client:
+        client.complete(HELLO, Model("gpt-5", "openai", "openai-chat", base_url=server.url))
+    assert "authorization" not in server.requests[0].headers
+
+
+@pytest.mark.parametrize("key", ["", "  ", "sk-ключ", "sk-two\nlines"])
+def test_a_key_that_cannot_be_sent_is_refused_unseen(server: ScriptedServer, key: str):
+    model = Model("gpt-5", "openai", "openai-chat", base_url=server.url)
+    with Client(auth=lambda: key) as client, pytest.raises(RequestFailed) as raised:
+        client.complete(HELLO, model)
+    assert raised.value.failure.kind == FailureKind.AUTH
+    assert key.strip() == "" or key.strip() not in str(raised.value)
+    assert server.requests == []
+
+
+# -- addresses ---------------------------------------------------------------------------------------------------------
+
+ADDRESSES = {
+    "as it is": ("https://a.b/v1", {}, "https://a.b/v1"),
+    "a variable": ("https://{REGION}.b", {"REGION": "eu"}, "https://eu.b"),
+    "a second name": ("https://x.{AWS_REGION}.b", {"AWS_DEFAULT_REGION": "eu-1"}, "https://x.eu-1.b"),
+    "everywhere at Google's": (
+        "https://{GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com",
+        {"GOOGLE_CLOUD_LOCATION": "global"},
+        "https://aiplatform.googleapis.com",
+    ),
+}
+
+
+@pytest.mark.parametrize(("url", "environment", "filled"), ADDRESSES.values(), ids=ADDRESSES.keys())
+def test_an_address_is_filled_in(url: str, environment: dict[str, str], filled: str):
+    assert fill_url(url, environment) == filled
+
+
+def test_a_variable_that_is_not_set_is_named():
+    with pytest.raises(SettingsError, match="AWS_REGION"):
+        fill_url(PROVIDERS["amazon-bedrock"].base_url or "", {})
+
+
+def test_another_base_url_is_for_the_provider_it_was_given_for(server: ScriptedServer):
+    wire = WIRES["openai-chat"]
+    server.reply(wire.answer(), wire.answer())
+    model = Model("gpt-5", "openai", "openai-chat")
+    with Client(base_url=f"{server.url}/here/", environment={}) as client:
+        client.complete(HELLO, model)
+    with Client(base_url={"openai": f"{server.url}/there"}, environment={}) as client:
+        client.complete(HELLO, model)
+    assert [request.path for request in server.requests] == ["/here/chat/completions", "/there/chat/completions"]
+
+
+# -- nothing secret anywhere -------------------------------------------------------------------------------------------
+
+
+def echo(request) -> Reply:
+    """Answer with everything that was sent, as careless gateways do."""
+    return Reply.json({"error": {"message": f"cannot use {dict(request.headers)}"}}, status=401)
+
+
+def echo_in_stream(request) -> Reply:
+    event = f'data: {{"error": {{"message": "bad key {request.headers["authorization"]}", "code": 500}}}}\n\n'
+    return Reply.sse(event.encode())
+
+
+def echo_in_document(request) -> Reply:
+    return Reply.json({"error": {"message": f"bad key {request.headers['authorization']}"}})
+
+
+@pytest.mark.parametrize("server_says", [echo, echo_in_stream, echo_in_document])
+def test_a_planted_key_is_found_nowhere(server_says, caplog, tmp_path, capfd):
+    caplog.set_level(logging.DEBUG)
+    seen = io.StringIO()
+    with ScriptedServer(server_says) as server:
+        model = Model("gpt-5", "openai", "openai-chat", base_url=server.url)
+        attempts: list[object] = []
+        with Client(api_key=KEY, retry=AT_ONCE, on_attempt=attempts.append) as client:
+            with Conversation(model, client=client, path=tmp_path / "session.jsonl") as talk:
+                with pytest.raises(RequestFailed) as raised:
+                    talk.ask("hello")
+                print(repr(talk), repr(talk.context), file=seen)
+            stream = client.stream(HELLO, model)
+            events = list(stream)
+            print(repr(client), repr(client._desk), repr(client._setup), repr(stream), repr(events), file=seen)
+            print(repr(stream._wire), dump_message(stream.message), stream.report.summary(), file=seen)
+        print(repr(attempts), file=seen)
+        print(repr(raised.value), repr(raised.value.attempts), pickle.dumps(raised.value), file=seen)
+        traceback.print_exception(raised.value, file=seen)
+        assert any(KEY in str(request.headers) for request in server.requests)
+    written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    told = capfd.readouterr()
+    everything = "\n".join((seen.getvalue(), caplog.text, written.decode(), told.out, told.err))
+    assert "gpt-5" in everything
+    assert KEY not in everything
+    assert KEY[6:] not in everything
+
+
+def test_a_transport_that_repeats_a_header_does_not_show_the_key(monkeypatch):
+    import httpx2
+
+    def refuse(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.LocalProtocolError(f"Illegal header value {request.headers['x-api-key']!r}")
+
+    with Client(api_key=KEY, transport=httpx2.MockTransport(refuse)) as client:
+        with pytest.raises(RequestFailed) as raised:
+            client.complete(HELLO, Model("claude-x", "anthropic", "anthropic-messages"))
+    shown = "".join(traceback.format_exception(raised.value)) + repr(raised.value.attempts)
+    assert "Illegal header value" in shown
+    assert KEY not in shown
+
+
+# -- AWS ---------------------------------------------------------------------------------------------------------------
+
+SECRET = "aws-secret-0123456789abcdef"
+SESSION = "aws-session-0123456789abcdef"
+
+
+def test_a_request_to_bedrock_is_signed(server: ScriptedServer, monkeypatch, caplog):
+    """The signature is made again from what arrived: it holds for exactly those bytes, at that address."""
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_SESSION_TOKEN", SESSION)
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    wire = WIRES["bedrock-converse"]
+    server.reply(wire.answer(), wire.stream(), wire.answer())
+    model = Model("eu.anthropic.claude-x-v1:0", "amazon-bedrock", "bedrock-converse", base_url=server.url)
+    with Client() as client:
+        assert client.complete(HELLO, model).text() == WORDS
+        assert client.stream(HELLO, model).result().text() == WORDS
+
+    async def ask() -> None:
+        async with AsyncClient() as client:
+            assert (await client.complete(HELLO, model)).text() == WORDS
+
+    asyncio.run(ask())
+    assert SESSION not in caplog.text
+    assert SECRET not in caplog.text
+    for received in server.requests:
+        authorization = received.headers["authorization"]
+        assert "Credential=AKIDEXAMPLE/" in authorization
+        assert "/eu-west-1/bedrock/aws4_request" in authorization
+        assert received.headers["x-amz-security-token"] == SESSION
+        names = authorization.partition("SignedHeaders=")[2].partition(",")[0].split(";")
+        sent = {name: received.headers[name] for name in names if name not in ("host", "x-amz-security-token")}
+        again = AWSRequest(method="POST", url=server.url + received.path, data=received.body, headers=sent)
+        again.context["timestamp"] = received.headers["x-amz-date"]
+        signer = SigV4Auth(Credentials("AKIDEXAMPLE", SECRET, SESSION), "bedrock", "eu-west-1")
+        again.headers["X-Amz-Security-Token"] = SESSION
+        text = signer.string_to_sign(again, signer.canonical_request(again))
+        assert authorization.endswith(f"Signature={signer.signature(text, again)}")
+        assert urlsplit(received.path).path.startswith("/model/eu.anthropic.claude-x-v1%3A0/")
+
+
+def test_credentials_that_are_missing_are_named(server: ScriptedServer):
+    model = Model("m", "amazon-bedrock", "bedrock-converse", base_url=server.url)
+    with Client(environment={"AWS_REGION": "eu-west-1"}) as client:
+        with pytest.raises(RequestFailed, match="AWS_ACCESS_KEY_ID") as raised:
+            client.complete(HELLO, model)
+    assert raised.value.failure.kind == FailureKind.AUTH
+
+
+def test_an_extra_that_is_missing_is_named(monkeypatch):
+    from segue.client import signing
+    from segue.errors import MissingExtra
+
+    def missing(name: str) -> object:
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(signing, "import_module", missing)
+    with pytest.raises(MissingExtra, match=r"pip install 'segue\[bedrock\]'"):
+        signing.AwsSigner().sign("https://bedrock-runtime.eu-west-1.amazonaws.com/x", b"", {}, {})
+    monkeypatch.setattr("segue.client.settings.import_module", missing)
+    with pytest.raises(ImportError, match=r"pip install 'segue\[client\]'"):
+        Client()
+
+
+@pytest.mark.parametrize("settings", [{"api_kye": "x"}, {"retries": 3}])
+def test_a_misspelt_setting_is_refused(settings: dict[str, object]):
+    with pytest.raises(SettingsError, match="no setting"):
+        Client(**settings)

@@ -1,0 +1,22 @@
+"""Killed while saving: nothing that was said to be kept is lost, and the session opens again. `SEGUE_KILLS` says how often."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+KILLS = int(os.environ.get("SEGUE_KILLS", "1000"))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="writers are forked, which this system cannot")
+def test_a_session_survives_a_thousand_kills(tmp_path: Path):
+    program = Path(__file__).with_name("killing.py")
+    command = [sys.executable, str(program), str(tmp_path), str(KILLS), "20261115"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    kept, _torn = map(int, done.stdout.split())
+    assert kept > KILLS  # most writers wrote something before they were killed

@@ -1,0 +1,134 @@
+"""A real server: complete, stream, call a tool and go on, over three wires, and from one to the next in mid-conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import permutations
+
+import pytest
+from client.asking import Heard, held
+from servers.llama import WEATHER, WIRES, LlamaServer
+
+from segue.client.clients import AsyncClient, Client
+from segue.client.conversation import AsyncConversation, Conversation
+from segue.conversation.context import Context, Options
+from segue.conversation.messages import AssistantMessage, StopReason, UserMessage
+from segue.errors import RequestFailed
+from segue.failures.failure import FailureKind
+from segue.models.model import Model
+from segue.sessions import read_session
+
+ASKED = Context(messages=(UserMessage.of("How is the weather?"),))
+WARM = Options(max_tokens=600, temperature=0.8)
+PATIENT = {"timeout": 60.0, "retry": 0}
+ENDS = (StopReason.STOP, StopReason.LENGTH, StopReason.TOOL_USE)
+
+each_wire = pytest.mark.parametrize("protocol", WIRES)
+
+
+@each_wire
+def test_a_whole_reply(llama_server: LlamaServer, protocol: str):
+    with Client(**PATIENT) as client:
+        message = client.complete(ASKED, llama_server.model(protocol), options=WARM)
+    assert message.stop_reason in ENDS
+    assert message.content
+    assert message.usage is not None
+    assert message.usage.output > 0
+    assert (message.protocol, message.provider, message.model) == (protocol, "llama.cpp", "tiny")
+
+
+@each_wire
+def test_a_stream(llama_server: LlamaServer, protocol: str):
+    with Client(**PATIENT) as client:
+        for _ in range(2):
+            stream = client.stream(ASKED, llama_server.model(protocol), options=WARM)
+            events = list(stream)
+            heard = Heard(events, stream.message, stream.attempts, held(client)).check()
+            assert heard.events[-1].type == "done"
+            assert heard.message.stop_reason in ENDS
+
+
+@each_wire
+def test_a_stream_with_tasks_many_at_once(llama_server: LlamaServer, protocol: str):
+    async def run() -> list[AssistantMessage]:
+        async with AsyncClient(**PATIENT) as client:
+            model = llama_server.model(protocol)
+            streams = [client.stream(ASKED, model, options=WARM) for _ in range(12)]
+            messages = await asyncio.gather(*(stream.result() for stream in streams))
+            assert all(held(client))
+            return messages
+
+    assert all(message.stop_reason in ENDS for message in asyncio.run(run()))
+
+
+@each_wire
+def test_a_stream_is_broken_off(llama_server: LlamaServer, protocol: str):
+    with Client(**PATIENT) as client:
+        with client.stream(ASKED, llama_server.model(protocol), options=WARM) as stream:
+            for event in stream:
+                if event.type.endswith("_delta"):
+                    break
+        assert stream.message.stop_reason == StopReason.ABORTED
+        assert held(client) == []
+        assert client.complete(ASKED, llama_server.model(protocol), options=WARM).stop_reason in ENDS
+
+
+def talk_over(talk: Conversation, models: list[Model], *, streams: bool) -> None:
+    """Let each model answer in turn, and answer what it calls."""
+    for model in models:
+        talk.switch(model)
+        answer = talk.stream("Once more.").result() if streams else talk.ask("Once more.")
+        assert (answer.protocol, answer.model) == (model.protocol, "tiny")
+        calls = talk.pending_calls()
+        for call in calls:
+            assert isinstance(call.arguments.get("city"), str) or answer.stop_reason == StopReason.LENGTH
+            talk.add_result(call, "Sunny, 20 degrees.")
+        if calls:
+            assert talk.ask().stop_reason in ENDS
+
+
+@pytest.mark.parametrize("order", list(permutations(WIRES)), ids=" > ".join)
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
+def test_a_tool_is_called_over_each_wire_in_one_conversation(
+    llama_server: LlamaServer, order: tuple[str, ...], streams: bool, tmp_path
+):
+    models = [llama_server.model(protocol) for protocol in order]
+    path = tmp_path / "session.jsonl"
+    with Client(**PATIENT) as client:
+        with Conversation(models[0], client=client, tools=[WEATHER], path=path, options=WARM) as talk:
+            talk_over(talk, models, streams=streams)
+            kept = talk.context
+        called = [call.name for message in kept.messages if message.role == "assistant" for call in message.tool_calls()]
+        assert set(called) == {"get_weather"}
+        with Conversation(models[0], client=client, path=path, options=WARM) as talk:
+            assert talk.context == kept
+            assert talk.ask("And now?").stop_reason in ENDS
+    assert read_session(path) == talk.context
+
+
+def test_the_same_with_tasks(llama_server: LlamaServer):
+    async def run() -> Context:
+        async with AsyncClient(**PATIENT) as client:
+            models = [llama_server.model(protocol) for protocol in WIRES]
+            async with AsyncConversation(models[0], client=client, tools=[WEATHER], options=WARM) as talk:
+                for model in models:
+                    await talk.ask("Once more.", model=model)
+                    for call in talk.pending_calls():
+                        talk.add_result(call, "Sunny.")
+                return talk.context
+
+    written = [message.protocol for message in asyncio.run(run()).messages if message.role == "assistant"]
+    assert written == list(WIRES)
+
+
+@each_wire
+def test_too_long_a_conversation_is_an_overflow_and_goes_where_there_is_room(llama_server: LlamaServer, protocol: str):
+    crowded = llama_server.model(protocol)
+    long = Context(messages=(UserMessage.of("word " * llama_server.window),))
+    with Client(**PATIENT) as client:
+        with pytest.raises(RequestFailed) as raised:
+            client.complete(long, crowded, options=WARM)
+    failure = raised.value.failure
+    assert failure.kind == FailureKind.OVERFLOW
+    assert failure.limit == llama_server.window
+    assert (failure.used or 0) > llama_server.window

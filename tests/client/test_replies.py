@@ -1,0 +1,184 @@
+"""Every wire that has a server: whole replies and streams, in pieces of any size, through both clients."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from client.asking import HELLO, ONCE, listen
+from client.wires import WIRES, WORDS, Wire
+from protocols.speaking import spoken
+from servers.script import Reply
+from servers.scripted import ScriptedServer
+
+from segue.client.clients import AsyncClient, Client, complete, stream
+from segue.conversation.context import Options
+from segue.conversation.messages import StopReason
+from segue.errors import EmptyConversation, UnknownModel
+from segue.models.model import Model
+
+SPOKEN = [WIRES[codec.name] for codec in spoken() if codec.name in WIRES]
+SETTINGS = {"api_key": "a-key-of-nobody", "retry": ONCE, "timeout": 10.0}
+each_wire = pytest.mark.parametrize("wire", SPOKEN, ids=lambda wire: wire.protocol)
+both_clients = pytest.mark.parametrize("is_async", [False, True], ids=["threads", "tasks"])
+
+
+def test_every_wire_that_is_spoken_over_a_network_has_a_sample():
+    at_home = {"vscode-lm", "plain-text"}
+    assert {codec.name for codec in spoken()} - at_home <= set(WIRES)
+
+
+@each_wire
+@both_clients
+@pytest.mark.parametrize("split", [0, 1, 7], ids=["by event", "by byte", "by seven bytes"])
+def test_a_stream_is_read_however_it_is_cut(server: ScriptedServer, wire: Wire, split: int, is_async: bool):
+    server.reply(wire.stream(split=split))
+    heard = listen(wire.model(server.url), is_async=is_async, api_key="a-key-of-nobody").check()
+    assert heard.events[-1].type == "done"
+    assert heard.message.text() == WORDS
+    assert "".join(event.delta for event in heard.events if event.type == "text_delta") == WORDS
+    assert heard.message.stop_reason == StopReason.STOP
+    assert heard.message.usage is not None
+    assert heard.message.usage.total_tokens == 12
+    assert (heard.message.provider, heard.message.model) == (wire.provider, "a-model")
+    assert [attempt.failure for attempt in heard.attempts] == [None]
+
+
+@each_wire
+def test_a_whole_reply_is_read(server: ScriptedServer, wire: Wire):
+    server.reply(wire.answer(), wire.answer())
+
+    async def ask() -> object:
+        async with AsyncClient(**SETTINGS) as client:
+            return await client.complete(HELLO, wire.model(server.url))
+
+    with Client(**SETTINGS) as client:
+        message = client.complete(HELLO, wire.model(server.url))
+    assert message.text() == WORDS
+    assert message.timestamp is not None
+    other = asyncio.run(ask())
+    assert without_time(other) == without_time(message)
+
+
+def without_time(message: object) -> object:
+    from msgspec.structs import replace
+
+    return replace(message, timestamp=None)  # pyright: ignore[reportArgumentType]
+
+
+@each_wire
+def test_a_whole_reply_and_the_end_of_a_stream_are_the_same(server: ScriptedServer, wire: Wire):
+    server.reply(wire.answer(), wire.stream(split=3))
+    with Client(**SETTINGS) as client:
+        whole = client.complete(HELLO, wire.model(server.url))
+        streamed = client.complete(HELLO, wire.model(server.url), options=Options(stream=True))
+    assert streamed.content == whole.content
+    assert streamed.usage == whole.usage
+
+
+@each_wire
+def test_a_connection_is_used_again(server: ScriptedServer, wire: Wire):
+    server.reply(*[wire.stream() for _ in range(3)], wire.answer(), Reply.json({"error": "no"}, status=400))
+    with Client(**SETTINGS) as client:
+        for _ in range(3):
+            assert client.stream(HELLO, wire.model(server.url)).result().text() == WORDS
+        assert client.complete(HELLO, wire.model(server.url)).text() == WORDS
+        assert [event.type for event in client.stream(HELLO, wire.model(server.url))] == ["start", "error"]
+    assert server.opened == 1
+
+
+@each_wire
+def test_a_reply_that_was_packed_is_unpacked(server: ScriptedServer, wire: Wire):
+    import gzip
+
+    packed = Reply(
+        headers={"content-type": wire.content_type, "content-encoding": "gzip"}, chunks=(gzip.compress(wire.body),)
+    )
+    server.reply(packed)
+    assert listen(wire.model(server.url), api_key="a-key-of-nobody").check().message.text() == WORDS
+
+
+def test_a_document_that_came_instead_of_a_stream_is_read(server: ScriptedServer):
+    wire = WIRES["openai-chat"]
+    server.reply(wire.answer())
+    heard = listen(wire.model(server.url)).check()
+    assert heard.types == ["start", "done"]
+    assert heard.message.text() == WORDS
+
+
+def test_the_doors_of_the_module_need_no_client(server: ScriptedServer):
+    wire = WIRES["anthropic-messages"]
+    server.reply(wire.answer(), wire.stream())
+    assert complete(HELLO, wire.model(server.url), api_key="a-key-of-nobody").text() == WORDS
+    heard = stream(HELLO, wire.model(server.url), api_key="a-key-of-nobody")
+    assert heard.result().text() == WORDS
+    server.wait_until(lambda it: it.open == 0)
+
+
+def test_what_the_caller_got_wrong_shows_before_anything_is_sent(server: ScriptedServer):
+    model = WIRES["openai-chat"].model(server.url)
+    with Client() as client:
+        with pytest.raises(EmptyConversation):
+            client.stream(HELLO.__class__(), model)
+        with pytest.raises(UnknownModel):
+            client.stream(HELLO, model, fallback_models=("no-such-model-anywhere",))
+    with pytest.raises(EmptyConversation):
+        stream(HELLO.__class__(), model)
+    assert server.requests == []
+
+
+def test_a_request_says_who_asks_and_takes_the_models_own_headers(server: ScriptedServer):
+    wire = WIRES["openai-chat"]
+    server.reply(wire.answer())
+    model = Model("a-model", "mine", "openai-chat", base_url=server.url, headers={"X-Tenant": "blue"})
+    with Client(headers={"X-Trace": "1"}) as client:
+        client.complete(HELLO, model)
+    headers = server.requests[0].headers
+    assert headers["x-tenant"] == "blue"
+    assert headers["x-trace"] == "1"
+    assert headers["user-agent"].startswith("segue/")
+    assert headers["content-type"] == "application/json"
+    assert "authorization" not in headers
+
+
+SESSIONS = {
+    "openai": ("fireworks", {"session_id", "x-client-request-id", "x-session-affinity"}),
+    "openrouter": ("openrouter", {"x-session-id"}),
+    "none": ("groq", set()),
+}
+
+
+@pytest.mark.parametrize(("provider", "names"), SESSIONS.values(), ids=SESSIONS.keys())
+def test_a_session_is_named_in_the_headers_its_provider_looks_at(server: ScriptedServer, provider: str, names: set[str]):
+    server.reply(WIRES["openai-chat"].answer())
+    model = Model("a-model", provider, "openai-chat", base_url=server.url)
+    with Client() as client:
+        client.complete(HELLO, model, options=Options(session_id="s-1"))
+    assert {name for name, value in server.requests[0].headers.items() if value == "s-1"} == names
+
+
+def test_a_hook_sees_the_request_and_may_replace_its_body(server: ScriptedServer):
+    wire = WIRES["openai-chat"]
+    server.reply(wire.answer(), wire.answer(), wire.answer())
+    model = wire.model(server.url)
+    seen: list[object] = []
+
+    def look(request):
+        seen.append(request.body["messages"])
+
+    async def replace_later(request):
+        await asyncio.sleep(0)
+        return {**request.body, "metadata": {"mine": "2"}}
+
+    async def ask() -> None:
+        async with AsyncClient(on_request=replace_later) as client:
+            await client.complete(HELLO, model)
+
+    with Client(on_request=look) as client:
+        client.complete(HELLO, model)
+    with Client(on_request=lambda request: {**request.body, "metadata": {"mine": "1"}}) as client:
+        client.complete(HELLO, model)
+    asyncio.run(ask())
+    bodies = [request.json() for request in server.requests]
+    assert seen == [bodies[0]["messages"]]
+    assert [body.get("metadata") for body in bodies] == [None, {"mine": "1"}, {"mine": "2"}]

@@ -1,0 +1,89 @@
+"""What providers have been heard to say, beside the samples of the rows.
+
+`heard.jsonl` holds wordings as users of public projects reported them (numbers and names changed) and paraphrases of
+our own. The rows were widened until all of them passed, so this guards what is known; it does not measure new texts.
+`used` and `limit` are looked at where a line names a provider; a paraphrase only has to be of the right kind.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from protocols.traffic import exchanges, read
+from segue import AssistantMessage, StopReason
+from segue.failures.classify import classify, is_context_overflow
+from segue.failures.failure import FailureKind
+
+HERE = Path(__file__).parent
+HEARD = [json.loads(line) for line in (HERE / "heard.jsonl").read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("line", HEARD, ids=lambda line: line["text"][:70])
+def test_a_wording_is_understood(line: dict[str, Any]) -> None:
+    failure = classify(line["text"], provider=line.get("provider"), status=line.get("status"))
+    assert failure.kind == line["kind"], failure.evidence
+    if "provider" in line:
+        assert (failure.used, failure.limit) == (line.get("used"), line.get("limit"))
+
+
+SAID_BY_WORDS = [line for line in HEARD if line.get("status") not in {413, 429} or line["kind"] == "overflow"]
+"""A message keeps the words; what only the status said is not among them."""
+
+
+@pytest.mark.parametrize("line", SAID_BY_WORDS, ids=lambda line: line["text"][:70])
+def test_a_failed_message_with_that_text_answers_the_overflow_question(line: dict[str, Any]) -> None:
+    message = AssistantMessage(
+        content=(), provider=line.get("provider") or "", stop_reason=StopReason.ERROR, error_message=line["text"]
+    )
+    assert is_context_overflow(message) == (line["kind"] == "overflow")
+
+
+def test_every_kind_has_been_heard() -> None:
+    assert {line["kind"] for line in HEARD} == set(FailureKind)
+
+
+# -- labelled texts and recordings, where they are at hand -------------------------------------------------------------
+
+LABELLED = HERE.parents[2] / "shared" / "facts" / "error_messages.json"
+KINDS = {
+    "context_overflow": {"overflow"},
+    "model_not_found": {"not_found"},
+    "rate_limit": {"rate_limit", "quota"},
+    "invalid_history": {"invalid_history", "opaque_rejected"},
+    "invalid_request": {"invalid_request"},
+    "unsupported_parameter": {"invalid_request"},
+    "output_limit": {"invalid_request"},
+    "overloaded": {"overloaded"},
+}
+"""The labels' categories, which do not tell a rate from a quota nor a seal from a shape."""
+
+
+@pytest.mark.traffic
+@pytest.mark.skipif(not LABELLED.exists(), reason="the labelled texts are not at hand")
+@pytest.mark.parametrize("with_provider", [True, False], ids=["its provider known", "its provider unknown"])
+def test_every_labelled_text_is_right(*, with_provider: bool) -> None:
+    wrong = []
+    for row in json.loads(LABELLED.read_text("utf-8")):
+        failure = classify(row["message"], provider=row["provider"] if with_provider else None, status=row["status"])
+        is_overflow = failure.kind == FailureKind.OVERFLOW
+        if failure.kind not in KINDS[row["category"]] or is_overflow != row["context_overflow"]:
+            wrong.append((row["message"], row["category"], failure.kind, failure.evidence))
+    assert wrong == []
+
+
+REFUSED = [row for row in exchanges() if row["status"] >= 400]
+
+
+@pytest.mark.traffic
+@pytest.mark.skipif(not REFUSED, reason="the recordings are not at hand")
+@pytest.mark.parametrize("row", REFUSED, ids=lambda row: row["file"])
+def test_a_recorded_refusal_is_no_riddle(row: dict[str, Any]) -> None:
+    body = read(row["file"])["response"]
+    failure = classify(body, provider=row["provider"], status=row["status"])
+    caller_can_act = {"invalid_request", "invalid_history", "not_found", "quota"}
+    assert failure.kind in caller_can_act, failure.evidence
+    assert failure.message == row["error"]

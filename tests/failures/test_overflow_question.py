@@ -1,0 +1,65 @@
+"""`is_context_overflow`: three signs, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from segue import AssistantMessage, StopReason, Usage
+from segue.failures.classify import classify, is_context_overflow
+from segue.failures.failure import FailureKind
+
+WINDOW = 1000
+SAYS_SO = "prompt is too long: 213462 tokens > 200000 maximum"
+
+
+def said(stop: StopReason, text: str | None = None, *, raw: str | None = None, **counts: int) -> AssistantMessage:
+    usage = replace(Usage(), **counts) if counts else None
+    return AssistantMessage(content=(), stop_reason=stop, raw_stop_reason=raw, error_message=text, usage=usage)
+
+
+CASES = {
+    "an error that says so": (said(StopReason.ERROR, SAYS_SO), 0, True),
+    "an error that says something else": (said(StopReason.ERROR, "Overloaded"), 0, False),
+    "an error without words": (said(StopReason.ERROR), WINDOW, False),
+    "an empty error": (said(StopReason.ERROR, ""), WINDOW, False),
+    "an error's counts are no sign": (said(StopReason.ERROR, "Overloaded", input=5000), WINDOW, False),
+    "the same words in an aborted turn": (said(StopReason.ABORTED, SAYS_SO), WINDOW, False),
+    "the same words beside a success": (said(StopReason.STOP, SAYS_SO, input=1), WINDOW, False),
+    "a success above the window": (said(StopReason.STOP, input=1001), WINDOW, True),
+    "a call above the window": (said(StopReason.TOOL_USE, input=1001), WINDOW, True),
+    "a success that fills the window": (said(StopReason.STOP, input=1000), WINDOW, False),
+    "cached tokens count": (said(StopReason.STOP, input=1, cache_read=1000), WINDOW, True),
+    "written ones too": (said(StopReason.STOP, input=1, cache_write=1000), WINDOW, True),
+    "output does not": (said(StopReason.STOP, input=1, output=5000), WINDOW, False),
+    "no window, no verdict": (said(StopReason.STOP, input=10**9), 0, False),
+    "a success without counts": (said(StopReason.STOP), WINDOW, False),
+    "cut with nothing written, 99 % filled": (said(StopReason.LENGTH, input=990), WINDOW, True),
+    "cached tokens fill as well": (said(StopReason.LENGTH, input=90, cache_read=800, cache_write=100), WINDOW, True),
+    "cut with nothing written, less filled": (said(StopReason.LENGTH, input=989), WINDOW, False),
+    "cut after something was written": (said(StopReason.LENGTH, input=999, output=1), WINDOW, False),
+    "cut, and no window known": (said(StopReason.LENGTH, input=10**9), 0, False),
+    "a stop reason that says so": (said(StopReason.LENGTH, raw="model_context_window_exceeded", output=9), 0, True),
+    "a stop reason that says something else": (said(StopReason.LENGTH, raw="max_tokens", input=1), WINDOW, False),
+}
+
+
+@pytest.mark.parametrize(("message", "window", "expected"), CASES.values(), ids=CASES.keys())
+def test_a_reply_shows_an_overflow_or_not(message: AssistantMessage, window: int, expected: bool) -> None:
+    assert is_context_overflow(message, window) is expected
+
+
+def test_the_window_may_be_left_out() -> None:
+    assert is_context_overflow(said(StopReason.ERROR, SAYS_SO))
+
+
+@pytest.mark.parametrize("stop", ["error", StopReason.ERROR])
+def test_a_stop_reason_may_be_a_plain_string(stop: StopReason) -> None:
+    assert is_context_overflow(said(stop, SAYS_SO))
+
+
+@pytest.mark.parametrize("stop", [StopReason.STOP, StopReason.TOOL_USE, StopReason.LENGTH, StopReason.ABORTED])
+def test_a_message_that_did_not_fail_is_classified_as_nothing_known(stop: StopReason) -> None:
+    failure = classify(said(stop, raw="end"))
+    assert failure.kind == FailureKind.UNKNOWN
+    assert failure.evidence

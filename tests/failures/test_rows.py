@@ -1,0 +1,100 @@
+"""Every row of the tables proves itself on its own sample, and the whole of `classify` agrees with the row."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from segue.failures.classify import classify
+from segue.failures.codes import CODES, DECISIVE_STATUSES, NUMBERED_CODES, STATUSES, VAGUE_CODES
+from segue.failures.failure import FailureKind
+from segue.failures.history import SEALS, SHAPES
+from segue.failures.lookalikes import LOOKALIKES
+from segue.failures.numbers import FORMS, read_numbers
+from segue.failures.overflow import CERTAIN, LOOSE, STRICT
+from segue.failures.row import Row, find_row
+from segue.failures.wordings import QUOTAS, WORDINGS
+
+TABLES = {
+    "certain": CERTAIN,
+    "strict": STRICT,
+    "loose": LOOSE,
+    "look-alikes": LOOKALIKES,
+    "seals": SEALS,
+    "shapes": SHAPES,
+    "quotas": QUOTAS,
+    "wordings": WORDINGS,
+}
+ROWS = [pytest.param(row, id=f"{name}: {row.sample[:60]}") for name, rows in TABLES.items() for row in rows]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_row_finds_its_own_sample(row: Row) -> None:
+    found = find_row((row,), row.sample.lower(), row.scope[0] if row.scope else "")
+    assert found is not None
+    assert row.source
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_sample_is_classified_as_its_row_says(row: Row) -> None:
+    failure = classify(row.sample, provider=row.scope[0] if row.scope else None)
+    assert failure.kind == row.kind, failure.evidence
+    assert failure.message == row.sample
+
+
+@pytest.mark.parametrize(
+    "row", [row for rows in TABLES.values() for row in rows if row.scope], ids=lambda row: row.sample
+)
+def test_a_row_of_one_provider_is_silent_at_others(row: Row) -> None:
+    assert classify(row.sample, provider="somebody-else").kind != row.kind
+    assert classify(row.sample).kind != row.kind
+
+
+@pytest.mark.parametrize(("form", "sample", "numbers"), [(form, text, said) for _, form, _, text, said in FORMS])
+def test_a_form_of_numbers_reads_its_sample(
+    form: re.Pattern[str], sample: str, numbers: tuple[int | None, int | None]
+) -> None:
+    assert form.search(sample)
+    assert read_numbers(sample) == numbers
+
+
+@pytest.mark.parametrize(("code", "kind"), CODES.items())
+@pytest.mark.parametrize("key", ["code", "type", "status"])
+def test_a_code_decides_wherever_it_stands(key: str, code: str, kind: FailureKind) -> None:
+    failure = classify({"error": {"message": "words that say nothing", key: code}}, status=400)
+    assert failure.kind == kind
+    assert failure.evidence == f"code {code}"
+
+
+@pytest.mark.parametrize(("code", "kind"), VAGUE_CODES.items())
+def test_a_vague_code_decides_only_when_words_do_not(code: str, kind: FailureKind) -> None:
+    assert classify({"error": {"message": "words that say nothing", "code": code}}).kind == kind
+    assert (
+        classify({"error": {"message": "prompt is too long: 9 tokens > 8", "code": code}}).kind == FailureKind.OVERFLOW
+    )
+
+
+@pytest.mark.parametrize(
+    ("provider", "number", "kind"),
+    [(scope[0], number, kind) for scope, kind, numbers in NUMBERED_CODES for number in numbers.split()],
+)
+def test_a_number_means_something_at_its_provider_alone(provider: str, number: str, kind: FailureKind) -> None:
+    body = {"error": {"code": number, "message": "words that say nothing"}}
+    assert classify(body, provider=provider).kind == kind
+    assert classify({**body, "error": {**body["error"], "code": int(number)}}, provider=provider).kind == kind
+    assert classify(body, provider="somebody-else", status=400).evidence == "status 400"
+
+
+@pytest.mark.parametrize(("status", "kind"), {**DECISIVE_STATUSES, **STATUSES}.items())
+def test_a_bare_status_says_what_it_can(status: int, kind: FailureKind) -> None:
+    for body in ("", b"", None, {}, f"{status} status code (no body)", f"Error code: {status}"):
+        failure = classify(body, status=status)
+        assert (failure.kind, failure.status) == (kind, status)
+
+
+@pytest.mark.parametrize(
+    "word", ["contextLengthExceeded", "CONTEXT_WINDOW_OVERFLOW", "prompt-too-long", "InputTooLongError"]
+)
+def test_a_code_not_heard_before_is_read_by_what_it_says(word: str) -> None:
+    assert classify({"error": {"code": word, "message": "no"}}).kind == FailureKind.OVERFLOW

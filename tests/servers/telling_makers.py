@@ -1,0 +1,138 @@
+"""How Anthropic, Google and Amazon tell it.
+
+Facts this file rests on:
+- Anthropic: blocks open, grow and stop one after the other; the signature comes last; the reason to stop and the counts
+  stand in `message_delta`.                                                          (anthropic 2.8.0, read 2026-11-15)
+- Google: each chunk is a whole reply with some more parts; a call comes whole, with the signature of what led to it;
+  counts come with every chunk; there is no reason of its own for a call.          (google-genai 3.1.0, read 2026-11-15)
+- Bedrock: text and reasoning have no start of their own; errors in mid-stream are exceptions; the kind of an error
+  stands in a header.                                                                (botocore 1.44.0, read 2026-11-15)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from servers.telling import ARGUMENTS, BUSY, PIECES, SIGNATURE, THINKING, TOOL, Frame, Telling, Wire
+
+
+def anthropic_messages(words: Sequence[str]) -> Telling:
+    """Tell it in blocks."""
+
+    def typed(name: str, **data: object) -> Frame:
+        return name, {"type": name, **data}
+
+    def block(index: int, start: Wire, deltas: Iterable[Wire]) -> list[Frame]:
+        return [
+            typed("content_block_start", index=index, content_block=start),
+            *(typed("content_block_delta", index=index, delta=delta) for delta in deltas),
+            typed("content_block_stop", index=index),
+        ]
+
+    thinking: list[Wire] = [{"type": "thinking_delta", "thinking": piece} for piece in THINKING]
+    sealed: Wire = {"type": "signature_delta", "signature": SIGNATURE}
+    call: Wire = {"type": "tool_use", "id": "toolu_01A", "name": TOOL}
+    usage = {"input_tokens": 25, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 100}
+    head: Wire = {"id": "msg_01A", "type": "message", "role": "assistant", "model": "claude-sonnet-5"}
+    begun: Wire = {**head, "content": [], "stop_reason": None, "stop_sequence": None}
+    ended: Wire = {"stop_reason": "tool_use", "stop_sequence": None}
+    content: list[Wire] = [
+        {"type": "thinking", "thinking": "".join(THINKING), "signature": SIGNATURE},
+        {"type": "text", "text": "".join(words)},
+        {**call, "input": ARGUMENTS},
+    ]
+    error: Wire = {"type": "rate_limit_error", "message": BUSY}
+    return Telling(
+        words=[
+            typed("message_start", message={**begun, "usage": {**usage, "output_tokens": 1}}),
+            typed("ping"),
+            *block(0, {"type": "thinking", "thinking": "", "signature": ""}, [*thinking, sealed]),
+            *block(1, {"type": "text", "text": ""}, ({"type": "text_delta", "text": word} for word in words)),
+        ],
+        call=[
+            *block(2, {**call, "input": {}}, ({"type": "input_json_delta", "partial_json": piece} for piece in PIECES)),
+            typed("message_delta", delta=ended, usage={"output_tokens": 60}),
+            typed("message_stop"),
+        ],
+        whole={**head, **ended, "content": content, "usage": {**usage, "output_tokens": 60}},
+        failing=typed("error", error={"type": "overloaded_error", "message": "Overloaded"}),
+        error={"type": "error", "error": error, "request_id": "req_01A"},
+    )
+
+
+def google_genai(words: Sequence[str]) -> Telling:
+    """Tell it in parts."""
+    usage: Wire = {
+        "promptTokenCount": 125,
+        "candidatesTokenCount": 48,
+        "totalTokenCount": 185,
+        "cachedContentTokenCount": 100,
+        "thoughtsTokenCount": 12,
+    }
+    head: Wire = {"modelVersion": "gemini-3-pro", "responseId": "r-1"}
+    call: Wire = {"functionCall": {"id": "call-1", "name": TOOL, "args": ARGUMENTS}, "thoughtSignature": SIGNATURE}
+
+    def reply(parts: list[Wire], **ending: object) -> Wire:
+        candidate: Wire = {"content": {"role": "model", "parts": parts}, "index": 0, **ending}
+        return {"candidates": [candidate], "usageMetadata": usage, **head}
+
+    parts: list[Wire] = [{"text": "".join(THINKING), "thought": True}, {"text": "".join(words)}, call]
+    exhausted: Wire = {"code": 429, "message": BUSY, "status": "RESOURCE_EXHAUSTED"}
+    wait: Wire = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"}
+    return Telling(
+        words=[
+            *(("", reply([{"text": piece, "thought": True}])) for piece in THINKING),
+            *(("", reply([{"text": word}])) for word in words),
+        ],
+        call=[("", reply([call])), ("", reply([{"text": ""}], finishReason="STOP"))],
+        whole=reply(parts, finishReason="STOP"),
+        failing=("", {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}),
+        error={"error": {**exhausted, "details": [wait]}},
+        error_headers={},
+    )
+
+
+def bedrock_converse(words: Sequence[str]) -> Telling:
+    """Tell it in blocks that have no names."""
+
+    def block(index: int, deltas: Iterable[Wire]) -> list[Frame]:
+        grown: list[Frame] = [("contentBlockDelta", {"contentBlockIndex": index, "delta": delta}) for delta in deltas]
+        return [*grown, ("contentBlockStop", {"contentBlockIndex": index})]
+
+    thinking: list[Wire] = [{"reasoningContent": {"text": piece}} for piece in THINKING]
+    sealed: Wire = {"reasoningContent": {"signature": SIGNATURE}}
+    call: Wire = {"toolUseId": "tooluse_1", "name": TOOL}
+    usage: Wire = {
+        "inputTokens": 25,
+        "outputTokens": 60,
+        "totalTokens": 185,
+        "cacheReadInputTokens": 100,
+        "cacheWriteInputTokens": 0,
+    }
+    content: list[Wire] = [
+        {"reasoningContent": {"reasoningText": {"text": "".join(THINKING), "signature": SIGNATURE}}},
+        {"text": "".join(words)},
+        {"toolUse": {**call, "input": ARGUMENTS}},
+    ]
+    return Telling(
+        words=[
+            ("messageStart", {"role": "assistant"}),
+            *block(0, [*thinking, sealed]),
+            *block(1, ({"text": word} for word in words)),
+        ],
+        call=[
+            ("contentBlockStart", {"contentBlockIndex": 2, "start": {"toolUse": call}}),
+            *block(2, ({"toolUse": {"input": piece}} for piece in PIECES)),
+            ("messageStop", {"stopReason": "tool_use"}),
+            ("metadata", {"usage": usage, "metrics": {"latencyMs": 12}}),
+        ],
+        whole={
+            "output": {"message": {"role": "assistant", "content": content}},
+            "stopReason": "tool_use",
+            "usage": usage,
+            "metrics": {"latencyMs": 12},
+        },
+        failing=("modelStreamErrorException", "The model ended the stream."),
+        error={"message": BUSY},
+        error_headers={"x-amzn-errortype": "ThrottlingException", "x-amzn-requestid": "req-1"},
+    )
