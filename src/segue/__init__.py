@@ -11,6 +11,17 @@ read, in `_MODULES`, where it is found at run time, and in `__all__`.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from segue.client.async_streams import AsyncStream
+    from segue.client.attempts import Attempt
+    from segue.client.backoff import Retry
+    from segue.client.clients import (
+        AsyncClient,
+        Client,
+        complete,
+        stream,
+    )
+    from segue.client.conversation import AsyncConversation, Conversation
+    from segue.client.streams import Stream
     from segue.conversation.arguments import ParsedArguments, parse_arguments
     from segue.conversation.content import (
         AnyContent,
@@ -63,7 +74,12 @@ if TYPE_CHECKING:
         UsageCost,
         UserMessage,
     )
-    from segue.conversation.stored import dump, dump_message, load, load_message
+    from segue.conversation.stored import (
+        dump,
+        dump_message,
+        load,
+        load_message,
+    )
     from segue.errors import (
         ConversationError,
         DecodeError,
@@ -71,28 +87,54 @@ if TYPE_CHECKING:
         EmptyConversation,
         EncodeError,
         LoadError,
+        MissingExtra,
         ModelError,
         NewerFormat,
         ProjectionError,
         ProjectionRefused,
+        RequestFailed,
         SegueError,
+        SessionLocked,
         SettingsError,
         TornLine,
         UnknownModel,
         UnknownProtocol,
     )
+    from segue.failures.classify import classify, is_context_overflow
+    from segue.failures.failure import Failure, FailureKind
     from segue.framing.ndjson import NdjsonDecoder
     from segue.framing.sse import SseDecoder, SseEvent
-    from segue.models.catalogue import Catalogue, find_models, get_model, packaged_catalogue
+    from segue.models.catalogue import (
+        Catalogue,
+        find_models,
+        get_model,
+        packaged_catalogue,
+    )
     from segue.models.dialect import Dialect
-    from segue.models.model import Modality, Model, Price, PriceTier
+    from segue.models.model import (
+        Modality,
+        Model,
+        Price,
+        PriceTier,
+    )
     from segue.models.origin import new_assistant_message
     from segue.models.price import compute_cost
     from segue.models.rules import Rules
     from segue.models.thinking import clamp_thinking_level, supported_thinking_levels
+    from segue.outbox import Outbox
     from segue.projection.policy import Policy, Texts
-    from segue.projection.projector import Projection, Projector, project, transform_messages
-    from segue.projection.report import Change, ChangeCode, Loss, Report
+    from segue.projection.projector import (
+        Projection,
+        Projector,
+        project,
+        transform_messages,
+    )
+    from segue.projection.report import (
+        Change,
+        ChangeCode,
+        Loss,
+        Report,
+    )
     from segue.projection.requirements import MediaNeeded, Requirement, ThinkingOff
     from segue.protocols.codec import Violation, WireError
     from segue.protocols.detection import detect_protocol
@@ -117,11 +159,17 @@ __all__ = [
     "AnyContent",
     "AssistantContent",
     "AssistantMessage",
+    "AsyncClient",
+    "AsyncConversation",
+    "AsyncStream",
+    "Attempt",
     "CacheRetention",
     "Catalogue",
     "Change",
     "ChangeCode",
+    "Client",
     "Context",
+    "Conversation",
     "ConversationError",
     "DecodeError",
     "Diagnostic",
@@ -133,6 +181,8 @@ __all__ = [
     "ErrorEvent",
     "Event",
     "Extra",
+    "Failure",
+    "FailureKind",
     "FallbackContent",
     "FileContent",
     "ImageContent",
@@ -140,6 +190,7 @@ __all__ = [
     "Loss",
     "MediaNeeded",
     "Message",
+    "MissingExtra",
     "Modality",
     "Model",
     "ModelError",
@@ -148,6 +199,7 @@ __all__ = [
     "NdjsonDecoder",
     "NewerFormat",
     "Options",
+    "Outbox",
     "ParsedArguments",
     "Policy",
     "Price",
@@ -159,14 +211,18 @@ __all__ = [
     "Prompt",
     "Report",
     "Request",
+    "RequestFailed",
     "Requirement",
+    "Retry",
     "Rules",
     "SegueError",
+    "SessionLocked",
     "SettingsError",
     "SseDecoder",
     "SseEvent",
     "StartEvent",
     "StopReason",
+    "Stream",
     "StreamDecoder",
     "SystemContent",
     "SystemMessage",
@@ -203,6 +259,8 @@ __all__ = [
     "append_message",
     "check",
     "clamp_thinking_level",
+    "classify",
+    "complete",
     "compute_cost",
     "convert",
     "decode_error",
@@ -216,6 +274,7 @@ __all__ = [
     "estimate_tokens",
     "find_models",
     "get_model",
+    "is_context_overflow",
     "load",
     "load_message",
     "new_assistant_message",
@@ -226,12 +285,27 @@ __all__ = [
     "read_session",
     "resolve_dialect",
     "resolve_rules",
+    "stream",
     "stream_decoder",
     "supported_thinking_levels",
     "transform_messages",
 ]
 
 _MODULES = {
+    "segue.client.async_streams": ("AsyncStream",),
+    "segue.client.attempts": ("Attempt",),
+    "segue.client.backoff": ("Retry",),
+    "segue.client.clients": (
+        "AsyncClient",
+        "Client",
+        "complete",
+        "stream",
+    ),
+    "segue.client.conversation": (
+        "AsyncConversation",
+        "Conversation",
+    ),
+    "segue.client.streams": ("Stream",),
     "segue.conversation.arguments": (
         "ParsedArguments",
         "parse_arguments",
@@ -300,15 +374,26 @@ _MODULES = {
         "EmptyConversation",
         "EncodeError",
         "LoadError",
+        "MissingExtra",
         "ModelError",
         "NewerFormat",
         "ProjectionError",
         "ProjectionRefused",
+        "RequestFailed",
         "SegueError",
+        "SessionLocked",
         "SettingsError",
         "TornLine",
         "UnknownModel",
         "UnknownProtocol",
+    ),
+    "segue.failures.classify": (
+        "classify",
+        "is_context_overflow",
+    ),
+    "segue.failures.failure": (
+        "Failure",
+        "FailureKind",
     ),
     "segue.framing.ndjson": ("NdjsonDecoder",),
     "segue.framing.sse": (
@@ -322,7 +407,12 @@ _MODULES = {
         "packaged_catalogue",
     ),
     "segue.models.dialect": ("Dialect",),
-    "segue.models.model": ("Modality", "Model", "Price", "PriceTier"),
+    "segue.models.model": (
+        "Modality",
+        "Model",
+        "Price",
+        "PriceTier",
+    ),
     "segue.models.origin": ("new_assistant_message",),
     "segue.models.price": ("compute_cost",),
     "segue.models.rules": ("Rules",),
@@ -330,6 +420,7 @@ _MODULES = {
         "clamp_thinking_level",
         "supported_thinking_levels",
     ),
+    "segue.outbox": ("Outbox",),
     "segue.projection.policy": (
         "Policy",
         "Texts",
