@@ -284,9 +284,12 @@ HOSTS: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="http://localhost:8080/v1",
         key_variables=("LLAMA_API_KEY",),
-        rules={"openai-chat": _AT_HOME},
-        dialect={"openai-chat": {"max_tokens_field": "max_tokens", "thinking_budget_field": "thinking_budget_tokens"}},
-        source="llama.cpp #21889; Crow #60 (reasoning_content keeps the prefix); pi-ai 1.5.0",
+        rules={"openai-chat": _AT_HOME, "openai-responses": _AT_HOME, "anthropic-messages": _AT_HOME},
+        dialect={
+            "openai-chat": {"max_tokens_field": "max_tokens", "thinking_budget_field": "thinking_budget_tokens"},
+            "anthropic-messages": {"empty_signature": True},
+        },
+        source="llama.cpp #21889; Crow #60 (reasoning_content keeps the prefix); pi-ai 1.5.0; its three wires tried",
         read=_READ,
     ),
     Provider(

@@ -165,7 +165,15 @@ MAKERS: Final[tuple[Provider, ...]] = (
             "google-genai": {"file_id_pattern": r"gs://\S+"},
             "anthropic-messages": {"image_sources": frozenset({"data"})},
         },
-        dialect={"google-genai": {"auth": "google"}, "anthropic-messages": {"auth": "google"}},
+        dialect={
+            "google-genai": {
+                "auth": "google",
+                "path": (
+                    "/v1/projects/{GOOGLE_CLOUD_PROJECT}/locations/{GOOGLE_CLOUD_LOCATION}/publishers/google/models/{model}"
+                ),
+            },
+            "anthropic-messages": {"auth": "google"},
+        },
         source="pi-ai 1.5.0; recorded traffic, 2026-11; litellm (Claude at Vertex takes images as base64 only)",
         read=_READ,
     ),

@@ -46,6 +46,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     is no word for it: it is what happens when nothing is asked."""
     forced_choice_with_thinking: bool = True
     """Whether a tool may be demanded (`required` or by name) while the model thinks."""
+    choice_of_functions: bool = False
+    """Whether a choice of tools is refused where all of them are the provider's own."""
     calls_last: bool = False
     """Whether nothing may follow the calls of an assistant turn."""
     tool_error: Literal["flag", "text"] = "flag"
@@ -129,7 +131,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Keys of a body that segue has no word for and that this target answers with an error."""
     extra_like: tuple[tuple[str, str], ...] = ()
     """Such keys that are refused wherever a field of `Options` is: (key, field)."""
+    schema_with_tools: bool = True
+    """Whether an output schema may be asked for beside tools."""
     max_temperature: float = 0.0
+    max_top_p: float = 0.0
     min_max_tokens: int = 0
     max_session_id: int = 0
     """The smallest limit on the answer's length that is taken; how long a session's id may be."""

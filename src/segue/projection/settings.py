@@ -115,17 +115,18 @@ class _Tools:
                 self.remove(path, f"a tool of {tool.protocol}")
                 return None
             return self.told(replace(tool, definition=self.clean(tool.definition, path)), tool, path)
-        fitted = replace(
-            tool, description=self.clean(tool.description, path), parameters=self.clean(tool.parameters, path)
-        )
+        description, cleaned = self.clean(tool.description, path), self.clean(tool.parameters, path)
         name = wire_name(tool.name, self.rules)
         if name != tool.name:
             self.note(ChangeCode.NAME_CHANGED, (*path, "name"), Loss.NONE, name)
             self.wire_names[tool.name] = name
-        parameters, loss = fit_schema(fitted.parameters, self.rules)
-        if parameters is not fitted.parameters:
+        parameters, loss = fit_schema(cleaned, self.rules)
+        if parameters is not cleaned:
             self.note(ChangeCode.TOOL_SCHEMA, (*path, "parameters"), loss)
-        return self.told(replace(fitted, name=name, parameters=parameters), tool, path)
+        is_same = name == tool.name and description is tool.description and parameters is tool.parameters
+        if is_same and tool.extra is None:
+            return tool  # most fit as they are, and to compare two schemas would cost more than all of the above
+        return self.told(replace(tool, name=name, description=description, parameters=parameters), tool, path)
 
     def clean(self, value: AnyValue, path: Path) -> AnyValue:
         cleaned = clean_value(value)
@@ -228,6 +229,8 @@ class _Options:
         rules, limit = self.rules, self.model.max_tokens
         if self.asks(given, "temperature") and 0 < rules.max_temperature < (given.temperature or 0):
             self.clamp("temperature", rules.max_temperature, Loss.NONE, f"{rules.max_temperature}")
+        if self.asks(given, "top_p") and 0 < rules.max_top_p < (given.top_p or 0):
+            self.clamp("top_p", rules.max_top_p, Loss.NONE, f"{rules.max_top_p}")
         if self.asks(given, "stop") and 0 < rules.max_stop < len(given.stop or ()):
             self.clamp("stop", (given.stop or ())[: rules.max_stop], Loss.CONTENT, f"the first {rules.max_stop}")
         if self.asks(given, "max_tokens") and 0 < limit < (given.max_tokens or 0):
@@ -237,6 +240,8 @@ class _Options:
         if self.asks(given, "session_id") and 0 < rules.max_session_id < len(given.session_id or ""):
             shortened = (given.session_id or "")[: rules.max_session_id]
             self.clamp("session_id", shortened, Loss.NONE, f"the first {rules.max_session_id} characters")
+        if self.asks(given, "output_schema") and self.tools and not rules.schema_with_tools:
+            self.remove("output_schema", "refused beside tools")
         if given.output_schema is not None and self.asks(given, "output_schema"):
             schema, loss = fit_schema(given.output_schema, replace(self.rules, schema_root_object=False))
             if schema is not given.output_schema:
@@ -249,7 +254,7 @@ class _Options:
             kind = choice if choice in ("auto", "none", "required") else "name"
             wire = self.wire_names.get(choice, choice) if kind == "name" else choice
             harmless = Loss.NONE if kind == "auto" or (kind == "none" and not self.tools) else Loss.CONTENT
-            if not self.tools:
+            if not self.tools or (self.rules.choice_of_functions and not names):
                 self.remove("tool_choice", "there are no tools", harmless)
             elif kind not in self.rules.tool_choices:
                 self.remove("tool_choice", "the target cannot be told", harmless)

@@ -56,7 +56,9 @@ _MESSAGE_KEYS: Final[Mapping[str, Mapping[str, int]]] = {
     "encrypted_content": {"openai-responses": 5},
     "phase": {"openai-responses": 5},
     "tool_plan": {"cohere-chat": 9},
+    "citations": {"cohere-chat": 5},
     "images": {"ollama-chat": 5},
+    "thinking": {"ollama-chat": 3},
     "tool_name": {"ollama-chat": 5},
     "prefix": {"mistral-chat": 5},
 }
@@ -110,12 +112,13 @@ _MODEL_IDS: Final[Mapping[str, Mapping[str, int]]] = {
     "codestral-": {"mistral-chat": 4},
     "devstral-": {"mistral-chat": 4},
     "pixtral-": {"mistral-chat": 4},
-    "command-": {"cohere-chat": 3},
+    "command-": {"cohere-chat": 6},
+    "c4ai-aya-": {"cohere-chat": 6},
 }
 """How a maker's own ids begin; a relay that speaks another wire puts the maker's name before them."""
 
 
-_VSCODE: Final[Mapping[str, int]] = {"vscode-lm": 3}  # options with a tool mode
+_VSCODE: Final[Mapping[str, int]] = {"vscode-lm": 3}  # options with tools or their mode
 _OLLAMA: Final[Mapping[str, int]] = {"ollama-chat": 3}  # options as an object; arguments as an object
 _BEDROCK: Final[Mapping[str, int]] = {"bedrock-converse": 3}  # a block of text without a type
 
@@ -133,11 +136,14 @@ def detect_protocol(body: object) -> str | None:
 
 _REPLY_KEYS: Final[Mapping[str, str]] = {
     "choices": "openai-chat",
+    "stopReason": "bedrock-converse",  # before the next one: it has an `output`, too
     "output": "openai-responses",
     "candidates": "google-genai",
-    "stopReason": "bedrock-converse",
+    "promptFeedback": "google-genai",
+    "usageMetadata": "google-genai",
     "stop_reason": "anthropic-messages",
     "done_reason": "ollama-chat",
+    "finish_reason": "cohere-chat",  # elsewhere a choice has it
 }
 """A key that only one wire's replies have; bodies of the other wires look like one of these."""
 
@@ -162,7 +168,7 @@ def _clues(body: object) -> Iterator[Mapping[str, int]]:
             yield from (clues for start, clues in _MODEL_IDS.items() if model_id.startswith(start))
         options = mapping.get("options")
         if isinstance(options, Mapping):
-            yield _VSCODE if "toolMode" in options else _OLLAMA
+            yield _VSCODE if "toolMode" in options or "tools" in options else _OLLAMA
         for tool in _objects(mapping.get("tools")):
             yield from _found(tool, _TOOL_KEYS)
     for message in _objects(messages):

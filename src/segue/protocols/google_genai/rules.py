@@ -32,6 +32,8 @@ RULES: Final = Rules(
     tool_name_first="a-zA-Z_",  # google-genai 3.1.0
     tool_name_alphabet="a-zA-Z0-9_.:-",  # google-genai 3.1.0
     tool_name_max=128,  # google-genai 3.1.0
+    max_tools=512,  # google-genai 3.1.0
+    choice_of_functions=True,  # "Function calling config is set without function_declarations." (kelivo #317, 2026-02)
     schema_root_object=True,  # "parameters schema should be of type OBJECT"
     # -- media
     user_media=("image/*", "audio/*", "video/*", "application/pdf", "text/*"),  # documentation: file input methods

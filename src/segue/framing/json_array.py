@@ -1,0 +1,86 @@
+"""An array of JSON that is still being written: bytes, cut anywhere, into its whole elements.
+
+Facts this file rests on:
+- Without `alt=sse` Google streams its replies as one JSON array, an element each.     (google-genai 3.1.0; Google
+  documentation: streamGenerateContent; read 2026-11-15)
+- An error before the first element may come as an object without the array.                        (the same)
+- Brackets and commas inside of strings are text, and so is a quote behind a backslash.               (RFC 8259)
+
+An object is given as soon as its last bracket is there. Every byte is looked at once; what is not whole yet is kept in
+pieces and joined once. What is JSON is for who reads the element to say.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_OUTSIDE: Final = re.compile(rb'["\[\]{},]')
+_INSIDE: Final = re.compile(rb'["\\]')
+_SPACE: Final = b" \t\r\n"
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+class JsonArrayDecoder:
+    """Reads one stream. Feed it bytes as they come, then call `finish`; both give the elements that were completed."""
+
+    __slots__ = ("_depth", "_in_array", "_in_string", "_pieces", "_skip")
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._depth = 0  # brackets that are open, the array's own left out
+        self._in_array = False
+        self._in_string = False
+        self._skip = False  # the next byte stands behind a backslash
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Take the next bytes, however many."""
+        whole: list[bytes] = []
+        start = at = 0
+        end = len(chunk)
+        while at < end:
+            if self._skip:
+                self._skip = False
+                at += 1
+                continue
+            found = (_INSIDE if self._in_string else _OUTSIDE).search(chunk, at)
+            if found is None:
+                break
+            at = found.end()
+            mark = chunk[at - 1 : at]
+            if self._in_string:
+                self._in_string = mark == b"\\"
+                self._skip = mark == b"\\"
+            elif mark == b'"':
+                self._in_string = True
+            elif mark in b"[{":
+                if mark == b"[" and not self._depth and not self._in_array:
+                    self._in_array = True
+                    self._pieces.clear()
+                    start = at
+                else:
+                    self._depth += 1
+            elif mark in b"]}" and self._depth:
+                self._depth -= 1
+                if not self._depth:
+                    self._give(chunk[start:at], whole)
+                    start = at
+            elif not self._depth:  # a comma between elements, or the end of the array
+                self._give(chunk[start : at - 1], whole)
+                start = at
+        if start < end:
+            self._pieces.append(chunk[start:])
+        return whole
+
+    def finish(self) -> list[bytes]:
+        """Say that no more bytes come; gives an element that broke off, so that nothing is lost in silence."""
+        whole: list[bytes] = []
+        self._give(b"", whole)
+        return whole
+
+    def _give(self, last: bytes, whole: list[bytes]) -> None:
+        self._pieces.append(last)
+        element = b"".join(self._pieces).removeprefix(_BOM).strip(_SPACE)
+        self._pieces.clear()
+        if element:
+            whole.append(element)

@@ -1,0 +1,166 @@
+"""Would Google accept this body? The settings and tools; `check_turns` looks at the contents.
+
+Every rule quotes the refusal and says where it was seen; the threads were read on 2026-11-15. What recorded traffic
+contradicts is not here: keys in either spelling, contents of one role side by side, ids on calls of models that give
+none, a response that is empty, signatures that are missing in turns that are over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final, cast
+
+import msgspec
+
+from segue.errors import Path
+from segue.models.rules import Rules
+from segue.protocols.codec import Endpoint, Violation
+from segue.protocols.google_genai.check_turns import check_turns, objects_of
+from segue.protocols.google_genai.spelling import Block, object_of, open_object, texts_of
+from segue.protocols.reading import text_of
+
+_BUDGET_ONLY: Final = re.compile(r"gemini-(?:1|2)\.")
+_ALWAYS_THINKS: Final = re.compile(r"gemini-(?:2\.5-pro|3(?:\.\d+)?-pro|3\.5-flash-lite)")
+_NAMING_MODES: Final = frozenset({"ANY", "VALIDATED"})
+
+
+def check(body: Block, endpoint: Endpoint) -> list[Violation]:
+    """List what the provider would refuse."""
+    wire, _ = open_object(body)
+    generation, _ = open_object(object_of(wire.get("generationConfig")))
+    found = [*_check_json(body), *check_turns(wire, endpoint), *_check_tools(wire, endpoint.rules)]
+    found += [*_check_choice(wire), *_check_cache(wire), *_check_thinking(generation, endpoint)]
+    return [*found, *_check_generation(generation, endpoint.rules)]
+
+
+def _check_json(body: Block) -> Iterator[Violation]:
+    # "Invalid JSON payload received." (Google documentation: troubleshooting)
+    try:
+        msgspec.json.encode(body)
+    except (UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
+        yield Violation(code="not_json", path=(), message=f"the body is not valid JSON: {error}")
+
+
+# -- tools -------------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _pattern(first: str | None, alphabet: str | None, most: int) -> re.Pattern[str]:
+    rest = f"[{alphabet}]" if alphabet else "."
+    return re.compile(rf"[{first}]{rest}{{0,{most - 1 if most else ''}}}" if first else rf"{rest}{{1,{most or ''}}}")
+
+
+def _check_tools(wire: Block, rules: Rules) -> Iterator[Violation]:
+    seen: set[str] = set()
+    name_of_tool = _pattern(rules.tool_name_first, rules.tool_name_alphabet, rules.tool_name_max)
+    count = 0
+    for at, tool in objects_of(wire.get("tools")):
+        opened, _ = open_object(tool)
+        for index, raw in objects_of(opened.get("functionDeclarations")):
+            count += 1
+            path: Path = ("tools", at, "functionDeclarations", index)
+            function, _ = open_object(raw)
+            name = function.get("name")
+            if not isinstance(name, str) or not name_of_tool.fullmatch(name):
+                # "Invalid function name. Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain
+                # underscores (_), dots (.), colons (:), or dashes (-)" (ccs #25 and #219, gemini-cli #7869)
+                yield Violation(code="tool_name", path=(*path, "name"), message=f"{name!r} is no name for a tool")
+            elif name in seen:
+                # "Duplicate function declaration found: x" (rikkahub #1311, threads-mcp #1)
+                yield Violation(code="tool_name_taken", path=(*path, "name"), message=f"two tools are called {name!r}")
+            else:
+                seen.add(name)
+            yield from _check_schema(function, path)
+    if rules.max_tools and count > rules.max_tools:
+        # "Maximum 512 function declarations can be provided." (google-genai 3.1.0)
+        yield Violation(code="too_many_tools", path=("tools",), message=f"{count} tools, {rules.max_tools} are taken")
+
+
+def _check_schema(function: Block, path: Path) -> Iterator[Violation]:
+    keys = [key for key in ("parameters", "parametersJsonSchema") if function.get(key) is not None]
+    if len(keys) > 1:
+        # "This field is mutually exclusive with `parameters`." (google-genai 3.1.0)
+        yield Violation(code="tool_schema", path=(*path, keys[1]), message="a tool has one schema, not two")
+    for key in keys:
+        kind = text_of(object_of(function[key]).get("type"))
+        if kind is not None and kind.lower() != "object":
+            # "parameters schema should be of type OBJECT" (Vertex: OmniRoute #3360)
+            yield Violation(
+                code="tool_schema", path=(*path, key, "type"), message="a tool's schema has to be of type object"
+            )
+
+
+def _check_choice(wire: Block) -> Iterator[Violation]:
+    config, _ = open_object(object_of(wire.get("toolConfig")))
+    calling, _ = open_object(object_of(config.get("functionCallingConfig")))
+    mode = (text_of(calling.get("mode")) or "").upper()
+    if texts_of(calling.get("allowedFunctionNames")) and mode not in _NAMING_MODES:
+        # "Only set when the Mode is ANY."; VALIDATED takes them too (google-genai 3.1.0)
+        path: Path = ("toolConfig", "functionCallingConfig", "allowedFunctionNames")
+        yield Violation(code="tool_choice", path=path, message="names go with the modes ANY and VALIDATED alone")
+    if mode and not any("functionDeclarations" in open_object(tool)[0] for _, tool in objects_of(wire.get("tools"))):
+        # "Function calling config is set without function_declarations." (kelivo #317)
+        message = "a choice of functions needs functions to choose from"
+        yield Violation(code="tool_choice", path=("toolConfig", "functionCallingConfig"), message=message)
+
+
+def _check_cache(wire: Block) -> Iterator[Violation]:
+    if not wire.get("cachedContent"):
+        return
+    for key in ("systemInstruction", "tools", "toolConfig"):
+        if wire.get(key):
+            # "CachedContent can not be used with GenerateContent request setting system_instruction, tools or
+            # tool_config." (litellm #17304, langchain-google #978, vercel/ai #3333)
+            yield Violation(code="cached_content", path=(key,), message=f"{key} belongs into the cached content")
+
+
+# -- settings ----------------------------------------------------------------------------------------------------------
+
+
+def _check_thinking(generation: Block, endpoint: Endpoint) -> Iterator[Violation]:
+    thinking, _ = open_object(object_of(generation.get("thinkingConfig")))
+    budget, level = thinking.get("thinkingBudget"), thinking.get("thinkingLevel")
+    path: Path = ("generationConfig", "thinkingConfig")
+    if budget is not None and level is not None:
+        # "You can only set only one of thinking budget and thinking level." (quoted by many clients, found 2026-11-15)
+        yield Violation(code="thinking_both", path=(*path, "thinkingBudget"), message="a budget or a level, not both")
+    if isinstance(level, str) and endpoint.model.thinking_levels.get(level.lower(), "") is None:
+        # "Thinking level MINIMAL is not supported for this model." (vellum-assistant #32687)
+        message = f"{endpoint.model.id} does not have the level {level}"
+        yield Violation(code="thinking_level", path=(*path, "thinkingLevel"), message=message)
+    if level is not None and _BUDGET_ONLY.search(endpoint.model.id):
+        # "Thinking level is not supported for this model." (Roo-Code #10700)
+        message = f"{endpoint.model.id} takes a budget, not a level"
+        yield Violation(code="thinking_level", path=(*path, "thinkingLevel"), message=message)
+    if budget == 0 and budget is not False and _ALWAYS_THINKS.search(endpoint.model.id):
+        # "Budget 0 is invalid. This model only works in thinking mode." (gemini-balance #206, docker-agent #2051,
+        # python-genai #2936)
+        yield Violation(
+            code="thinking_budget", path=(*path, "thinkingBudget"), message=f"{endpoint.model.id} always thinks"
+        )
+
+
+def _check_generation(generation: Block, rules: Rules) -> Iterator[Violation]:
+    root = "generationConfig"
+    heat, most, stops = (generation.get(key) for key in ("temperature", "maxOutputTokens", "stopSequences"))
+    if _is_number(heat) and rules.max_temperature and not 0 <= cast("float", heat) <= rules.max_temperature:
+        # "temperature must be in the range [0.0, 2.0]." (google-genai 3.1.0)
+        message = f"temperature is between 0 and {rules.max_temperature:g}"
+        yield Violation(code="temperature", path=(root, "temperature"), message=message)
+    if _is_number(most) and cast("float", most) < 1:
+        # "the supported range is from 1 (inclusive)" (Vertex; google-genai 3.1.0: the maximum number of tokens)
+        yield Violation(code="max_tokens", path=(root, "maxOutputTokens"), message="at least one token is written")
+    if isinstance(stops, list) and 0 < rules.max_stop < len(cast("list[object]", stops)):
+        # "up to 5" (Google documentation: GenerationConfig)
+        message = f"{rules.max_stop} stop sequences are taken"
+        yield Violation(code="stop", path=(root, "stopSequences"), message=message)
+    schema = generation.get("responseSchema") or generation.get("responseJsonSchema")
+    if isinstance(schema, Mapping) and generation.get("responseMimeType") not in ("application/json", "text/x.enum"):
+        # "If set, a compatible response_mime_type must also be set." (google-genai 3.1.0)
+        yield Violation(code="output_schema", path=(root, "responseMimeType"), message="a schema needs its MIME type")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,131 @@
+"""Would Google accept these contents? Roles, parts, calls and their results, signatures.
+
+Facts this file rests on:
+- Contents of one role side by side are one turn to the server.                           (recorded traffic, 2026-11)
+- Signatures are asked for in the running turn alone: behind the last content in which the user says something.
+                                                 (Google documentation: thought signatures, read 2026-11-15)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, cast
+
+from segue.errors import Path
+from segue.protocols.codec import Endpoint, Violation
+from segue.protocols.google_genai.content import CALL, RESULT, SEAL
+from segue.protocols.google_genai.spelling import Block, object_of, open_object
+from segue.protocols.reading import text_of
+
+_ROLES: Final = frozenset({"user", "model", "function", None})
+_NO_DATA: Final = frozenset({"thought", SEAL, "partMetadata", "videoMetadata"})
+
+
+def objects_of(value: object) -> Iterator[tuple[int, Block]]:
+    """Give the objects of a list with their places; one that stands without a list is the first."""
+    if isinstance(value, Mapping):
+        yield 0, cast("Block", value)
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(cast("Sequence[object]", value)):
+            if isinstance(item, Mapping):
+                yield index, cast("Block", item)
+
+
+class _Turn:
+    """Contents of one role side by side: their parts, opened, with their places."""
+
+    def __init__(self, *, is_model: bool, index: int) -> None:
+        self.is_model = is_model
+        self.index = index
+        self.parts: list[tuple[Path, Block]] = []
+
+    def having(self, field: str) -> list[tuple[Path, Block]]:
+        return [(path, object_of(part[field])) for path, part in self.parts if field in part]
+
+    def speaks(self) -> bool:
+        """Whether the user says something here, besides what tools gave."""
+        return any(RESULT not in part for _, part in self.parts)
+
+
+def check_turns(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
+    """List what the provider would refuse in the contents."""
+    contents = wire.get("contents")
+    turns: list[_Turn] = []
+    for index, content in objects_of(contents):
+        role = content.get("role")
+        if not (role is None or isinstance(role, str)) or role not in _ROLES:
+            # "Please use a valid role: user, model." (openagent #1666, CLIProxyAPI #17)
+            path: Path = ("contents", index, "role")
+            yield Violation(code="role", path=path, message=f"{role!r} is no role: user, model")
+        parts: list[tuple[Path, Block]] = []
+        for at, part in objects_of(content.get("parts")):
+            parts.append((("contents", index, "parts", at), open_object(part)[0]))
+        yield from _check_parts(index, parts, endpoint)
+        is_model = role == "model"
+        if not turns or turns[-1].is_model != is_model:
+            turns.append(_Turn(is_model=is_model, index=index))
+        turns[-1].parts += parts
+    if not turns and not isinstance(contents, str):
+        # "* GenerateContentRequest.contents: contents is not specified" (langchain-google #1393)
+        yield Violation(code="no_contents", path=("contents",), message="contents is not specified")
+        return
+    yield from _check_pairs(turns)
+    yield from _check_signatures(turns, endpoint)
+    if turns and turns[-1].is_model and not endpoint.rules.last_assistant:
+        # "Requests ending with a model turn are not supported" (LibreChat agents #323, langchain-google #1897)
+        message = "the last turn has to be the user's"
+        yield Violation(code="last_turn", path=("contents", turns[-1].index), message=message)
+
+
+def _check_parts(index: int, parts: list[tuple[Path, Block]], endpoint: Endpoint) -> Iterator[Violation]:
+    if not parts:
+        # "contents.parts must not be empty." (vercel/ai #3775, langgraph #3939)
+        yield Violation(code="no_parts", path=("contents", index, "parts"), message="a content has to have parts")
+        return
+    if endpoint.rules.refused_text != "none" and all(part.get("text") == "" and SEAL not in part for _, part in parts):
+        # "Unable to submit request because it has an empty text parameter" (Portkey gateway #462, chatbox #1846)
+        yield Violation(code="empty_text", path=parts[0][0], message="a content has to say something")
+    for path, part in parts:
+        if part.keys() <= _NO_DATA:
+            # "required oneof field 'data' must have one initialized field" (FLIT #70)
+            yield Violation(code="no_data", path=path, message="a part has to hold something")
+        for field in (CALL, RESULT):
+            if field in part and not text_of(object_of(part[field]).get("name")):
+                # "function_response.name: Name cannot be empty." (CLIProxyAPI #2104, aimux #127)
+                yield Violation(code="no_name", path=(*path, field, "name"), message="the name of a tool is missing")
+
+
+def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:
+    for at, turn in enumerate(turns):
+        calls = turn.having(CALL) if turn.is_model else []
+        results = [] if turn.is_model else turn.having(RESULT)
+        if calls and at == 0:
+            # "Please ensure that function call turn comes immediately after a user turn or after a function response
+            # turn." (gemini-cli #11814 and #26956, lobehub #10049)
+            yield Violation(code="call_first", path=calls[0][0], message="a call has to follow a user's turn")
+        if calls and at + 1 < len(turns):
+            count = len(turns[at + 1].having(RESULT))
+            if count != len(calls):
+                # "Please ensure that the number of function response parts is equal to the number of function call
+                # parts of the function call turn." (gemini-cli #4217)
+                message = f"{len(calls)} calls, {count} results"
+                yield Violation(code="result_count", path=("contents", turns[at + 1].index), message=message)
+        if results and not (at and turns[at - 1].having(CALL)):
+            # "Please ensure that function response turn comes immediately after a function call turn."
+            # (langchain #27799)
+            yield Violation(code="result_without_call", path=results[0][0], message="a result has to follow its call")
+
+
+def _check_signatures(turns: list[_Turn], endpoint: Endpoint) -> Iterator[Violation]:
+    if endpoint.rules.call_signature != "required":
+        return
+    for turn in reversed(turns):
+        if not turn.is_model:
+            if turn.speaks():
+                return
+            continue
+        first = next(((path, part) for path, part in turn.parts if CALL in part), None)
+        if first is not None and not text_of(first[1].get(SEAL)):
+            # "Function call is missing a thought_signature in functionCall parts." (litellm #16893, strands #1764)
+            message = "the first call of a step has to carry its signature"
+            yield Violation(code="no_signature", path=first[0], message=message)

@@ -1,0 +1,74 @@
+"""Google's generateContent wire as one record; its folder is imported when it is first spoken."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.protocols.codec import Codec, Endpoint
+from segue.protocols.google_genai.check import check
+from segue.protocols.google_genai.errors import decode_error
+from segue.protocols.google_genai.request import decode_request, encode_request
+from segue.protocols.google_genai.response import decode_response, encode_response
+from segue.protocols.google_genai.rules import PROTOCOL, RULES
+from segue.protocols.google_genai.sdk import sdk_arguments
+from segue.protocols.google_genai.stream import stream_decoder
+
+_NAMED_WHOLE: Final = ("models/", "tunedModels/", "projects/", "publishers/")
+"""How ids begin that say themselves where the model is."""
+
+
+def _path(endpoint: Endpoint, stream: bool) -> str:
+    """Say where a request goes; `{model}` in a provider's own path stands for the id."""
+    method = ":streamGenerateContent?alt=sse" if stream else ":generateContent"
+    model_id, path = endpoint.model.id, endpoint.dialect.path
+    if path is None:
+        return f"/{model_id}{method}" if model_id.startswith(_NAMED_WHOLE) else f"/models/{model_id}{method}"
+    for start in ("projects/", "publishers/"):
+        if model_id.startswith(start):
+            return path[: path.find(start)] + model_id + method if start in path else f"/{model_id}{method}"
+    return path.replace("{model}", model_id.removeprefix("models/")) + method
+
+
+CODEC: Final = Codec(
+    name=PROTOCOL,
+    rules=RULES,
+    framing="sse",
+    path=_path,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    check=check,
+    forgets=frozenset(
+        {
+            # of messages: a body holds the conversation, not how it came about
+            "provider",
+            "model",
+            "protocol",
+            "response_model",
+            "response_id",
+            "usage",
+            "stop_reason",
+            "raw_stop_reason",
+            "error_message",
+            "diagnostics",
+            "timestamp",
+            "details",
+            "tool_name",  # of a result: the call's
+            "pieces",  # of a result: its words come before its media, whatever the order was
+            # of content
+            "redacted",  # a thought without words is a thought with no words here
+            "arguments_text",  # args is an object here
+            "mime_type",  # of what lies at a URL: read from its name
+            "fallback",  # of a native part: read from it
+            # of tools
+            "strict",  # there is a mode for all of them, and no word for one
+            # of the prompt
+            "stream",  # the address says it
+            "options",  # levels become budgets
+        }
+    ),
+    sdk_arguments=sdk_arguments,
+)

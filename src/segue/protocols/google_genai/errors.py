@@ -1,0 +1,66 @@
+"""Error bodies of Google's wire.
+
+Facts this file rests on:
+- `{"error": {code, message, status, details: [{"@type", reason, ...}]}}`, also in mid-stream; `status` is a word of
+  google.rpc.Code, `code` the HTTP status.                               (google-genai 3.1.0: errors, read 2026-11-15)
+- A stream that is asked for as an array answers with an error in an array.                               (the same)
+- Gateways answer with a text, a page, or `{"message"}` / `{"error": "text"}`.                   (litellm, Cloudflare)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import msgspec
+
+from segue.protocols.codec import WireError
+from segue.protocols.google_genai.spelling import Block, object_of
+from segue.protocols.reading import text_of
+
+
+def decode_error(body: object, status: int | None) -> WireError:
+    """Read an error body, parsed or not, or the error frame of a stream."""
+    if isinstance(body, bytes | bytearray):
+        body = bytes(body).decode("utf-8", "replace")
+    if isinstance(body, str):
+        body = _parsed(body)
+    if isinstance(body, list) and body:
+        body = cast("list[object]", body)[0]
+    if not isinstance(body, Mapping):
+        return WireError(status=status, message=body if isinstance(body, str) else "")
+    outer = cast("Block", body)
+    error = outer.get("error", outer)
+    if not isinstance(error, Mapping):
+        return WireError(status=status, message=text_of(error) or "")
+    inner = cast("Block", error)
+    code = inner.get("code")
+    if status is None and isinstance(code, int) and not isinstance(code, bool):
+        status = code
+    reason = _reason(inner.get("details"))
+    if reason is None and code is not None:
+        reason = str(code)
+    return WireError(
+        status=status,
+        code=reason,
+        type=text_of(inner.get("status")),
+        message=text_of(inner.get("message")) or "",
+    )
+
+
+def _reason(details: object) -> str | None:
+    """Find the reason that `google.rpc.ErrorInfo` gives; it is what to branch on."""
+    if not isinstance(details, list):
+        return None
+    for detail in cast("list[object]", details):
+        reason = text_of(object_of(detail).get("reason"))
+        if reason is not None:
+            return reason
+    return None
+
+
+def _parsed(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return text

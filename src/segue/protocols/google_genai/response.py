@@ -1,0 +1,280 @@
+"""A generateContent reply, both ways: content, usage, why it ended.
+
+Facts this file rests on:
+- `promptTokenCount` includes the cached tokens; thoughts are counted beside the candidates; what server tools gave back
+  to the model is counted by itself. All of them add up to the total.
+                                      (google-genai 3.1.0, read 2026-11-15; recorded traffic, 2026-11)
+- There is no reason of its own for calls: a reply with calls stops with STOP.             (recorded traffic, 2026-11)
+- Every other reason than STOP and the two limits says that something was withheld or came out wrong.
+                                                                     (google-genai 3.1.0: finish reasons)
+- A prompt that was blocked has no candidates: `promptFeedback` says why.                  (google-genai 3.1.0)
+
+A reply is written the usual way, then what the one that was read had said differently is put in its place. That stands
+in the message's shape under `response`: only the way back to a reply looks at it, and none of it belongs into a request
+(grounding, citations, ratings, log probabilities, times). The first candidate is the message, the others are kept so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, cast
+
+from msgspec.structs import replace
+
+from segue.conversation.content import AssistantContent, Extra
+from segue.conversation.messages import AssistantMessage, StopReason, Usage
+from segue.errors import DecodeError
+from segue.models.origin import new_assistant_message
+from segue.models.price import compute_cost
+from segue.protocols.codec import Endpoint
+from segue.protocols.google_genai.content import encode_assistant_parts
+from segue.protocols.google_genai.errors import decode_error
+from segue.protocols.google_genai.rules import PROTOCOL
+from segue.protocols.google_genai.spelling import Block, Wire, close_object, object_of, open_object, texts_of
+from segue.protocols.google_genai.turns import decode_model_parts, parts_of
+from segue.protocols.reading import SHAPE, expect_list, expect_object, number_of, shape_of, text_of
+from segue.protocols.streaming import has_price
+
+STOP_REASONS: Final[Mapping[str, StopReason]] = {
+    "STOP": StopReason.STOP,
+    "MAX_TOKENS": StopReason.LENGTH,
+    "CONTINUATION": StopReason.LENGTH,  # the limit of one request; `continuationToken` goes on from there
+}
+"""Everything else is an error: what was written is not the whole answer, or none."""
+
+_REASONS_BACK: Final[Mapping[StopReason, str]] = {
+    StopReason.STOP: "STOP",
+    StopReason.TOOL_USE: "STOP",
+    StopReason.LENGTH: "MAX_TOKENS",
+}
+_RESPONSE: Final = "response"
+_ABSENT: Final = "absent"
+
+
+# -- wire -> neutral ---------------------------------------------------------------------------------------------------
+
+
+def decode_response(body: Block, endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:
+    """Read a whole reply; one that is an error, or whose prompt was blocked, is a message that failed.
+
+    Raises:
+        DecodeError: it is no reply, or its content is not what the protocol says.
+    """
+    wire, shape = open_object(body)
+    others: Sequence[object] = ()
+    said: Block = {}
+    candidates = wire.get("candidates")
+    if candidates is not None:
+        items = expect_list(candidates, ("candidates",))
+        if items:
+            said, others = expect_object(items[0], ("candidates", 0)), items[1:]
+        else:
+            shape["candidates"] = "empty"
+    elif not wire.keys() & {"promptFeedback", "usageMetadata", "error"} and "candidates" not in body:
+        raise DecodeError("a reply has to have candidates", path=("candidates",))
+    else:
+        shape["candidates"] = _ABSENT
+    candidate, candidate_shape = open_object(said)
+    content = candidate.get("content")
+    parts: Sequence[Block] = ()
+    if content is not None:
+        turn = expect_object(content, ("candidates", 0, "content"))
+        parts = parts_of(turn, ("candidates", 0, "content"), candidate_shape)
+    pieces = decode_model_parts(parts, id_prefix(text_of(wire.get("responseId"))), tool_names)
+    return finish_response(wire, candidate, pieces, endpoint, Spelt(shape, candidate_shape, others))
+
+
+class Spelt:
+    """How a reply was spelt: the shapes of its body and of its first candidate, and the other candidates."""
+
+    __slots__ = ("body", "candidate", "others")
+
+    def __init__(self, body: Wire, candidate: Wire, others: Sequence[object] = ()) -> None:
+        self.body = body
+        self.candidate = candidate
+        self.others = others
+
+
+def id_prefix(response_id: str | None) -> str:
+    """Begin the ids of calls that come without one: the reply's own id tells those of different replies apart."""
+    return f"call_{response_id}_" if response_id else "call_"
+
+
+def finish_response(
+    wire: Block, candidate: Block, pieces: tuple[AssistantContent, ...], endpoint: Endpoint, spelt: Spelt
+) -> AssistantMessage:
+    """Make a message of its content and of what the opened body and candidate said about it as a whole."""
+    raw = text_of(candidate.get("finishReason")) or block_reason(wire)
+    stop = stop_reason_of(raw, pieces)
+    message = replace(
+        new_assistant_message(endpoint.model, content=pieces),
+        protocol=PROTOCOL,
+        response_id=text_of(wire.get("responseId")),
+        response_model=text_of(wire.get("modelVersion")),
+        usage=decode_usage(wire.get("usageMetadata"), endpoint),
+        stop_reason=stop,
+        raw_stop_reason=raw,
+        error_message=_failure(wire, candidate, raw) if stop == StopReason.ERROR else None,
+    )
+    content = object_of(candidate.get("content"))
+    response: Wire = {
+        "body": _difference(wire, _frame(message), spelt.body, ("candidates",)),
+        "candidate": _difference(candidate, _candidate_frame(message), spelt.candidate, ("content",)),
+        "content": _difference(content, {"role": "model"}, {}, ("parts",)),
+    }
+    if candidate.get("content") is None:
+        response["content"] = _ABSENT
+    if spelt.others:
+        response["others"] = list(spelt.others)
+    kept = {key: value for key, value in response.items() if value}
+    return replace(message, extra=said_by_reply(kept) if kept else None)
+
+
+def said_by_reply(said: Block) -> Extra:
+    """Put what only a reply says where no request looks."""
+    return {PROTOCOL: {SHAPE: {_RESPONSE: said}}}
+
+
+def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopReason:
+    """Say why a reply ended; one that stopped with calls in it waits for their results.
+
+    Without a reason only calls tell that it is finished: they come whole.
+    """
+    has_calls = any(piece.kind == "toolCall" for piece in pieces)
+    if raw is None:
+        return StopReason.TOOL_USE if has_calls else StopReason.ERROR
+    stop = STOP_REASONS.get(raw.upper(), StopReason.ERROR)
+    return StopReason.TOOL_USE if has_calls and stop == StopReason.STOP else stop
+
+
+def block_reason(wire: Block) -> str | None:
+    """Say why a prompt was blocked; None when it was not."""
+    feedback, _ = open_object(object_of(wire.get("promptFeedback")))
+    return text_of(feedback.get("blockReason"))
+
+
+def error_text(body: Block) -> str:
+    """Say what an error body, or the error frame of a stream, reports."""
+    error = decode_error(body, None)
+    return ": ".join(word for word in (error.type, error.message) if word) or "the provider reported an error"
+
+
+def _failure(wire: Block, candidate: Block, raw: str | None) -> str:
+    """Say what went wrong, in the provider's words where there are any."""
+    if "error" in wire:
+        return error_text(wire)
+    feedback, _ = open_object(object_of(wire.get("promptFeedback")))
+    if "finishReason" not in candidate and raw is not None:
+        return text_of(feedback.get("blockReasonMessage")) or f"the prompt was blocked: {raw}"
+    if raw is None:
+        return "the reply ended without a finish reason"
+    return text_of(candidate.get("finishMessage")) or f"the reply ended with {raw}"
+
+
+def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
+    """Read the counts, and compute what they cost."""
+    if not isinstance(given, (dict, Mapping)):
+        return None
+    wire, shape = open_object(cast("Block", given))
+    prompt, cached = number_of(wire.get("promptTokenCount")), number_of(wire.get("cachedContentTokenCount"))
+    tools, thoughts = number_of(wire.get("toolUsePromptTokenCount")), number_of(wire.get("thoughtsTokenCount"))
+    output = number_of(wire.get("candidatesTokenCount")) + thoughts
+    counted = Usage(
+        input=max(prompt - cached, 0) + tools,
+        output=output,
+        cache_read=cached,
+        reasoning=thoughts,
+        total_tokens=number_of(wire.get("totalTokenCount")) or prompt + tools + output,
+    )
+    said = _difference(wire, _encode_counts(counted), shape)
+    cost = compute_cost(endpoint.model.cost, counted) if has_price(endpoint.model) else None
+    return replace(counted, cost=cost, extra={PROTOCOL: said} if said else None)
+
+
+def _difference(wire: Block, usual: Block, shape: Block, skip: Collection[str] = ()) -> Wire:
+    """Keep what the wire says that the usual writing does not, and which keys of the usual writing it lacks."""
+    left: Wire = {
+        key: value for key, value in wire.items() if key not in skip and not (key in usual and usual[key] == value)
+    }
+    absent = [key for key in usual if key not in wire]
+    if absent or shape:
+        left[SHAPE] = {**shape, _ABSENT: absent} if absent else dict(shape)
+    return left
+
+
+# -- neutral -> wire ---------------------------------------------------------------------------------------------------
+
+
+def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, object]:
+    """Write a whole reply; what `decode_response` read comes out as it was.
+
+    Raises:
+        EncodeError: its content has no word on this wire.
+    """
+    said = object_of(shape_of(message.extra, PROTOCOL).get(_RESPONSE))
+    body_said, candidate_said = object_of(said.get("body")), object_of(said.get("candidate"))
+    parts = encode_assistant_parts(message.content, endpoint)
+    body = _completed(_frame(message), body_said, close=False)
+    shape = object_of(body_said.get(SHAPE))
+    listed = shape.get("candidates")
+    if listed != _ABSENT and listed != "empty":
+        candidate = _completed(_candidate_frame(message), candidate_said, close=False)
+        spelling = object_of(candidate_said.get(SHAPE))
+        if parts or said.get("content") != _ABSENT:
+            content: Wire = {"parts": parts, **_completed({"role": "model"}, object_of(said.get("content")))}
+            _spell_parts(content, parts, spelling.get("parts"))
+            candidate["content"] = content
+        others = said.get("others")
+        rest = cast("list[object]", others) if isinstance(others, (list, tuple)) else []
+        body["candidates"] = [close_object(candidate, spelling), *rest]
+    elif listed == "empty":
+        body["candidates"] = []
+    return close_object(body, shape)
+
+
+def _spell_parts(content: Wire, parts: list[Wire], spelling: object) -> None:
+    if spelling == "single" and len(parts) == 1:
+        content["parts"] = parts[0]
+    elif spelling == "null" and not parts:
+        content["parts"] = None
+    elif spelling == "absent" and not parts:
+        del content["parts"]
+
+
+def _frame(message: AssistantMessage) -> Wire:
+    """Write everything but the candidates, the usual way."""
+    wire: Wire = {}
+    if message.usage is not None:
+        wire["usageMetadata"] = _completed(_encode_counts(message.usage), (message.usage.extra or {}).get(PROTOCOL, {}))
+    wire["modelVersion"] = message.response_model or message.model
+    if message.response_id is not None:
+        wire["responseId"] = message.response_id
+    return wire
+
+
+def _candidate_frame(message: AssistantMessage) -> Wire:
+    """Write what a candidate says besides its content, the usual way."""
+    raw = message.raw_stop_reason
+    reason = raw if raw in STOP_REASONS else _REASONS_BACK.get(message.stop_reason, "OTHER")
+    return {"finishReason": reason, "index": 0}
+
+
+def _encode_counts(usage: Usage) -> Wire:
+    wire: Wire = {
+        "promptTokenCount": usage.input + usage.cache_read + usage.cache_write,
+        "candidatesTokenCount": usage.output - usage.reasoning,
+        "totalTokenCount": usage.total_tokens,
+    }
+    if usage.cache_read:
+        wire["cachedContentTokenCount"] = usage.cache_read
+    if usage.reasoning:
+        wire["thoughtsTokenCount"] = usage.reasoning
+    return wire
+
+
+def _completed(wire: Wire, said: Block, *, close: bool = True) -> Wire:
+    shape = object_of(said.get(SHAPE))
+    wire.update((key, value) for key, value in said.items() if key != SHAPE)
+    for key in texts_of(shape.get(_ABSENT)):
+        wire.pop(key, None)
+    return close_object(wire, shape) if close else wire

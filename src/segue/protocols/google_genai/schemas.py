@@ -1,0 +1,64 @@
+"""Schemas as Google's own dialect spells them, read as JSON schema.
+
+Facts this file rests on:
+- `parameters` and `responseSchema` hold a subset of OpenAPI 3.0: types in capitals, `nullable`, counts as texts because
+  they are 64 bits wide; `parametersJsonSchema` and `responseJsonSchema` hold JSON schema. Either, never both.
+                                                                         (google-genai 3.1.0, read 2026-11-15)
+- Types are read in any case, keys in both spellings.           (the same: enums without case; protobuf's JSON mapping)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from segue.protocols.google_genai.spelling import TO_CAMEL, Block, Wire
+
+_SCHEMAS_BELOW: Final = frozenset({"properties", "$defs", "defs"})
+_LISTS_BELOW: Final = frozenset({"anyOf", "allOf", "oneOf", "prefixItems"})
+_COUNTS: Final = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
+
+
+def from_openapi(schema: Block) -> Block:
+    """Read a schema of Google's dialect; one that is JSON schema already is given as it is."""
+    read = _read(schema)
+    return schema if read == schema else read
+
+
+def _read(schema: Block) -> Wire:
+    out: Wire = {}
+    for raw, value in schema.items():
+        camel = TO_CAMEL.get(raw, raw)
+        key = raw if camel in schema else camel
+        if key == "type" and isinstance(value, str):
+            if value.upper() != "TYPE_UNSPECIFIED":
+                out[key] = value.lower()
+        elif key in _COUNTS and isinstance(value, str) and value.isdecimal():
+            out[key] = int(value)
+        elif key in _SCHEMAS_BELOW and isinstance(value, Mapping):
+            below = cast("Block", value)
+            out[key] = {name: _below(inner) for name, inner in below.items()}
+        elif key in _LISTS_BELOW and isinstance(value, list):
+            out[key] = [_below(inner) for inner in cast("list[object]", value)]
+        elif key in ("items", "additionalProperties"):
+            out[key] = _below(value)
+        else:
+            out[key] = value
+    if out.get("nullable") is True:
+        _allow_null(out)
+    return out
+
+
+def _below(value: object) -> object:
+    return _read(cast("Block", value)) if isinstance(value, Mapping) else value
+
+
+def _allow_null(schema: Wire) -> None:
+    """Say in the words of JSON schema that null will do."""
+    kind, choices = schema.get("type"), schema.get("anyOf")
+    if isinstance(kind, str):
+        del schema["nullable"]
+        schema["type"] = [kind, "null"]
+    elif isinstance(choices, list):
+        del schema["nullable"]
+        schema["anyOf"] = [*cast("list[object]", choices), {"type": "null"}]

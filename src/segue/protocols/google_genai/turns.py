@@ -1,0 +1,277 @@
+"""Contents, both ways: where contents and neutral messages are not one to one.
+
+Facts this file rests on:
+- The roles are `user` and `model`; results of tools are parts of a user's content, all of a step in one, in the order
+  of its calls.             (google-genai 3.1.0, read 2026-11-15; gemini-cli #4217; bifrost #1391)
+- What the user says after results stands in a content of its own; both are the user's.     (recorded traffic, 2026-11)
+- A content without a role is the user's; `parts` may be one part without its list.      (protobuf's JSON mapping)
+
+By default consecutive results share one content, and every other message has its own. What was spelt another way
+carries a shape: `apart` (a content of its own), `joined` (in the content before it), `role`, `roleless`, `parts`. Keys
+of a content itself stand under a key of their own in a result's `extra`, else in the message's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from segue.conversation.content import AssistantContent, Extra, ToolCall, UserContent
+from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
+from segue.errors import EncodeError, Path
+from segue.protocols.codec import Endpoint
+from segue.protocols.google_genai.content import (
+    decode_assistant_part,
+    decode_user_part,
+    encode_assistant_content,
+    encode_assistant_parts,
+    encode_user_content,
+    encode_user_parts,
+)
+from segue.protocols.google_genai.results import CONTENT_KEYS, Calls, decode_result, encode_result, is_result
+from segue.protocols.google_genai.rules import PROTOCOL
+from segue.protocols.google_genai.spelling import Block, Wire, keep, object_of
+from segue.protocols.reading import SHAPE, expect_list, expect_object, shape_of
+
+_TURN_KEYS: Final = frozenset({"role", "parts"})
+_NO_NAMES: Final[Mapping[str, str]] = {}
+_NOTHING: Final[Block] = {}
+
+
+# -- wire -> neutral ---------------------------------------------------------------------------------------------------
+
+
+def decode_turns(items: object, endpoint: Endpoint, model: str) -> tuple[Message, ...]:
+    """Read the contents of a body.
+
+    Raises:
+        DecodeError: they are no list of objects, or parts are none.
+    """
+    out: list[Message] = []
+    calls = Calls()
+    for index, item in enumerate(expect_list(items, ("contents",))):
+        path: Path = ("contents", index)
+        turn = expect_object(item, path)
+        if turn.get("role") == "model":
+            out.append(_decode_model(turn, path, endpoint, model, calls))
+        else:
+            _decode_user(turn, path, calls, out)
+    return tuple(out)
+
+
+def parts_of(turn: Block, path: Path, shape: Wire) -> Sequence[Block]:
+    """Give the parts of a content, and note when they were no list.
+
+    Raises:
+        DecodeError: one of them is no object.
+    """
+    given = turn.get("parts")
+    if given is None:
+        shape["parts"] = "null" if "parts" in turn else "absent"
+        return ()
+    if isinstance(given, Mapping):
+        shape["parts"] = "single"
+        return (cast("Block", given),)
+    parts = expect_list(given, (*path, "parts"))
+    for at, part in enumerate(parts):
+        if type(part) is not dict:
+            parts[at] = expect_object(part, (*path, "parts", at))
+    return cast("list[Block]", parts)
+
+
+def decode_model_parts(
+    parts: Sequence[Block], id_prefix: str, tool_names: Mapping[str, str]
+) -> tuple[AssistantContent, ...]:
+    """Read the parts of the model's turn; calls without an id get one of the prefix and their number."""
+    pieces: list[AssistantContent] = []
+    count = 0
+    for part in parts:
+        piece = decode_assistant_part(part, f"{id_prefix}{count}", tool_names)
+        if piece.kind == "toolCall":
+            count += 1
+        pieces.append(piece)
+    return tuple(pieces)
+
+
+def _decode_model(turn: Block, path: Path, endpoint: Endpoint, model: str, calls: Calls) -> AssistantMessage:
+    shape: Wire = {}
+    pieces = decode_model_parts(parts_of(turn, path, shape), f"call_{path[1]}_", _NO_NAMES)
+    made = [piece for piece in pieces if piece.kind == "toolCall"]
+    if made:
+        calls.waiting = made
+    return AssistantMessage(
+        content=pieces,
+        protocol=PROTOCOL,
+        provider=endpoint.model.provider,
+        model=model,
+        stop_reason=StopReason.TOOL_USE if made else StopReason.STOP,
+        extra=keep(turn, _TURN_KEYS, shape) if shape or len(turn) != 2 else None,
+    )
+
+
+def _decode_user(turn: Block, path: Path, calls: Calls, out: list[Message]) -> None:
+    """Read a user's content as results and user messages, in the order in which it has them."""
+    opened = len(out)
+    spelt: Wire = {}
+    parts = parts_of(turn, path, spelt)
+    if turn.get("role") != "user":
+        spelt.update({"role": turn["role"]} if "role" in turn else {"roleless": True})
+    beyond = {key: value for key, value in turn.items() if key not in _TURN_KEYS}
+
+    def place(*, is_result: bool) -> Wire:
+        """Say where the next message stands, if that is not where it would be written."""
+        usual = is_result and bool(out) and out[-1].role == "toolResult"
+        if len(out) == opened:
+            return {**spelt, "apart": True} if usual else spelt
+        return {} if usual else {"joined": True}
+
+    def add_words(words: list[UserContent]) -> None:
+        shape = place(is_result=False)
+        extra = keep(beyond if len(out) == opened else _NOTHING, (), shape)
+        out.append(UserMessage(content=tuple(words), extra=extra))
+
+    words: list[UserContent] = []
+    for part in parts:
+        if not is_result(part):
+            words.append(decode_user_part(part))
+            continue
+        if words:
+            add_words(words)
+            words = []
+        shape = place(is_result=True)
+        content = beyond if len(out) == opened else _NOTHING
+        out.append(decode_result(part, calls, dict(shape), content))
+    if words or len(out) == opened:
+        add_words(words)
+
+
+# -- neutral -> wire ---------------------------------------------------------------------------------------------------
+
+
+def encode_turns(messages: Sequence[Message], endpoint: Endpoint) -> list[Wire]:
+    """Write the messages.
+
+    Raises:
+        EncodeError: a message holds something that the wire has no word for; `path` leads to it.
+    """
+    turns = _Turns(endpoint)
+    index = 0
+    try:
+        for index, message in enumerate(messages):  # noqa: B007 - the place of a failure
+            turns.add(message)
+    except EncodeError as error:
+        raise _placed(error, messages[index], endpoint, ("messages", index)) from error
+    for turn, spelling in turns.odd_parts:
+        _spell_parts(turn, spelling)
+    return turns.wire
+
+
+def _placed(error: EncodeError, message: Message, endpoint: Endpoint, path: Path) -> EncodeError:
+    """Find the piece that cannot be written: looking for it again costs nothing where all goes well."""
+    for at, piece in enumerate(message.content if message.role != "system" else ()):
+        try:
+            if message.role == "assistant":
+                encode_assistant_content(cast("AssistantContent", piece), endpoint)
+            else:
+                encode_user_content(cast("UserContent", piece))
+        except EncodeError as inner:
+            return EncodeError(inner.reason, path=(*path, "content", at))
+    return EncodeError(error.reason, path=path)
+
+
+class _Turns:
+    """The contents so far, the one that results may still join, and the calls they answer."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.wire: list[Wire] = []
+        self.endpoint = endpoint
+        self.open: list[Wire] | None = None  # the parts of the last content, if it is the user's
+        self.after_result = False
+        self.recent: list[AssistantMessage] = []  # turns that results have not asked for yet
+        self.calls: dict[str, ToolCall] = {}
+        self.odd_parts: list[tuple[Wire, object]] = []  # contents whose parts came as no list
+
+    def add(self, message: Message) -> None:
+        """Write one message; one that says nothing of how it was spelt, as nearly all, without a detour."""
+        extra = message.extra
+        if message.role == "assistant":
+            parts = encode_assistant_parts(message.content, self.endpoint)
+            if extra is None:
+                self.wire.append({"role": "model", "parts": parts})
+            else:
+                self._begin("model", parts, extra, extra)
+            self.open, self.after_result = None, False
+            self.recent.append(message)
+        elif message.role == "toolResult":
+            part = encode_result(message, self._call(message), self.endpoint)
+            if extra is not None or self.open is None or not self.after_result:
+                self._add_result(part, extra)
+            else:
+                self.open.append(part)
+        elif message.role == "user":
+            if extra is None:
+                self.open = encode_user_parts(message.content)
+                self.wire.append({"role": "user", "parts": self.open})
+                self.after_result = False
+            else:
+                self._add_words(message, extra)
+        else:
+            # The roles are user and model; projection should have put it into a user's turn.
+            raise EncodeError("instructions in mid-conversation have no place on this wire")
+
+    def _call(self, message: ToolResultMessage) -> ToolCall | None:
+        """Find the call that a result answers, in the newest turn that called something."""
+        for turn in reversed(self.recent):
+            found = {piece.id: piece for piece in turn.content if piece.kind == "toolCall"}
+            if found:
+                self.calls = found
+                break
+        self.recent.clear()
+        return self.calls.get(message.tool_call_id)
+
+    def _add_result(self, part: Wire, extra: Extra | None) -> None:
+        shape = _NOTHING if extra is None else shape_of(extra, PROTOCOL)
+        if self.open is not None and ("apart" not in shape if self.after_result else "joined" in shape):
+            self.open.append(part)
+        else:
+            self.open = [part]
+            said = None if extra is None else object_of(extra.get(PROTOCOL, _NOTHING).get(CONTENT_KEYS))
+            self._begin("user", self.open, extra, None if said is None else {PROTOCOL: said})
+        self.after_result = True
+
+    def _add_words(self, message: UserMessage, extra: Extra) -> None:
+        parts = encode_user_parts(message.content)
+        if self.open is not None and "joined" in shape_of(extra, PROTOCOL):
+            self.open += parts
+        else:
+            self.open = parts
+            self._begin("user", parts, extra, extra)
+        self.after_result = False
+
+    def _begin(self, role: str, parts: list[Wire], extra: Extra | None, said: Extra | None) -> None:
+        """Begin a content, with what it `said` besides and its role and parts in the way they were spelt."""
+        turn: Wire = {"role": role, "parts": parts}
+        self.wire.append(turn)
+        if extra is None or said is None:
+            return
+        for key, value in said.get(PROTOCOL, _NOTHING).items():
+            if key != SHAPE:
+                turn.setdefault(key, value)
+        shape = shape_of(extra, PROTOCOL)
+        if "role" in shape:
+            turn["role"] = shape["role"]
+        elif "roleless" in shape:
+            del turn["role"]
+        if "parts" in shape:
+            self.odd_parts.append((turn, shape["parts"]))
+
+
+def _spell_parts(turn: Wire, spelling: object) -> None:
+    """Give parts as one without a list, or as nothing, if that is how they came and still says it all."""
+    parts = cast("list[Wire]", turn["parts"])
+    if spelling == "single" and len(parts) == 1:
+        turn["parts"] = parts[0]
+    elif spelling == "null" and not parts:
+        turn["parts"] = None
+    elif spelling == "absent" and not parts:
+        del turn["parts"]

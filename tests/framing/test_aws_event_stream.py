@@ -1,0 +1,187 @@
+"""Messages of an AWS event stream come out the same however their bytes were cut; botocore's buffer is the judge."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+from struct import pack
+from uuid import UUID
+from zlib import crc32
+
+import pytest
+from botocore.eventstream import EventStreamBuffer, ParserError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from framing.aws_messages import error, event, exception, framed, header
+from segue.errors import DecodeError
+from segue.framing.aws_event_stream import AwsEvent, AwsEventStreamDecoder
+
+
+def events_of(*chunks: bytes) -> list[AwsEvent]:
+    decoder = AwsEventStreamDecoder()
+    events = [found for chunk in chunks for found in decoder.feed(chunk)]
+    return events + decoder.finish()
+
+
+EVERY_TYPE = b"".join(
+    (
+        header("yes", None, 0),
+        header("no", None, 1),
+        header("byte", -5, 2),
+        header("short", -300, 3),
+        header("int", 70_000, 4),
+        header("long", -(2**40), 5),
+        header("bytes", b"\x00\xff", 6),
+        header("text", "Grüße 🌍"),
+        header("time", 1_700_000_000_000, 8),
+        header("uuid", UUID("12345678-1234-5678-1234-567812345678"), 9),
+    )
+)
+
+CASES: dict[str, tuple[bytes, list[tuple[str, object]]]] = {
+    "one event": (event("messageStart", {"role": "assistant"}), [("messageStart", {"role": "assistant"})]),
+    "several events": (
+        event("a", {"n": 1}) + event("b", {"text": "Grüße 🌍"}) + event("a", {"n": 2}),
+        [("a", {"n": 1}), ("b", {"text": "Grüße 🌍"}), ("a", {"n": 2})],
+    ),
+    "an event without a payload": (event("ping"), [("ping", {})]),
+    "an exception": (
+        exception("throttlingException", {"message": "Too many requests"}),
+        [("throttlingException", {"message": "Too many requests"})],
+    ),
+    "an error, which has no payload": (
+        error("InternalError", 'He said "no"'),
+        [("error", {"code": "InternalError", "message": 'He said "no"'})],
+    ),
+    "a name that JSON has to escape": (event('a"b\\', 1), [('a"b\\', 1)]),
+    "nothing at all": (b"", []),
+}
+
+
+@pytest.mark.parametrize(("stream", "expected"), CASES.values(), ids=CASES.keys())
+def test_any_cut_gives_the_same_frames(stream: bytes, expected: list[tuple[str, object]]):
+    frames = [{name: payload} for name, payload in expected]
+    assert [json.loads(found.data) for found in events_of(stream)] == frames
+    assert events_of(*(stream[at : at + 1] for at in range(len(stream)))) == events_of(stream)
+    for at in range(len(stream) + 1):
+        assert events_of(stream[:at], b"", stream[at:]) == events_of(stream)
+
+
+def test_headers_of_every_type_are_read_as_botocore_reads_them():
+    stream = framed(EVERY_TYPE, b"{}")
+    buffer = EventStreamBuffer()
+    buffer.add_data(stream)
+    theirs = dict(next(iter(buffer)).headers)
+    (ours,) = events_of(stream)
+    assert theirs.pop("uuid") == UUID("12345678-1234-5678-1234-567812345678").bytes
+    moment = theirs.pop("time")
+    if isinstance(moment, datetime):
+        moment = int(moment.replace(tzinfo=UTC).timestamp() * 1000)
+    assert moment == 1_700_000_000_000
+    told = {name: value for name, value in ours.headers.items() if name not in ("uuid", "time")}
+    assert told == theirs
+    assert ours.headers["uuid"] == UUID("12345678-1234-5678-1234-567812345678")
+    assert ours.headers["time"] == 1_700_000_000_000
+
+
+DAMAGED = {
+    "a bit of the payload has turned": lambda raw: raw[:-6] + bytes([raw[-6] ^ 1]) + raw[-5:],
+    "a bit of the lengths has turned": lambda raw: bytes([raw[0] ^ 1]) + raw[1:],
+    "a bit of the last checksum has turned": lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED.keys())
+def test_what_came_whole_is_given_and_damage_behind_it_is_told(damage):
+    stream = event("a", {"n": 1}) + damage(event("b", {"n": 2})) + event("c", {"n": 3})
+    for size in (1, 7, len(stream)):
+        (found,) = ours(stream, size)[0]
+        assert (found, ours(stream, size)[1]) == (ours(event("a", {"n": 1}), 1)[0][0], True)
+
+
+def test_behind_damage_nothing_is_read_any_more():
+    decoder = AwsEventStreamDecoder()
+    assert len(decoder.feed(event("a") + b"\x00" * 16)) == 1
+    with pytest.raises(DecodeError):
+        decoder.feed(event("b"))
+    with pytest.raises(DecodeError):
+        decoder.finish()
+
+
+REFUSED = {
+    "a header that comes twice": framed(header("a", "1") + header("a", "2")),
+    "a header of a type that is none": framed(header("a", "1")[:2] + b"\x0b"),
+    "a header longer than the headers": framed(b"\x01a\x07\x00\x09x"),
+    "a name that is no text": framed(b"\x01\xff\x00"),
+    "headers longer than allowed": b"".join((h := pack("!II", 200_000, 131_073), pack("!I", crc32(h)))),
+    "a payload longer than allowed": b"".join((p := pack("!II", 2**26, 0), pack("!I", crc32(p)))),
+    "a message shorter than its frame": b"".join((s := pack("!II", 12, 0), pack("!I", crc32(s)))),
+}
+
+
+@pytest.mark.parametrize("stream", REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_no_message_is_refused(stream):
+    with pytest.raises(DecodeError):
+        events_of(stream)
+
+
+def test_a_message_that_was_cut_off_says_nothing():
+    whole = event("a", {"n": 1})
+    assert events_of(whole, event("b", {"n": 2})[:-1]) == events_of(whole)
+
+
+def theirs(stream: bytes, size: int) -> tuple[list[tuple[object, bytes]], bool]:
+    """Give what botocore reads, and whether it stumbled."""
+    buffer, found = EventStreamBuffer(), []
+    try:
+        for at in range(0, len(stream), size):
+            buffer.add_data(stream[at : at + size])
+            for message in buffer:
+                found.append((message.headers, message.payload))  # noqa: PERF401 - what came before a stumble counts
+    except ParserError:
+        return found, True
+    return found, False
+
+
+def ours(stream: bytes, size: int) -> tuple[list[tuple[object, bytes]], bool]:
+    decoder, found = AwsEventStreamDecoder(), []
+    try:
+        for at in range(0, len(stream), size):
+            found += [(dict(message.headers), message.payload) for message in decoder.feed(stream[at : at + size])]
+        decoder.finish()
+    except DecodeError:
+        return found, True
+    return found, False
+
+
+HEADERS = st.dictionaries(st.text(min_size=1, max_size=8), st.text(max_size=20), max_size=4)
+MESSAGES = st.lists(st.tuples(HEADERS, st.binary(max_size=60)), max_size=5)
+
+
+@given(MESSAGES, st.integers(1, 40), st.none() | st.tuples(st.integers(0, 400), st.integers(1, 255)))
+def test_botocore_reads_the_same_whole_or_damaged(messages, size, damage):
+    stream = b"".join(
+        framed(b"".join(header(name, value) for name, value in headers.items()), payload)
+        for headers, payload in messages
+    )
+    if damage is not None and damage[0] < len(stream):
+        at, bits = damage
+        stream = stream[:at] + bytes([stream[at] ^ bits]) + stream[at + 1 :]
+    assert ours(stream, size) == theirs(stream, size)
+
+
+def test_a_message_that_comes_in_many_pieces_costs_its_length():
+    def seconds(count: int) -> float:
+        stream = framed(header(":event-type", "a"), b"x" * (16 * count))
+        decoder, found = AwsEventStreamDecoder(), []
+        began = time.perf_counter()
+        for at in range(0, len(stream), 16):
+            found += decoder.feed(stream[at : at + 16])
+        assert len(found[0].payload) == 16 * count
+        return time.perf_counter() - began
+
+    small = min(seconds(5_000) for _ in range(3))
+    large = min(seconds(50_000) for _ in range(3))
+    assert large < 30 * small, "ten times the pieces may not cost a hundred times the work"

@@ -1,0 +1,26 @@
+"""Whom the tests speak to: targets of this wire, resolved."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from segue.errors import UnknownModel
+from segue.models.catalogue import get_model
+from segue.models.model import Model
+from segue.protocols.codec import Endpoint
+from segue.protocols.registry import resolve_dialect, resolve_rules
+
+
+@lru_cache
+def endpoint_of(model_id: str, provider: str = "google") -> Endpoint:
+    """Give the endpoint of a model: the catalogue's entry if there is one, else one of one's own."""
+    try:
+        model = get_model(f"{provider}/{model_id}")
+    except UnknownModel:
+        model = Model(model_id, provider, "google-genai")
+    return Endpoint(model=model, rules=resolve_rules(model), dialect=resolve_dialect(model))
+
+
+OLDER = endpoint_of("gemini-2.5-flash")
+NEWER = endpoint_of("gemini-3.1-pro-preview")
+VERTEX = endpoint_of("gemini-3-flash-preview", "google-vertex")

@@ -1,0 +1,204 @@
+"""Bodies put together at random: whatever JSON comes, it is judged, read and written, or refused by name."""
+
+from __future__ import annotations
+
+import copy
+import random
+from contextlib import contextmanager, suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocols.google_genai.endpoints import NEWER, OLDER, VERTEX, endpoint_of
+from protocols.google_genai.test_fixtures import REQUESTS, STREAMS, part
+from segue.errors import DecodeError
+from segue.protocols.google_genai.codec import CODEC
+
+ENDPOINTS = (OLDER, NEWER, VERTEX, endpoint_of("m", "somebody"))
+ODD = st.sampled_from([None, 0, -1, 1.5, True, "x", "", [], {}, ["x"], [{}], {"type": []}, {"a": None}])
+
+
+def some(**values):
+    """Objects with any of these keys, each with what belongs there or with anything else."""
+    return st.fixed_dictionaries({}, optional={key: st.one_of(value, ODD) for key, value in values.items()})
+
+
+def one(*values):
+    return st.sampled_from(values)
+
+
+BLOB = some(mimeType=one("image/png", "audio/wav"), mime_type=one("image/png"), data=one("AAAA", "_-8", "+/8="))
+FILE = some(
+    fileUri=one("gs://b/o", "https://x.org/i.png", "files/a"), file_uri=one("https://x.org/f"), mimeType=one("image/x")
+)
+CALL = some(id=one("c1"), name=one("f", "g"), args=one({}, {"a": 1}, '{"a": 1}'), willContinue=st.booleans())
+RESULT = some(
+    id=one("c1"),
+    name=one("f", "g"),
+    response=one(
+        {}, {"output": "x"}, {"output": ["a", "b"]}, {"error": {"a": 1}}, {"result": 5}, {"a": 1, "b": 2}, "x"
+    ),
+    parts=st.lists(some(inlineData=BLOB, inline_data=BLOB), max_size=2),
+    scheduling=one("SILENT"),
+)
+PART = some(
+    text=one("hi", ""),
+    thought=st.booleans(),
+    thoughtSignature=one("c2VhbA=="),
+    thought_signature=one("c2Vhbg=="),
+    inlineData=BLOB,
+    inline_data=BLOB,
+    fileData=FILE,
+    functionCall=CALL,
+    function_call=CALL,
+    functionResponse=RESULT,
+    function_response=RESULT,
+    executableCode=one({"code": "1"}),
+    videoMetadata=one({"fps": 1}),
+    type=one("text"),
+)
+CONTENT = some(role=one("user", "model", "function", "system"), parts=st.lists(PART, max_size=3), name=one("bob"))
+FUNCTION = some(
+    name=one("f", "a.b", "1"),
+    description=one("d", ""),
+    parameters=one({"type": "OBJECT", "min_items": "3"}, {"type": "object"}),
+    parametersJsonSchema=one({"type": "object"}),
+    parameters_json_schema=one({"type": "array"}),
+)
+TOOL = some(
+    functionDeclarations=st.lists(FUNCTION, max_size=2),
+    function_declarations=st.lists(FUNCTION, max_size=2),
+    googleSearch=one({}),
+)
+THINKING = some(
+    thinkingBudget=one(0, -1, 500, 10**6), thinkingLevel=one("LOW", "high", "HEROIC"), includeThoughts=st.booleans()
+)
+GENERATION = some(
+    temperature=one(0, 1, 0.5, 3),
+    topP=one(0.9),
+    top_p=one(0.8),
+    maxOutputTokens=one(0, 100),
+    max_output_tokens=one(7),
+    stopSequences=one(["x"], []),
+    thinkingConfig=THINKING,
+    thinking_config=THINKING,
+    responseMimeType=one("application/json", "text/plain"),
+    responseSchema=one({"type": "OBJECT"}),
+    responseJsonSchema=one({"type": "object"}),
+)
+CALLING = some(mode=one("AUTO", "any", "NONE", "VALIDATED"), allowedFunctionNames=one(["f"], ["f", "g"], []))
+BODY = some(
+    model=one("models/m"),
+    contents=st.lists(CONTENT, max_size=4),
+    systemInstruction=st.one_of(CONTENT, PART, st.lists(PART, max_size=2), one("Be kind.")),
+    system_instruction=CONTENT,
+    tools=st.one_of(st.lists(TOOL, max_size=3), TOOL),
+    toolConfig=some(functionCallingConfig=CALLING, function_calling_config=CALLING, retrievalConfig=one({"a": 1})),
+    generationConfig=GENERATION,
+    generation_config=GENERATION,
+    safetySettings=one([{"category": "x"}]),
+    cachedContent=one("cachedContents/a"),
+)
+CANDIDATE = some(
+    content=CONTENT,
+    finishReason=one("STOP", "MAX_TOKENS", "SAFETY", "NEW"),
+    finish_reason=one("STOP"),
+    index=one(0, 1),
+    groundingMetadata=one({"a": 1}),
+)
+REPLY = some(
+    candidates=st.lists(CANDIDATE, max_size=2),
+    usageMetadata=some(promptTokenCount=one(1), cachedContentTokenCount=one(5), thoughts_token_count=one(2)),
+    usage_metadata=some(prompt_token_count=one(1)),
+    promptFeedback=some(blockReason=one("SAFETY")),
+    responseId=one("r"),
+    modelVersion=one("m-1"),
+    error=one({"code": 429, "message": "No."}),
+)
+
+
+@settings(max_examples=400)
+@given(body=BODY, endpoint=st.sampled_from(ENDPOINTS))
+def test_any_body_is_judged(body, endpoint):
+    for violation in CODEC.check(body, endpoint):
+        assert violation.message
+
+
+@settings(max_examples=600)
+@given(body=BODY, endpoint=st.sampled_from(ENDPOINTS))
+def test_any_body_that_can_be_read_comes_out_as_it_was(body, endpoint):
+    with suppress(DecodeError):
+        prompt = CODEC.decode_request(body, endpoint)
+        assert CODEC.encode_request(prompt, endpoint) == body
+
+
+@settings(max_examples=600)
+@given(body=REPLY, endpoint=st.sampled_from(ENDPOINTS))
+def test_any_reply_that_can_be_read_comes_out_as_it_was(body, endpoint):
+    with suppress(DecodeError):
+        message = CODEC.decode_response(body, endpoint, {})
+        assert CODEC.encode_response(message, endpoint) == body
+
+
+@settings(max_examples=400)
+@given(frames=st.lists(REPLY, max_size=4), endpoint=st.sampled_from(ENDPOINTS))
+def test_any_stream_has_one_end(frames, endpoint):
+    decoder = CODEC.stream_decoder(endpoint, {})
+    events = [event for frame in frames for event in decoder.feed(frame)] + decoder.finish()
+    assert [event.type in ("done", "error") for event in events].count(True) == 1
+    assert events[0].type == "start"
+
+
+# -- bodies that went wrong --------------------------------------------------------------------------------------------
+
+STRANGE = (None, 0, "", "x", [], {}, [None], {"a": 1}, True, 1.5)
+
+
+def mutated(value, dice: random.Random):
+    """Change one place: drop a key, put something else there, add a key nobody knows."""
+    places = list(walk(value))
+    holder, key = dice.choice(places)
+    action = dice.choice(("drop", "put", "add"))
+    if action == "drop":
+        del holder[key]
+    elif action == "put":
+        holder[key] = copy.deepcopy(dice.choice(STRANGE))
+    elif isinstance(holder, dict):
+        holder["unheard_of"] = dice.choice(STRANGE)
+    return value
+
+
+@contextmanager
+def refused_by_name():
+    try:
+        yield
+    except DecodeError as error:
+        if not error.path:
+            raise
+
+
+def walk(value):
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in pairs:
+        yield value, key
+        yield from walk(inner)
+
+
+@pytest.mark.parametrize("case", REQUESTS)
+def test_a_damaged_request_comes_out_as_it_was_or_is_refused_by_name(case):
+    dice = random.Random(case)
+    for _ in range(200):
+        body = mutated(part(case, "request"), dice)
+        CODEC.check(body, NEWER)
+        with refused_by_name():
+            assert CODEC.encode_request(CODEC.decode_request(body, NEWER), NEWER) == body
+
+
+@pytest.mark.parametrize("case", STREAMS)
+def test_a_damaged_reply_comes_out_as_it_was_or_is_refused_by_name(case):
+    dice = random.Random(case)
+    for _ in range(200):
+        body = mutated(part(case, "response"), dice)
+        with refused_by_name():
+            assert CODEC.encode_response(CODEC.decode_response(body, NEWER, {}), NEWER) == body

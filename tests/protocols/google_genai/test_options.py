@@ -1,0 +1,161 @@
+"""What is asked besides the conversation, both ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from protocols.google_genai.endpoints import NEWER, OLDER, endpoint_of
+from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
+from segue.conversation.messages import UserMessage
+from segue.errors import EncodeError
+from segue.models.model import Model
+from segue.protocols.doors import resolve_endpoint
+from segue.protocols.google_genai.codec import CODEC
+from segue.request import prepare
+
+PRO = endpoint_of("gemini-2.5-pro")
+OWN = resolve_endpoint(Model("gemini-3-pro-mine", "google", "google-genai", reasoning=True))
+HI = [{"role": "user", "parts": [{"text": "hi"}]}]
+TOOL = ToolDefinition(name="f", parameters={"type": "object"})
+F = [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": {"type": "object"}}]}]
+
+
+def written(options, endpoint=NEWER, tools=(TOOL,)):
+    context = Context(messages=(UserMessage.of("hi"),), tools=tools)
+    body = CODEC.encode_request(Prompt(context=context, options=options), endpoint)
+    return {key: value for key, value in body.items() if key not in ("contents", "tools")}
+
+
+def read(endpoint=NEWER, **body: Any):
+    whole: dict[str, Any] = {"contents": HI, "tools": F, **body}
+    prompt = CODEC.decode_request(whole, endpoint)
+    assert CODEC.encode_request(prompt, endpoint) == whole
+    return prompt.options
+
+
+def generation(**config) -> dict[str, Any]:
+    return {"generationConfig": config}
+
+
+def calling(**config) -> dict[str, Any]:
+    return {"toolConfig": {"functionCallingConfig": config}}
+
+
+def thinking(**config):
+    return generation(thinkingConfig=config)
+
+
+BOTH_WAYS = {
+    "a limit": (Options(max_tokens=5), generation(maxOutputTokens=5)),
+    "sampling": (Options(temperature=0.5, top_p=0.9, seed=3), generation(temperature=0.5, topP=0.9, seed=3)),
+    "where to stop": (Options(stop=("a", "b")), generation(stopSequences=["a", "b"])),
+    "a schema": (
+        Options(output_schema={"type": "object"}),
+        generation(responseMimeType="application/json", responseJsonSchema={"type": "object"}),
+    ),
+    "as it likes": (Options(tool_choice="auto"), calling(mode="AUTO")),
+    "no tool": (Options(tool_choice="none"), calling(mode="NONE")),
+    "any tool": (Options(tool_choice="required"), calling(mode="ANY")),
+    "this tool": (Options(tool_choice="f"), calling(mode="ANY", allowedFunctionNames=["f"])),
+    "a level": (Options(thinking="low"), thinking(thinkingLevel="LOW", includeThoughts=True)),
+    "nothing": (Options(), {}),
+}
+
+
+@pytest.mark.parametrize(("options", "wire"), BOTH_WAYS.values(), ids=BOTH_WAYS.keys())
+def test_an_option_survives_both_directions(options, wire):
+    assert written(options) == wire
+    assert read(**wire) == options
+
+
+THINKING = {
+    "off, where it can be": (OLDER, "off", {"thinkingBudget": 0}),
+    "none, where it can be": (OLDER, 0, {"thinkingBudget": 0}),
+    "off, where it cannot be": (PRO, "off", {"thinkingBudget": 128}),
+    "none, where it cannot be": (PRO, 0, {"thinkingBudget": 128}),
+    "off, with levels": (OWN, "off", {"thinkingLevel": "LOW"}),
+    "a level as a budget": (PRO, "high", {"thinkingBudget": 32768, "includeThoughts": True}),
+    "a level as a smaller model's budget": (OLDER, "high", {"thinkingBudget": 24576, "includeThoughts": True}),
+    "a budget": (OLDER, 5000, {"thinkingBudget": 5000, "includeThoughts": True}),
+    "a budget too large": (OLDER, 10**6, {"thinkingBudget": 24576, "includeThoughts": True}),
+    "a budget too small": (PRO, 5, {"thinkingBudget": 128, "includeThoughts": True}),
+    "a budget as a level": (NEWER, 5000, {"thinkingLevel": "MEDIUM", "includeThoughts": True}),
+    "a level the model lacks": (NEWER, "minimal", {"thinkingLevel": "LOW", "includeThoughts": True}),
+    "more than there is": (OWN, "max", {"thinkingLevel": "HIGH", "includeThoughts": True}),
+}
+
+
+@pytest.mark.parametrize(("endpoint", "asked", "config"), THINKING.values(), ids=THINKING.keys())
+def test_thinking_is_asked_for_in_the_models_own_way(endpoint, asked, config):
+    assert written(Options(thinking=asked), endpoint) == thinking(**config)
+    model = endpoint.model
+    body = prepare(Context(messages=(UserMessage.of("hi"),)), model, options=Options(thinking=asked)).body
+    assert CODEC.check(body, endpoint) == []
+
+
+KEPT = {
+    "an open choice that keeps to the schemas": (calling(mode="VALIDATED"), {"tool_choice": "auto"}),
+    "one of several tools": (calling(mode="ANY", allowedFunctionNames=["f", "g"]), {"tool_choice": "required"}),
+    "no word on thoughts": (thinking(thinkingLevel="HIGH"), {"thinking": "high"}),
+    "a level in small letters": (thinking(thinkingLevel="high"), {"thinking": "high"}),
+    "a budget where levels are": (thinking(thinkingBudget=100), {"thinking": 100}),
+    "as long as it likes": (thinking(thinkingBudget=-1), {"thinking": None}),
+    "thoughts alone": (thinking(includeThoughts=True), {}),
+    "JSON without a schema": (generation(responseMimeType="application/json"), {}),
+    "a schema of Google's own": (
+        generation(responseMimeType="application/json", responseSchema={"type": "STRING"}),
+        {"output_schema": {"type": "string"}},
+    ),
+    "settings without a word": (generation(topK=3, candidateCount=2, responseModalities=["TEXT"]), {}),
+    "empty objects": ({"generationConfig": {}, "toolConfig": {}}, {}),
+    "a limit that is a text": (generation(maxOutputTokens="5"), {"max_tokens": None}),
+    "safety, caches and labels": (
+        {"safetySettings": [{"category": "x"}], "cachedContent": "cachedContents/a", "labels": {"a": "b"}},
+        {},
+    ),
+    "a setting nobody knows": ({"somethingNew": {"a": None}}, {}),
+}
+
+
+@pytest.mark.parametrize(("wire", "meaning"), KEPT.values(), ids=KEPT.keys())
+def test_what_has_another_spelling_is_understood_and_kept(wire, meaning):
+    options = read(**wire)
+    assert {name: getattr(options, name) for name in meaning} == meaning
+
+
+def test_who_changes_an_option_changes_the_request():
+    options = read(**calling(mode="ANY", allowedFunctionNames=["f", "g"]), **thinking(thinkingLevel="HIGH"))
+    changed = written(replace(options, tool_choice="none", thinking=None, max_tokens=7))
+    assert changed == {**calling(mode="NONE"), **generation(maxOutputTokens=7)}
+
+
+def test_a_kind_of_thinking_stays_with_the_models_that_take_it():
+    asked = read(endpoint_of(""), **thinking(thinkingLevel="HIGH"))
+    assert written(asked, OLDER) == thinking(thinkingBudget=24576)
+    assert written(asked, NEWER) == thinking(thinkingLevel="HIGH")
+    automatic = read(OLDER, **thinking(thinkingBudget=-1))
+    assert written(automatic, PRO) == thinking(thinkingBudget=-1)
+    assert written(automatic, NEWER) == {}
+
+
+def test_a_choice_is_not_mentioned_where_there_is_nothing_to_choose():
+    search = (NativeTool(protocol="google-genai", definition={"googleSearch": {}}),)
+    assert written(Options(tool_choice="auto"), tools=search) == {}
+    assert read(tools=[{"googleSearch": {}}], **calling(mode="AUTO")).tool_choice == "auto"
+
+
+@pytest.mark.parametrize("name", ["user_id", "session_id", "parallel_tool_calls", "cache_retention"])
+def test_what_has_no_word_is_refused_by_name(name):
+    options = Options(**{name: {"parallel_tool_calls": True, "cache_retention": "short"}.get(name, "x")})
+    with pytest.raises(EncodeError) as refused:
+        written(options)
+    assert refused.value.path == ("options", name)
+
+
+def test_the_address_says_whether_it_streams():
+    request = prepare(Context(messages=(UserMessage.of("hi"),)), NEWER.model, options=Options(stream=True))
+    assert request.url.endswith(":streamGenerateContent?alt=sse")
+    assert "stream" not in request.body
