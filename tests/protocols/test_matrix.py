@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -146,7 +147,11 @@ class Said:
         elif isinstance(value, str):
             self._texts.append(value)
             if value.startswith("{"):
-                try:
-                    self._objects.add(json.dumps(json.loads(value), sort_keys=True))
-                except ValueError:
-                    pass
+                self._read(value)
+            for line in value.splitlines():  # where there are no tools, a call is told in words on one line
+                if line.startswith("[Tool Use: ") and "{" in line:
+                    self._read(line[line.index("{") :])
+
+    def _read(self, text: str) -> None:
+        with suppress(ValueError):
+            self._objects.add(json.dumps(json.loads(text), sort_keys=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from protocols import traffic
 from protocols.speaking import spoken
+from segue.framing.aws_event_stream import AwsEventStreamDecoder
 from segue.framing.sse import SseDecoder
 from segue.models.model import Model
 from segue.protocols.detection import detect_protocol
@@ -18,11 +20,21 @@ CODECS = {codec.name: codec for codec in spoken()}
 ROWS: list[Any] = [row for row in traffic.exchanges() if row["protocol"] in CODECS]
 NAMES = [str(row["file"]) for row in ROWS]
 
+SPLITTERS: dict[str, Any] = {"sse": SseDecoder, "aws-event-stream": AwsEventStreamDecoder}
+
 pytestmark = pytest.mark.skipif(not ROWS, reason="no recordings at hand")
 
 
 def endpoint_of(row: Any) -> Any:
     return resolve_endpoint(Model(row["model"] or "", row["provider"], row["protocol"]))
+
+
+def bytes_of(exchange: Any) -> bytes | None:
+    """Give a stream as it came over the wire, where that was kept."""
+    if "stream_raw_b64" in exchange:
+        return base64.b64decode(exchange["stream_raw_b64"])
+    raw = exchange.get("stream_raw")
+    return raw.encode() if isinstance(raw, str) else None
 
 
 def is_json_body(value: object) -> bool:
@@ -59,7 +71,7 @@ def test_what_the_provider_accepted_passes_the_check(row):
 @pytest.mark.parametrize("row", ROWS, ids=NAMES)
 def test_a_recorded_stream_gives_the_same_message_however_it_is_cut(row):
     exchange = traffic.read(row["file"])
-    frames, raw = exchange.get("stream"), exchange.get("stream_raw")
+    frames, data = exchange.get("stream"), bytes_of(exchange)
     if not isinstance(frames, list) or row["status"] != 200:
         pytest.skip("no stream was recorded")
     codec, endpoint = CODECS[row["protocol"]], endpoint_of(row)
@@ -69,12 +81,11 @@ def test_a_recorded_stream_gives_the_same_message_however_it_is_cut(row):
     assert kinds[0] == "start"
     assert sum(kind in ("done", "error") for kind in kinds) == 1
     assert kinds[-1] in ("done", "error")
-    if codec.framing == "sse" and isinstance(raw, str):
-        cut, sse = codec.stream_decoder(endpoint, {}), SseDecoder()
-        data = raw.encode()
+    if codec.framing in SPLITTERS and data is not None:
+        cut, splitter = codec.stream_decoder(endpoint, {}), SPLITTERS[codec.framing]()
         pieces = [data[start : start + 7] for start in range(0, len(data), 7)]
-        cut_events = [event for piece in pieces for item in sse.feed(piece) for event in cut.feed(item.data)]
-        cut_events += [event for item in sse.finish() for event in cut.feed(item.data)] + cut.finish()
+        cut_events = [event for piece in pieces for item in splitter.feed(piece) for event in cut.feed(item.data)]
+        cut_events += [event for item in splitter.finish() for event in cut.feed(item.data)] + cut.finish()
         assert cut_events == events
 
 

@@ -335,7 +335,9 @@ def test_a_model_that_was_asked_in_an_older_way_is_asked_so_again():
     prompt = CODEC.decode_request(body, OPUS)
     assert CODEC.encode_request(prompt, OPUS) == body
     other = endpoint_of("claude-opus-4-7")
-    assert CODEC.encode_request(replace(prompt, model=None), other)["thinking"] == {"type": "adaptive"}
+    asked = CODEC.encode_request(replace(prompt, model=None), other)
+    assert asked["thinking"] == {"type": "adaptive"}
+    assert list(asked)[-2:] == ["output_config", "thinking"]  # in every process: the bytes are the same
 
 
 @pytest.mark.parametrize("option", [{"seed": 1}, {"session_id": "s"}], ids=["a seed", "a session"])

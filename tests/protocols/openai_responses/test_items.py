@@ -33,14 +33,18 @@ MSG = '{"id":"msg_1","status":"completed"}'
 PART = {"type": "output_text", "text": "a", "annotations": [], "logprobs": []}
 
 TURNS = {
-    "an easy message is a plain text": ([{"role": "assistant", "content": "Hi"}], (text("Hi"),)),
+    "an easy message is a plain text": ([{"type": "message", "role": "assistant", "content": "Hi"}], (text("Hi"),)),
+    "an easy message may leave its type out": (
+        [{"role": "assistant", "content": "Hi"}],
+        (text("Hi", type="absent"),),
+    ),
     "a message of the provider's has its id in the signature": ([said("Hi")], (text("Hi", MSG),)),
     "a phase is kept": (
         [said("Hi", phase="final_answer")],
         (text("Hi", '{"id":"msg_1","status":"completed","phase":"final_answer"}'),),
     ),
     "a phase without an id is kept": (
-        [{"role": "assistant", "content": "Hi", "phase": "commentary"}],
+        [{"type": "message", "role": "assistant", "content": "Hi", "phase": "commentary"}],
         (text("Hi", '{"phase":"commentary"}'),),
     ),
     "a null status is not an absent one": (
@@ -216,7 +220,7 @@ def test_signatures_that_others_stored_are_understood(signature, item):
 def test_a_signature_that_this_wire_did_not_make_is_no_id():
     turn = (TextContent(text="a", text_signature="toolu_1"), ToolCall(id="c", name="n", thought_signature="sig"))
     assert written(turn) == [
-        {"role": "assistant", "content": "a"},
+        {"type": "message", "role": "assistant", "content": "a"},
         {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"},
     ]
 

@@ -356,7 +356,7 @@ def test_another_models_turn_has_neither():
     body = prepare(history(*items), OTHER).body
     assert body["input"] == [
         user(),
-        {"role": "assistant", "content": "Looking."},
+        {"type": "message", "role": "assistant", "content": "Looking."},
         call(),
         output(),
         user("Go on."),

@@ -33,6 +33,7 @@ CODEC: Final = Codec(
     name=PROTOCOL,
     rules=RULES,
     framing="sse",
+    turns="contents",
     path=_path,
     encode_request=encode_request,
     decode_request=decode_request,

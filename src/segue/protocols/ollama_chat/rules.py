@@ -22,6 +22,7 @@ RULES: Final = Rules(
     # -- tools
     tool_choices=frozenset(),  # server source: no such field
     tool_error="text",  # server source: a tool message has no flag
+    schema_root_object=True,  # ollama 0.6.3 refuses another type there, read 2026-11-15
     # -- media
     user_media=("image/*",),  # server source: `images`
     result_media=(),

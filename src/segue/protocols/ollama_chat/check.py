@@ -1,0 +1,169 @@
+"""Would Ollama accept this body?
+
+Facts this file rests on: the server decodes the body into typed structures, so a wrong type answers 400; null says
+nothing, unknown keys and options are ignored, roles and order are not looked at. What it checks beyond types is named
+at its rule.                                                        (ollama server source @fb30760, read 2026-11-15)
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, cast
+
+import msgspec
+
+from segue.errors import Path
+from segue.protocols.codec import Endpoint, Violation
+from segue.protocols.ollama_chat.spelling import Json, object_of
+
+_Found = Iterator[Violation]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(word, str) for word in cast("Sequence[object]", value))
+
+
+_TYPES: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
+    "string": (lambda value: isinstance(value, str), "a string"),
+    "boolean": (lambda value: isinstance(value, bool), "true or false"),
+    "number": (_is_number, "a number"),
+    "integer": (_is_whole, "a whole number"),
+    "object": (lambda value: isinstance(value, Mapping), "an object"),
+    "list": (lambda value: isinstance(value, list | tuple), "a list"),
+    "strings": (_is_texts, "a list of strings"),
+    "duration": (lambda value: _is_number(value) or isinstance(value, str), "seconds, or a duration"),
+    "think": (
+        lambda value: isinstance(value, bool) or value in ("low", "medium", "high", "max"),
+        "true, false, low, medium, high or max",  # "invalid think value"
+    ),
+    "format": (
+        # "invalid format: expected \"json\" or a JSON schema" (ollama #8126)
+        lambda value: isinstance(value, Mapping) or value in ("json", ""),
+        'a JSON schema or "json"',
+    ),
+}
+_BODY: Final[Mapping[str, str]] = {
+    "model": "string",
+    "messages": "list",
+    "tools": "list",
+    "stream": "boolean",
+    "think": "think",
+    "format": "format",
+    "keep_alive": "duration",
+    "options": "object",
+    "logprobs": "boolean",
+    "top_logprobs": "integer",
+    "truncate": "boolean",
+    "shift": "boolean",
+}
+_MESSAGE: Final[Mapping[str, str]] = {
+    "role": "string",
+    "content": "string",  # litellm #6808, #11273
+    "thinking": "string",
+    "images": "strings",
+    "tool_calls": "list",
+    "tool_name": "string",
+    "tool_call_id": "string",
+}
+_FUNCTION: Final[Mapping[str, str]] = {"name": "string", "arguments": "object"}  # ollama #12794, langchain #34790
+_TOOL: Final[Mapping[str, str]] = {"type": "string", "function": "object"}
+_TOOL_FUNCTION: Final[Mapping[str, str]] = {"name": "string", "description": "string", "parameters": "object"}
+_PARAMETERS: Final[Mapping[str, str]] = {"type": "string", "required": "strings", "properties": "object"}
+_OPTIONS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("num_ctx", "num_batch", "num_gpu", "main_gpu", "num_thread", "num_keep"), "number"),
+    **dict.fromkeys(("seed", "num_predict", "top_k", "repeat_last_n", "mirostat"), "number"),
+    **dict.fromkeys(("top_p", "min_p", "typical_p", "temperature", "repeat_penalty", "presence_penalty"), "number"),
+    **dict.fromkeys(("frequency_penalty", "mirostat_tau", "mirostat_eta", "tfs_z"), "number"),
+    "use_mmap": "boolean",
+    "stop": "strings",  # "option \"stop\" must be of type array"
+}
+_MOST_LOGPROBS: Final = 20
+
+
+def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
+    """List what the server would refuse."""
+    found = [*_check_json(body), *_typed(body, _BODY, ())]
+    if not body.get("model"):
+        # "model is required"; the client does not even ask (ollama 0.6.3)
+        found.append(Violation(code="model", path=("model",), message="a request has to name a model"))
+    found += _typed(object_of(body.get("options")), _OPTIONS, ("options",))
+    logprobs = body.get("top_logprobs")
+    if _is_whole(logprobs) and not 0 <= cast("int", logprobs) <= _MOST_LOGPROBS:
+        message = f"top_logprobs has to be between 0 and {_MOST_LOGPROBS}"
+        found.append(Violation(code="top_logprobs", path=("top_logprobs",), message=message))
+    for path, wire in _objects(body.get("messages"), ("messages",)):
+        found += _check_message(wire, path)
+    for path, wire in _objects(body.get("tools"), ("tools",)):
+        found += _check_tool(wire, path, endpoint)
+    return found
+
+
+def _check_json(body: Json) -> _Found:
+    try:
+        msgspec.json.encode(body)
+    except (UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
+        yield Violation(code="not_json", path=(), message=f"the body is not valid JSON: {error}")
+
+
+def _typed(wire: Json, types: Mapping[str, str], path: Path) -> _Found:
+    """Find values of a wrong type; null is nothing."""
+    for key, value in wire.items():
+        kind = types.get(key)
+        if kind is None or value is None:
+            continue
+        fits, words = _TYPES[kind]
+        if not fits(value):
+            yield Violation(code="type", path=(*path, key), message=f"{key} has to be {words}")
+
+
+def _objects(given: object, path: Path) -> Iterator[tuple[Path, Json]]:
+    """Go through a list of objects; what is none is empty, and found to be of a wrong type by whoever looks at it."""
+    if isinstance(given, list | tuple):
+        for index, item in enumerate(cast("Sequence[object]", given)):
+            yield (*path, index), cast("Json", item) if isinstance(item, Mapping) else {"role": item, "function": item}
+
+
+def _check_message(wire: Json, path: Path) -> _Found:
+    yield from _typed(wire, _MESSAGE, path)
+    images = wire.get("images")
+    for at, image in enumerate(cast("Sequence[object]", images) if isinstance(images, list | tuple) else ()):
+        if isinstance(image, str) and not _is_base64(image):
+            # "illegal base64 data at input byte 4": a URL or a data URL (litellm convert_to_ollama_image)
+            yield Violation(code="image", path=(*path, "images", at), message="a picture has to be bare base64")
+    for place, call in _objects(wire.get("tool_calls"), (*path, "tool_calls")):
+        yield from _typed(call, {"id": "string", "function": "object"}, place)
+        yield from _typed(object_of(call.get("function")), _FUNCTION, (*place, "function"))
+
+
+def _is_base64(text: str) -> bool:
+    """Whether a text can be base64. Long ones are not read whole: what is none shows at its beginning or its end."""
+    if len(text) % 4:
+        return False
+    try:
+        base64.b64decode(text[:64] + text[64:][-4:], validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+def _check_tool(wire: Json, path: Path, endpoint: Endpoint) -> _Found:
+    yield from _typed(wire, _TOOL, path)
+    function, place = object_of(wire.get("function")), (*path, "function")
+    yield from _typed(function, _TOOL_FUNCTION, place)
+    given = function.get("parameters")
+    schema = object_of(given)
+    yield from _typed(schema, _PARAMETERS, (*place, "parameters"))
+    if endpoint.rules.schema_root_object and given is not None and schema.get("type") not in (None, "object"):
+        # ollama 0.6.3: "parameters.type: Input should be 'object'"
+        where = (*place, "parameters", "type")
+        yield Violation(code="tool_schema", path=where, message="a tool's schema has to be of type object")

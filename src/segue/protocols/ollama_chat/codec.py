@@ -1,0 +1,97 @@
+"""Ollama's own chat wire as one record; its folder is imported when it is first spoken."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.errors import EncodeError
+from segue.protocols.codec import Codec, Endpoint, JsonObject
+from segue.protocols.ollama_chat.check import check
+from segue.protocols.ollama_chat.errors import decode_error
+from segue.protocols.ollama_chat.request import decode_request, encode_request
+from segue.protocols.ollama_chat.response import decode_response, encode_response
+from segue.protocols.ollama_chat.rules import PROTOCOL, RULES
+from segue.protocols.ollama_chat.stream import stream_decoder
+
+
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
+    return endpoint.dialect.path or "/api/chat"
+
+
+_CLIENT_ARGUMENTS: Final = frozenset(
+    {
+        "model",
+        "messages",
+        "tools",
+        "stream",
+        "think",
+        "logprobs",
+        "top_logprobs",
+        "format",
+        "options",
+        "keep_alive",
+    }
+)
+"""What `ollama.Client.chat` takes (ollama 0.6.3, read 2026-11-15)."""
+
+
+def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - the same
+    """Give what the client takes. It has no door for more, and itself drops ids and keywords of schemas it lacks.
+
+    Raises:
+        EncodeError: the body says something that the client cannot be told, such as `truncate`.
+    """
+    for key in body:
+        if key not in _CLIENT_ARGUMENTS:
+            raise EncodeError("the client has no argument for it; send the body itself", path=(key,))
+    return dict(body)
+
+
+CODEC: Final = Codec(
+    name=PROTOCOL,
+    rules=RULES,
+    framing="ndjson",
+    path=_path,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    check=check,
+    forgets=frozenset(
+        {
+            # of messages: a body holds the conversation, not how it came about
+            "provider",
+            "model",
+            "protocol",
+            "response_model",
+            "response_id",
+            "usage",
+            "stop_reason",
+            "raw_stop_reason",
+            "error_message",
+            "diagnostics",
+            "timestamp",
+            # of results
+            "details",
+            "is_error",
+            # seals that this wire has no place for
+            "thinking_signature",
+            "redacted",
+            "text_signature",
+            "thought_signature",
+            # of content and tools
+            "arguments_text",  # arguments are an object here
+            "mime_type",  # pictures are bare bytes
+            "fallback",
+            "strict",
+            # of options: left open it is said to be false, for the server would stream
+            "stream",
+            # where one text of a turn ends and the next begins, and where pictures stood among them
+            "pieces",
+            "extra",
+        }
+    ),
+    sdk_arguments=_sdk_arguments,
+)

@@ -1,0 +1,45 @@
+"""Error bodies of Ollama: `{"error": "..."}`, before the first line with a status, later as a line of its own.
+
+Facts this file rests on:
+- The text is all there is.                                              (ollama server source @fb30760, 2026-11-15)
+- Gateways in front of it answer in OpenAI's form, with a text, or with a page.                      (litellm #6808)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import msgspec
+
+from segue.protocols.codec import WireError
+from segue.protocols.reading import text_of
+
+
+def decode_error(body: object, status: int | None) -> WireError:
+    """Read an error body, parsed or not, or the error line of a stream."""
+    if isinstance(body, bytes | bytearray):
+        body = bytes(body).decode("utf-8", "replace")
+    if isinstance(body, str):
+        body = _parsed(body)
+    if not isinstance(body, Mapping):
+        return WireError(status=status, message=text_of(body) or "")
+    outer = cast("Mapping[str, object]", body)
+    error = outer.get("error", outer)
+    if not isinstance(error, Mapping):
+        return WireError(status=status, message=text_of(error) or "")
+    inner = cast("Mapping[str, object]", error)
+    code = inner.get("code")
+    return WireError(
+        status=status,
+        code=None if code is None else str(code),
+        type=text_of(inner.get("type")),
+        message=text_of(inner.get("message")) or text_of(inner.get("detail")) or "",
+    )
+
+
+def _parsed(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return text

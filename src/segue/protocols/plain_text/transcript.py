@@ -1,0 +1,35 @@
+"""A conversation as one string, for whoever takes nothing else: a prompt to complete, a text to summarise, a log.
+
+Each turn is its role on a line of its own, its words below, and an empty line before the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from segue.errors import DecodeError
+from segue.protocols.plain_text.content import decode_words
+from segue.protocols.reading import expect_objects
+
+BETWEEN_TURNS: Final = "\n\n"
+
+
+def write_transcript(body: Mapping[str, object] | Sequence[object]) -> str:
+    """Write the turns of a plain-text body, or of its bare list of messages, as one text.
+
+    What a conversation says besides words (calls, results, pictures) projection has told in words by then:
+    `write_transcript(prepare(context, Model("any", "plain-text", "plain-text")).body)`.
+
+    Raises:
+        DecodeError: a message is not a role and a string.
+    """
+    messages = body.get("messages") if isinstance(body, Mapping) else body
+    turns: list[str] = []
+    for index, turn in enumerate(expect_objects(messages, ("messages",))):
+        role = turn.get("role")
+        if not isinstance(role, str):
+            raise DecodeError("role has to be a string", path=("messages", index, "role"))
+        words = "".join(piece.text for piece in decode_words(turn, ("messages", index)))
+        turns.append(f"{role}:\n{words}")
+    return BETWEEN_TURNS.join(turns)

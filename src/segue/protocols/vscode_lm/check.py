@@ -1,0 +1,148 @@
+"""Would the VS Code language model API take this body, and a model behind it?
+
+Facts this file rests on:
+- Which part may stand where, and what it holds.                               (@types/vscode 1.140.0, read 2026-11-15)
+- A result follows its call, in the next user message.                                 (the same: comment on `tools`)
+- A turn of blank text is refused by Claude behind it.                                (opencode #31259, through Copilot)
+
+Parts nobody knows are left alone, as the API asks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, cast
+
+import msgspec
+
+from segue.errors import Path
+from segue.protocols.codec import Endpoint, Violation
+from segue.protocols.vscode_lm.content import KIND, RESULT, Part
+
+_PLACES: Final[Mapping[str, str]] = {"toolCall": "assistant", RESULT: "user"}
+"""Parts that may stand in messages of one role only."""
+_FIELDS: Final[Mapping[str, Mapping[str, type]]] = {
+    "text": {"value": str},
+    "toolCall": {"callId": str, "name": str, "input": dict},
+    RESULT: {"callId": str, "content": list},
+    "data": {"data": str, "mimeType": str},
+}
+_MODES: Final = (1, 2)
+
+
+def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
+    """List what would be refused."""
+    found = [*_check_json(body), *_check_options(body.get("options"), endpoint)]
+    messages = body.get("messages")
+    if not isinstance(messages, list | tuple) or not messages:
+        found.append(Violation(code="messages", path=("messages",), message="messages has to be a list of some"))
+        return found
+    turns = [_object(turn) for turn in cast("Sequence[object]", messages)]
+    for index, turn in enumerate(turns):
+        found += _check_turn(turn, ("messages", index), endpoint)
+    return [*found, *_check_pairs(turns)]
+
+
+def _object(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+
+
+def _check_json(body: Mapping[str, object]) -> Iterator[Violation]:
+    try:
+        msgspec.json.encode(body)
+    except (UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
+        yield Violation(code="not_json", path=(), message=f"the body is not valid JSON: {error}")
+
+
+def _parts(turn: Mapping[str, object]) -> list[Part]:
+    content = turn.get("content")
+    return [_object(part) for part in cast("Sequence[object]", content)] if isinstance(content, list | tuple) else []
+
+
+def _check_turn(turn: Mapping[str, object], path: Path, endpoint: Endpoint) -> Iterator[Violation]:
+    role, content = turn.get("role"), turn.get("content")
+    if role not in ("user", "assistant"):
+        yield Violation(code="role", path=(*path, "role"), message=f"{role!r} is no role here")
+    if not isinstance(content, str | list | tuple):
+        yield Violation(code="content", path=(*path, "content"), message="content has to be a text or a list of parts")
+    parts = _parts(turn)
+    for at, part in enumerate(parts):
+        kind = part.get(KIND)
+        place = (*path, "content", at)
+        if isinstance(kind, str) and _PLACES.get(kind, role) != role:
+            yield Violation(code="part_place", path=place, message=f"a {kind} part has no place in a {role} message")
+        yield from _check_part(part, place)
+    texts = [content] if isinstance(content, str) else [part.get("value") for part in parts]
+    only_texts = all(part.get(KIND) == "text" for part in parts)
+    if endpoint.rules.refused_text == "blank" and only_texts and not any(str(text or "").strip() for text in texts):
+        yield Violation(code="blank_text", path=(*path, "content"), message="a message has to have words")
+
+
+def _check_part(part: Part, path: Path) -> Iterator[Violation]:
+    kind = part.get(KIND)
+    if not isinstance(kind, str):
+        return
+    for key, wanted in _FIELDS.get(kind, {}).items():
+        if not isinstance(part.get(key), wanted):
+            yield Violation(code="part", path=(*path, key), message=f"{key} of a {kind} part is missing or wrong")
+    if kind == RESULT:
+        content = part.get("content")
+        for at, inner in enumerate(cast("Sequence[object]", content) if isinstance(content, list) else ()):
+            yield from _check_part(_object(inner), (*path, "content", at))
+
+
+def _check_pairs(turns: Sequence[Mapping[str, object]]) -> Iterator[Violation]:
+    """Find results without a call in the turn before, and calls without a result in the message after."""
+    awaited: set[str] = set()
+    known: set[str] = set()
+    for index, turn in enumerate(turns):
+        answers = _ids(turn, RESULT)
+        if awaited - answers.keys():
+            path = ("messages", index)
+            yield Violation(code="call_unanswered", path=path, message="a call before this has no result here")
+        for call_id, at in answers.items():
+            if call_id not in known:
+                path = ("messages", index, "content", at)
+                yield Violation(code="result_without_call", path=path, message="no call before this has that id")
+        awaited = set(_ids(turn, "toolCall"))
+        known = awaited if turn.get("role") == "assistant" else known
+
+
+def _ids(turn: Mapping[str, object], kind: str) -> dict[str, int]:
+    """Give the ids that parts of one kind name, and where each part stands."""
+    found = ((part.get("callId"), at) for at, part in enumerate(_parts(turn)) if part.get(KIND) == kind)
+    return {call_id: at for call_id, at in found if isinstance(call_id, str)}
+
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=16)
+def _pattern(alphabet: str, most: int) -> re.Pattern[str]:
+    return re.compile(rf"[{alphabet}]{{1,{most or ''}}}")
+
+
+def _check_options(given: object, endpoint: Endpoint) -> Iterator[Violation]:
+    options = _object(given)
+    if given is not None and not isinstance(given, Mapping):
+        yield Violation(code="options", path=("options",), message="options has to be an object")
+    if options.get("toolMode", 1) not in _MODES:
+        yield Violation(code="tool_mode", path=("options", "toolMode"), message="toolMode is 1 (auto) or 2 (required)")
+    tools = options.get("tools")
+    for index, item in enumerate(cast("Sequence[object]", tools) if isinstance(tools, list | tuple) else ()):
+        yield from _check_tool(_object(item), ("options", "tools", index), endpoint)
+
+
+def _check_tool(tool: Mapping[str, object], path: Path, endpoint: Endpoint) -> Iterator[Violation]:
+    if KIND in tool or not ("name" in tool or "inputSchema" in tool):
+        return  # a kind of tool that nobody knows yet
+    name, schema, rules = tool.get("name"), tool.get("inputSchema"), endpoint.rules
+    alphabet = rules.tool_name_alphabet
+    if not isinstance(name, str) or (alphabet and not _pattern(alphabet, rules.tool_name_max).fullmatch(name)):
+        yield Violation(code="tool_name", path=(*path, "name"), message=f"{name!r} is no name for a tool")
+    if not isinstance(tool.get("description"), str):
+        yield Violation(code="tool_description", path=(*path, "description"), message="a tool has to be described")
+    if not isinstance(schema, Mapping | None):
+        yield Violation(code="tool_schema", path=(*path, "inputSchema"), message="a schema has to be an object")

@@ -1,0 +1,43 @@
+"""Errors of the VS Code language model API.
+
+Facts this file rests on:
+- `LanguageModelError.code` is NoPermissions, Blocked (a quota), NotFound, or Unknown, whose `cause` holds the real one.
+                                                                               (@types/vscode 1.140.0, read 2026-11-15)
+
+In our JSON: `{"error": {"code", "message", "cause"}}`, and in a stream `{"$": "error", "code", "message", "cause"}`;
+`cause` is a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import msgspec
+
+from segue.protocols.codec import WireError
+from segue.protocols.reading import text_of
+
+
+def decode_error(body: object, status: int | None) -> WireError:
+    """Read an error, parsed or not, or the error line of a stream."""
+    if isinstance(body, bytes | bytearray):
+        body = bytes(body).decode("utf-8", "replace")
+    if isinstance(body, str):
+        body = _parsed(body)
+    if not isinstance(body, Mapping):
+        return WireError(status=status, message=text_of(body) or "")
+    outer = cast("Mapping[str, object]", body)
+    error = outer.get("error", outer)
+    if not isinstance(error, Mapping):
+        return WireError(status=status, message=text_of(error) or "")
+    inner = cast("Mapping[str, object]", error)
+    words = (text_of(inner.get("message")), text_of(inner.get("cause")))
+    return WireError(status=status, code=text_of(inner.get("code")), message=": ".join(word for word in words if word))
+
+
+def _parsed(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return text

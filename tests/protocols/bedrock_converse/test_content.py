@@ -1,0 +1,343 @@
+"""Blocks of this wire and what they are in a conversation, in both directions."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from protocols.bedrock_converse.endpoints import ANYONE, DEEPSEEK, KIMI, OSS, SONNET
+from segue.conversation.content import (
+    FileContent,
+    ImageContent,
+    NativeContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+)
+from segue.errors import EncodeError
+from segue.protocols.bedrock_converse.content import (
+    decode_assistant_block,
+    decode_user_block,
+    encode_assistant_content,
+    encode_user_content,
+)
+from segue.protocols.bedrock_converse.documents import DocumentNames
+
+P = "bedrock-converse"
+PNG = "iVBORw0KGgo="
+SEAL = "EmwKAhgBEgy3va3pzix/LafPsn4a"
+
+
+def blob(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def shaped(**shape):
+    return {P: {"shape": shape}}
+
+
+def native(block, *fallback):
+    return NativeContent(protocol=P, block=block, fallback=fallback)
+
+
+S3 = {"s3Location": {"uri": "s3://bucket/a", "bucketOwner": "123456789012"}}
+OWNER = {P: {"s3Location": {"bucketOwner": "123456789012"}}}
+
+USER = {
+    "words": (TextContent(text="hi"), {"text": "hi"}),
+    "words in the way of Anthropic's wire": (
+        TextContent(text="hi", extra={P: {"type": "text"}}),
+        {"type": "text", "text": "hi"},
+    ),
+    "an image": (
+        ImageContent(data=PNG, mime_type="image/png"),
+        {"image": {"format": "png", "source": {"bytes": PNG}}},
+    ),
+    "an image by another word for its type": (
+        ImageContent(data=PNG, mime_type="image/jpeg", extra=shaped(format="jpg")),
+        {"image": {"format": "jpg", "source": {"bytes": PNG}}},
+    ),
+    "an image in S3 is a file of this provider's": (
+        FileContent(file_id="s3://bucket/a", mime_type="image/png", extra=OWNER),
+        {"image": {"format": "png", "source": S3}},
+    ),
+    "an image that could not be made": (
+        ImageContent(data=PNG, mime_type="image/png", extra={P: {"error": {"message": "odd"}}}),
+        {"image": {"format": "png", "source": {"bytes": PNG}, "error": {"message": "odd"}}},
+    ),
+    "a document": (
+        FileContent(data="AAAA", mime_type="application/pdf", name="Report 1"),
+        {"document": {"format": "pdf", "name": "Report 1", "source": {"bytes": "AAAA"}}},
+    ),
+    "a document with citations": (
+        FileContent(
+            data="AAAA", mime_type="text/csv", name="a", extra={P: {"citations": {"enabled": True}, "context": "c"}}
+        ),
+        {
+            "document": {
+                "format": "csv",
+                "name": "a",
+                "source": {"bytes": "AAAA"},
+                "citations": {"enabled": True},
+                "context": "c",
+            }
+        },
+    ),
+    "a document that is text": (
+        FileContent(data="QnV5", mime_type="text/plain", name="a", extra=shaped(source="text")),
+        {"document": {"format": "txt", "name": "a", "source": {"text": "Buy"}}},
+    ),
+    "a document with an illegal name, which was somebody's": (
+        FileContent(data="AAAA", mime_type="application/pdf", name="a.pdf", extra=shaped(name="a.pdf")),
+        {"document": {"format": "pdf", "name": "a.pdf", "source": {"bytes": "AAAA"}}},
+    ),
+    "a document in S3": (
+        FileContent(file_id="s3://bucket/a", mime_type="application/pdf", name="a", extra=OWNER),
+        {"document": {"format": "pdf", "name": "a", "source": S3}},
+    ),
+    "a document made of texts": (
+        native(
+            {"document": {"name": "a", "source": {"content": [{"text": "One."}]}}},
+            TextContent(text="a"),
+            TextContent(text="One."),
+        ),
+        {"document": {"name": "a", "source": {"content": [{"text": "One."}]}}},
+    ),
+    "a video": (
+        FileContent(data="AAAA", mime_type="video/3gpp"),
+        {"video": {"format": "three_gp", "source": {"bytes": "AAAA"}}},
+    ),
+    "a video by its MIME type, which was answered": (
+        FileContent(data="AAAA", mime_type="video/mp4", extra=shaped(format="video/mp4")),
+        {"video": {"format": "video/mp4", "source": {"bytes": "AAAA"}}},
+    ),
+    "audio": (
+        FileContent(data="AAAA", mime_type="audio/mpeg"),
+        {"audio": {"format": "mp3", "source": {"bytes": "AAAA"}}},
+    ),
+    "JSON, which others read as text": (
+        TextContent(text='{"a":[1,"ü"]}', extra=shaped(json={"a": [1, "ü"]})),
+        {"json": {"a": [1, "ü"]}},
+    ),
+    "guarded words": (
+        native({"guardContent": {"text": {"text": "psst"}}}, TextContent(text="psst")),
+        {"guardContent": {"text": {"text": "psst"}}},
+    ),
+    "a guarded image": (
+        native(
+            {"guardContent": {"image": {"format": "png", "source": {"bytes": PNG}}}},
+            ImageContent(data=PNG, mime_type="image/png"),
+        ),
+        {"guardContent": {"image": {"format": "png", "source": {"bytes": PNG}}}},
+    ),
+    "a search result": (
+        native(
+            {"searchResult": {"source": "https://example.org", "title": "Page", "content": [{"text": "words"}]}},
+            TextContent(text="Page\nhttps://example.org"),
+            TextContent(text="words"),
+        ),
+        {"searchResult": {"source": "https://example.org", "title": "Page", "content": [{"text": "words"}]}},
+    ),
+    "a tool that comes in mid-conversation": (
+        native({"toolAddition": {"tool": {"name": "f"}}}),
+        {"toolAddition": {"tool": {"name": "f"}}},
+    ),
+    "what nobody knows": (native({"hologram": {"depth": 3}}), {"hologram": {"depth": 3}}),
+    "a block of two kinds": (
+        native({"text": "a", "image": {}}, TextContent(text="a")),
+        {"text": "a", "image": {}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "block"), USER.values(), ids=USER.keys())
+def test_content_of_a_user_survives_both_directions(content, block):
+    assert decode_user_block(block, DocumentNames()) == content
+    assert encode_user_content(content, DocumentNames()) == block
+
+
+CITATION = {"title": "t", "location": {"web": {"url": "https://example.org"}}}
+CALL = {"toolUseId": "t1", "name": "f", "input": {"a": 1}}
+
+ASSISTANT = {
+    "words": (TextContent(text="hi"), {"text": "hi"}, SONNET),
+    "a call": (ToolCall(id="t1", name="f", arguments={"a": 1}), {"toolUse": CALL}, SONNET),
+    "a call with a type": (
+        ToolCall(id="t1", name="f", arguments={"a": 1}, extra={P: {"type": "tool_use"}}),
+        {"toolUse": {**CALL, "type": "tool_use"}},
+        SONNET,
+    ),
+    "a call whose input is text": (
+        ToolCall(id="t1", name="f", arguments={"a": 1}, extra=shaped(input='{"a":1}')),
+        {"toolUse": {**CALL, "input": '{"a":1}'}},
+        SONNET,
+    ),
+    "a call of a tool that the provider runs": (
+        native({"toolUse": {**CALL, "type": "server_tool_use"}}),
+        {"toolUse": {**CALL, "type": "server_tool_use"}},
+        SONNET,
+    ),
+    "the result of such a tool": (
+        native(
+            {"toolResult": {"toolUseId": "t1", "content": [{"text": "x"}, {"json": {"a": 1}}]}},
+            TextContent(text="x"),
+            TextContent(text='{"a":1}'),
+        ),
+        {"toolResult": {"toolUseId": "t1", "content": [{"text": "x"}, {"json": {"a": 1}}]}},
+        SONNET,
+    ),
+    "signed reasoning": (
+        ThinkingContent(thinking="hm", thinking_signature="s"),
+        {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}},
+        SONNET,
+    ),
+    "signed reasoning whose words were withheld": (
+        ThinkingContent(thinking="", thinking_signature="s"),
+        {"reasoningContent": {"reasoningText": {"text": "", "signature": "s"}}},
+        SONNET,
+    ),
+    "reasoning that nobody signs": (
+        ThinkingContent(thinking="hm"),
+        {"reasoningContent": {"reasoningText": {"text": "hm"}}},
+        KIMI,
+    ),
+    "unsigned reasoning that was sent to Claude": (
+        ThinkingContent(thinking="hm", extra=shaped(signed=False)),
+        {"reasoningContent": {"reasoningText": {"text": "hm"}}},
+        SONNET,
+    ),
+    "signed reasoning that was sent to someone else": (
+        ThinkingContent(thinking="hm", thinking_signature="s", extra=shaped(signed=True)),
+        {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}},
+        OSS,
+    ),
+    "an empty signature that was sent": (
+        ThinkingContent(thinking="hm", extra=shaped(signature="")),
+        {"reasoningContent": {"reasoningText": {"text": "hm", "signature": ""}}},
+        OSS,
+    ),
+    "redacted reasoning, whose bytes are what Anthropic calls data": (
+        ThinkingContent(thinking="", thinking_signature=SEAL, redacted=True),
+        {"reasoningContent": {"redactedContent": blob(SEAL)}},
+        SONNET,
+    ),
+    "redacted reasoning whose bytes are no text": (
+        ThinkingContent(thinking="", thinking_signature="/////w==", redacted=True, extra=shaped(blob=True)),
+        {"reasoningContent": {"redactedContent": "/////w=="}},
+        SONNET,
+    ),
+    "words with their sources": (
+        TextContent(text="It rose.", extra={P: {"citations": [CITATION]}}),
+        {"citationsContent": {"content": [{"text": "It rose."}], "citations": [CITATION]}},
+        SONNET,
+    ),
+    "several words with their sources": (
+        native(
+            {"citationsContent": {"content": [{"text": "a"}, {"text": "b"}], "citations": []}},
+            TextContent(text="a"),
+            TextContent(text="b"),
+        ),
+        {"citationsContent": {"content": [{"text": "a"}, {"text": "b"}], "citations": []}},
+        SONNET,
+    ),
+    "an image that the model made": (
+        native({"image": {"format": "png", "source": {"bytes": PNG}}}, ImageContent(data=PNG, mime_type="image/png")),
+        {"image": {"format": "png", "source": {"bytes": PNG}}},
+        SONNET,
+    ),
+    "reasoning of a form nobody knows": (
+        native({"reasoningContent": {"summary": "x"}}),
+        {"reasoningContent": {"summary": "x"}},
+        SONNET,
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "block", "endpoint"), ASSISTANT.values(), ids=ASSISTANT.keys())
+def test_content_of_a_model_survives_both_directions(content, block, endpoint):
+    assert decode_assistant_block(block, endpoint, {}) == content
+    assert encode_assistant_content(content, endpoint, DocumentNames()) == block
+
+
+REPLIES = {
+    "the type of a call": ({"toolUse": {**CALL, "type": "tool_use"}}, {"toolUse": CALL}, SONNET),
+    "members nobody knows": ({"toolUse": {**CALL, "new": 1}}, {"toolUse": CALL}, SONNET),
+    "the type of a text": ({"type": "text", "text": "hi"}, {"text": "hi"}, SONNET),
+    "a missing text beside a signature": (
+        {"reasoningContent": {"reasoningText": {"signature": "s"}}},
+        {"reasoningContent": {"reasoningText": {"text": "", "signature": "s"}}},
+        SONNET,
+    ),
+    "an empty signature": (
+        {"reasoningContent": {"reasoningText": {"text": "hm", "signature": ""}}},
+        {"reasoningContent": {"reasoningText": {"text": "hm"}}},
+        OSS,
+    ),
+    "a signature where the model takes none": (
+        {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}},
+        {"reasoningContent": {"reasoningText": {"text": "hm"}}},
+        OSS,
+    ),
+}
+
+
+@pytest.mark.parametrize(("reply", "request_block", "endpoint"), REPLIES.values(), ids=REPLIES.keys())
+def test_what_only_a_reply_says_is_not_sent_back(reply, request_block, endpoint):
+    content = decode_assistant_block(reply, endpoint, {}, reply=True)
+    assert encode_assistant_content(content, endpoint, DocumentNames()) == request_block
+    assert encode_assistant_content(content, endpoint, DocumentNames(), reply=True) == reply
+
+
+def test_base64_of_redacted_bytes_that_others_stored_is_not_encoded_twice():
+    stored = ThinkingContent(thinking="", thinking_signature=blob(SEAL), redacted=True)
+    written = encode_assistant_content(stored, SONNET, DocumentNames())
+    assert written == {"reasoningContent": {"redactedContent": blob(SEAL)}}
+
+
+def test_bytes_of_boto3_are_read_as_base64():
+    raw = base64.b64decode(PNG)
+    block = {"image": {"format": "png", "source": {"bytes": raw}}}
+    assert decode_user_block(block, DocumentNames()) == ImageContent(data=PNG, mime_type="image/png")
+    redacted = decode_assistant_block({"reasoningContent": {"redactedContent": SEAL.encode()}}, SONNET, {})
+    assert redacted == ThinkingContent(thinking="", thinking_signature=SEAL, redacted=True)
+    guarded = decode_user_block(
+        {"guardContent": {"image": {"format": "png", "source": {"bytes": raw}}}}, DocumentNames()
+    )
+    assert guarded == USER["a guarded image"][0]
+
+
+WORDLESS = {
+    "thinking that Claude did not sign": (ThinkingContent(thinking="hm"), SONNET),
+    "redacted thinking without its data": (ThinkingContent(thinking="", redacted=True), SONNET),
+    "a block of another wire": (NativeContent(protocol="anthropic-messages", block={"type": "x"}), ANYONE),
+}
+
+
+@pytest.mark.parametrize(("content", "endpoint"), WORDLESS.values(), ids=WORDLESS.keys())
+def test_content_without_a_word_on_this_wire_is_refused(content, endpoint):
+    with pytest.raises(EncodeError):
+        encode_assistant_content(content, endpoint, DocumentNames())
+
+
+UNSENDABLE = {
+    "an image by URL": ImageContent(url="https://example.org/a.png", mime_type="image/png"),
+    "an image of a type without a word": ImageContent(data=PNG, mime_type="image/tiff"),
+    "an image of no type": ImageContent(data=PNG),
+    "a file of a type without a word": FileContent(data="AAAA", mime_type="chemical/x-pdb"),
+    "a file by URL": FileContent(url="https://example.org/a.pdf", mime_type="application/pdf"),
+    "nothing at all": FileContent(mime_type="application/pdf"),
+}
+
+
+@pytest.mark.parametrize("content", UNSENDABLE.values(), ids=UNSENDABLE.keys())
+def test_media_without_a_word_on_this_wire_are_refused(content):
+    with pytest.raises(EncodeError):
+        encode_user_content(content, DocumentNames())
+
+
+def test_a_signature_is_never_sent_to_those_who_refuse_it():
+    signed = ThinkingContent(thinking="hm", thinking_signature="s")
+    for endpoint in (OSS, KIMI, DEEPSEEK):
+        written = encode_assistant_content(signed, endpoint, DocumentNames())
+        assert written == {"reasoningContent": {"reasoningText": {"text": "hm"}}}

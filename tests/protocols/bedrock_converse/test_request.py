@@ -1,0 +1,348 @@
+"""Whole requests: turns, results, the system prompt, tools, cache points, and where they go."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from protocols.bedrock_converse.endpoints import ANYONE, GPT, KIMI, LLAMA, NOVA, OPUS, SONNET, SONNET_3, endpoint_of
+from segue.conversation.content import ImageContent, NativeContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
+from segue.conversation.messages import (
+    AssistantMessage,
+    StopReason,
+    SystemMessage,
+    ToolResultMessage,
+    UserMessage,
+)
+from segue.errors import DecodeError, EncodeError
+from segue.models.model import Model
+from segue.protocols.bedrock_converse.codec import CODEC
+from segue.protocols.doors import decode_request, encode_request
+from segue.request import prepare
+
+P = "bedrock-converse"
+
+
+def text(words):
+    return {"text": words}
+
+
+def user(*blocks):
+    return {"role": "user", "content": list(blocks)}
+
+
+def assistant(*blocks):
+    return {"role": "assistant", "content": list(blocks)}
+
+
+def use(call_id, name="f", **given):
+    return {"toolUse": {"toolUseId": call_id, "name": name, "input": given}}
+
+
+def result(call_id, *blocks, **more):
+    return {"toolResult": {"toolUseId": call_id, "content": list(blocks), **more}}
+
+
+def said(*content, stop=StopReason.STOP):
+    return AssistantMessage(content=content, protocol=P, provider="amazon-bedrock", stop_reason=stop)
+
+
+def answered(call_id, words, *, is_error=False, extra=None):
+    content = (TextContent(text=words),)
+    return ToolResultMessage(tool_call_id=call_id, tool_name="f", content=content, is_error=is_error, extra=extra)
+
+
+def shaped(**shape):
+    return {P: {"shape": shape}}
+
+
+CALL = ToolCall(id="a", name="f")
+POINT = {"cachePoint": {"type": "default"}}
+MARK = {P: {"cachePoint": {"type": "default"}}}
+
+TURNS = {
+    "words and an answer": (
+        (UserMessage.of("hi"), said(TextContent(text="yes"))),
+        [user(text("hi")), assistant(text("yes"))],
+    ),
+    "results and the words behind them share a turn": (
+        (said(CALL, stop=StopReason.TOOL_USE), answered("a", "1"), UserMessage.of("and?")),
+        [assistant(use("a")), user(result("a", text("1")), text("and?"))],
+    ),
+    "all results of a batch share a turn": (
+        (
+            said(CALL, ToolCall(id="b", name="f"), stop=StopReason.TOOL_USE),
+            answered("a", "1"),
+            answered("b", "2", is_error=True),
+        ),
+        [assistant(use("a"), use("b")), user(result("a", text("1")), result("b", text("2"), status="error"))],
+    ),
+    "a status that says success": (
+        (said(CALL, stop=StopReason.TOOL_USE), answered("a", "1", extra=shaped(status="success"))),
+        [assistant(use("a")), user(result("a", text("1"), status="success"))],
+    ),
+    "a result that says more": (
+        (said(CALL, stop=StopReason.TOOL_USE), answered("a", "1", extra={P: {"type": "x"}})),
+        [assistant(use("a")), user(result("a", text("1"), type="x"))],
+    ),
+    "results in turns of their own": (
+        (
+            said(CALL, ToolCall(id="b", name="f"), stop=StopReason.TOOL_USE),
+            answered("a", "1"),
+            answered("b", "2", extra=shaped(apart=True)),
+        ),
+        [assistant(use("a"), use("b")), user(result("a", text("1"))), user(result("b", text("2")))],
+    ),
+    "words before a result": (
+        (
+            said(CALL, stop=StopReason.TOOL_USE),
+            UserMessage.of("wait"),
+            answered("a", "1", extra=shaped(joined=True)),
+        ),
+        [assistant(use("a")), user(text("wait"), result("a", text("1")))],
+    ),
+    "instructions in mid-conversation": (
+        (UserMessage.of("hi"), SystemMessage.of("Be brief.")),
+        [user(text("hi")), {"role": "system", "content": [text("Be brief.")]}],
+    ),
+    "a cache point behind words": (
+        (UserMessage(content=(TextContent(text="hi", extra=MARK), TextContent(text="so"))),),
+        [user(text("hi"), POINT, text("so"))],
+    ),
+    "a cache point behind a result": (
+        (said(CALL, stop=StopReason.TOOL_USE), answered("a", "1", extra=MARK), UserMessage.of("and?")),
+        [assistant(use("a")), user(result("a", text("1")), POINT, text("and?"))],
+    ),
+    "a cache point behind a call": (
+        (said(replace(CALL, extra=MARK), stop=StopReason.TOOL_USE), answered("a", "1")),
+        [assistant(use("a"), POINT), user(result("a", text("1")))],
+    ),
+    "a cache point behind nothing": (
+        (UserMessage(content=(NativeContent(protocol=P, block=POINT), TextContent(text="hi"))),),
+        [user(POINT, text("hi"))],
+    ),
+    "a second cache point in one place": (
+        (UserMessage(content=(TextContent(text="hi", extra=MARK), NativeContent(protocol=P, block=POINT))),),
+        [user(text("hi"), POINT, POINT)],
+    ),
+    "content that is a text": (
+        (UserMessage(content=(TextContent(text="hi"),), extra=shaped(content="string")),),
+        [{"role": "user", "content": "hi"}],
+    ),
+    "a turn with a key nobody knows": (
+        (UserMessage(content=(TextContent(text="hi"),), extra={P: {"message": {"id": 7}}}),),
+        [{**user(text("hi")), "id": 7}],
+    ),
+}
+
+
+@pytest.mark.parametrize(("messages", "wire"), TURNS.values(), ids=TURNS.keys())
+def test_turns_survive_both_directions(messages, wire):
+    read = CODEC.decode_request({"messages": wire}, SONNET).context.messages
+    named = tuple(replace(m, model=SONNET.model.id) if m.role == "assistant" else m for m in messages)
+    assert read == named
+    written = CODEC.encode_request(Prompt(context=Context(messages=messages)), SONNET)
+    assert written == {"messages": wire}
+
+
+def test_the_name_of_a_tool_is_that_of_the_call_before():
+    wire = [
+        assistant(use("x", "first")),
+        user(result("x", text("1"))),
+        assistant(use("x", "second")),
+        user(result("x", text("2"))),
+        user(result("y", text("?"))),
+    ]
+    messages = CODEC.decode_request({"messages": wire}, SONNET).context.messages
+    assert [m.tool_name for m in messages if m.role == "toolResult"] == ["first", "second", ""]
+
+
+def test_an_error_is_flagged_to_those_who_take_a_status_and_told_in_words_to_the_others():
+    history = (UserMessage.of("go"), said(CALL, stop=StopReason.TOOL_USE), answered("a", "broken", is_error=True))
+    flagged = prepare(Context(messages=history), SONNET.model).body["messages"][-1]["content"][0]["toolResult"]
+    assert flagged == {"toolUseId": "a", "content": [text("broken")], "status": "error"}
+    told = prepare(Context(messages=history), KIMI.model).body["messages"][-1]["content"][0]["toolResult"]
+    assert "status" not in told
+    assert "broken" in told["content"][0]["text"] != "broken"
+
+
+SYSTEM = {
+    "one text": ("Be brief.", [text("Be brief.")]),
+    "several texts": ((TextContent(text="a"), TextContent(text="b")), [text("a"), text("b")]),
+    "a cache point": ((TextContent(text="a", extra=MARK),), [text("a"), POINT]),
+    "guarded words": (
+        (
+            NativeContent(
+                protocol=P, block={"guardContent": {"text": {"text": "g"}}}, fallback=(TextContent(text="g"),)
+            ),
+        ),
+        [{"guardContent": {"text": {"text": "g"}}}],
+    ),
+}
+
+
+@pytest.mark.parametrize(("prompt", "wire"), SYSTEM.values(), ids=SYSTEM.keys())
+def test_a_system_prompt_survives_both_directions(prompt, wire):
+    read = CODEC.decode_request({"messages": [], "system": wire}, SONNET).context
+    assert read.system_prompt == prompt
+    assert CODEC.encode_request(Prompt(context=Context(system_prompt=prompt)), SONNET)["system"] == wire
+
+
+SCHEMA = {"type": "object", "properties": {}}
+TOOLS = {
+    "a tool": (
+        ToolDefinition(name="f", description="d", parameters=SCHEMA),
+        [{"toolSpec": {"name": "f", "description": "d", "inputSchema": {"json": SCHEMA}}}],
+        SONNET,
+    ),
+    "a tool without a description": (
+        ToolDefinition(name="f", parameters=SCHEMA),
+        [{"toolSpec": {"name": "f", "inputSchema": {"json": SCHEMA}}}],
+        SONNET,
+    ),
+    "a strict tool": (
+        ToolDefinition(name="f", parameters=SCHEMA, strict=True),
+        [{"toolSpec": {"name": "f", "inputSchema": {"json": SCHEMA}, "strict": True}}],
+        SONNET,
+    ),
+    "a strict tool for a model that is not": (
+        ToolDefinition(name="f", parameters=SCHEMA, strict=True, extra=shaped(strict=True)),
+        [{"toolSpec": {"name": "f", "inputSchema": {"json": SCHEMA}, "strict": True}}],
+        OPUS,
+    ),
+    "a tool that the provider runs": (
+        NativeTool(protocol=P, definition={"systemTool": {"name": "nova_grounding"}}),
+        [{"systemTool": {"name": "nova_grounding"}}],
+        NOVA,
+    ),
+    "a cache point behind a tool": (
+        ToolDefinition(name="f", parameters=SCHEMA, extra=MARK),
+        [{"toolSpec": {"name": "f", "inputSchema": {"json": SCHEMA}}}, POINT],
+        SONNET,
+    ),
+}
+
+
+@pytest.mark.parametrize(("tool", "wire", "endpoint"), TOOLS.values(), ids=TOOLS.keys())
+def test_a_tool_survives_both_directions(tool, wire, endpoint):
+    body = {"messages": [], "toolConfig": {"tools": wire}}
+    assert CODEC.decode_request(body, endpoint).context.tools == (tool,)
+    assert CODEC.encode_request(Prompt(context=Context(tools=(tool,))), endpoint)["toolConfig"] == {"tools": wire}
+
+
+def test_a_strict_tool_is_not_asked_of_a_model_that_refuses_it():
+    strict = ToolDefinition(name="f", parameters=SCHEMA, strict=True)
+    body = CODEC.encode_request(Prompt(context=Context(tools=(strict,))), OPUS)
+    assert "strict" not in body["toolConfig"]["tools"][0]["toolSpec"]
+
+
+def test_history_with_calls_brings_its_tools():
+    history = (UserMessage.of("go"), said(CALL, stop=StopReason.TOOL_USE), answered("a", "1"))
+    request = prepare(Context(messages=history), SONNET.model)
+    assert [tool["toolSpec"]["name"] for tool in request.body["toolConfig"]["tools"]] == ["f"]
+    assert CODEC.check(request.body, SONNET) == []
+
+
+LONG = {"cachePoint": {"type": "default", "ttl": "1h"}}
+MARKS = {
+    "Claude, for a while": (SONNET, "short", (POINT, POINT, POINT)),
+    "Claude, for long": (SONNET, "long", (LONG, LONG, LONG)),
+    "an older Claude keeps nothing for long": (SONNET_3, "long", (POINT, POINT, POINT)),
+    "Nova takes none behind tools": (NOVA, "short", (None, POINT, POINT)),
+    "whoever does not cache": (LLAMA, "short", (None, None, None)),
+    "nobody asked": (SONNET, None, (None, None, None)),
+    "none was asked for": (SONNET, "none", (None, None, None)),
+}
+
+
+@pytest.mark.parametrize(("endpoint", "retention", "expected"), MARKS.values(), ids=MARKS.keys())
+def test_cache_points_go_where_the_next_request_reads_from(endpoint, retention, expected):
+    context = Context(
+        system_prompt="Be brief.",
+        messages=(UserMessage.of("hi"),),
+        tools=(ToolDefinition(name="f", parameters=SCHEMA),),
+    )
+    body = prepare(context, endpoint.model, options=Options(cache_retention=retention)).body
+    lasts = (body["toolConfig"]["tools"][-1], body["system"][-1], body["messages"][-1]["content"][-1])
+    assert tuple(last if "cachePoint" in last else None for last in lasts) == expected
+    assert CODEC.check(body, endpoint) == []
+
+
+def test_a_conversation_with_cache_points_of_its_own_gets_no_others():
+    context = Context(system_prompt="s", messages=(UserMessage(content=(TextContent(text="hi", extra=MARK),)),))
+    body = prepare(context, SONNET.model, options=Options(cache_retention="short")).body
+    assert json.dumps(body).count("cachePoint") == 1
+
+
+def test_a_fifth_cache_point_and_those_of_a_model_that_does_not_cache_are_taken_away_and_reported():
+    content = tuple(TextContent(text=str(number), extra=MARK) for number in range(5))
+    context = Context(messages=(UserMessage(content=content),))
+    for endpoint, left in ((SONNET, 4), (NOVA, 4), (LLAMA, 0), (ANYONE, 0)):
+        request = prepare(context, endpoint.model)
+        assert json.dumps(request.body).count("cachePoint") == left
+        assert len(request.report.changes) == 5 - left
+
+
+def test_a_body_without_messages_is_refused():
+    with pytest.raises(DecodeError, match="messages"):
+        CODEC.decode_request({"system": []}, SONNET)
+
+
+PLACES = {
+    "a turn that is no object": ({"messages": ["hi"]}, ("messages", 0)),
+    "a block that is no object": ({"messages": [{"role": "user", "content": ["hi"]}]}, ("messages", 0, "content", 0)),
+    "a tool that is no object": ({"messages": [], "toolConfig": {"tools": [3]}}, ("toolConfig", "tools", 0)),
+    "a system prompt that is a text": ({"messages": [], "system": "hi"}, ("system",)),
+}
+
+
+@pytest.mark.parametrize(("body", "path"), PLACES.values(), ids=PLACES.keys())
+def test_what_cannot_be_read_is_named_with_its_place(body, path):
+    with pytest.raises(DecodeError) as caught:
+        CODEC.decode_request(body, SONNET)
+    assert caught.value.path == path
+
+
+def test_what_cannot_be_written_is_named_with_its_place():
+    image = ImageContent(url="https://example.org/a.png")
+    with pytest.raises(EncodeError) as caught:
+        CODEC.encode_request(Prompt(context=Context(messages=(UserMessage.of("hi", image),))), SONNET)
+    assert caught.value.path == ("messages", 0, "content", 1)
+    unsigned = said(TextContent(text="a"), ThinkingContent(thinking="hm"))
+    with pytest.raises(EncodeError) as caught:
+        CODEC.encode_request(Prompt(context=Context(messages=(unsigned,))), SONNET)
+    assert caught.value.path == ("messages", 0, "content", 1)
+
+
+ARN = "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-opus-4-6-v1"
+ADDRESSES = {
+    "a colon is escaped": ("amazon.nova-pro-v1:0", False, "/model/amazon.nova-pro-v1%3A0/converse"),
+    "a stream has its own": ("amazon.nova-pro-v1:0", True, "/model/amazon.nova-pro-v1%3A0/converse-stream"),
+    "so is what an ARN holds": (ARN, False, f"/model/{ARN.replace(':', '%3A').replace('/', '%2F')}/converse"),
+}
+
+
+@pytest.mark.parametrize(("model_id", "stream", "path"), ADDRESSES.values(), ids=ADDRESSES.keys())
+def test_the_address_names_the_model(model_id, stream, path):
+    assert CODEC.path(endpoint_of(model_id), stream) == path
+
+
+def test_the_arguments_of_boto3_are_a_request_as_well():
+    body = {"modelId": SONNET.model.id, "messages": [user(text("hi"))], "inferenceConfig": {"maxTokens": 5}}
+    prompt = decode_request(body, protocol=P)
+    assert prompt.model == SONNET.model.id
+    assert encode_request(prompt, protocol=P) == body
+    asked = prepare(prompt.context, GPT.model, options=prompt.options).body
+    assert "modelId" not in asked
+
+
+def test_a_place_in_s3_goes_to_nova_and_is_asked_for_by_others():
+    video = {"video": {"format": "mp4", "source": {"s3Location": {"uri": "s3://bucket/a.mp4"}}}}
+    context = CODEC.decode_request([user(text("Look."), video)], NOVA).context
+    nova = Model("us.amazon.nova-2-lite-v1:0", "amazon-bedrock", P, input=("text", "video"))
+    assert prepare(context, nova).body["messages"] == [user(text("Look."), video)]
+    claude = replace(SONNET.model, input=("text", "image", "document", "video"))
+    assert "s3Location" not in json.dumps(prepare(context, claude).body)

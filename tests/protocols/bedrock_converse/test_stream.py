@@ -1,0 +1,219 @@
+"""Streams: what comes when, what is missing, what breaks."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.bedrock_converse.endpoints import KIMI, OSS, SONNET
+from protocols.bedrock_converse.test_fixtures import part
+from segue.conversation.content import TextContent, ThinkingContent, ToolCall
+from segue.conversation.messages import StopReason, Usage
+from segue.protocols.bedrock_converse.codec import CODEC
+
+
+def delta(index, **given):
+    return {"contentBlockDelta": {"delta": given, "contentBlockIndex": index}}
+
+
+def start(index, **given):
+    return {"contentBlockStart": {"start": given, "contentBlockIndex": index}}
+
+
+def stop(index):
+    return {"contentBlockStop": {"contentBlockIndex": index}}
+
+
+BEGIN = {"messageStart": {"role": "assistant"}}
+END = {"messageStop": {"stopReason": "end_turn"}}
+COUNTS = {"metadata": {"usage": {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3}, "metrics": {"latencyMs": 1}}}
+CALL = {"toolUseId": "t", "name": "f"}
+
+
+def run(*frames, endpoint=SONNET, names=None):
+    decoder = CODEC.stream_decoder(endpoint, names or {})
+    events = [event for frame in frames for event in decoder.feed(frame)]
+    return events + decoder.finish(), decoder.message
+
+
+def kinds(events):
+    return [event.type for event in events]
+
+
+def test_the_events_of_a_reply_in_their_order():
+    events, message = run(*part("reasoning-then-calls", "stream"))
+    assert kinds(events) == [
+        "start",
+        "thinking_start",
+        "thinking_delta",
+        "thinking_delta",
+        "thinking_end",
+        "text_start",
+        "text_delta",
+        "text_delta",
+        "text_end",
+        "toolcall_start",
+        "toolcall_delta",
+        "toolcall_delta",
+        "toolcall_end",
+        "toolcall_start",
+        "toolcall_end",
+        "done",
+    ]
+    assert events[-1].reason == message.stop_reason == StopReason.TOOL_USE
+
+
+def test_a_reply_is_done_with_its_counts_and_nothing_comes_after():
+    decoder = CODEC.stream_decoder(SONNET, {})
+    frames = [BEGIN, delta(0, text="hi"), stop(0), END, COUNTS]
+    told = [kinds(decoder.feed(frame)) for frame in frames]
+    assert told == [["start"], ["text_start", "text_delta"], ["text_end"], [], ["done"]]
+    assert decoder.feed(delta(0, text="more")) == []
+    assert decoder.finish() == []
+
+
+def test_counts_that_come_first_wait_for_the_reason():
+    events, message = run(BEGIN, delta(0, text="hi"), COUNTS, END)
+    assert kinds(events)[-1] == "done"
+    assert message.usage is not None
+    assert message.usage.total_tokens == 3
+
+
+def test_a_reply_without_counts_is_done_when_the_stream_is():
+    events, message = run(BEGIN, delta(0, text="hi"), stop(0), END)
+    assert kinds(events)[-1] == "done"
+    assert message.usage is None
+
+
+def test_a_stream_that_just_stops_keeps_what_arrived():
+    cut = [BEGIN, delta(0, text="hi"), stop(0), start(1, toolUse=CALL), delta(1, toolUse={"input": '{"a": "x'})]
+    events, message = run(*cut)
+    assert kinds(events)[-1] == "error"
+    assert message.stop_reason == StopReason.ERROR
+    assert message.content[0] == TextContent(text="hi")
+    assert message.content[1].arguments_text == '{"a": "x'
+
+
+EXCEPTIONS = {
+    "throttlingException": "Too many requests",
+    "internalServerException": "Something broke",
+    "modelStreamErrorException": "The model failed",
+    "validationException": "Input is too long for requested model.",
+    "serviceUnavailableException": "Try again",
+    "somethingNewException": "New",
+}
+
+
+@pytest.mark.parametrize(("name", "words"), EXCEPTIONS.items(), ids=EXCEPTIONS.keys())
+def test_an_exception_ends_the_reply_and_keeps_what_arrived(name, words):
+    events, message = run(BEGIN, delta(0, text="hal"), {name: {"message": words}}, delta(0, text="never"))
+    assert kinds(events) == ["start", "text_start", "text_delta", "text_end", "error"]
+    assert message.content == (TextContent(text="hal"),)
+    assert message.error_message == f"{name}: {words}"
+    assert message.stop_reason == StopReason.ERROR
+
+
+def test_an_error_of_the_framing_ends_the_reply():
+    events, message = run(BEGIN, {"error": {"code": "InternalError", "message": "gone"}})
+    assert kinds(events) == ["start", "error"]
+    assert message.error_message == "InternalError: gone"
+
+
+def test_an_exception_may_come_first():
+    events, message = run({"validationException": {"message": "no"}})
+    assert kinds(events) == ["start", "error"]
+    assert message.content == ()
+
+
+def test_reasoning_that_nobody_signs():
+    frames = (BEGIN, delta(0, reasoningContent={"text": "hm"}), stop(0), END, COUNTS)
+    assert run(*frames, endpoint=KIMI)[1].content == (ThinkingContent(thinking="hm"),)
+
+
+def test_a_signature_in_pieces_is_one():
+    frames = (
+        delta(0, reasoningContent={"signature": "ab"}),
+        delta(0, reasoningContent={"signature": "cd"}),
+        END,
+        COUNTS,
+    )
+    assert run(*frames)[1].content == (ThinkingContent(thinking="", thinking_signature="abcd"),)
+
+
+def test_a_signature_comes_before_the_words():
+    frames = (delta(0, reasoningContent={"signature": "s"}), delta(0, reasoningContent={"text": "hm"}), END, COUNTS)
+    assert run(*frames)[1].content == (ThinkingContent(thinking="hm", thinking_signature="s"),)
+
+
+def test_a_block_of_another_kind_at_the_same_place_is_another_block():
+    frames = (delta(0, reasoningContent={"text": "hm"}), delta(0, text="hi"), stop(0), END, COUNTS)
+    assert run(*frames, endpoint=OSS)[1].content == (ThinkingContent(thinking="hm"), TextContent(text="hi"))
+
+
+def test_blocks_may_come_side_by_side():
+    frames = (
+        start(0, toolUse={"toolUseId": "a", "name": "f"}),
+        start(1, toolUse={"toolUseId": "b", "name": "f"}),
+        delta(0, toolUse={"input": '{"n":'}),
+        delta(1, toolUse={"input": '{"n":'}),
+        delta(0, toolUse={"input": "1}"}),
+        delta(1, toolUse={"input": "2}"}),
+        stop(1),
+        stop(0),
+        END,
+        COUNTS,
+    )
+    message = run(*frames)[1]
+    assert message.content == (
+        ToolCall(id="a", name="f", arguments={"n": 1}),
+        ToolCall(id="b", name="f", arguments={"n": 2}),
+    )
+    assert message.stop_reason == StopReason.TOOL_USE
+
+
+def test_a_block_may_lack_its_end():
+    frames = (delta(0, text="a"), start(1, toolUse=CALL), delta(1, toolUse={"input": "{}"}), END, COUNTS)
+    assert run(*frames)[1].content == (TextContent(text="a"), ToolCall(id="t", name="f"))
+
+
+def test_a_call_may_lack_its_beginning():
+    message = run(delta(0, toolUse={"input": '{"a":1}'}), END, COUNTS)[1]
+    assert message.content == (ToolCall(id="", name="", arguments={"a": 1}),)
+
+
+def test_names_of_tools_are_mapped_back():
+    events, message = run(start(0, toolUse=CALL), stop(0), END, COUNTS, names={"f": "mcp.server/f"})
+    assert [event.name for event in events if event.type == "toolcall_start"] == ["mcp.server/f"]
+    assert message.tool_calls()[0].name == "mcp.server/f"
+
+
+def test_a_character_that_was_cut_in_half_is_whole():
+    assert run(delta(0, text="\ud83d"), delta(0, text="\ude00"), END, COUNTS)[1].text() == "😀"
+
+
+def test_events_nobody_knows_are_passed_over():
+    events, message = run(BEGIN, {"heartbeat": {}}, delta(0, text="hi"), delta(7, hologram={}), END, COUNTS)
+    assert kinds(events)[-1] == "done"
+    assert message.content == (TextContent(text="hi"),)
+
+
+def test_bytes_of_boto3_are_read_as_well():
+    frames = (delta(0, reasoningContent={"redactedContent": b"EmwKAhgBEgy3"}), stop(0), END, COUNTS)
+    redacted = ThinkingContent(thinking="", thinking_signature="EmwKAhgBEgy3", redacted=True)
+    assert run(*frames)[1].content == (redacted,)
+
+
+def test_the_message_can_be_looked_at_on_the_way():
+    decoder = CODEC.stream_decoder(SONNET, {})
+    decoder.feed(BEGIN)
+    decoder.feed(delta(0, text="hal"))
+    assert decoder.message.text() == "hal"
+    decoder.feed(COUNTS)
+    usage = decoder.message.usage
+    assert usage is not None
+    assert (usage.input, usage.output) == (Usage(input=1, output=2).input, 2)
+
+
+def test_a_broken_frame_ends_the_reply():
+    events, message = run(BEGIN, b"{not json")
+    assert kinds(events) == ["start", "error"]
+    assert message.stop_reason == StopReason.ERROR

@@ -1,0 +1,74 @@
+"""The provider's own code as a judge of our requests: the SDK's types, made strict, and the library's validators.
+
+mistral-common knows the order of roles, ids and chunks by the version of a model's tokenizer. It speaks a dialect of
+its own: thinking is a string there, and documents are not known; so a body is put into its words first.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from mistral_common.exceptions import MistralCommonException
+from mistral_common.protocol.instruct.request import ChatCompletionRequest
+from mistral_common.protocol.instruct.validator import ValidationMode, get_validator
+from mistral_common.tokens.tokenizers.base import TokenizerVersion
+from mistralai.client import models
+from pydantic import TypeAdapter, ValidationError
+
+from protocols.strict_models import Strict
+
+VERSIONS = (TokenizerVersion.v11, TokenizerVersion.v13, TokenizerVersion.v15)
+"""The first that knows thinking, and those after it."""
+
+
+@lru_cache
+def judge() -> TypeAdapter[object]:
+    """Give what accepts a request body, or raises."""
+    return Strict().adapter(models.ChatCompletionRequest)
+
+
+def complaints(body: dict[str, object], endpoint: object = None) -> list[str]:
+    """Say what the SDK's own types and the library's validators have against a request."""
+    try:
+        judge().validate_python(body)
+    except ValidationError as error:
+        return [str(error)]
+    return [complaint for version in VERSIONS for complaint in objections(body, version)]
+
+
+def objections(body: dict[str, Any], version: TokenizerVersion) -> list[str]:
+    """Say what the validator of one tokenizer version has against a request."""
+    try:
+        request = ChatCompletionRequest.model_validate(
+            {
+                "model": body["model"],
+                "messages": [_in_their_words(message) for message in body["messages"]],
+                "tools": [tool for tool in body.get("tools") or [] if "function" in tool] or None,
+            }
+        )
+        get_validator(version, ValidationMode.serving).validate_request(request)
+    except (MistralCommonException, ValidationError, ValueError) as error:
+        return [f"{version}: {error}"]
+    return []
+
+
+def _in_their_words(message: dict[str, Any]) -> dict[str, Any]:
+    content = message.get("content")
+    said = dict(message)
+    if isinstance(content, list):
+        said["content"] = [_chunk(chunk) for chunk in content] or ""
+    if "tool_calls" in said:
+        said["tool_calls"] = [
+            {key: value for key, value in call.items() if key != "index"} for call in said["tool_calls"] or []
+        ] or None
+    return said
+
+
+def _chunk(chunk: dict[str, Any]) -> dict[str, Any]:
+    if chunk["type"] == "thinking":
+        words = "".join(inner.get("text", "") for inner in chunk["thinking"])
+        return {"type": "thinking", "thinking": words, "closed": chunk.get("closed", True)}
+    if chunk["type"] in ("document_url", "file", "input_audio"):
+        return {"type": "text", "text": "(a file)"}
+    return chunk

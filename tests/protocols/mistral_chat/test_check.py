@@ -1,0 +1,162 @@
+"""What the provider would refuse, each by the words it was refused with; and what it would not."""
+
+from __future__ import annotations
+
+import pytest
+from mistral_common.tokens.tokenizers.base import TokenizerVersion
+
+from protocols.mistral_chat.endpoints import LARGE, endpoint_of
+from protocols.mistral_chat.referee import objections
+from segue.protocols.mistral_chat.codec import CODEC
+
+HI = {"role": "user", "content": "hi"}
+SAID = {"role": "assistant", "content": "yes"}
+ASKED = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [{"id": "abcdef123", "function": {"name": "f", "arguments": "{}"}}],
+}
+DONE = {"role": "tool", "tool_call_id": "abcdef123", "name": "f", "content": "ok"}
+
+
+def renamed(name) -> dict:
+    return {**ASKED, "tool_calls": [{"id": "abcdef123", "function": {"name": name, "arguments": "{}"}}]}
+
+
+def with_id(call_id) -> list:
+    call = {"id": call_id, "function": {"name": "f", "arguments": "{}"}}
+    return [HI, {**ASKED, "tool_calls": [call]}, {**DONE, "tool_call_id": call_id}]
+
+
+REFUSED = {
+    "Conversation must have at least one message": ([], ["messages_missing"]),
+    "Input tag 'developer' found using 'role' (chatgpt-md #189)": (
+        [{"role": "developer", "content": "x"}, HI],
+        ["role_unknown"],
+    ),
+    "Unexpected role 'user' after role 'tool', code 3230 (zed #37021)": ([HI, ASKED, DONE, HI], ["user_after_result"]),
+    "Unexpected role 'system' after role 'assistant' (spring-ai #2380)": (
+        [HI, SAID, {"role": "system", "content": "x"}, HI],
+        ["role_order"],
+    ),
+    "Unexpected role 'tool' after role 'user'": ([HI, DONE], ["role_order", "result_without_call"]),
+    "Expected last role User or Tool (rig #1130)": ([HI, SAID], ["last_turn"]),
+    "Assistant message with prefix True must be last message": ([HI, {**SAID, "prefix": True}, HI], ["prefix"]),
+    "Conversation must start with a user message or system message": ([DONE], ["first_turn", "result_without_call"]),
+    "Not the same number of function calls and responses": ([HI, ASKED, HI], ["call_without_result"]),
+    "Duplicate tool call id in tool results": ([HI, ASKED, DONE, DONE], ["result_twice"]),
+    "Unexpected tool call id in tool results": (
+        [HI, ASKED, DONE, {**DONE, "tool_call_id": "zzzzzz123"}],
+        ["result_without_call"],
+    ),
+    "Duplicate tool call id in assistant message": (
+        [HI, {**ASKED, "tool_calls": ASKED["tool_calls"] * 2}, DONE, DONE],
+        ["call_id_twice"],
+    ),
+    "Tool call id was call_0fypS1hVX but must be a-z, A-Z, 0-9, with a length of 9, code 3280 (gptel #1203)": (
+        with_id("call_0fypS1hVX"),
+        ["call_id"],
+    ),
+    "Tool call id has to be defined in serving mode": (with_id("null"), ["call_id_missing"]),
+    "Function name must be a-z, A-Z, 0-9": ([HI, renamed("a.b"), DONE], ["tool_name"]),
+    "Function name of a result": ([HI, ASKED, {**DONE, "name": "a b"}], ["tool_name"]),
+    "Assistant message must have either content or tool_calls, but not none (OpenHands #8685)": (
+        [HI, {"role": "assistant", "content": ""}, HI],
+        ["turn_empty"],
+    ),
+    "System prompt must have content": ([{"role": "system", "content": None}, HI], ["system_empty"]),
+    "Extra inputs are not permitted: reasoning_content (crush #1590)": (
+        [HI, {**SAID, "reasoning_content": "hm"}, HI],
+        ["key_unknown"],
+    ),
+    "another wire's block": ([{"role": "user", "content": [{"type": "image", "source": {}}]}], ["chunk_unknown"]),
+    "Unexpected content chunk types in assistant message": (
+        [HI, {**SAID, "content": [{"type": "image_url", "image_url": "https://e.org"}]}, HI],
+        ["media_misplaced"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("messages", "codes"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_the_provider_refuses_is_named(messages, codes):
+    found = CODEC.check({"model": "m", "messages": messages}, LARGE)
+    assert [violation.code for violation in found] == codes
+
+
+BODIES = {
+    "a function without a name": ({"tools": [{"type": "function", "function": {"parameters": {}}}]}, ["tool_name"]),
+    "a function whose name has other letters": (
+        {"tools": [{"function": {"name": "a.b", "parameters": {}}}]},
+        ["tool_name"],
+    ),
+    "a function without a schema": ({"tools": [{"function": {"name": "f"}}]}, ["tool_schema"]),
+    "Reasoning prompt mode is not enabled for this model, code 3051 (pi-go #245)": (
+        {"prompt_mode": "reasoning"},
+        ["setting_refused"],
+    ),
+    "half a character": ({"metadata": {"a": "\ud800"}}, ["not_json"]),
+    "the provider's own tools, and no prompt mode": ({"tools": [{"type": "web_search"}], "prompt_mode": None}, []),
+}
+
+
+@pytest.mark.parametrize(("more", "codes"), BODIES.values(), ids=BODIES.keys())
+def test_what_is_asked_besides_is_looked_at(more, codes):
+    found = CODEC.check({"model": "m", "messages": [HI], **more}, LARGE)
+    assert [violation.code for violation in found] == codes
+
+
+TAKEN = {
+    "instructions after the user's turn": [HI, {"role": "system", "content": "x"}, HI],
+    "several turns of one role": [HI, HI, SAID, SAID, HI],
+    "a prefix at the end": [HI, {**SAID, "prefix": True}],
+    "an id used again in a later turn": [HI, ASKED, DONE, ASKED, DONE],
+    "results in another order": [
+        HI,
+        {
+            **ASKED,
+            "tool_calls": [*ASKED["tool_calls"], {"id": "abcdef124", "function": {"name": "f", "arguments": "{}"}}],
+        },
+        {**DONE, "tool_call_id": "abcdef124"},
+        DONE,
+    ],
+    "thinking before calls": [
+        HI,
+        {**ASKED, "content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]},
+        DONE,
+    ],
+}
+
+
+@pytest.mark.parametrize("messages", TAKEN.values(), ids=TAKEN.keys())
+def test_what_the_library_takes_is_not_held_against_anybody(messages):
+    body = {"model": "m", "messages": messages}
+    assert objections(body, TokenizerVersion.v11) == []
+    assert CODEC.check(body, LARGE) == []
+
+
+def test_a_picture_in_a_result_is_not_held_against_anybody():
+    # refused by the library before tokenizer v15, sent to the service by pi-ai 1.5.0
+    body = {
+        "model": "m",
+        "messages": [HI, ASKED, {**DONE, "content": [{"type": "image_url", "image_url": "https://e.org"}]}],
+    }
+    assert objections(body, TokenizerVersion.v15) == []
+    assert objections(body, TokenizerVersion.v13) != []
+    assert CODEC.check(body, LARGE) == []
+
+
+def test_a_target_that_takes_more_is_not_held_to_less():
+    body = {"model": "m", "messages": [*with_id("call_1"), HI]}
+    free = endpoint_of(rules={"call_id_alphabet": None, "user_after_result": True})
+    assert objections(body, TokenizerVersion.v13) == []
+    assert CODEC.check(body, free) == []
+    assert [violation.code for violation in CODEC.check(body, LARGE)] == ["user_after_result", "call_id"]
+
+
+def test_a_model_that_does_not_see_is_not_shown_pictures():
+    body = {
+        "model": "m",
+        "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": "https://e.org"}]}],
+    }
+    assert [violation.code for violation in CODEC.check(body, endpoint_of(input=("text",)))] == ["image_refused"]
+    assert CODEC.check(body, LARGE) == []

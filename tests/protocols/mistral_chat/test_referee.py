@@ -1,0 +1,170 @@
+"""The provider's own code as a judge: the SDK's types, the library's validators, and the client itself."""
+
+from __future__ import annotations
+
+import json
+
+import httpx2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mistral_common.tokens.tokenizers.base import TokenizerVersion
+from mistralai.client import Mistral
+from msgspec.structs import replace
+from pydantic import ValidationError
+
+from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
+from protocols import traffic
+from protocols.mistral_chat.endpoints import MEDIUM
+from protocols.mistral_chat.referee import complaints, judge, objections
+from protocols.mistral_chat.test_fixtures import CASES, part, sse
+from protocols.speaking import without_fields
+from segue.conversation.context import Context, Options
+from segue.errors import EmptyConversation, EncodeError
+from segue.protocols.doors import resolve_endpoint
+from segue.protocols.mistral_chat.codec import CODEC
+from segue.request import prepare
+
+WRONG = {
+    "a list that is a text": {"messages": "hi"},
+    "a key nobody knows": {"messages": [{"role": "user", "content": "x", "foo": 1}]},
+    "a chunk nobody knows": {"messages": [{"role": "user", "content": [{"type": "odd", "text": "x"}]}]},
+    "thinking that is a text": {
+        "messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "x"}]}]
+    },
+    "a number that is a text": {"max_tokens": "1"},
+    "a word nobody knows": {"tool_choice": "perhaps"},
+    "a setting nobody knows": {"top_q": 1},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
+def test_the_judge_is_strict(wrong):
+    with pytest.raises(ValidationError):
+        judge().validate_python({"model": "m", "messages": [{"role": "user", "content": "hi"}], **wrong})
+
+
+def test_the_validators_differ_by_the_version_of_the_tokenizer():
+    call = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    body = {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "call_1", "content": "ok"},
+        ],
+    }
+    assert "with a length of 9" in objections(body, TokenizerVersion.v11)[0]
+    assert objections(body, TokenizerVersion.v13) == []
+
+
+@pytest.mark.traffic
+@pytest.mark.skipif(not traffic.of_protocol("mistral-chat"), reason="the recordings are not at hand")
+def test_the_judges_accept_what_was_answered():
+    for row in traffic.of_protocol("mistral-chat"):
+        body = traffic.read(row["file"])["request"]
+        if body is not None and row["status"] == 200:
+            assert complaints(body) == [], row["file"]
+
+
+def plain(context: Context) -> Context:
+    """Leave out what only this wire's own blocks and keys would say: nobody vouches for those."""
+
+    def bare(node):
+        kept = tuple(replace(piece, extra=None) for piece in node.content if piece.kind != "native")
+        return replace(node, extra=None, content=kept)
+
+    prompt = context.system_prompt
+    if isinstance(prompt, tuple):
+        prompt = tuple(replace(piece, extra=None) for piece in prompt if piece.kind != "native")
+    tools = tuple(replace(tool, extra=None) for tool in context.tools if tool.kind != "native")
+    return Context(system_prompt=prompt, messages=tuple(bare(message) for message in context.messages), tools=tools)
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_the_judges_accept_every_request(data):
+    model = data.draw(st.sampled_from(TARGETS["mistral-chat"]))
+    context = data.draw(st.one_of(ugly_contexts(model), home_contexts(model)))
+    asked = make_options(data.draw(st.integers(0, 2**32)))
+    try:
+        request = prepare(plain(context), model, options=asked and replace(asked, extra=None))
+    except EmptyConversation:
+        return
+    assert complaints(request.body, resolve_endpoint(model)) == []
+
+
+@settings(max_examples=100)
+@given(data=st.data())
+def test_but_for_the_place_of_calls_a_request_is_read_back_piece_by_piece(data):
+    model = data.draw(st.sampled_from(TARGETS["mistral-chat"]))
+    try:
+        request = prepare(data.draw(ugly_contexts(model)), model)
+    except EmptyConversation:
+        return
+    sent = request.projection.context
+    read = CODEC.decode_request(request.body, resolve_endpoint(model)).context
+    assert without_fields(sorted_calls(read), CODEC.forgets) == without_fields(sorted_calls(sent), CODEC.forgets)
+
+
+def sorted_calls(context: Context) -> tuple:
+    """Put the calls of every turn behind its words; an empty text says nothing."""
+    return tuple(
+        replace(message, content=tuple(sorted(message.content, key=lambda piece: piece.kind == "toolCall")))
+        for message in context.messages
+    )
+
+
+# -- the client --------------------------------------------------------------------------------------------------------
+
+
+def client(reply: bytes, sent: list, kind: str) -> Mistral:
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        sent.append((request.url.path, json.loads(request.content)))
+        return httpx2.Response(200, headers={"content-type": kind}, content=reply)
+
+    return Mistral(api_key="none", client=httpx2.Client(transport=httpx2.MockTransport(handle)))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_client_sends_what_we_mean_and_reads_what_we_read(case):
+    body, reply = part(case, "request"), part(case, "response")
+    prompt = CODEC.decode_request(body, MEDIUM)
+    assert CODEC.sdk_arguments is not None
+    arguments: dict = CODEC.sdk_arguments(CODEC.encode_request(prompt, MEDIUM), MEDIUM)
+    sent: list = []
+    answer = client(json.dumps(reply).encode(), sent, "application/json").chat.complete(**arguments)
+    [(path, body_sent)] = sent
+    assert path == "/v1/chat/completions"
+    told = CODEC.decode_request(body_sent, MEDIUM)
+    assert without_fields(told.context, {"extra"}) == without_fields(prompt.context, {"extra"})
+    theirs = answer.model_dump(mode="json", by_alias=True)
+    ours = CODEC.decode_response(reply, MEDIUM, {})
+    assert theirs["choices"][0]["finish_reason"] == ours.raw_stop_reason
+    assert without_fields(CODEC.decode_response(theirs, MEDIUM, {}).content, {"extra", "block"}) == without_fields(
+        ours.content, {"extra", "block"}
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_client_and_we_agree_on_a_stream(case):
+    sent: list = []
+    context = CODEC.decode_request(part(case, "request"), MEDIUM).context
+    model = replace(MEDIUM.model, rules={"last_assistant": True})
+    request = prepare(context, model, options=Options(stream=True))
+    arguments: dict = request.sdk_arguments()
+    decoder = CODEC.stream_decoder(MEDIUM, {})
+    with client(sse(case), sent, "text/event-stream").chat.stream(**arguments) as stream:
+        for event in stream:
+            decoder.feed(event.model_dump(mode="json", exclude_unset=True, warnings=False))
+    decoder.finish()
+    assert sent[0][1]["stream"] is True
+    ours = CODEC.decode_response(part(case, "response"), MEDIUM, {})
+    assert without_fields(decoder.message, {"extra"}) == without_fields(ours, {"extra"})
+
+
+def test_what_the_client_has_no_argument_for_is_named():
+    assert CODEC.sdk_arguments is not None
+    with pytest.raises(EncodeError) as caught:
+        CODEC.sdk_arguments({"model": "m", "messages": [], "brand_new": 1}, MEDIUM)
+    assert caught.value.path == ("brand_new",)

@@ -1,0 +1,18 @@
+"""Whom the tests speak to: models of this wire, resolved."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from segue.models.model import Model
+from segue.protocols.codec import Endpoint
+from segue.protocols.doors import resolve_endpoint
+
+
+@lru_cache
+def endpoint_of(model_id: str) -> Endpoint:
+    return resolve_endpoint(Model(model_id, "ollama", "ollama-chat", reasoning=True))
+
+
+QWEN = endpoint_of("qwen3")
+GPT_OSS = endpoint_of("gpt-oss:20b")

@@ -1,0 +1,102 @@
+"""Bodies put together at random: whatever JSON comes, it is judged, read and written, or refused by name."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocols.ollama_chat.endpoints import GPT_OSS, QWEN
+from segue.errors import DecodeError
+from segue.protocols.ollama_chat.codec import CODEC
+
+ODD = st.sampled_from([None, 0, -1, 1.5, True, "x", "", [], {}, ["x"], [{}], {"type": []}, {"a": None}])
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"
+
+
+def some(**values):
+    """Objects with any of these keys, each with what belongs there or with anything else."""
+    return st.fixed_dictionaries({}, optional={key: st.one_of(value, ODD) for key, value in values.items()})
+
+
+def one(*values):
+    return st.sampled_from(values)
+
+
+CALL = some(
+    id=one("c1", "c2"),
+    type=one("function"),
+    function=some(index=one(0), name=one("f", "g"), arguments=one({}, {"a": 1}, "{}", '{"a": 1}', "{")),
+)
+TURN = some(
+    role=one("user", "assistant", "system", "tool", "User", "developer", "odd"),
+    content=one("hi", " "),
+    thinking=one("hm"),
+    images=one([PNG], ["data:image/png;base64,AAAA"], ["http://x"]),
+    tool_calls=st.lists(CALL, max_size=3),
+    tool_name=one("f", "g"),
+    tool_call_id=one("c1", "c2"),
+    name=one("bob"),
+    shape=one("s"),
+)
+BODY = some(
+    model=one("qwen3", "m"),
+    messages=st.lists(TURN, max_size=4),
+    tools=st.lists(
+        some(type=one("function"), function=some(name=one("f"), description=one("d"), parameters=one({"a": 1}))),
+        max_size=2,
+    ),
+    stream=st.booleans(),
+    think=one(*(True, False, "low", "max", "odd")),
+    format=one("json", "", {"type": "object"}),
+    options=some(num_predict=one(5, -1), temperature=one(0.5), stop=one(["a"], "a"), seed=one(1), num_ctx=one(9)),
+    keep_alive=one("5m", 0),
+    logprobs=st.booleans(),
+    shape=one("s"),
+)
+REPLY = some(
+    model=one("m"),
+    created_at=one("t"),
+    message=TURN,
+    done=st.booleans(),
+    done_reason=one("stop", "length", "load", "odd"),
+    prompt_eval_count=one(3),
+    eval_count=one(0, 2),
+    logprobs=one([{"token": "a", "logprob": 0}]),
+    error=one("no"),
+)
+ENDPOINTS = st.sampled_from([QWEN, GPT_OSS])
+
+
+@settings(max_examples=300)
+@given(body=BODY, endpoint=ENDPOINTS)
+def test_any_body_is_judged(body, endpoint):
+    for violation in CODEC.check(body, endpoint):
+        assert violation.message
+
+
+@settings(max_examples=500)
+@given(body=BODY, endpoint=ENDPOINTS)
+def test_any_body_that_can_be_read_comes_out_as_it_was(body, endpoint):
+    with suppress(DecodeError):
+        prompt = CODEC.decode_request(body, endpoint)
+        assert CODEC.encode_request(prompt, endpoint) == body
+
+
+@settings(max_examples=500)
+@given(body=REPLY, endpoint=ENDPOINTS)
+def test_any_reply_that_can_be_read_comes_out_as_it_was(body, endpoint):
+    with suppress(DecodeError):
+        message = CODEC.decode_response(body, endpoint, {})
+        assert CODEC.encode_response(message, endpoint) == body
+
+
+@settings(max_examples=300)
+@given(frames=st.lists(REPLY, max_size=4))
+def test_any_stream_ends_once(frames):
+    decoder = CODEC.stream_decoder(QWEN, {})
+    events = [event for frame in frames for event in decoder.feed(frame)] + decoder.finish()
+    kinds = [event.type for event in events]
+    assert kinds[0] == "start"
+    assert [kind for kind in kinds if kind in ("done", "error")] == [kinds[-1]]

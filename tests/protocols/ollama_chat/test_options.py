@@ -1,0 +1,131 @@
+"""What a request asks besides the conversation: each option both ways, and what only Ollama knows."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from protocols.ollama_chat.endpoints import GPT_OSS, QWEN
+from segue.conversation.context import Context, Options, Prompt
+from segue.conversation.messages import UserMessage
+from segue.protocols.codec import Endpoint
+from segue.protocols.ollama_chat.codec import CODEC
+from segue.request import convert, prepare
+
+HI = Context(messages=(UserMessage.of("hi"),))
+
+
+def written(options: Options, endpoint: Endpoint = QWEN) -> dict[str, object]:
+    body = CODEC.encode_request(Prompt(context=HI, options=options), endpoint)
+    return {key: value for key, value in body.items() if key not in ("model", "messages")}
+
+
+def read(endpoint: Endpoint = QWEN, **body: object) -> Options:
+    return CODEC.decode_request({"model": "m", "messages": [], **body}, endpoint).options
+
+
+SETTINGS = {
+    "a limit": ({"options": {"num_predict": 5}}, Options(max_tokens=5)),
+    "a temperature": ({"options": {"temperature": 0.5}}, Options(temperature=0.5)),
+    "top_p": ({"options": {"top_p": 0.5}}, Options(top_p=0.5)),
+    "a seed": ({"options": {"seed": 3}}, Options(seed=3)),
+    "stops": ({"options": {"stop": ["a", "b"]}}, Options(stop=("a", "b"))),
+    "thinking": ({"think": True}, Options(thinking="medium")),
+    "no thinking": ({"think": False}, Options(thinking="off")),
+    "a schema": ({"format": {"type": "object"}}, Options(output_schema={"type": "object"})),
+}
+
+
+@pytest.mark.parametrize(("wire", "options"), SETTINGS.values(), ids=SETTINGS.keys())
+def test_an_option_survives_both_directions(wire, options):
+    assert written(options) == {**wire, "stream": False}
+    assert read(**wire, stream=False) == replace(options, stream=False)
+
+
+def test_who_says_nothing_about_streaming_gets_a_whole_reply():
+    assert written(Options()) == {"stream": False}
+    assert written(Options(stream=True)) == {"stream": True}
+
+
+def test_a_body_that_says_nothing_about_streaming_asks_for_a_stream():
+    assert read().stream is True
+    assert read(stream=None).stream is True
+    body = {"model": "claude-sonnet-4-5", "messages": [{"role": "user", "content": "hi"}]}
+    request = convert(body, source="ollama-chat", target="anthropic/claude-sonnet-4-5")
+    assert request.body["stream"] is True
+
+
+LEVELS = {
+    "off": (False, False),
+    "minimal": (True, "low"),
+    "low": (True, "low"),
+    "medium": (True, "medium"),
+    "high": (True, "high"),
+    0: (False, False),
+    2048: (True, "low"),
+    10**6: (True, "high"),
+}
+
+
+@pytest.mark.parametrize(("level", "said"), LEVELS.items(), ids=map(str, LEVELS))
+def test_a_level_is_a_switch_and_for_gpt_oss_a_word(level, said):
+    options = Options(thinking=level)
+    assert (written(options)["think"], written(options, GPT_OSS)["think"]) == said
+
+
+def test_a_model_that_lists_its_own_words_is_asked_in_them():
+    model = replace(GPT_OSS.model, thinking_levels={"max": "max"})
+    assert written(Options(thinking="max"), Endpoint(model, GPT_OSS.rules, GPT_OSS.dialect))["think"] == "max"
+
+
+@pytest.mark.parametrize("word", ["low", "medium", "high", "max", True, False, "weird", 3])
+@pytest.mark.parametrize("endpoint", [QWEN, GPT_OSS])
+def test_every_way_to_ask_for_thinking_comes_out_as_it_was(endpoint, word):
+    options = read(endpoint, think=word, stream=True)
+    assert written(options, endpoint) == {"think": word, "stream": True}
+
+
+BODIES = {
+    "only Ollama's": {"options": {"num_ctx": 8192, "min_p": 0.1}, "keep_alive": "5m", "stream": True},
+    "no limit": {"options": {"num_predict": -1}, "stream": True},
+    "one stop as a text": {"options": {"stop": "x"}, "stream": False},
+    "numbers that are texts": {"options": {"seed": "1", "temperature": True}, "stream": False},
+    "empty options": {"options": {}, "stream": False},
+    "no options": {"options": None, "stream": False},
+    "odd options": {"options": [1], "stream": False},
+    "nothing said": {},
+    "everything null": dict.fromkeys(("stream", "think", "format", "options", "keep_alive", "logprobs")),
+    "JSON and no schema": {"format": "json", "stream": False},
+    "a format that says nothing": {"format": "", "stream": False},
+    "probabilities and truncation": {"logprobs": True, "top_logprobs": 3, "truncate": False, "shift": True},
+    "keys nobody knows": {"vendor": {"a": 1}, "shape": 2, "stream": True},
+    "a stream that is a text": {"stream": "yes"},
+}
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
+def test_options_that_are_spelt_otherwise_come_out_as_they_were(body):
+    assert written(read(**body)) == body
+
+
+@pytest.mark.parametrize("model", [{}, {"model": None}, {"model": 3}, {"model": "m"}])
+def test_a_models_name_comes_out_as_it_was(model):
+    body = {**model, "messages": []}
+    assert CODEC.encode_request(CODEC.decode_request(body, QWEN), QWEN) == body
+
+
+def test_who_changes_an_option_changes_the_request():
+    options = read(think="high", options={"num_predict": -1, "stop": "x", "num_ctx": 9}, stream=True)
+    changed = replace(options, thinking="off", max_tokens=7, stop=("y",), stream=None)
+    assert written(changed) == {
+        "think": False,
+        "stream": False,
+        "options": {"num_predict": 7, "stop": ["y"], "num_ctx": 9},
+    }
+
+
+def test_what_only_ollama_knows_is_asked_through_extra():
+    options = Options(temperature=0.5, extra={"ollama-chat": {"options": {"num_ctx": 9}, "keep_alive": 0}})
+    body = prepare(HI, QWEN.model, options=options).body
+    assert body["options"] == {"temperature": 0.5, "num_ctx": 9}
+    assert body["keep_alive"] == 0

@@ -1,0 +1,8 @@
+"""Whom the tests speak to: whoever takes words, resolved."""
+
+from __future__ import annotations
+
+from segue.models.model import Model
+from segue.protocols.doors import resolve_endpoint
+
+ANYTHING = resolve_endpoint(Model("anything", "plain-text", "plain-text"))

@@ -1,0 +1,34 @@
+"""The judge of a whole request: the form is ours, so the judge is its description, written once more as a schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+SCHEMA = {
+    "type": "object",
+    "required": ["messages"],
+    "properties": {
+        "messages": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["role", "content"],
+                "properties": {
+                    "role": {"enum": ["system", "user", "assistant"]},
+                    "content": {"type": "string", "pattern": r"\S"},
+                },
+                "additionalProperties": False,
+            },
+        }
+    },
+    "additionalProperties": False,
+}
+_JUDGE = Draft202012Validator(SCHEMA)
+
+
+def complaints(body: Any, endpoint: object = None) -> list[str]:  # the same in every folder
+    """Say what the description of the form has against a request."""
+    return [f"{error.json_path}: {error.message}" for error in _JUDGE.iter_errors(body)]

@@ -1,0 +1,8 @@
+"""Whom the tests speak to: a model behind the editor, resolved."""
+
+from __future__ import annotations
+
+from segue.models.model import Model
+from segue.protocols.doors import resolve_endpoint
+
+EDITOR = resolve_endpoint(Model("copilot-gpt", "vscode", "vscode-lm"))

@@ -1,0 +1,480 @@
+"""The JSON of the VS Code language model API: parts, messages, options, replies, streams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from projection.histories import TARGETS, make_options, ugly_contexts
+from protocols.vscode_lm.endpoints import EDITOR
+from protocols.vscode_lm.referee import complaints
+from segue.conversation.content import (
+    AnyContent,
+    FileContent,
+    ImageContent,
+    NativeContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+)
+from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
+from segue.conversation.messages import (
+    AssistantMessage,
+    Message,
+    StopReason,
+    SystemMessage,
+    ToolResultMessage,
+    UserMessage,
+)
+from segue.errors import DecodeError, EmptyConversation, EncodeError
+from segue.protocols.codec import WireError
+from segue.protocols.detection import detect_protocol
+from segue.protocols.vscode_lm.codec import CODEC
+from segue.request import prepare
+
+P = "vscode-lm"
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+IMAGE = ImageContent(data=PNG, mime_type="image/png")
+DATA = {"$": "data", "data": PNG, "mimeType": "image/png"}
+CALL = ToolCall(id="c1", name="f", arguments={"a": 1})
+WIRE_CALL = {"$": "toolCall", "callId": "c1", "name": "f", "input": {"a": 1}}
+
+
+def words(value: str) -> dict[str, object]:
+    return {"$": "text", "value": value}
+
+
+def text(value: str) -> TextContent:
+    return TextContent(text=value)
+
+
+def result(call_id: str, *parts: object) -> dict[str, object]:
+    return {"$": "toolResult", "callId": call_id, "content": list(parts)}
+
+
+def turn(role: str, *parts: object, **beside: object) -> dict[str, object]:
+    return {"role": role, "content": list(parts), **beside}
+
+
+def answer(*content) -> AssistantMessage:
+    calls = any(piece.kind == "toolCall" for piece in content)
+    stop = StopReason.TOOL_USE if calls else StopReason.STOP
+    return AssistantMessage(content=content, protocol=P, provider="vscode", model="copilot-gpt", stop_reason=stop)
+
+
+def answered(call_id: str, *content, name: str = "f") -> ToolResultMessage:
+    return ToolResultMessage(tool_call_id=call_id, tool_name=name, content=content)
+
+
+def read(*messages: object, **body: object) -> Prompt:
+    return CODEC.decode_request({"messages": list(messages), **body}, EDITOR)
+
+
+def write(*messages: Message, **fields) -> dict[str, object]:
+    return CODEC.encode_request(Prompt(context=Context(messages=messages, **fields)), EDITOR)
+
+
+USER_PARTS: dict[str, tuple[Mapping[str, object], AnyContent]] = {
+    "words": (words("hi"), text("hi")),
+    "a picture": (DATA, IMAGE),
+    "a file": (
+        {"$": "data", "data": "e30=", "mimeType": "application/json"},
+        FileContent(data="e30=", mime_type="application/json"),
+    ),
+    "a part nobody knows": (
+        {"$": "promptTsx", "value": {"node": 1}},
+        NativeContent(protocol=P, block={"$": "promptTsx", "value": {"node": 1}}),
+    ),
+    "a part with something beside": ({**words("hi"), "tag": 1}, replace(text("hi"), extra={P: {"tag": 1}})),
+}
+ASSISTANT_PARTS: dict[str, tuple[Mapping[str, object], AnyContent]] = {
+    "words": (words("hi"), text("hi")),
+    "a call": (WIRE_CALL, CALL),
+    "a picture that a model drew": (DATA, NativeContent(protocol=P, block=DATA, fallback=(IMAGE,))),
+    "thinking, a proposal": (
+        {"$": "thinking", "value": "hm"},
+        NativeContent(protocol=P, block={"$": "thinking", "value": "hm"}),
+    ),
+    "a call whose input is no object": (
+        {**WIRE_CALL, "input": "{}"},
+        NativeContent(protocol=P, block={**WIRE_CALL, "input": "{}"}),
+    ),
+}
+
+
+@pytest.mark.parametrize(("wire", "piece"), USER_PARTS.values(), ids=USER_PARTS.keys())
+def test_a_users_part_survives_both_directions(wire, piece):
+    assert read(turn("user", wire)).context.messages == (UserMessage(content=(piece,)),)
+    assert write(UserMessage(content=(piece,))) == {"messages": [turn("user", wire)]}
+
+
+@pytest.mark.parametrize(("wire", "piece"), USER_PARTS.values(), ids=USER_PARTS.keys())
+def test_a_part_of_a_result_survives_both_directions(wire, piece):
+    turns = [turn("assistant", WIRE_CALL), turn("user", result("c1", wire))]
+    messages = (answer(CALL), answered("c1", piece))
+    assert read(*turns).context.messages == messages
+    assert write(*messages) == {"messages": turns}
+
+
+@pytest.mark.parametrize(("wire", "piece"), ASSISTANT_PARTS.values(), ids=ASSISTANT_PARTS.keys())
+def test_an_assistants_part_survives_both_directions(wire, piece):
+    assert read(turn("assistant", wire)).context.messages == (answer(piece),)
+    assert write(answer(piece)) == {"messages": [turn("assistant", wire)]}
+
+
+BATCH = turn("assistant", WIRE_CALL, {**WIRE_CALL, "callId": "c2"})
+ONE, TWO = result("c1", words("1")), result("c2", words("2"))
+TURNS = {
+    "results in one message, words in the next": [BATCH, turn("user", ONE, TWO), turn("user", words("x"))],
+    "results apart": [BATCH, turn("user", ONE), turn("user", TWO)],
+    "words behind results": [BATCH, turn("user", ONE, TWO, words("x"))],
+    "words before results": [BATCH, turn("user", words("x"), ONE, TWO)],
+    "words between results": [BATCH, turn("user", ONE, words("x"), TWO, words("y"), name="bob")],
+    "names and other keys": [turn("user", words("x"), name="bob", tag=1), turn("assistant", words("y"), name="ann")],
+    "strings": [{"role": "user", "content": "x"}, {"role": "assistant", "content": ""}],
+    "nothing in it": [turn("user"), turn("assistant")],
+    "a result that is none": [turn("user", {"$": "toolResult", "callId": 1}, {"$": "toolResult", "content": "x"})],
+    "a result with something beside": [BATCH, turn("user", {**ONE, "isError": True}, TWO, name="bob")],
+}
+
+
+@pytest.mark.parametrize("turns", TURNS.values(), ids=TURNS.keys())
+def test_messages_put_together_otherwise_come_out_as_they_were(turns):
+    body = {"messages": turns}
+    assert CODEC.encode_request(CODEC.decode_request(body, EDITOR), EDITOR) == body
+
+
+def test_results_of_a_batch_share_a_message_and_the_users_words_do_not():
+    second = replace(CALL, id="c2")
+    messages = (answer(CALL, second), answered("c1", text("1")), answered("c2", text("2")), UserMessage.of("x"))
+    assert write(*messages)["messages"] == TURNS["results in one message, words in the next"]
+
+
+OPTIONS = {
+    "tools and a mode": {"tools": [{"name": "f", "description": "d", "inputSchema": {"a": 1}}], "toolMode": 2},
+    "what only the editor knows": {"justification": "why", "modelOptions": {"temperature": 0}},
+    "a tool without a schema": {"tools": [{"name": "f", "description": ""}]},
+    "a schema that is null": {"tools": [{"name": "f", "description": "", "inputSchema": None}]},
+    "tools nobody knows": {"tools": [{"type": "x"}, {"name": "f"}]},
+    "no tools": {"tools": []},
+    "a mode nobody knows": {"toolMode": 3},
+    "nothing": {},
+    "null": None,
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
+def test_options_come_out_as_they_were(options):
+    body = {"messages": [turn("user", words("x"))], "options": options, "model": "m", "beside": 1}
+    assert CODEC.encode_request(CODEC.decode_request(body, EDITOR), EDITOR) == body
+
+
+def test_tools_and_their_mode_are_read():
+    prompt = read(options=OPTIONS["tools and a mode"])
+    assert prompt.context.tools == (ToolDefinition(name="f", description="d", parameters={"a": 1}),)
+    assert prompt.options == Options(tool_choice="required")
+    assert read(options={"toolMode": 1}).options.tool_choice == "auto"
+
+
+NO_WORD = {
+    "a system prompt": (Prompt(context=Context(system_prompt="x")), ("system_prompt",)),
+    "instructions": (Prompt(context=Context(messages=(SystemMessage.of("x"),))), ("messages", 0)),
+    "thinking": (
+        Prompt(context=Context(messages=(answer(ThinkingContent(thinking="x")),))),
+        ("messages", 0, "content", 0),
+    ),
+    "an address": (
+        Prompt(context=Context(messages=(UserMessage.of(ImageContent(url="x")),))),
+        ("messages", 0, "content", 0),
+    ),
+    "data without a type": (
+        Prompt(context=Context(messages=(UserMessage.of(ImageContent(data=PNG)),))),
+        ("messages", 0, "content", 0),
+    ),
+    "another wire's tool": (
+        Prompt(context=Context(tools=(NativeTool(protocol="x", definition={}),))),
+        ("tools", 0),
+    ),
+    "a choice by name": (Prompt(context=Context(), options=Options(tool_choice="f")), ("options", "tool_choice")),
+    "a limit": (Prompt(context=Context(), options=Options(max_tokens=1)), ("options", "max_tokens")),
+}
+
+
+@pytest.mark.parametrize(("prompt", "path"), NO_WORD.values(), ids=NO_WORD.keys())
+def test_what_has_no_word_is_named(prompt, path):
+    with pytest.raises(EncodeError) as caught:
+        CODEC.encode_request(prompt, EDITOR)
+    assert caught.value.path == path
+
+
+DECODE_ERRORS = {
+    "no messages": ({}, ("messages",)),
+    "a message that is a text": ({"messages": ["x"]}, ("messages", 0)),
+    "a system role": ({"messages": [turn("system", words("x"))]}, ("messages", 0, "role")),
+    "a part that is a text": ({"messages": [turn("user", "x")]}, ("messages", 0, "content", 0)),
+    "no content": ({"messages": [{"role": "user"}]}, ("messages", 0, "content")),
+    "options that are a list": ({"messages": [], "options": [1]}, ("options",)),
+}
+
+
+@pytest.mark.parametrize(("body", "path"), DECODE_ERRORS.values(), ids=DECODE_ERRORS.keys())
+def test_what_is_not_of_the_form_is_named(body, path):
+    with pytest.raises(DecodeError) as caught:
+        CODEC.decode_request(body, EDITOR)
+    assert caught.value.path == path
+
+
+FAILURES = {
+    "system text goes into the first user turn": (
+        Context(system_prompt="Be brief.", messages=(UserMessage.of("x"),)),
+        lambda turns: turns[0] == turn("user", words("Be brief.")),
+        "system_as_user",
+    ),
+    "V-01: thinking is not replayed": (
+        Context(messages=(UserMessage.of("x"), answer(ThinkingContent(thinking="hm"), text("y")), UserMessage.of("z"))),
+        lambda turns: turns[1] == turn("assistant", words("y")),
+        "thinking_dropped",
+    ),
+    "V-02: calls and results stay parts, never text": (
+        Context(messages=(UserMessage.of("x"), answer(CALL), answered("c1", text("1")))),
+        lambda turns: turns[1:] == [turn("assistant", WIRE_CALL), turn("user", result("c1", words("1")))],
+        None,
+    ),
+    "a result's picture stays in the result": (
+        Context(messages=(UserMessage.of("x"), answer(CALL), answered("c1", IMAGE))),
+        lambda turns: turns[2] == turn("user", result("c1", DATA)),
+        None,
+    ),
+    "a file is told in words": (
+        Context(messages=(UserMessage.of("x", FileContent(data="JVBERi0x", mime_type="application/pdf")),)),
+        lambda turns: "document omitted" in turns[0]["content"][1]["value"],
+        "media_omitted",
+    ),
+    "a choice by name has no word": (
+        Context(messages=(UserMessage.of("x"),), tools=(ToolDefinition(name="f"),)),
+        bool,
+        "option_removed",
+    ),
+}
+
+
+@pytest.mark.parametrize(("context", "holds", "code"), FAILURES.values(), ids=FAILURES.keys())
+def test_what_the_api_has_no_word_for_is_downgraded_and_reported(context, holds, code):
+    options = Options(tool_choice="f") if context.tools else None
+    request = prepare(context, EDITOR.model, options=options)
+    assert holds(request.body["messages"]), request.body["messages"]
+    codes = [str(change.code) for change in request.report.changes]
+    assert (code in codes) if code else codes == []
+    assert CODEC.check(request.body, EDITOR) == []
+
+
+VIOLATIONS = {
+    "no messages": ({"messages": []}, ["messages"]),
+    "a system role": ({"messages": [turn("system", words("x"))]}, ["role"]),
+    "a call of the user's": ({"messages": [turn("user", WIRE_CALL)]}, ["part_place"]),
+    "a result of the assistant's": ({"messages": [turn("assistant", ONE)]}, ["part_place", "result_without_call"]),
+    "a text that is a number": ({"messages": [turn("user", {"$": "text", "value": 1}, words("x"))]}, ["part"]),
+    "input as text": ({"messages": [turn("assistant", {**WIRE_CALL, "input": "{}"})]}, ["part"]),
+    "a wrong part in a result": (
+        {"messages": [turn("assistant", WIRE_CALL), turn("user", result("c1", {"$": "text"}))]},
+        ["part"],
+    ),
+    "no words": ({"messages": [turn("user", words(" "))]}, ["blank_text"]),
+    "a call that waits while others speak": (
+        {"messages": [turn("assistant", WIRE_CALL), turn("user", words("x"))]},
+        ["call_unanswered"],
+    ),
+    "a result of nobody's call": ({"messages": [turn("user", ONE)]}, ["result_without_call"]),
+    "a mode nobody knows": ({"messages": [turn("user", words("x"))], "options": {"toolMode": 3}}, ["tool_mode"]),
+    "a tool's name that models refuse": (
+        {"messages": [turn("user", words("x"))], "options": {"tools": [{"name": "a.b", "description": "d"}]}},
+        ["tool_name"],
+    ),
+    "a tool nobody described": (
+        {"messages": [turn("user", words("x"))], "options": {"tools": [{"name": "f", "inputSchema": 1}]}},
+        ["tool_description", "tool_schema"],
+    ),
+    "options that are a list": ({"messages": [turn("user", words("x"))], "options": []}, ["options"]),
+    "a whole conversation": (
+        {"messages": [BATCH, turn("user", ONE, TWO), turn("assistant", words("x")), {"role": "user", "content": "y"}]},
+        [],
+    ),
+    "calls left open at the end": ({"messages": [turn("user", words("x")), BATCH]}, []),
+    "parts nobody knows": ({"messages": [turn("user", {"$": "new"}, {"odd": 1})]}, []),
+}
+
+
+@pytest.mark.parametrize(("body", "codes"), VIOLATIONS.values(), ids=VIOLATIONS.keys())
+def test_the_check_names_what_would_be_refused(body, codes):
+    assert [violation.code for violation in CODEC.check(body, EDITOR)] == codes
+
+
+def bare(context: Context) -> Context:
+    def pieces(given):
+        return tuple(replace(piece, extra=None) for piece in given if piece.kind != "native")
+
+    prompt = context.system_prompt
+    return Context(
+        system_prompt=pieces(prompt) if isinstance(prompt, tuple) else prompt,
+        messages=tuple(replace(message, content=pieces(message.content), extra=None) for message in context.messages),
+        tools=tuple(replace(tool, extra=None) for tool in context.tools if tool.kind != "native"),
+    )
+
+
+@settings(max_examples=200)
+@given(data=st.data())
+def test_every_request_we_make_is_of_the_form(data):
+    [model] = TARGETS[P]
+    context, seed = data.draw(ugly_contexts(model)), data.draw(st.integers(0, 2**32))
+    try:
+        request = prepare(bare(context), model, options=make_options(seed))
+    except EmptyConversation:
+        return
+    assert complaints(request.body) == []
+    assert CODEC.check(request.body, EDITOR) == []
+
+
+# -- replies -----------------------------------------------------------------------------------------------------------
+
+REPLIES = {
+    "words": turn("assistant", words("hi")),
+    "a string": {"role": "assistant", "content": "hi"},
+    "no role": {"content": [words("hi")]},
+    "another role": {"role": 2, "content": [], "mood": 1},
+    "an error": {"error": {"code": "NotFound", "message": "gone"}},
+    "an error in a word": {"error": "gone", "beside": 1},
+}
+
+
+@pytest.mark.parametrize("body", REPLIES.values(), ids=REPLIES.keys())
+def test_a_reply_comes_out_as_it_was(body):
+    message = CODEC.decode_response(body, EDITOR, {})
+    assert CODEC.encode_response(message, EDITOR) == body
+    assert (message.stop_reason == StopReason.ERROR) == ("error" in body)
+
+
+def test_names_of_tools_are_mapped_back():
+    body = turn("assistant", WIRE_CALL)
+    assert CODEC.decode_response(body, EDITOR, {"f": "mcp.f"}).tool_calls()[0].name == "mcp.f"
+    decoder = CODEC.stream_decoder(EDITOR, {"f": "g", "g": "h"})
+    decoder.feed(WIRE_CALL)
+    assert decoder.message.tool_calls()[0].name == "g"
+
+
+def fold(*frames: object) -> tuple[list[str], AssistantMessage]:
+    decoder = CODEC.stream_decoder(EDITOR, {})
+    events = [event for frame in frames for event in decoder.feed(frame)]  # pyright: ignore[reportArgumentType]
+    return [event.type for event in events + decoder.finish()], decoder.message
+
+
+STREAMS = {
+    "fragments are one text": (
+        [words("a"), words("b")],
+        ["start", "text_start", "text_delta", "text_delta", "text_end", "done"],
+    ),
+    "a call between texts": (
+        [words("a"), WIRE_CALL, words("b")],
+        [
+            *("start", "text_start", "text_delta", "text_end", "toolcall_start", "toolcall_end"),
+            *("text_start", "text_delta", "text_end", "done"),
+        ],
+    ),
+    "a part nobody knows": ([{"$": "new"}], ["start", "done"]),
+    "an empty text": ([words("")], ["start", "done"]),
+    "nothing at all": ([], ["start", "error"]),
+    "an error": (
+        [words("a"), {"$": "error", "code": "Blocked", "message": "quota"}, words("b")],
+        ["start", "text_start", "text_delta", "text_end", "error"],
+    ),
+    "no JSON": ([b"x"], ["start", "error"]),
+}
+
+
+@pytest.mark.parametrize(("frames", "events"), STREAMS.values(), ids=STREAMS.keys())
+def test_a_stream_tells_its_parts_and_ends_once(frames, events):
+    told, message = fold(*frames)
+    assert told == events
+    assert (message.stop_reason == StopReason.ERROR) == (told[-1] == "error")
+
+
+ERRORS = {
+    "whole": ({"error": {"code": "NotFound", "message": "gone"}}, WireError(code="NotFound", message="gone")),
+    "a line": (
+        {"$": "error", "code": "Unknown", "message": "no", "cause": "429"},
+        WireError(code="Unknown", message="no: 429"),
+    ),
+    "bytes": (b'{"error": "gone"}', WireError(message="gone")),
+    "bare text": ("gone", WireError(message="gone")),
+    "nothing": (None, WireError()),
+}
+
+
+@pytest.mark.parametrize(("body", "error"), ERRORS.values(), ids=ERRORS.keys())
+def test_an_error_is_read_as_it_says(body, error):
+    assert CODEC.decode_error(body, None) == error
+
+
+def test_a_body_is_recognised_by_its_tools_alone():
+    body = {"messages": [{"role": "user", "content": "x"}], "options": {"tools": [{"name": "f", "inputSchema": {}}]}}
+    assert detect_protocol(body) == P
+
+
+# -- any body ----------------------------------------------------------------------------------------------------------
+
+ODD = st.sampled_from([None, 0, 1.5, True, "x", "", [], {}, ["x"], [{}], {"$": "text"}, {"a": None}])
+
+
+def some(**values):
+    return st.fixed_dictionaries({}, optional={key: st.one_of(value, ODD) for key, value in values.items()})
+
+
+def keyed(**values):
+    return some(**values).map(lambda wire: {"$" if key == "kind" else key: value for key, value in wire.items()})
+
+
+PART = keyed(
+    kind=st.sampled_from(["text", "data", "toolCall", "toolResult", "new"]),
+    value=st.just("hi"),
+    data=st.just("AAAA"),
+    mimeType=st.sampled_from(["image/png", "text/plain"]),
+    callId=st.sampled_from(["c1", "c2"]),
+    name=st.just("f"),
+    input=st.just({"a": 1}),
+    content=st.just([words("x")]),
+)
+TURN = some(
+    role=st.sampled_from(["user", "assistant"]),
+    content=st.one_of(st.just("x"), st.lists(PART, max_size=4)),
+    name=st.just("bob"),
+)
+BODY = some(
+    messages=st.lists(TURN, max_size=4),
+    options=some(
+        tools=st.lists(some(name=st.just("f"), description=st.just("d"), inputSchema=st.just({})), max_size=2),
+        toolMode=st.sampled_from([1, 2, 3]),
+        modelOptions=st.just({"a": 1}),
+    ),
+    model=st.just("m"),
+)
+
+
+@settings(max_examples=500)
+@given(body=BODY)
+def test_any_body_that_can_be_read_comes_out_as_it_was(body):
+    for violation in CODEC.check(body, EDITOR):
+        assert violation.message
+    with suppress(DecodeError):
+        read_body = CODEC.decode_request(body, EDITOR)
+        assert CODEC.encode_request(read_body, EDITOR) == body
+
+
+@settings(max_examples=300)
+@given(body=TURN)
+def test_any_reply_that_can_be_read_comes_out_as_it_was(body):
+    with suppress(DecodeError):
+        assert CODEC.encode_response(CODEC.decode_response(body, EDITOR, {}), EDITOR) == body
