@@ -11,6 +11,7 @@ from segue import (
     Context,
     DecodeError,
     EmptyConversation,
+    ImageContent,
     Model,
     Options,
     Policy,
@@ -31,8 +32,10 @@ from segue import (
     encode_response,
     estimate_tokens,
     get_model,
+    new_assistant_message,
     prepare,
     stream_decoder,
+    transcribe,
 )
 
 CLAUDE = get_model("anthropic/claude-sonnet-4-5")
@@ -208,3 +211,17 @@ def test_tokens_are_counted_by_the_provider_where_it_did_and_guessed_behind():
     assert estimate_tokens(context, CLAUDE) == 300
     counted = AssistantMessage(content=(TextContent(text="z"),), usage=Usage(input=1000, output=200, total_tokens=1200))
     assert estimate_tokens(context.add(counted, UserMessage.of("y" * 350)), CLAUDE) == 1300
+
+
+def test_a_conversation_is_told_in_words():
+    context = Context(system_prompt="Be brief.").add(
+        UserMessage.of("Weather?", ImageContent(data="aGk=", mime_type="image/png")),
+        new_assistant_message(
+            get_model("anthropic/claude-sonnet-4-5"),
+            content=(ToolCall(id="t1", name="look", arguments={"city": "Bergen"}),),
+        ),
+        ToolResultMessage(tool_call_id="t1", tool_name="look", content=(TextContent(text="Rain"),)),
+    )
+    told = transcribe(context)
+    for said in ("system:\nBe brief.", "user:\nWeather?", "[Image: image/png]", "[Tool Use: look]", "Rain"):
+        assert said in told

@@ -102,6 +102,7 @@ if TYPE_CHECKING:
     )
     from segue.failures.classify import classify, is_context_overflow
     from segue.failures.failure import Failure, FailureKind
+    from segue.framing.json_array import JsonArrayDecoder
     from segue.framing.ndjson import NdjsonDecoder
     from segue.framing.sse import SseDecoder, SseEvent
     from segue.models.catalogue import (
@@ -149,7 +150,7 @@ if TYPE_CHECKING:
     )
     from segue.protocols.registry import resolve_dialect, resolve_rules
     from segue.protocols.streaming import StreamDecoder
-    from segue.request import Request, convert, prepare
+    from segue.request import Request, convert, prepare, transcribe
     from segue.sessions import append_header, append_message, read_session
     from segue.tokens import estimate_tokens
 
@@ -186,6 +187,7 @@ __all__ = [
     "FallbackContent",
     "FileContent",
     "ImageContent",
+    "JsonArrayDecoder",
     "LoadError",
     "Loss",
     "MediaNeeded",
@@ -288,6 +290,7 @@ __all__ = [
     "stream",
     "stream_decoder",
     "supported_thinking_levels",
+    "transcribe",
     "transform_messages",
 ]
 
@@ -395,6 +398,7 @@ _MODULES = {
         "Failure",
         "FailureKind",
     ),
+    "segue.framing.json_array": ("JsonArrayDecoder",),
     "segue.framing.ndjson": ("NdjsonDecoder",),
     "segue.framing.sse": (
         "SseDecoder",
@@ -465,6 +469,7 @@ _MODULES = {
         "Request",
         "convert",
         "prepare",
+        "transcribe",
     ),
     "segue.sessions": (
         "append_header",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -22,9 +23,13 @@ from segue.projection.requirements import Requirement
 from segue.protocols.codec import Codec, Endpoint
 from segue.protocols.detection import detect_protocol
 from segue.protocols.doors import decode_request, get_codec, resolve_endpoint
+from segue.protocols.plain_text.transcript import write_transcript
 from segue.protocols.reading import ASKED_OF, SHAPE, as_mapping, shape_of
 from segue.protocols.registry import get_protocol
 from segue.protocols.streaming import StreamDecoder
+
+_READER: Final = Model("reader", "plain-text", "plain-text")
+"""Whoever reads a transcript."""
 
 
 class Request:
@@ -177,6 +182,15 @@ def _is_visible(content: AnyContent, fillers: set[str]) -> bool:
     if content.kind == "text":
         return bool(content.text.strip()) and content.text not in fillers
     return content.kind != "thinking"
+
+
+def transcribe(context: Context, *, policy: Policy | None = None) -> str:
+    """Write a conversation as one text: who spoke, in words; calls, results and media told in words too.
+
+    Raises:
+        EmptyConversation: there is nothing to tell.
+    """
+    return write_transcript(prepare(context, _READER, policy=policy).body)
 
 
 def convert(
