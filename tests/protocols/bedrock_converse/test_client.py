@@ -32,6 +32,7 @@ from segue.protocols.bedrock_converse.sdk import sdk_arguments
 from segue.protocols.doors import resolve_endpoint
 from segue.request import prepare
 
+NOT_STREAMED = (False,)
 HI = [{"role": "user", "content": [{"text": "hi"}]}]
 
 
@@ -93,9 +94,10 @@ def test_boto3_sends_our_body_as_it_is(case, service):
     body = part(case, "request")
     bedrock.lay_out(part("plain-text", "response"))
     client.converse(**sdk_arguments(body, SONNET))
+    request_path = CODEC.path(SONNET, *NOT_STREAMED)
     ((path, sent),) = bedrock.asked
     assert sent == body
-    assert path == CODEC.path(SONNET, False)
+    assert path == request_path
     assert unquote(path) == f"/model/{SONNET.model.id}/converse"
 
 
@@ -186,7 +188,7 @@ def test_what_should_be_base64_and_is_not_is_named_with_its_place():
     assert caught.value.path == ("messages", 0, "content", 0, "image", "source", "bytes")
 
 
-# -- the service's own description as a judge ---------------------------------------------------------------------------
+# -- the service's own description as a judge --------------------------------------------------------------------------
 
 WRONG = {
     "a member nobody knows": {"messages": [{"role": "user", "content": [{"text": "x", "type": "text"}]}]},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.bedrock_converse.endpoints import NOVA, SONNET
+from protocols.bedrock_converse.endpoints import ANYONE, NOVA, SONNET
 from protocols.bedrock_converse.test_fixtures import part
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
@@ -80,8 +80,6 @@ COUNTS = {
 
 @pytest.mark.parametrize(("wire", "usage"), COUNTS.values(), ids=COUNTS.keys())
 def test_counts_are_read_and_written_back(wire, usage):
-    from protocols.bedrock_converse.endpoints import ANYONE  # a model without a price
-
     message = CODEC.decode_response(reply({"text": "a"}, usage=wire), ANYONE, {})
     assert message.usage == usage
     assert CODEC.encode_response(message, ANYONE)["usage"] == wire

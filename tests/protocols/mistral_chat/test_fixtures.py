@@ -79,3 +79,15 @@ def test_any_cut_of_the_bytes_gives_the_same_events(case):
         splitter = SseDecoder()
         frames = [event.data for at in range(0, len(stream), size) for event in splitter.feed(stream[at : at + size])]
         assert decoded(frames + [event.data for event in splitter.finish()])[0] == events
+
+
+def test_names_that_were_changed_on_the_way_out_are_mapped_back_and_kept():
+    case, names = "parallel-calls", {"weather": "mcp.weather"}
+    whole = CODEC.decode_response(part(case, "response"), MEDIUM, names)
+    decoder = CODEC.stream_decoder(MEDIUM, names)
+    for frame in part(case, "stream"):
+        decoder.feed(frame)
+    decoder.finish()
+    assert decoder.message == whole
+    assert whole.tool_calls()[0].name == "mcp.weather"
+    assert CODEC.encode_response(decoder.message, MEDIUM) == part(case, "response")

@@ -29,10 +29,14 @@ RULES: Final = Rules(
     user_media=("image/*",),  # cohere 7.3.1: image_url
     result_media=(),
     file_sources=frozenset(),
+    # -- turns
+    refused_text="empty",  # "message must be at least 1 token long" (Risuai #504, uni-api #6; of its first wire)
     # -- reasoning
     reasoning_replay="open",  # cohere 7.3.1: thinking blocks of an assistant message have no signature
     # -- settings: cohere 7.3.1, no such words
     refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),
+    schema_with_tools=False,  # cohere 7.3.1: "not supported when used in combinations with ... `tools`"
+    max_top_p=0.99,  # cohere 7.3.1: p, "max value of 0.99"
     max_stop=5,  # cohere 7.3.1
 )
 

@@ -39,15 +39,19 @@ RULES: Final = Rules(
     first_user=True,  # mistral-common 1.13.0 does not see the calls of a first message
     last_assistant=False,  # "Expected last role User or Tool (or Assistant with prefix True)" (rig #1130)
     user_after_result=False,  # "Unexpected role 'user' after role 'tool'", code 3230
+    refused_text="empty",  # "Assistant message must have either content or tool_calls, but not none." (OpenHands #8685)
     system_messages="none",  # "Unexpected role 'system' after role 'assistant'" (spring-ai #2380); never last
     # -- reasoning
     reasoning_replay="open",  # mistralai 3.7.0: a thinking chunk's signature is optional
     final_thinking="drop",  # mistral-common 1.13.0: thinking comes first, then text
     # -- settings
     refused_options=frozenset({"cache_retention", "user_id"}),  # mistralai 3.7.0: no such words
+    # "Reasoning prompt mode is not enabled for this model", by every model (pi-go #245, live, 2026-08-28)
+    refused_extra=frozenset({"prompt_mode"}),
     max_temperature=1.0,  # mistral-common 1.13.0
 )
 
-DIALECT: Final = Dialect(result_name=True, max_tokens_field="max_tokens", cache_format="openai-key")
+DIALECT: Final = Dialect(result_name=True, max_tokens_field="max_tokens", cache_format="openai-key", strict_tools=True)
 
 FAMILIES: Final[tuple[Family, ...]] = ()
+"""None: the library tells ids and tool results apart by the version of a model's tokenizer, the service does not."""

@@ -1,0 +1,101 @@
+"""What this protocol offers, in one record."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.protocols.codec import Codec, Endpoint, JsonObject
+from segue.protocols.cohere_chat.check import check
+from segue.protocols.cohere_chat.errors import decode_error
+from segue.protocols.cohere_chat.request import decode_request, encode_request
+from segue.protocols.cohere_chat.response import decode_response, encode_response
+from segue.protocols.cohere_chat.rules import PROTOCOL, RULES
+from segue.protocols.cohere_chat.stream import stream_decoder
+
+
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
+    return endpoint.dialect.path or "/v2/chat"
+
+
+_PARAMETERS: Final = frozenset(
+    {
+        "citation_options",
+        "documents",
+        "frequency_penalty",
+        "k",
+        "logprobs",
+        "max_tokens",
+        "messages",
+        "model",
+        "p",
+        "presence_penalty",
+        "priority",
+        "response_format",
+        "safety_mode",
+        "seed",
+        "stop_sequences",
+        "strict_tools",
+        "temperature",
+        "thinking",
+        "tool_choice",
+        "tools",
+    }
+)
+"""What `chat` and `chat_stream` name as arguments (cohere 7.3.1; read 2026-11-15)."""
+
+
+def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - the same
+    """Give the arguments of the client: whether to stream is the choice of its method, more goes in its own place."""
+    arguments: dict[str, object] = {key: value for key, value in body.items() if key in _PARAMETERS}
+    beyond = {key: value for key, value in body.items() if key not in _PARAMETERS and key != "stream"}
+    if beyond:
+        arguments["request_options"] = {"additional_body_parameters": beyond}
+    return arguments
+
+
+CODEC: Final = Codec(
+    name=PROTOCOL,
+    rules=RULES,
+    framing="sse",
+    path=_path,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    check=check,
+    forgets=frozenset(
+        {
+            # who wrote a turn, when, how it went
+            "protocol",
+            "provider",
+            "model",
+            "response_model",
+            "response_id",
+            "usage",
+            "stop_reason",
+            "raw_stop_reason",
+            "error_message",
+            "diagnostics",
+            "timestamp",
+            # what a result is for the application
+            "details",
+            "is_error",
+            "tool_name",
+            # this wire has no place for seals
+            "text_signature",
+            "thinking_signature",
+            "redacted",
+            "thought_signature",
+            # nor for strictness of one tool; the type of what only has an address; what others would see
+            "strict",
+            "mime_type",
+            "fallback",
+            # texts beside calls are one plan, and stand before the calls
+            "pieces",
+            "extra",
+        }
+    ),
+    sdk_arguments=_sdk_arguments,
+)

@@ -1,0 +1,199 @@
+"""What users, tools and instructions say on Cohere's wire: a string, or a list of blocks, both ways.
+
+Facts this file rests on:
+- A user says texts and images (`image_url` with a `detail`), instructions are texts, a tool's result is a JSON string
+  or a list of texts and documents.                                                (cohere 7.3.1, read 2026-11-15)
+- A document is `{"data": {...}, "id"}`; both names and values of its data are told to the model, and the id is what
+  citations refer to.                                                                                (cohere 7.3.1)
+
+Default spelling: one bare text is a string, nothing an empty one, everything else a list. What differs from that is
+recorded in the message's shape as `content`: `list`, `null` or `absent`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final, assert_never, cast
+
+from segue.conversation.content import (
+    FallbackContent,
+    FileContent,
+    ImageContent,
+    NativeContent,
+    TextContent,
+    UserContent,
+)
+from segue.errors import EncodeError, Path
+from segue.protocols.cohere_chat.rules import PROTOCOL
+from segue.protocols.reading import (
+    data_url,
+    expect_list,
+    expect_object,
+    left_over,
+    shape_of,
+    split_data_url,
+    standard_base64,
+    text_of,
+)
+from segue.protocols.spelling import MISSING, Block, Wire, keep, object_of, put_back
+
+TEXT_KEYS: Final = frozenset({"type", "text"})
+_IMAGE_KEYS: Final = frozenset({"type", "image_url"})
+_NO_TYPE: Final = "none"
+"""The shape of a data URL that names no type."""
+
+# -- wire -> neutral ---------------------------------------------------------------------------------------------------
+
+
+def decode_content(value: object, path: Path) -> tuple[tuple[UserContent, ...], str | None]:
+    """Read content that was a string, a list, null or not there; say the shape if it is not what we would write.
+
+    Raises:
+        DecodeError: it is something else.
+    """
+    if isinstance(value, str):
+        return ((TextContent(text=value),) if value else ()), None
+    if value is MISSING:
+        return (), "absent"
+    if value is None:
+        return (), "null"
+    pieces = tuple(
+        decode_block(expect_object(block, (*path, index))) for index, block in enumerate(expect_list(value, path))
+    )
+    return pieces, "list" if not pieces or is_string(pieces) else None
+
+
+def decode_block(block: Block) -> UserContent:
+    """Read one block; what is not known is kept as it is."""
+    match block.get("type"):
+        case "text" if isinstance(text := block.get("text"), str):
+            return TextContent(text=text, extra=None if len(block) == 2 else keep(PROTOCOL, block, TEXT_KEYS))
+        case "image_url":
+            return _decode_image(block) or decode_native(block)
+        case _:
+            return decode_native(block)
+
+
+def _decode_image(block: Block) -> ImageContent | None:
+    said = block.get("image_url")
+    shape: Wire = {}
+    url = object_of(said).get("url")
+    if isinstance(said, str):
+        url, shape["image_url"] = said, "string"
+    if not isinstance(url, str):
+        return None
+    parts = split_data_url(url)
+    if parts is not None and parts[0] is None:
+        shape["mime"] = _NO_TYPE
+    extra = keep(PROTOCOL, block, _IMAGE_KEYS, shape)
+    beyond = {key: value for key, value in object_of(said).items() if key != "url"}
+    if beyond:
+        extra = {PROTOCOL: {**(extra or {}).get(PROTOCOL, {}), "image_url": beyond}}
+    if parts is None:
+        return ImageContent(url=url, extra=extra)
+    return ImageContent(data=standard_base64(parts[1]), mime_type=parts[0], extra=extra)
+
+
+def decode_native(block: Block) -> NativeContent:
+    """Keep a block that only this wire knows, with what can be read of it for others."""
+    return NativeContent(protocol=PROTOCOL, block=block, fallback=_fallback(block))
+
+
+def _fallback(block: Block) -> tuple[FallbackContent, ...]:
+    words = text_of(block.get("text")) or text_of(block.get("thinking")) or text_of(block.get("content"))
+    if block.get("type") == "document":
+        data = object_of(block.get("document")).get("data")
+        words = json.dumps(data, ensure_ascii=False) if isinstance(data, Mapping) else text_of(data)
+    return (TextContent(text=words),) if words else ()
+
+
+# -- neutral -> wire ---------------------------------------------------------------------------------------------------
+
+
+def is_string(content: Sequence[object]) -> bool:
+    """Whether content is written as a string unless its shape says otherwise."""
+    return len(content) == 1 and isinstance(piece := content[0], TextContent) and piece.extra is None
+
+
+def encode_content(content: Sequence[UserContent], shape: object, path: Path) -> object:
+    """Write content; `MISSING` says that the key is left out.
+
+    Raises:
+        EncodeError: a piece that this wire has no word for.
+    """
+    if not content:
+        return encode_nothing(shape)
+    first = content[0]
+    if len(content) == 1 and first.kind == "text" and first.extra is None and shape != "list":
+        return first.text
+    return [encode_block(piece, (*path, index)) for index, piece in enumerate(content)]
+
+
+def encode_nothing(shape: object, usual: object = "") -> object:
+    """Write that there is no content, the way it was written."""
+    match shape:
+        case "absent":
+            return MISSING
+        case "null":
+            return None
+        case "list":
+            return list[object]()
+        case "string":
+            return ""
+        case _:
+            return usual
+
+
+def encode_block(content: UserContent, path: Path) -> Wire:
+    """Write one piece as a block.
+
+    Raises:
+        EncodeError: another protocol's block, or a file, which this wire has no word for.
+    """
+    match content.kind:
+        case "text":
+            return encode_text(content)
+        case "image":
+            return _encode_image(content, path)
+        case "file":
+            if (content.mime_type or "").lower().startswith("image/"):
+                return _encode_image(content, path)
+            raise EncodeError("this wire has no word for a file", path=path)
+        case "native":
+            return dict(native_block(content, path))
+        case _:
+            assert_never(content)
+
+
+def encode_text(content: TextContent) -> Wire:
+    """Write a text as a block."""
+    wire: Wire = {"type": "text", "text": content.text}
+    return wire if content.extra is None else put_back(wire, content.extra, PROTOCOL)
+
+
+def native_block(content: NativeContent, path: Path) -> Block:
+    """Give a block as it was received.
+
+    Raises:
+        EncodeError: another protocol received it.
+    """
+    if content.protocol != PROTOCOL:
+        raise EncodeError(f"a block of {content.protocol} has no place on this wire", path=path)
+    return content.block
+
+
+def _encode_image(content: ImageContent | FileContent, path: Path) -> Wire:
+    shape = shape_of(content.extra, PROTOCOL)
+    if content.data is not None:
+        untyped = content.mime_type is None and shape.get("mime") == _NO_TYPE
+        url = f"data:;base64,{content.data}" if untyped else data_url(content.mime_type, content.data)
+    elif content.url is not None:
+        url = content.url
+    else:
+        raise EncodeError(f"{content.kind} without data or URL", path=path)
+    if content.extra is None:
+        return {"type": "image_url", "image_url": {"url": url}}
+    beyond = object_of(left_over(content.extra, PROTOCOL).get("image_url"))
+    said: object = url if shape.get("image_url") == "string" and not beyond else {"url": url, **beyond}
+    return put_back({"type": "image_url", "image_url": cast("object", said)}, content.extra, PROTOCOL)

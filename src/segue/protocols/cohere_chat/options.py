@@ -1,0 +1,115 @@
+"""What a request to Cohere asks besides the conversation, both ways.
+
+Facts this file rests on:
+- `max_tokens`, `temperature`, `p`, `stop_sequences`, `seed`, `tool_choice` (`REQUIRED` or `NONE`; left out, the model
+  is free), `response_format` with a `json_schema`, `stream`.                         (cohere 7.3.1, read 2026-11-15)
+- `thinking` is enabled or disabled, with a positive `token_budget`; models that reason do so unless told not to.
+                                                                        (cohere 7.3.1; Cohere documentation: reasoning)
+- `k`, penalties, `documents`, `citation_options`, `safety_mode`, `strict_tools`, `logprobs` and `priority` have no word
+  in common with others: they are kept as they were.                                                 (cohere 7.3.1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from segue.conversation.context import Options, ThinkingLevel
+from segue.errors import EncodeError
+from segue.models.thinking import DEFAULT_BUDGETS
+from segue.protocols.asking import (
+    Setting,
+    Settings,
+    decode_settings,
+    encode_settings,
+    flag,
+    listed,
+    number,
+    plain,
+    texts,
+)
+from segue.protocols.codec import Endpoint
+from segue.protocols.cohere_chat.rules import PROTOCOL
+from segue.protocols.spelling import Block, Wire, object_of
+
+_CONVERSATION: Final = frozenset({"messages", "tools", "model"})
+_USUAL_LEVEL: Final[ThinkingLevel] = "high"
+"""What thinking without a budget is taken for: the model thinks as long as it likes."""
+_CHOICES: Final[Mapping[object, str]] = {"required": "REQUIRED", "none": "NONE"}
+_CHOICES_BACK: Final[Mapping[object, str]] = {
+    word: choice for choice, word in _CHOICES.items() if isinstance(choice, str)
+}
+
+
+def _read_thinking(body: Block, _: Endpoint) -> object:
+    thinking = object_of(body.get("thinking"))
+    if thinking.get("type") == "disabled":
+        return "off"
+    if thinking.get("type") != "enabled":
+        return None
+    budget = thinking.get("token_budget")
+    is_budget = isinstance(budget, int) and not isinstance(budget, bool) and budget > 0
+    return budget if is_budget else _USUAL_LEVEL
+
+
+def _write_thinking(value: object, endpoint: Endpoint) -> Wire:
+    if not endpoint.model.reasoning:
+        return {}
+    if value == "off" or (isinstance(value, int) and value <= 0):
+        return {"thinking": {"type": "disabled"}}
+    budget = value if isinstance(value, int) else DEFAULT_BUDGETS[cast("ThinkingLevel", value)]
+    return {"thinking": {"type": "enabled", "token_budget": budget}}
+
+
+def _read_choice(body: Block, _: Endpoint) -> object:
+    said = body.get("tool_choice")
+    return _CHOICES_BACK.get(said) if isinstance(said, str) else None
+
+
+def _write_choice(value: object, _: Endpoint) -> Wire:
+    if value == "auto":
+        return {}
+    if value not in _CHOICES:
+        raise EncodeError("this wire cannot ask for one tool by name", path=("options", "tool_choice"))
+    return {"tool_choice": _CHOICES[value]}
+
+
+def _read_schema(body: Block, _: Endpoint) -> object:
+    form = object_of(body.get("response_format"))
+    schema = form.get("json_schema")
+    is_schema = form.get("type") == "json_object" and isinstance(schema, Mapping)
+    return cast("Block", schema) if is_schema else None
+
+
+def _write_schema(value: object, _: Endpoint) -> Wire:
+    return {"response_format": {"type": "json_object", "json_schema": value}}
+
+
+_SETTINGS: Final = Settings(
+    PROTOCOL,
+    (
+        Setting("max_tokens", ("max_tokens",), number("max_tokens", whole=True), plain("max_tokens")),
+        Setting("temperature", ("temperature",), number("temperature"), plain("temperature")),
+        Setting("top_p", ("p",), number("p"), plain("p")),
+        Setting("stop", ("stop_sequences",), texts("stop_sequences"), listed("stop_sequences")),
+        Setting("seed", ("seed",), number("seed", whole=True), plain("seed")),
+        Setting("thinking", ("thinking",), _read_thinking, _write_thinking),
+        Setting("tool_choice", ("tool_choice",), _read_choice, _write_choice),
+        Setting("output_schema", ("response_format",), _read_schema, _write_schema),
+        Setting("stream", ("stream",), flag("stream"), plain("stream")),
+    ),
+)
+
+
+def decode_options(body: Block, shape: Wire, endpoint: Endpoint) -> Options:
+    """Read the options of a body; `shape` is what was noted while its conversation was read."""
+    return decode_settings(_SETTINGS, body, _CONVERSATION, shape, endpoint)
+
+
+def encode_options(body: Wire, options: Options, endpoint: Endpoint) -> None:
+    """Write the options into a body.
+
+    Raises:
+        EncodeError: an option is set that the wire has no word for.
+    """
+    encode_settings(_SETTINGS, body, options, endpoint)

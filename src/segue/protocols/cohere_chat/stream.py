@@ -1,0 +1,221 @@
+"""A streamed reply of Cohere's v2 chat endpoint.
+
+Facts this file rests on:
+- message-start; blocks of content (start, deltas, end) by their index; tool-plan-delta; calls (start, deltas of their
+  arguments, end) by their own index; citations, each whole in its citation-start; message-end with the reason, the
+  usage and what went wrong; debug anywhere.                                       (cohere 7.3.1, read 2026-11-15)
+- message-start names every field of the message with nothing in it, which a whole reply does not.
+                                                                         (recorded traffic, 2026-11: cohere-v2/0022)
+- Log probabilities come with the deltas that they belong to.                                        (cohere 7.3.1)
+
+Without message-end the reply was not finished, whatever it had said before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias, cast
+
+from segue.protocols.codec import Endpoint
+from segue.protocols.cohere_chat.assistant import CITATIONS
+from segue.protocols.cohere_chat.content import decode_native
+from segue.protocols.cohere_chat.errors import decode_error
+from segue.protocols.cohere_chat.response import decode_usage, read_stop, said_by_reply
+from segue.protocols.cohere_chat.rules import PROTOCOL
+from segue.protocols.functions import encode_call
+from segue.protocols.reading import text_of
+from segue.protocols.spelling import Block, Wire, object_of
+from segue.protocols.streaming import Assembly, Part, StreamDecoder
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
+
+_END_KEYS: Final = frozenset({"type", "id", "delta"})
+_DELTA_KEYS: Final = frozenset({"finish_reason", "usage", "error"})
+
+
+def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
+    """Make a decoder for one reply."""
+    return StreamDecoder(_Reader(endpoint), Assembly(endpoint.model, PROTOCOL, tool_names))
+
+
+class _Reader:
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._blocks: dict[object, Part] = {}  # blocks of content that are open, by index
+        self._content: list[tuple[Part, Wire]] = []  # all of them, with what their starts said
+        self._plan: Part | None = None
+        self._calls: dict[object, Part] = {}
+        self._names: dict[int, str] = {}  # places of calls -> their names on the wire
+        self._citations: list[object] = []
+        self._logprobs: list[object] = []
+        self._body: Wire = {}
+        self._reason: str | None = None
+
+    def read(self, frame: Mapping[str, object], out: Assembly) -> None:
+        """Take one event in."""
+        kind = frame.get("type")
+        if kind == "content-delta":
+            self._grow_block(frame, out)
+        elif kind == "tool-call-delta":
+            part = self._calls.get(_index(frame))
+            more = object_of(object_of(_said(frame, "tool_calls")).get("function")).get("arguments")
+            if part is not None and isinstance(more, str) and more:
+                out.grow(part, more)
+        elif kind == "tool-plan-delta":
+            more = _said(frame, "tool_plan")
+            if isinstance(more, str) and more:
+                self._plan = self._plan or out.open_text()
+                out.grow(self._plan, more)
+        else:
+            self._read_rest(kind, frame, out)
+
+    def end(self, out: Assembly) -> None:
+        """Leave what arrived in order; the assembly then says that the reply did not end."""
+        if out.final is None:
+            out.close_all()
+            self._keep(out)
+            out.stop_reason = None
+
+    def _read_rest(self, kind: object, frame: Block, out: Assembly) -> None:
+        match kind:
+            case "message-start":
+                out.start()
+                out.response_id = text_of(frame.get("id"))
+            case "content-start":
+                self._open_block(_index(frame), object_of(_said(frame, "content")), out)
+            case "content-end":
+                part = self._blocks.pop(_index(frame), None)
+                if part is not None:
+                    out.close(part)
+            case "tool-call-start":
+                self._open_call(_index(frame), object_of(_said(frame, "tool_calls")), out)
+            case "tool-call-end":
+                part = self._calls.pop(_index(frame), None)
+                if part is not None:
+                    out.close(part)
+            case "citation-start":
+                citation = _said(frame, CITATIONS)
+                self._citations += citation if isinstance(citation, list) else [citation] if citation else []
+            case "message-end":
+                self._finish(frame, out)
+            case _ if "error" in frame or isinstance(frame.get("message"), str):
+                out.close_all()
+                self._keep(out)
+                out.fail(decode_error(frame, None).message or "the provider reported an error")
+            case _:
+                pass  # citation-end and debug say nothing more
+
+    # -- blocks --------------------------------------------------------------------------------------------------------
+
+    def _grow_block(self, frame: Block, out: Assembly) -> None:
+        content = object_of(_said(frame, "content"))
+        index = _index(frame)
+        part = self._blocks.get(index)
+        if part is None:
+            kind = "thinking" if isinstance(content.get("thinking"), str) else "text"
+            part = self._open_block(index, {"type": kind}, out)
+        more = content.get("thinking" if part.kind == "thinking" else "text")
+        if isinstance(more, str) and more:
+            out.grow(part, more)
+        logprobs = frame.get("logprobs")
+        if logprobs is not None:
+            self._logprobs.append(logprobs)
+
+    def _open_block(self, index: object, start: Block, out: Assembly) -> Part:
+        earlier = self._blocks.pop(index, None)
+        if earlier is not None:
+            out.close(earlier)
+        kind = start.get("type", "text")
+        if kind in ("text", "thinking"):
+            part = out.open_text() if kind == "text" else out.open_thinking()
+            first = start.get(str(kind))
+            if isinstance(first, str) and first:
+                out.grow(part, first)
+        else:
+            native = decode_native(start)
+            part = out.add_native(native.block, native.fallback)
+        self._blocks[index] = part
+        self._content.append((part, dict(start)))
+        return part
+
+    def _open_call(self, index: object, start: Block, out: Assembly) -> None:
+        if self._plan is not None:
+            out.close(self._plan)
+        earlier = self._calls.pop(index, None)
+        if earlier is not None:
+            out.close(earlier)
+        function = object_of(start.get("function"))
+        name = text_of(function.get("name")) or ""
+        part = self._calls[index] = out.open_call(text_of(start.get("id")) or "", name)
+        self._names[part.index] = name
+        first = function.get("arguments")
+        if isinstance(first, str) and first:
+            out.grow(part, first)
+
+    # -- the whole -----------------------------------------------------------------------------------------------------
+
+    def _finish(self, frame: Block, out: Assembly) -> None:
+        out.close_all()
+        delta = object_of(frame.get("delta"))
+        self._body.update((key, value) for key, value in frame.items() if key not in _END_KEYS)
+        self._body.update((key, value) for key, value in delta.items() if key not in _DELTA_KEYS)
+        usage, error = delta.get("usage"), text_of(delta.get("error"))
+        if usage is not None:
+            self._body["usage"] = usage
+        out.usage = decode_usage(usage, self._endpoint.model)
+        out.response_id = out.response_id or text_of(frame.get("id"))
+        self._reason = out.raw_stop_reason = text_of(delta.get("finish_reason"))
+        out.stop_reason = read_stop(self._reason, [part.kind for part in out.parts])
+        self._keep(out)
+        if error:
+            out.fail(error)
+        else:
+            out.finish()
+
+    def _keep(self, out: Assembly) -> None:
+        """Keep what the events said beyond our words, as a whole reply would have said it."""
+        if self._citations:
+            out.extra = {PROTOCOL: {CITATIONS: self._citations}}
+        wire: Wire = {"role": "assistant"}
+        blocks = [_whole_block(part, start) for part, start in self._content]
+        calls = [part for part in out.parts if part.kind == "toolCall"]
+        if blocks or not (calls or self._plan):
+            wire["content"] = blocks
+        if self._plan is not None and self._plan.closed is not None and self._plan.closed.kind == "text":
+            wire["tool_plan"] = self._plan.closed.text
+        if calls:
+            wire["tool_calls"] = [self._whole_call(part) for part in calls]
+        if self._citations:
+            wire[CITATIONS] = self._citations
+        whole: Wire = {"id": out.response_id or "", "message": wire, "finish_reason": self._reason, **self._body}
+        if self._logprobs:
+            whole["logprobs"] = self._logprobs
+        out.extra = said_by_reply(out.message(), whole)
+
+    def _whole_call(self, part: Part) -> Wire:
+        if part.closed is None or part.closed.kind != "toolCall":
+            return {}
+        wire = encode_call(PROTOCOL, part.closed)
+        return {**wire, "function": {**object_of(wire["function"]), "name": self._names[part.index]}}
+
+
+def _index(frame: Block) -> object:
+    index = frame.get("index")
+    return index if isinstance(index, int) else None
+
+
+def _said(frame: Block, key: str) -> Json:
+    """Give what the message of an event's delta says under a key."""
+    delta = cast("Json", frame.get("delta"))
+    message = delta.get("message") if isinstance(delta, dict) else None
+    return message.get(key) if isinstance(message, dict) else None
+
+
+def _whole_block(part: Part, start: Wire) -> Wire:
+    """Give a block as it would have come whole."""
+    content = part.closed
+    if content is not None and content.kind == "text":
+        return {**start, "type": "text", "text": content.text}
+    if content is not None and content.kind == "thinking":
+        return {**start, "type": "thinking", "thinking": content.thinking}
+    return start

@@ -1,0 +1,266 @@
+"""What Mistral's chat endpoint would refuse in a request body.
+
+Each check names what was said against it, and by whom; the threads were read on 2026-11-15. The order of roles is that
+of mistral-common 1.13.0, whose texts are the server's; where the service was seen to be stricter than its library, the
+target's rules decide. Checked against recorded requests: what was answered 200 passes (2026-11).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Final, cast
+
+import msgspec
+
+from segue.errors import Path
+from segue.protocols.codec import Endpoint, JsonObject, Violation
+from segue.protocols.spelling import Block, object_of
+
+Found = Iterator[Violation]
+Messages = list[Block]
+
+_FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
+    "system": frozenset({"user", "assistant", "system"}),
+    "user": frozenset({"assistant", "system", "user"}),
+    "assistant": frozenset({"assistant", "user", "tool"}),
+    "tool": frozenset({"assistant", "tool", "user"}),
+}
+"""Which roles may follow a role."""
+_FOREIGN_KEYS: Final = ("reasoning_content", "reasoning", "reasoning_details", "refusal", "function_call", "audio")
+"""Keys of other vendors' assistant messages."""
+_FOREIGN_CHUNKS: Final = frozenset(
+    {"image", "document", "redacted_thinking", "tool_use", "tool_result", "input_text", "output_text", "input_image"}
+)
+"""Blocks of other wires."""
+_MEDIA: Final = frozenset({"image_url", "document_url", "file", "input_audio"})
+
+
+def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
+    """List what the provider would refuse, in the order of the body; nothing where nothing is known against it."""
+    given = body.get("messages")
+    if not isinstance(given, list) or not given:
+        # "Conversation must have at least one message" (mistral-common 1.13.0)
+        return [Violation(code="messages_missing", path=("messages",), message="there has to be a message")]
+    messages: Messages = []
+    for index, message in enumerate(cast("list[object]", given)):
+        if not isinstance(message, Mapping):
+            return [Violation(code="message_not_object", path=("messages", index), message="a message is an object")]
+        messages.append(cast("Block", message))
+    found = [*_check_json(body)]
+    found += [violation for look in _MESSAGE_CHECKS for violation in look(messages, endpoint)]
+    found += [violation for look in _BODY_CHECKS for violation in look(body, endpoint)]
+    return found
+
+
+def _check_json(body: JsonObject) -> Found:
+    try:
+        msgspec.json.encode(body)
+    except (UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
+        yield Violation(code="not_json", path=(), message=f"the body is not valid JSON: {error}")
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def _check_order(messages: Messages, endpoint: Endpoint) -> Found:
+    """Roles in their order.
+
+    "Input tag 'developer' found using 'role' does not match any of the expected tags" (chatgpt-md #189); "Unexpected
+    role 'user' after role 'tool'", code 3230 (zed #37021, hermes-agent #20154); "Unexpected role 'system' after role
+    'assistant'" (spring-ai #2380); "Expected last role User or Tool (or Assistant with prefix True) for serving but got
+    assistant" (rig #1130); "Conversation must start with a user message or system message" (mistral-common 1.13.0).
+    """
+    before: str | None = None
+    for index, message in enumerate(messages):
+        role, path = message.get("role"), ("messages", index, "role")
+        if not isinstance(role, str) or role not in _FOLLOWS:
+            yield Violation(code="role_unknown", path=path, message=f"there is no role {role!r}")
+            before = None
+            continue
+        if before is None and index == 0:
+            if role == "tool" or (role == "assistant" and _calls(message)):
+                yield Violation(code="first_turn", path=path, message=f"a conversation does not begin with a {role}")
+        elif before is not None and role not in _FOLLOWS[before]:
+            yield Violation(code="role_order", path=path, message=f"role {role!r} after role {before!r}")
+        elif before == "tool" and role == "user" and not endpoint.rules.user_after_result:
+            yield Violation(code="user_after_result", path=path, message="a user turn may not follow a tool result")
+        before = role
+    last = len(messages) - 1
+    if messages[last].get("role") == "assistant" and not messages[last].get("prefix"):
+        message = "the last turn is the user's, a tool's, or has a prefix"
+        yield Violation(code="last_turn", path=("messages", last, "role"), message=message)
+    for index, message in enumerate(messages[:-1]):
+        if message.get("prefix") is True:
+            # "Assistant message with prefix True must be last message" (mistral-common 1.13.0)
+            yield Violation(code="prefix", path=("messages", index, "prefix"), message="only the last has a prefix")
+
+
+def _calls(message: Block) -> list[Block]:
+    calls = message.get("tool_calls")
+    if message.get("role") != "assistant" or not isinstance(calls, list):
+        return []
+    return [cast("Block", call) for call in cast("list[object]", calls) if isinstance(call, Mapping)]
+
+
+def _check_pairing(messages: Messages, _: Endpoint) -> Found:
+    """Calls and results stand together.
+
+    "Not the same number of function calls and responses", "Unexpected tool call id ... in tool results", "Duplicate
+    tool call id ..." (mistral-common 1.13.0).
+    """
+    open_ids: list[object] = []
+    batch: set[str] = set()
+    asked_at = 0
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        if role == "tool":
+            call_id = message.get("tool_call_id")
+            path = ("messages", index, "tool_call_id")
+            if call_id in open_ids:
+                open_ids.remove(call_id)
+            elif str(call_id) in batch:
+                yield Violation(code="result_twice", path=path, message=f"{call_id!r} has its result already")
+            else:
+                yield Violation(code="result_without_call", path=path, message=f"no call has the id {call_id!r}")
+            continue
+        if open_ids and role in ("user", "assistant"):
+            yield _unanswered(asked_at, open_ids)
+            open_ids = []
+        if role == "assistant":
+            asked_at, open_ids = index, [call.get("id") for call in _calls(message)]
+            batch = set(map(str, open_ids))
+            if len(batch) < len(open_ids):
+                path = ("messages", index, "tool_calls")
+                yield Violation(code="call_id_twice", path=path, message="two calls share an id")
+    if open_ids:
+        yield _unanswered(asked_at, open_ids)
+
+
+def _unanswered(index: int, ids: list[object]) -> Violation:
+    named = ", ".join(map(str, ids))
+    return Violation(
+        code="call_without_result", path=("messages", index, "tool_calls"), message=f"no result for {named}"
+    )
+
+
+def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
+    """Ids and names of calls, and the names that results repeat.
+
+    "Tool call id was call_0fypS1hVX but must be a-z, A-Z, 0-9, with a length of 9.", code 3280 (opencode #1680, gptel
+    #1203, ironclaw #1241 of 2026-03-16); "Function name was ... but must be a-z, A-Z, 0-9, or contain underscores and
+    dashes, with a maximum length of 64." (mistral-common 1.13.0).
+    """
+    for index, message in enumerate(messages):
+        for position, call in enumerate(_calls(message)):
+            path: Path = ("messages", index, "tool_calls", position)
+            yield from _check_id(call.get("id"), (*path, "id"), endpoint)
+            name = object_of(call.get("function")).get("name")
+            yield from _check_name(name, (*path, "function", "name"), endpoint)
+        if message.get("role") == "tool" and message.get("name") is not None:
+            yield from _check_name(message["name"], ("messages", index, "name"), endpoint)
+
+
+def _check_id(call_id: object, path: Path, endpoint: Endpoint) -> Found:
+    rules = endpoint.rules
+    if not isinstance(call_id, str) or call_id in ("", "null"):
+        yield Violation(code="call_id_missing", path=path, message="a call has to have an id")
+    elif rules.call_id_alphabet is not None:
+        pattern = _pattern(rules.call_id_alphabet, rules.call_id_min, rules.call_id_max)
+        if not pattern.fullmatch(call_id):
+            yield Violation(code="call_id", path=path, message=f"{call_id!r} is no id of {rules.call_id_min} letters")
+
+
+def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
+    rules = endpoint.rules
+    if rules.tool_name_alphabet is None or not isinstance(name, str):
+        return
+    if not _pattern(rules.tool_name_alphabet, 1, rules.tool_name_max).fullmatch(name):
+        yield Violation(code="tool_name", path=path, message=f"{name!r} is no name for a function")
+
+
+@lru_cache(maxsize=64)
+def _pattern(letters: str, least: int, most: int) -> re.Pattern[str]:
+    return re.compile(f"[{letters}]{{{least},{most or ''}}}")
+
+
+def _check_words(messages: Messages, _: Endpoint) -> Found:
+    """Messages that say nothing where they have to.
+
+    "Assistant message must have either content or tool_calls, but not none." (OpenHands #8685, 2025-05-24); "System
+    prompt must have content" (mistral-common 1.13.0).
+    """
+    for index, message in enumerate(messages):
+        role, path = message.get("role"), ("messages", index, "content")
+        if role == "assistant" and not message.get("content") and not message.get("tool_calls"):
+            yield Violation(code="turn_empty", path=path, message="an assistant's turn has to say or call something")
+        if role == "system" and message.get("content") is None:
+            yield Violation(code="system_empty", path=path, message="instructions have to have content")
+
+
+def _check_shapes(messages: Messages, endpoint: Endpoint) -> Found:
+    """Keys and chunks that the schema does not know, or not there.
+
+    "Extra inputs are not permitted" for assistant.reasoning_content (crush #1590, 2025-12-10; litellm #30835,
+    2026-06-19); the types there are (mistralai 3.7.0); "Unexpected content chunk types in assistant message"
+    (mistral-common 1.13.0; of a tool's message its latest version no longer says so).
+    """
+    for index, message in enumerate(messages):
+        role, content = message.get("role"), message.get("content")
+        for key in _FOREIGN_KEYS if role == "assistant" else ():
+            if key in message:
+                path: Path = ("messages", index, key)
+                yield Violation(code="key_unknown", path=path, message=f"an assistant message has no {key!r}")
+        for position, chunk in enumerate(cast("list[object]", content) if isinstance(content, list) else ()):
+            kind, path = object_of(chunk).get("type"), ("messages", index, "content", position)
+            if not isinstance(kind, str):
+                continue
+            if kind in _FOREIGN_CHUNKS:
+                yield Violation(code="chunk_unknown", path=path, message=f"there is no chunk {kind!r}")
+            elif kind in _MEDIA and role in ("assistant", "system"):
+                yield Violation(code="media_misplaced", path=path, message=f"a {role} message is text only")
+            elif kind == "image_url" and "image" not in endpoint.model.input:
+                # "Image input is not enabled for this model", code 3051 (the refusal's own words)
+                yield Violation(code="image_refused", path=path, message="the model does not look at pictures")
+
+
+_MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (
+    _check_order,
+    _check_pairing,
+    _check_calls,
+    _check_words,
+    _check_shapes,
+)
+
+
+# -- the rest of the body ----------------------------------------------------------------------------------------------
+
+
+def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
+    """Tools: names as above; parameters are an object (mistralai 3.7.0)."""
+    tools = body.get("tools")
+    for index, tool in enumerate(cast("list[object]", tools) if isinstance(tools, list) else ()):
+        wire = object_of(tool)
+        if wire.get("type", "function") != "function":
+            continue
+        function, path = object_of(wire.get("function")), ("tools", index, "function")
+        if not isinstance(function.get("name"), str):
+            yield Violation(code="tool_name", path=(*path, "name"), message="a function has to have a name")
+        yield from _check_name(function.get("name"), (*path, "name"), endpoint)
+        if not isinstance(function.get("parameters"), Mapping):
+            yield Violation(code="tool_schema", path=(*path, "parameters"), message="a function has to have a schema")
+
+
+def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
+    """Settings that are answered with an error.
+
+    "Reasoning prompt mode is not enabled for this model", code 3051 (pi-go #245, live, 2026-08-28: no model of this
+    endpoint takes it).
+    """
+    for key in sorted(endpoint.rules.refused_extra):
+        if body.get(key) is not None:
+            yield Violation(code="setting_refused", path=(key,), message=f"{key} is refused")
+
+
+_BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (_check_tools, _check_refused)

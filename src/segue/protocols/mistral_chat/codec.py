@@ -1,0 +1,109 @@
+"""What this protocol offers, in one record."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.errors import EncodeError
+from segue.protocols.codec import Codec, Endpoint, JsonObject
+from segue.protocols.mistral_chat.check import check
+from segue.protocols.mistral_chat.errors import decode_error
+from segue.protocols.mistral_chat.request import decode_request, encode_request
+from segue.protocols.mistral_chat.response import decode_response, encode_response
+from segue.protocols.mistral_chat.rules import PROTOCOL, RULES
+from segue.protocols.mistral_chat.stream import stream_decoder
+
+
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
+    return endpoint.dialect.path or "/v1/chat/completions"
+
+
+_PARAMETERS: Final = frozenset(
+    {
+        "frequency_penalty",
+        "guardrails",
+        "logprobs",
+        "max_tokens",
+        "messages",
+        "metadata",
+        "min_tokens",
+        "model",
+        "n",
+        "parallel_tool_calls",
+        "prediction",
+        "presence_penalty",
+        "prompt_cache_key",
+        "prompt_logprobs",
+        "prompt_mode",
+        "random_seed",
+        "reasoning_effort",
+        "repetition_penalty",
+        "response_format",
+        "safe_prompt",
+        "service_tier",
+        "stop",
+        "stream",
+        "temperature",
+        "tool_choice",
+        "tools",
+        "top_k",
+        "top_logprobs",
+        "top_p",
+        "top_prompt_logprobs",
+    }
+)
+"""What `chat.complete` and `chat.stream` name as arguments (mistralai 3.7.0; read 2026-11-15)."""
+
+
+def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - the same
+    """Give the arguments of the client, which takes the body as it is and has no place for more."""
+    for key in body:
+        if key not in _PARAMETERS:
+            raise EncodeError(f"mistralai has no argument {key!r}", path=(key,))
+    return dict(body)
+
+
+CODEC: Final = Codec(
+    name=PROTOCOL,
+    rules=RULES,
+    framing="sse",
+    path=_path,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    check=check,
+    forgets=frozenset(
+        {
+            # who wrote a turn, when, how it went
+            "protocol",
+            "provider",
+            "model",
+            "response_model",
+            "response_id",
+            "usage",
+            "stop_reason",
+            "raw_stop_reason",
+            "error_message",
+            "diagnostics",
+            "timestamp",
+            # what a result is for the application
+            "details",
+            "is_error",
+            "tool_name",
+            # seals that this wire has no place for; that a seal is all there is
+            "text_signature",
+            "thought_signature",
+            "redacted",
+            # the type of bare sound and of what only has an address or an id; what others would see
+            "mime_type",
+            "fallback",
+            # where calls stood among the words of a turn
+            "pieces",
+            "extra",
+        }
+    ),
+    sdk_arguments=_sdk_arguments,
+)

@@ -1,0 +1,166 @@
+"""What users, tools and instructions say on Mistral's wire: a string, or a list of chunks, both ways.
+
+Facts this file rests on:
+- Chunks are text, image_url, document_url, file, input_audio, reference, resource, resource_link and thinking; an
+  instruction is text or thinking.                                              (mistralai 3.7.0, read 2026-11-15)
+- Tool results may be lists of chunks as well.                       (mistralai 3.7.0; pi-ai 1.5.0 writes nothing else)
+- A resource wraps a text or an image, a link names where one lies, a reference numbers what was cited.
+                                                                                                    (mistralai 3.7.0)
+
+Default spelling: one bare text is a string, nothing an empty one, everything else a list. What differs from that is
+recorded in the message's shape as `content`: `list`, `null` or `absent`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, assert_never, cast
+
+from segue.conversation.content import FallbackContent, NativeContent, TextContent, UserContent
+from segue.errors import EncodeError, Path
+from segue.protocols.mistral_chat.media import decode_media, encode_file, encode_image
+from segue.protocols.mistral_chat.rules import PROTOCOL
+from segue.protocols.reading import expect_list, expect_object, text_of
+from segue.protocols.spelling import MISSING, Block, Wire, keep, object_of, put_back
+
+_TEXT_KEYS: Final = frozenset({"type", "text"})
+
+# -- wire -> neutral ---------------------------------------------------------------------------------------------------
+
+
+def decode_content(value: object, path: Path) -> tuple[tuple[UserContent, ...], str | None]:
+    """Read content that was a string, a list, null or not there; say the shape if it is not what we would write.
+
+    Raises:
+        DecodeError: it is something else.
+    """
+    if isinstance(value, str):
+        return ((TextContent(text=value),) if value else ()), None
+    if value is MISSING:
+        return (), "absent"
+    if value is None:
+        return (), "null"
+    pieces = tuple(
+        decode_chunk(expect_object(chunk, (*path, index))) for index, chunk in enumerate(expect_list(value, path))
+    )
+    return pieces, "list" if not pieces or is_string(pieces) else None
+
+
+def decode_chunk(chunk: Block) -> UserContent:
+    """Read one chunk; what is not known is kept as it is."""
+    if chunk.get("type") == "text" and isinstance(text := chunk.get("text"), str):
+        return TextContent(text=text, extra=None if len(chunk) == 2 else keep(PROTOCOL, chunk, _TEXT_KEYS))
+    return decode_media(chunk) or decode_native(chunk)
+
+
+def decode_native(chunk: Block) -> NativeContent:
+    """Keep a chunk that only this wire knows, with what can be read of it for others."""
+    return NativeContent(protocol=PROTOCOL, block=chunk, fallback=_fallback(chunk))
+
+
+def _fallback(chunk: Block) -> tuple[FallbackContent, ...]:
+    if chunk.get("type") == "resource":
+        inner = decode_chunk(object_of(chunk.get("content")))
+        return inner.fallback if inner.kind == "native" else (inner,)
+    if chunk.get("type") == "resource_link":
+        words = text_of(chunk.get("uri"))
+    elif chunk.get("type") == "thinking":
+        words = join_thoughts(chunk.get("thinking"))
+    else:
+        words = text_of(chunk.get("text")) or text_of(chunk.get("content"))
+    return (TextContent(text=words),) if words else ()
+
+
+def listed_of(value: object) -> Sequence[object]:
+    """Give a list as it is, anything else as an empty one."""
+    return cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else ()
+
+
+def join_thoughts(thinking: object) -> str | None:
+    """Give the words of a thinking chunk; None when it holds something else than texts and references."""
+    if isinstance(thinking, str):
+        return thinking
+    if not isinstance(thinking, (list, tuple)):
+        return None
+    words: list[str] = []
+    for inner in listed_of(cast("object", thinking)):
+        chunk = object_of(inner)
+        if not chunk:
+            return None
+        if chunk.get("type", "text") == "text":
+            text = chunk.get("text")
+            if not isinstance(text, str):
+                return None
+            words.append(text)
+    return "".join(words)
+
+
+# -- neutral -> wire ---------------------------------------------------------------------------------------------------
+
+
+def is_string(content: Sequence[object]) -> bool:
+    """Whether content is written as a string unless its shape says otherwise."""
+    return len(content) == 1 and isinstance(piece := content[0], TextContent) and piece.extra is None
+
+
+def encode_content(content: Sequence[UserContent], shape: object, path: Path) -> object:
+    """Write content; `MISSING` says that the key is left out.
+
+    Raises:
+        EncodeError: a piece that this wire has no word for.
+    """
+    if not content:
+        return encode_nothing(shape)
+    first = content[0]
+    if len(content) == 1 and first.kind == "text" and first.extra is None and shape != "list":
+        return first.text
+    return [encode_chunk(piece, (*path, index)) for index, piece in enumerate(content)]
+
+
+def encode_nothing(shape: object) -> object:
+    """Write that there is no content, the way it was written."""
+    match shape:
+        case "absent":
+            return MISSING
+        case "null":
+            return None
+        case "list":
+            return list[object]()
+        case _:
+            return ""
+
+
+def encode_chunk(content: UserContent, path: Path) -> Wire:
+    """Write one piece as a chunk.
+
+    Raises:
+        EncodeError: another protocol's block, or media that have no form here.
+    """
+    match content.kind:
+        case "text":
+            return encode_text(content)
+        case "image":
+            return encode_image(content, path)
+        case "file":
+            return encode_file(content, path)
+        case "native":
+            return dict(native_block(content, path))
+        case _:
+            assert_never(content)
+
+
+def encode_text(content: TextContent) -> Wire:
+    """Write a text as a chunk."""
+    wire: Wire = {"type": "text", "text": content.text}
+    return wire if content.extra is None else put_back(wire, content.extra, PROTOCOL)
+
+
+def native_block(content: NativeContent, path: Path) -> Block:
+    """Give a block as it was received.
+
+    Raises:
+        EncodeError: another protocol received it.
+    """
+    if content.protocol != PROTOCOL:
+        raise EncodeError(f"a block of {content.protocol} has no place on this wire", path=path)
+    return content.block

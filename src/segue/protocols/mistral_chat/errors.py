@@ -1,0 +1,72 @@
+"""Error bodies of Mistral's endpoint, and error objects in its streams.
+
+Facts this file rests on:
+- `{"object": "error", "message", "type", "param", "code"}`; the code is a number as text (3230, 3280).
+                                                            (ironclaw #1241, 2026-03-16; facts of many threads)
+- What the schema refuses comes with 422 as `{"detail": [{"type", "loc", "msg"}]}`, also inside `message`.
+                                                                   (mistral-go #2; php-mistral #76, 2025-11-13)
+- The gate before it says `{"message", "request_id"}` or `{"detail": "text"}`.        (nextcloud integration_openai #76)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import msgspec
+
+from segue.protocols.codec import WireError
+from segue.protocols.reading import text_of
+from segue.protocols.spelling import Block, object_of
+
+
+def decode_error(body: object, status: int | None) -> WireError:
+    """Read an error, whatever its shape; what cannot be read stands in the message as it is."""
+    if isinstance(body, (bytes, bytearray)):
+        body = bytes(body).decode("utf-8", "replace")
+    if isinstance(body, str):
+        body = _parsed(body)
+    if not isinstance(body, Mapping):
+        return WireError(status=status, message=body if isinstance(body, str) else "")
+    outer = cast("Block", body)
+    error = outer.get("error")
+    if isinstance(error, str):
+        return WireError(status=status, message=error)
+    inner = object_of(error) or outer
+    code = inner.get("code")
+    said = _message(inner.get("message")) or _message(inner.get("detail"))
+    return WireError(
+        status=status if status is not None else _status(inner.get("raw_status_code")),
+        code=None if code is None else str(code),
+        type=text_of(inner.get("type")),
+        message=said or json.dumps(inner, ensure_ascii=False, default=str),
+    )
+
+
+def _message(said: object) -> str:
+    """Give a message as it is; of a list of what the schema refused, each with its place."""
+    if isinstance(said, str):
+        return said
+    if isinstance(said, Mapping):
+        return _message(cast("Block", said).get("detail"))
+    if not isinstance(said, list):
+        return ""
+    found: list[str] = []
+    for item in cast("list[object]", said):
+        words = text_of(object_of(item).get("msg")) or (item if isinstance(item, str) else "")
+        place = object_of(item).get("loc")
+        steps = cast("Sequence[object]", place) if isinstance(place, (list, tuple)) else ()
+        found.append(f"{'.'.join(map(str, steps))}: {words}" if steps else words)
+    return "; ".join(filter(None, found))
+
+
+def _status(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _parsed(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return text

@@ -1,0 +1,142 @@
+"""What a request to Mistral asks besides the conversation, both ways.
+
+Facts this file rests on:
+- `max_tokens`, `temperature`, `top_p`, `stop` (a string or a list), `random_seed`, `tool_choice` (`auto`, `none`, `any`
+  or `required`, or a function by name), `parallel_tool_calls`, `response_format`, `prompt_cache_key`, `stream`.
+                                                                                (mistralai 3.7.0, read 2026-11-15)
+- Thinking is asked for with `reasoning_effort`; where a model has but two levels they are `none` and `high`. Models
+  that do not reason refuse the key, whatever it says.
+                                                    (inspect_ai #4711, 2026-07-31; maki #396; mistral-common 1.13.0)
+- `prompt_mode: "reasoning"`, which asked for it before, is refused by every model of this endpoint: "Reasoning prompt
+  mode is not enabled for this model", code 3051.              (pi-go #245, live, 2026-08-28; pi #3096, 2026-04-13)
+- `any` was the first word for `required` and is going out of use.                           (mistral-common 1.13.0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from segue.conversation.context import Options, ThinkingLevel
+from segue.models.thinking import DEFAULT_BUDGETS, clamp_thinking_level
+from segue.protocols.asking import (
+    Setting,
+    Settings,
+    decode_settings,
+    encode_settings,
+    flag,
+    listed,
+    number,
+    plain,
+    text,
+    texts,
+)
+from segue.protocols.codec import Endpoint
+from segue.protocols.mistral_chat.rules import PROTOCOL
+from segue.protocols.reading import ASKED_OF, shape_of
+from segue.protocols.spelling import Block, Wire, object_of
+
+_CONVERSATION: Final = frozenset({"messages", "tools", "model"})
+_LEVELS: Final[Mapping[str, ThinkingLevel]] = {
+    "none": "off",
+    "minimal": "minimal",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "xhigh",
+    "max": "max",
+}
+_MOST: Final[ThinkingLevel] = "high"
+_WORDS: Final = frozenset({"auto", "none", "required"})
+_SCHEMA_NAME: Final = "output"
+
+
+def _read_thinking(body: Block, endpoint: Endpoint) -> object:
+    effort = body.get("reasoning_effort")
+    if isinstance(effort, str):
+        own = {word: level for level, word in endpoint.model.thinking_levels.items() if word is not None}
+        return own.get(effort) or _LEVELS.get(effort)
+    return _MOST if effort is None and body.get("prompt_mode") == "reasoning" else None
+
+
+def _write_thinking(value: object, endpoint: Endpoint) -> Wire:
+    model = endpoint.model
+    if not model.reasoning:
+        return {}
+    level = clamp_thinking_level(model, _level_of(cast("ThinkingLevel | int", value)))
+    word = model.thinking_levels.get(level) or ("none" if level == "off" else _MOST)
+    return {"reasoning_effort": word}
+
+
+def _level_of(asked: ThinkingLevel | int) -> ThinkingLevel:
+    """Give a level as it is, and for a budget the weakest level that thinks as long."""
+    if isinstance(asked, str):
+        return asked
+    if asked <= 0:
+        return "off"
+    for level, tokens in DEFAULT_BUDGETS.items():
+        if asked <= tokens:
+            return level
+    return _MOST
+
+
+def _read_choice(body: Block, _: Endpoint) -> object:
+    said = body.get("tool_choice")
+    if isinstance(said, str):
+        return "required" if said == "any" else said if said in _WORDS else None
+    name = object_of(object_of(said).get("function")).get("name")
+    # A tool that is called like one of the words could not be told from it.
+    return name if isinstance(name, str) and name not in _WORDS else None
+
+
+def _write_choice(value: object, _: Endpoint) -> Wire:
+    return {"tool_choice": value if value in _WORDS else {"type": "function", "function": {"name": value}}}
+
+
+def _read_schema(body: Block, _: Endpoint) -> object:
+    form = object_of(body.get("response_format"))
+    schema = object_of(form.get("json_schema")).get("schema")
+    is_schema = form.get("type") == "json_schema" and isinstance(schema, Mapping)
+    return cast("Block", schema) if is_schema else None
+
+
+def _write_schema(value: object, _: Endpoint) -> Wire:
+    return {"response_format": {"type": "json_schema", "json_schema": {"name": _SCHEMA_NAME, "schema": value}}}
+
+
+_SETTINGS: Final = Settings(
+    PROTOCOL,
+    (
+        Setting("max_tokens", ("max_tokens",), number("max_tokens", whole=True), plain("max_tokens")),
+        Setting("temperature", ("temperature",), number("temperature"), plain("temperature")),
+        Setting("top_p", ("top_p",), number("top_p"), plain("top_p")),
+        Setting("stop", ("stop",), texts("stop"), listed("stop")),
+        Setting("seed", ("random_seed",), number("random_seed", whole=True), plain("random_seed")),
+        Setting("thinking", ("reasoning_effort",), _read_thinking, _write_thinking),
+        Setting("tool_choice", ("tool_choice",), _read_choice, _write_choice),
+        Setting(
+            "parallel_tool_calls", ("parallel_tool_calls",), flag("parallel_tool_calls"), plain("parallel_tool_calls")
+        ),
+        Setting("output_schema", ("response_format",), _read_schema, _write_schema),
+        Setting("session_id", ("prompt_cache_key",), text("prompt_cache_key"), plain("prompt_cache_key")),
+        Setting("stream", ("stream",), flag("stream"), plain("stream")),
+    ),
+)
+
+
+_OLD_WAY: Final = "prompt_mode"
+
+
+def decode_options(body: Block, shape: Wire, endpoint: Endpoint) -> Options:
+    """Read the options of a body; `shape` is what was noted while its conversation was read."""
+    if _OLD_WAY in body:
+        named = body.get("model")
+        shape = {**shape, _OLD_WAY: True, ASKED_OF: named if isinstance(named, str) else endpoint.model.id}
+    return decode_settings(_SETTINGS, body, _CONVERSATION, shape, endpoint)
+
+
+def encode_options(body: Wire, options: Options, endpoint: Endpoint) -> None:
+    """Write the options into a body. Only the very request that was read asks for thinking the old way again."""
+    shape = shape_of(options.extra, PROTOCOL)
+    anew = _OLD_WAY in shape and ASKED_OF not in shape
+    encode_settings(_SETTINGS, body, options, endpoint, distrusted=("thinking",) if anew else ())

@@ -1,0 +1,216 @@
+"""A whole reply of Mistral's chat endpoint, both ways: content, usage, why it ended.
+
+Facts this file rests on:
+- `choices[]` of a message and a finish reason, usage beside them; a choice may have `messages` instead, where the
+  provider ran tools itself.                                                    (mistralai 3.7.0, read 2026-11-15)
+- Finish reasons: stop, length, model_length, error, tool_calls.                                  (mistralai 3.7.0)
+- `prompt_tokens` includes cached tokens, which are told as `num_cached_tokens` or in `prompt_tokens_details`, by others
+  of the house in `prompt_token_details`.                      (recorded traffic, 2026-11; pi-ai 1.5.0 reads all three)
+- A call has an index and no type, a reply without calls says `tool_calls: null`.         (recorded traffic, 2026-11)
+
+The first choice is the message. A reply is written the usual way; what the one that was read had said differently
+stands in the shape under `response`, and only the way back to a reply looks at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from msgspec.structs import replace
+
+from segue.conversation.content import AssistantContent, Extra, NativeContent, TextContent
+from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason, Usage
+from segue.errors import DecodeError, Path
+from segue.models.model import Model
+from segue.models.origin import new_assistant_message
+from segue.models.price import compute_cost
+from segue.protocols.codec import Endpoint, JsonObject
+from segue.protocols.mistral_chat.assistant import decode_assistant, decode_words, encode_assistant
+from segue.protocols.mistral_chat.errors import decode_error
+from segue.protocols.mistral_chat.rules import PROTOCOL
+from segue.protocols.reading import SHAPE, expect_list, expect_object, expect_objects, number_of, shape_of, text_of
+from segue.protocols.spelling import MISSING, Block, Wire, difference, object_of, respelt
+from segue.protocols.streaming import has_price
+
+STOP_REASONS: Final[Mapping[str, StopReason]] = {
+    "stop": StopReason.STOP,
+    "length": StopReason.LENGTH,
+    "model_length": StopReason.LENGTH,
+    "tool_calls": StopReason.TOOL_USE,
+    "error": StopReason.ERROR,
+}
+UNKNOWN_REASON: Final = StopReason.STOP
+"""A reason nobody knows ends a reply that said something; one that said nothing has failed."""
+_REASONS_BACK: Final[Mapping[StopReason, str]] = {
+    StopReason.STOP: "stop",
+    StopReason.LENGTH: "length",
+    StopReason.TOOL_USE: "tool_calls",
+    StopReason.ERROR: "error",
+    StopReason.ABORTED: "error",
+}
+_RESPONSE: Final = "response"
+
+
+def read_stop(reason: str | None, kinds: Sequence[str]) -> StopReason:
+    """Say why a reply stopped; one that stopped with calls in it waits for their results, whatever it says."""
+    found = StopReason.STOP if reason is None else STOP_REASONS.get(reason)
+    if found is None:
+        found = UNKNOWN_REASON if kinds else StopReason.ERROR
+    return StopReason.TOOL_USE if found == StopReason.STOP and "toolCall" in kinds else found
+
+
+# -- wire -> neutral ---------------------------------------------------------------------------------------------------
+
+
+def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:
+    """Read a whole reply; one that is an error is a message that failed.
+
+    Raises:
+        DecodeError: there are neither choices nor an error, or choices or calls are not what the protocol says.
+    """
+    choices = body.get("choices")
+    is_error = bool(body.get("error")) or body.get("object") == "error"
+    if choices is None and not is_error:
+        raise DecodeError("this is no reply: it has neither choices nor an error", path=("choices",))
+    message = replace(
+        new_assistant_message(endpoint.model),
+        protocol=PROTOCOL,
+        response_id=text_of(body.get("id")),
+        response_model=text_of(body.get("model")),
+        usage=decode_usage(body.get("usage"), endpoint.model),
+    )
+    listed = expect_list(choices, ("choices",)) if choices is not None else []
+    if not listed:
+        said = decode_error(body, None).message if is_error else "the reply has no choices"
+        message = replace(message, stop_reason=StopReason.ERROR, error_message=said)
+    else:
+        choice = expect_object(listed[0], ("choices", 0))
+        content, notes = _read_choice(choice, tool_names)
+        reason = text_of(choice.get("finish_reason"))
+        stop = read_stop(reason, [piece.kind for piece in content])
+        message = replace(
+            message,
+            content=content,
+            diagnostics=notes,
+            stop_reason=stop,
+            raw_stop_reason=reason,
+            error_message=f"the reply ended with {reason or stop.value}" if stop == StopReason.ERROR else None,
+        )
+    return replace(message, extra=said_by_reply(message, body))
+
+
+def said_by_reply(message: AssistantMessage, body: JsonObject) -> Extra | None:
+    """Keep what a reply said differently from how we would have written it, where no request looks."""
+    found = difference(_usual(message), body)
+    return None if found is None else {PROTOCOL: {SHAPE: {_RESPONSE: found}}}
+
+
+def _read_choice(
+    choice: Block, tool_names: Mapping[str, str]
+) -> tuple[tuple[AssistantContent, ...], tuple[Diagnostic, ...]]:
+    path: Path = ("choices", 0)
+    if not isinstance(choice.get("message"), Mapping) and isinstance(choice.get("messages"), list):
+        return _read_trace(expect_objects(choice["messages"], (*path, "messages")), (*path, "messages"), tool_names)
+    wire = object_of(choice.get("message"))
+    turn = decode_assistant(wire, (*path, "message"), tool_names, reply=True)
+    return turn.content, turn.notes
+
+
+def _read_trace(
+    messages: Sequence[Block], path: Path, tool_names: Mapping[str, str]
+) -> tuple[tuple[AssistantContent, ...], tuple[Diagnostic, ...]]:
+    """Read the messages of a reply in which the provider ran tools: what it ran is its own, the rest is the answer."""
+    content: list[AssistantContent] = []
+    notes: tuple[Diagnostic, ...] = ()
+    for index, wire in enumerate(messages):
+        place = (*path, index)
+        ran_next = index + 1 < len(messages) and messages[index + 1].get("role") == "tool"
+        if wire.get("role") == "tool":
+            content.append(decode_ran(wire, (*place, "content")))
+        elif ran_next and wire.get("tool_calls"):
+            content += decode_words(wire.get("content", MISSING), (*place, "content"), reply=True)
+            block = {"role": "assistant", "content": "", "tool_calls": wire["tool_calls"]}
+            content.append(NativeContent(protocol=PROTOCOL, block=block))
+        else:
+            turn = decode_assistant(wire, place, tool_names, reply=True)
+            content += turn.content
+            notes += turn.notes
+    return tuple(content), notes
+
+
+def decode_ran(wire: Block, path: Path) -> NativeContent:
+    """Keep the message of a tool that the provider ran, with the words in it for others."""
+    words = decode_words(wire.get("content", MISSING), path, reply=True)
+    text = "\n".join(piece.text for piece in words if piece.kind == "text")
+    fallback = (TextContent(text=text),) if text.strip() else ()
+    return NativeContent(protocol=PROTOCOL, block=wire, fallback=fallback)
+
+
+def decode_usage(given: object, model: Model) -> Usage | None:
+    """Read the counts, and compute what they cost."""
+    if not isinstance(given, Mapping):
+        return None
+    wire = cast("Block", given)
+    prompt, completion = number_of(wire.get("prompt_tokens")), number_of(wire.get("completion_tokens"))
+    details = [
+        object_of(wire.get(key)).get("cached_tokens") for key in ("prompt_tokens_details", "prompt_token_details")
+    ]
+    counts = (*details, wire.get("num_cached_tokens"))
+    cached = min(prompt, next((number for count in counts if (number := number_of(count)) > 0), 0))
+    usage = Usage(
+        input=prompt - cached,
+        output=completion,
+        cache_read=cached,
+        reasoning=number_of(object_of(wire.get("completion_tokens_details")).get("reasoning_tokens")),
+        total_tokens=number_of(wire.get("total_tokens")) or prompt + completion,
+    )
+    return replace(usage, cost=compute_cost(model.cost, usage)) if has_price(model) else usage
+
+
+# -- neutral -> wire ---------------------------------------------------------------------------------------------------
+
+
+def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:  # noqa: ARG001 - the contract of every codec
+    """Write a whole reply; what `decode_response` read comes out as it was.
+
+    Raises:
+        EncodeError: its content has no word on this wire.
+    """
+    return cast("Wire", respelt(_usual(message), shape_of(message.extra, PROTOCOL).get(_RESPONSE)))
+
+
+def encode_choice(message: AssistantMessage, index: int = 0) -> Wire:
+    """Write one choice of a reply, the usual way."""
+    wires = encode_assistant(message.content, ("choices", index, "message"))
+    if len(wires) == 1:
+        calls = cast("list[Wire]", wires[0].get("tool_calls", []))
+        for number, call in enumerate(calls):
+            call.pop("type", None)
+            call["index"] = number
+        wires[0]["tool_calls"] = calls or None
+    said: Wire = {"message": wires[0]} if len(wires) == 1 else {"messages": wires}
+    reason = message.raw_stop_reason or _REASONS_BACK[StopReason(message.stop_reason)]
+    return {"index": index, **said, "finish_reason": reason}
+
+
+def _usual(message: AssistantMessage) -> Wire:
+    body: Wire = {
+        "id": message.response_id or "",
+        "object": "chat.completion",
+        "created": (message.timestamp or 0) // 1000,
+        "model": message.response_model or message.model,
+        "choices": [encode_choice(message)],
+    }
+    usage = message.usage
+    if usage is not None:
+        prompt = usage.input + usage.cache_read + usage.cache_write
+        counts: Wire = {
+            "prompt_tokens": prompt,
+            "completion_tokens": usage.output,
+            "total_tokens": usage.total_tokens or prompt + usage.output,
+        }
+        if usage.cache_read:
+            counts["prompt_tokens_details"] = {"cached_tokens": usage.cache_read}
+        body["usage"] = counts
+    return body

@@ -1,0 +1,375 @@
+"""A streamed reply of Mistral's chat endpoint.
+
+Facts this file rests on:
+- Chunks carry deltas of choices: content as a string or as chunks of text and thinking, calls whole or in pieces; usage
+  and the finish reason come with the last one, the end is `[DONE]`.             (mistralai 3.7.0, read 2026-11-15)
+- Thinking and text take turns in one list of chunks, so each is closed when the other begins.        (pi-ai 1.5.0)
+- Several calls may come with the same index, or without any: a new id is a new call.        (maka #1976, vercel #14277)
+- `p` is there to hide how long a chunk is.                                               (recorded traffic, 2026-11)
+- Where the provider runs tools itself a delta says by `index` which of several messages it belongs to.
+                                                                                                    (mistralai 3.7.0)
+- An error may come as a chunk of its own, which the SDK does not expect.                     (mistralai 3.7.0, tried)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from msgspec.structs import replace
+
+from segue.conversation.arguments import encode_arguments
+from segue.conversation.messages import Diagnostic
+from segue.models.model import Model
+from segue.protocols.codec import Endpoint
+from segue.protocols.mistral_chat.assistant import NO_ID, decode_thinking, made_id
+from segue.protocols.mistral_chat.content import decode_native, join_thoughts
+from segue.protocols.mistral_chat.errors import decode_error
+from segue.protocols.mistral_chat.response import decode_ran, decode_usage, encode_choice, read_stop, said_by_reply
+from segue.protocols.mistral_chat.rules import PROTOCOL
+from segue.protocols.reading import text_of
+from segue.protocols.spelling import Block, Wire, object_of
+from segue.protocols.streaming import Assembly, Part, StreamDecoder, join_chunks
+
+_READ: Final = frozenset({"choices", "object", "usage", "error", "p"})
+"""Keys of a chunk that are read elsewhere, or that say nothing about the reply."""
+_CHOICE_KEYS: Final = frozenset({"index", "delta", "finish_reason"})
+_DELTA_KEYS: Final = frozenset({"role", "content", "tool_calls", "index"})
+
+
+def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
+    """Make a decoder for one reply."""
+    return StreamDecoder(_Reader(endpoint), Assembly(endpoint.model, PROTOCOL, tool_names))
+
+
+class _Reader:
+    """Reads chunks: the first choice is the message, the others are assembled in silence and kept."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._choice = _Choice()
+        self._others: dict[int, tuple[_Choice, Assembly]] = {}
+        self._body: Wire = {}
+
+    def read(self, frame: Mapping[str, object], out: Assembly) -> None:
+        """Take one chunk in."""
+        if "choices" not in frame and isinstance(frame.get("data"), dict):
+            frame = cast("Block", frame["data"])  # an event of the provider's own client
+        # The shapes are claimed, and looked at right away: a cast is a call, and this is done for every few letters.
+        choices: list[Wire] | None = frame.get("choices")  # pyright: ignore[reportAssignmentType]
+        first: Wire | None = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
+        if isinstance(first, dict) and out.started and "usage" not in frame and self._choice.grow(first, out):
+            return
+        self._read_frame(frame, out)
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+                self._read_choice(choice, out)
+        if frame.get("error") or frame.get("object") == "error":
+            self._fail(frame, out)
+
+    def end(self, out: Assembly) -> None:
+        """Put the reply together: whole, or as far as it came."""
+        if out.final is not None:
+            return
+        self._choice.finish(out)
+        if self._choice.reason is not None:
+            kinds = [part.kind for part in out.parts]
+            out.raw_stop_reason = self._choice.reason
+            out.stop_reason = read_stop(self._choice.reason, kinds)
+        self._keep(out)
+        out.finish()
+
+    def _read_frame(self, frame: Block, out: Assembly) -> None:
+        out.start()
+        out.response_id = out.response_id or text_of(frame.get("id"))
+        out.response_model = out.response_model or text_of(frame.get("model"))
+        usage = frame.get("usage")
+        if isinstance(usage, Mapping):
+            out.usage = decode_usage(cast("Block", usage), self._endpoint.model)
+            self._body["usage"] = usage
+        for key, value in frame.items():
+            if key not in _READ and value is not None:
+                self._body.setdefault(key, value)
+
+    def _read_choice(self, choice: Block, out: Assembly) -> None:
+        index = choice.get("index")
+        if not isinstance(index, int) or index <= 0:
+            self._choice.read(choice, out)
+            return
+        if index not in self._others:
+            silent = Assembly(Model(out.model.id, out.model.provider, PROTOCOL), PROTOCOL)
+            self._others[index] = (_Choice(), silent)
+        reader, silent = self._others[index]
+        reader.read(choice, silent)
+        silent.events.clear()
+
+    def _fail(self, frame: Block, out: Assembly) -> None:
+        error = decode_error(frame, None)
+        details = {key: value for key, value in (("code", error.code), ("type", error.type)) if value is not None}
+        if details:
+            out.diagnostics.append(Diagnostic(type="provider_error", message=error.message, details=details))
+        self._choice.finish(out)
+        self._keep(out)
+        out.fail(error.message or "the provider reported an error")
+
+    def _keep(self, out: Assembly) -> None:
+        """Keep what the chunks said beyond our words, as a whole reply would have said it."""
+        message = out.message()
+        choice = {**encode_choice(message), **self._choice.beside}
+        if isinstance(choice.get("message"), dict):
+            said = choice["message"] = {**cast("Wire", choice["message"]), **self._choice.left}
+            for call, name in zip(cast("list[Wire]", said["tool_calls"] or ()), self._choice.called(), strict=True):
+                call["function"] = {**object_of(call["function"]), "name": name}
+        if self._choice.reason is None:
+            choice["finish_reason"] = None
+        others = [self._other(index) for index in sorted(self._others)]
+        whole = {"object": "chat.completion", **self._body, "choices": [choice, *others]}
+        out.extra = said_by_reply(message, whole)
+
+    def _other(self, index: int) -> Wire:
+        reader, silent = self._others[index]
+        reader.finish(silent)
+        silent.close_all()
+        message = replace(silent.message(), raw_stop_reason=reader.reason)
+        return {**encode_choice(message, index), **reader.beside}
+
+
+class _Choice:
+    """Reads the deltas of one choice into an assembly."""
+
+    def __init__(self) -> None:
+        self._open: Part | None = None  # the text or the thinking that grows
+        self._thoughts: list[object] = []  # what the thinking is made of, as it came
+        self._thought: Wire = {}
+        self._calls = _Calls()
+        self._message: object = None
+        self._ran: Wire | None = None  # a message of a tool that the provider ran
+        self.left: Wire = {}
+        self.beside: Wire = {}
+        self.reason: str | None = None
+
+    def grow(self, choice: Wire, out: Assembly) -> bool:
+        """Take in a choice that says nothing but more of the open text; say whether it was one."""
+        delta: Wire | None = choice.get("delta")  # pyright: ignore[reportAssignmentType]
+        part = self._open
+        if part is None or part.kind != "text" or not isinstance(delta, dict) or len(delta) != 1:
+            return False
+        text = delta.get("content")
+        if not isinstance(text, str) or choice.get("finish_reason") is not None or choice.get("index"):
+            return False
+        if len(choice) > 3:
+            return False
+        if text:
+            out.grow(part, text)
+        return True
+
+    def read(self, choice: Block, out: Assembly) -> None:
+        """Take one choice of a chunk in."""
+        delta = object_of(choice.get("delta") or choice.get("message"))
+        index = delta.get("index")
+        if isinstance(index, int) and index != self._message:
+            self._begin_message(delta, out)
+            self._message = index
+        if delta.get("role") == "tool" or self._ran is not None:
+            self._read_ran(delta)
+        else:
+            self._read_content(delta.get("content"), out)
+            calls = delta.get("tool_calls")
+            for call in cast("list[object]", calls) if isinstance(calls, list) else ():
+                if self._message is None:
+                    self._close(out)
+                self._calls.read(object_of(call), out, quiet=self._message is not None)
+            for key, value in delta.items():
+                if key not in _DELTA_KEYS and value is not None:
+                    self.left[key] = value
+        reason = choice.get("finish_reason")
+        if isinstance(reason, str) and reason:
+            self.reason = reason
+        for key, value in choice.items():
+            if key not in _CHOICE_KEYS and value is not None:
+                _add(self.beside, key, value)
+
+    def called(self) -> list[str]:
+        """Give the names of the calls, as the wire has them."""
+        return self._calls.names()
+
+    def finish(self, out: Assembly) -> None:
+        """Close what is open, and call what the provider did not run itself."""
+        self._close(out)
+        self._end_ran(out)
+        self._calls.tell(out)
+
+    # -- words ---------------------------------------------------------------------------------------------------------
+
+    def _read_content(self, content: object, out: Assembly) -> None:
+        if isinstance(content, str):
+            if content:
+                out.grow(self._part("text", out), content)
+        elif isinstance(content, list):
+            for item in cast("list[object]", content):
+                self._read_chunk(object_of(item), out)
+
+    def _read_chunk(self, chunk: Block, out: Assembly) -> None:
+        kind = chunk.get("type")
+        if kind == "text" and isinstance(text := chunk.get("text"), str):
+            part = self._part("text", out)
+            if text:
+                out.grow(part, text)
+        elif kind == "thinking" and (words := join_thoughts(chunk.get("thinking"))) is not None:
+            part = self._part("thinking", out)
+            inner = chunk["thinking"]
+            self._thoughts += cast("list[object]", inner) if isinstance(inner, list) else [{"text": words}]
+            self._thought.update((key, value) for key, value in chunk.items() if key not in ("type", "thinking"))
+            if words:
+                out.grow(part, words)
+        elif chunk:
+            self._close(out)
+            native = decode_native(chunk)
+            out.close(out.add_native(native.block, native.fallback))
+
+    def _part(self, kind: str, out: Assembly) -> Part:
+        part = self._open
+        if part is None or part.kind != kind:
+            self._close(out)
+            part = self._open = out.open_text() if kind == "text" else out.open_thinking()
+        return part
+
+    def _close(self, out: Assembly) -> None:
+        """Close the open part; of thinking, first read what only the whole of it tells."""
+        part, self._open = self._open, None
+        if part is None:
+            return
+        if part.kind == "thinking":
+            whole: Wire = {"type": "thinking", **self._thought, "thinking": _joined(self._thoughts)}
+            content = decode_thinking(whole, reply=True)
+            if content is not None:
+                part.signature, part.extra = content.thinking_signature, content.extra
+            self._thoughts, self._thought = [], {}
+        out.close(part)
+
+    # -- what the provider ran itself ----------------------------------------------------------------------------------
+
+    def _begin_message(self, delta: Block, out: Assembly) -> None:
+        """Go on to the next of several messages: calls that a tool's message follows were the provider's own."""
+        self._close(out)
+        self._end_ran(out)
+        if delta.get("role") == "tool":
+            calls = self._calls.take()
+            if calls:
+                out.close(out.add_native({"role": "assistant", "content": "", "tool_calls": calls}))
+            self._ran = {}
+
+    def _read_ran(self, delta: Block) -> None:
+        ran = self._ran = {} if self._ran is None else self._ran
+        for key, value in delta.items():
+            if key != "index" and value is not None:
+                _add(ran, key, value, grows=key == "content")
+
+    def _end_ran(self, out: Assembly) -> None:
+        ran, self._ran = self._ran, None
+        if ran:
+            native = decode_ran(ran, ())
+            out.close(out.add_native(native.block, native.fallback))
+
+
+def _joined(thoughts: list[object]) -> list[object]:
+    """Put neighbouring texts together, as a whole reply has them."""
+    out: list[object] = []
+    run: list[str] = []
+    for thought in [*thoughts, None]:
+        chunk = object_of(thought)
+        if chunk and chunk.get("type", "text") == "text":
+            run.append(str(chunk.get("text")))
+            continue
+        if text := join_chunks(run):
+            out.append({"type": "text", "text": text})
+        run = []
+        if chunk:
+            out.append(dict(chunk))
+    return out
+
+
+def _add(known: Wire, key: str, value: object, *, grows: bool = False) -> None:
+    """Take in one more value of a key: texts grow where they do, lists and those inside objects always."""
+    earlier = known.get(key)
+    if isinstance(value, list) and isinstance(earlier, list):
+        known[key] = [*cast("list[object]", earlier), *cast("list[object]", value)]
+    elif isinstance(value, Mapping) and isinstance(earlier, dict):
+        merged = dict(cast("Wire", earlier))
+        for name, inner in cast("Block", value).items():
+            _add(merged, name, inner)
+        known[key] = merged
+    elif grows and isinstance(value, str) and isinstance(earlier, str):
+        known[key] = earlier + value
+    else:
+        known[key] = value
+
+
+class _Call:
+    """A call that is being put together."""
+
+    __slots__ = ("id", "name", "part", "pieces", "wire")
+
+    def __init__(self, call_id: str, name: str, wire: Wire) -> None:
+        self.id = call_id
+        self.name = name
+        self.wire = wire
+        self.pieces: list[str] = []
+        self.part: Part | None = None
+
+
+class _Calls:
+    """The calls of one message, found by id, then by index."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+        self._by_index: dict[int | None, _Call] = {}
+
+    def read(self, entry: Block, out: Assembly, *, quiet: bool) -> None:
+        """Take in a call, or more of one; quietly as long as the provider may run it itself."""
+        said_id = text_of(entry.get("id")) or ""
+        call_id = "" if said_id in NO_ID else said_id
+        function = object_of(entry.get("function"))
+        name, arguments = text_of(function.get("name")) or "", function.get("arguments")
+        index = entry.get("index")
+        place = index if isinstance(index, int) else None
+        call = self._find(place, call_id)
+        if call is None:
+            call = _Call(call_id, name, {key: value for key, value in entry.items() if key != "function"})
+            self._calls.append(call)
+            if not quiet:
+                call.part = out.open_call(call_id or made_id(len(self._calls) - 1), name)
+        self._by_index[place] = call
+        more = encode_arguments(cast("Block", arguments)) if isinstance(arguments, Mapping) else arguments
+        if isinstance(more, str) and more:
+            call.pieces.append(more)
+            if call.part is not None:
+                out.grow(call.part, more)
+
+    def _find(self, index: int | None, call_id: str) -> _Call | None:
+        if call_id:
+            return next((call for call in self._calls if call.id == call_id), None)
+        if index is not None:
+            return self._by_index.get(index)
+        return self._calls[-1] if self._calls else None
+
+    def take(self) -> list[Wire]:
+        """Give the calls that the provider ran, as they would have come whole."""
+        taken = [
+            {**call.wire, "function": {"name": call.name, "arguments": "".join(call.pieces)}} for call in self._calls
+        ]
+        self._calls, self._by_index = [], {}
+        return taken
+
+    def names(self) -> list[str]:
+        """Give the names of the calls, as the wire has them."""
+        return [call.name for call in self._calls]
+
+    def tell(self, out: Assembly) -> None:
+        """Close the calls that wait for their results, in order."""
+        for number, call in enumerate(self._calls):
+            if call.part is None:
+                call.part = out.open_call(call.id or made_id(number), call.name)
+                for piece in call.pieces:
+                    out.grow(call.part, piece)
+            out.close(call.part)
