@@ -77,9 +77,7 @@ def listen(
         return Heard(events, stream.message, stream.attempts, held(client))
 
 
-async def _listen_async(
-    model: Model, context: Context, asked: dict[str, object], settings: ClientSettings
-) -> Heard:
+async def _listen_async(model: Model, context: Context, asked: dict[str, object], settings: ClientSettings) -> Heard:
     async with AsyncClient(**settings) as client:
         async with client.stream(context, model, **asked) as stream:  # pyright: ignore[reportArgumentType]
             events = [event async for event in stream]

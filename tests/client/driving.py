@@ -10,7 +10,7 @@ from client.wires import WIRES
 
 from segue.client.attempts import Attempt
 from segue.client.flow import Ask, Flow
-from segue.client.steps import Answer, Broken, Head, Moment
+from segue.client.steps import Answer, Broken, Head, Listen, Moment
 from segue.conversation.events import Event
 from segue.request import Request
 
@@ -47,6 +47,19 @@ class Run:
     noted: list[Attempt] = field(default_factory=list)
     left: list[Said] = field(default_factory=list)
 
+    def listen(self, step: Listen, chunks: list[bytes | Broken]) -> Answer:
+        """Do as a shell does: hand events on until one is terminal."""
+        while chunks:
+            chunk = chunks.pop(0)
+            if isinstance(chunk, Broken):
+                return chunk
+            events = step.feed(chunk)
+            if events and events[-1].type in ("done", "error"):
+                return events
+            if step.tells:
+                self.events += events
+        return None
+
     @property
     def asked(self) -> list[str]:
         return [request.model.id for request in self.requests]
@@ -75,8 +88,9 @@ def run(ask: Ask, *answers: Said, chance: float = 0.0) -> Run:
             said = told.left.pop(0)
             answer, chunks = said.head, list(said.chunks)
         elif step.kind == "read":
-            told.events += step.events
             answer = chunks.pop(0) if chunks else None
+        elif step.kind == "listen":
+            answer = told.listen(step, chunks)
         elif step.kind == "wait":
             told.waits.append(step.seconds)
         elif step.kind == "note":

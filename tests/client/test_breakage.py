@@ -120,7 +120,9 @@ STATUSES = {
 
 @each_wire
 @pytest.mark.parametrize("status", STATUSES)
-@pytest.mark.parametrize("body", [b"", b"<html>oops</html>", b'{"error": {"message": "oops"}}'], ids=["no", "a page", "JSON"])
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>oops</html>", b'{"error": {"message": "oops"}}'], ids=["no", "a page", "JSON"]
+)
 def test_a_status_is_understood_with_any_body(server: ScriptedServer, wire: Wire, status: int, body: bytes):
     server.reply(replace(Reply.json(body, status=status)))
     heard = listen(wire.model(server.url), api_key="nobody").check()

@@ -65,7 +65,9 @@ def test_what_is_asked_and_answered_is_kept(server: ScriptedServer, client: Clie
     assert talk.context.system_prompt == "Be kind."
     turns = server.requests[1].json()["messages"]
     assert isinstance(turns, list)
-    assert [turn["role"] for turn in turns] == ["developer", "user", "assistant", "user"] or turns[0]["role"] == "system"
+    assert [turn["role"] for turn in turns] == ["developer", "user", "assistant", "user"] or turns[0][
+        "role"
+    ] == "system"
 
 
 def test_a_call_is_answered_and_the_conversation_goes_on(server: ScriptedServer, client: Client):
@@ -153,7 +155,9 @@ def test_what_cannot_be_asked_leaves_nothing_behind(server: ScriptedServer, clie
 
 def test_a_stream_is_kept_however_it_ends(server: ScriptedServer, client: Client, tmp_path):
     path = tmp_path / "session.jsonl"
-    server.reply(CHAT.stream(), CHAT.stream().broken(Phase.BODY, "stall", 3), CHAT.stream().broken(Phase.BODY, "reset", 3))
+    server.reply(
+        CHAT.stream(), CHAT.stream().broken(Phase.BODY, "stall", 3), CHAT.stream().broken(Phase.BODY, "reset", 3)
+    )
     with Conversation(CHAT.model(server.url), client=client, path=path) as talk:
         for event in talk.stream("whole"):
             if event.type == "done":
@@ -189,7 +193,9 @@ def test_a_session_is_opened_where_it_stopped(server: ScriptedServer, client: Cl
 
 def test_a_session_that_has_begun_cannot_begin_with_another(server: ScriptedServer, client: Client, tmp_path):
     path = tmp_path / "session.jsonl"
-    begun = Context(system_prompt="p", messages=(UserMessage.of("a"), AssistantMessage(content=(TextContent(text="b"),))))
+    begun = Context(
+        system_prompt="p", messages=(UserMessage.of("a"), AssistantMessage(content=(TextContent(text="b"),)))
+    )
     with Conversation(CHAT.model(server.url), client=client, path=path, context=begun) as talk:
         assert read_session(path) == talk.context == begun
     with pytest.raises(ConversationError, match="holds a conversation already"):
@@ -272,7 +278,12 @@ def test_the_same_with_tasks(server: ScriptedServer, tmp_path):
                 assert read_session(path) == talk.context
 
     asyncio.run(run())
-    assert [message.role for message in read_session(path).messages][:4] == ["user", "assistant", "toolResult", "assistant"]
+    assert [message.role for message in read_session(path).messages][:4] == [
+        "user",
+        "assistant",
+        "toolResult",
+        "assistant",
+    ]
 
 
 def test_a_call_that_was_answered_is_not_pending():

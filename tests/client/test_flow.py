@@ -49,9 +49,7 @@ RESET = Said(Broken("the connection failed (ReadError: reset)"))
 
 
 def ask(*candidates: Model, context: Context = HELLO, retry: Retry = Retry(), tells: bool = True, **more) -> Ask:
-    return Ask(
-        context=context, candidates=candidates or (CLAUDE,), options=STREAMED, retry=retry, tells=tells, **more
-    )
+    return Ask(context=context, candidates=candidates or (CLAUDE,), options=STREAMED, retry=retry, tells=tells, **more)
 
 
 def kinds(told: Run) -> list[FailureKind | None]:

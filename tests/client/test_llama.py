@@ -98,7 +98,9 @@ def test_a_tool_is_called_over_each_wire_in_one_conversation(
         with Conversation(models[0], client=client, tools=[WEATHER], path=path, options=WARM) as talk:
             talk_over(talk, models, streams=streams)
             kept = talk.context
-        called = [call.name for message in kept.messages if message.role == "assistant" for call in message.tool_calls()]
+        called = [
+            call.name for message in kept.messages if message.role == "assistant" for call in message.tool_calls()
+        ]
         assert set(called) == {"get_weather"}
         with Conversation(models[0], client=client, path=path, options=WARM) as talk:
             assert talk.context == kept

@@ -149,7 +149,9 @@ SESSIONS = {
 
 
 @pytest.mark.parametrize(("provider", "names"), SESSIONS.values(), ids=SESSIONS.keys())
-def test_a_session_is_named_in_the_headers_its_provider_looks_at(server: ScriptedServer, provider: str, names: set[str]):
+def test_a_session_is_named_in_the_headers_its_provider_looks_at(
+    server: ScriptedServer, provider: str, names: set[str]
+):
     server.reply(WIRES["openai-chat"].answer())
     model = Model("a-model", provider, "openai-chat", base_url=server.url)
     with Client() as client:

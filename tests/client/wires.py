@@ -214,10 +214,7 @@ def _bedrock() -> Wire:
         },
         frames=(
             aws_message("messageStart", {"role": "assistant"}),
-            *(
-                aws_message("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": piece}})
-                for piece in PIECES
-            ),
+            *(aws_message("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": piece}}) for piece in PIECES),
             aws_message("contentBlockStop", {"contentBlockIndex": 0}),
             aws_message("messageStop", {"stopReason": "end_turn"}),
             aws_message("metadata", {"usage": usage, "metrics": {"latencyMs": 1}}),

@@ -110,12 +110,17 @@ def running_llama(folder: Path) -> Iterator[LlamaServer]:
             process.kill()  # it keeps nothing that could be lost
 
 
-@pytest.fixture(scope="session")
-def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
-    """Give a running server; skipped only where its wheel cannot be had."""
+def need_wheels() -> None:
+    """Skip a test where what the server is made of is not installed."""
     for package in ("xllamacpp", "gguf"):
         if find_spec(package) is None:
             pytest.skip(f"{package} is not installed: there is no wheel of it for this machine")
+
+
+@pytest.fixture(scope="session")
+def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+    """Give a running server; skipped only where its wheel cannot be had."""
+    need_wheels()
     with running_llama(tmp_path_factory.mktemp("llama")) as server:
         yield server
 

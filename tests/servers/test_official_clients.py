@@ -107,6 +107,15 @@ def with_boto3(url: str, arguments: Arguments, *, stream: bool) -> object:
         return client.converse(**arguments)
 
 
+def with_cohere(url: str, arguments: Arguments, *, stream: bool) -> object:
+    from cohere import ClientV2
+    from httpx import Client
+
+    with Client() as transport:
+        client = ClientV2(api_key="k", base_url=url, httpx_client=transport)
+        return _told((client.chat_stream if stream else client.chat)(**arguments))
+
+
 def _told(reply: Any) -> object:
     """Give a whole reply, or all the chunks of a stream, read to its end."""
     whole = isinstance(reply, Mapping) or hasattr(reply, "model_dump")
@@ -130,7 +139,12 @@ def by_google(body: Any) -> Any:
         return [by_google(item) for item in body]
     if not isinstance(body, dict):
         return body
-    spelt = {"mimeType": "mime_type", "parametersJsonSchema": "parameters_json_schema"}
+    spelt = {
+        "mimeType": "mime_type",
+        "parametersJsonSchema": "parameters_json_schema",
+        "includeThoughts": "include_thoughts",
+        "thinkingLevel": "thinking_level",
+    }
     mended = {spelt.get(key, key): by_google(value) for key, value in body.items()}
     if "mime_type" in mended:
         mended["data"] = mended["data"].replace("+", "-").replace("/", "_")
@@ -176,6 +190,9 @@ CLIENTS = {
         Model("anthropic.claude-sonnet-5", "amazon-bedrock", "bedrock-converse", reasoning=True),
         with_boto3,
         two_calls=True,
+    ),
+    "cohere": Official(
+        Model("command-a-reasoning", "cohere", "cohere-chat", reasoning=True), with_cohere, two_calls=True
     ),
 }
 SPOKEN = {codec.name for codec in spoken()}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
 import socket
+import subprocess
+import sys
 import threading
+from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -16,6 +20,7 @@ from segue.framing.aws_event_stream import AwsEventStreamDecoder
 from segue.protocols.codec import Codec
 from segue.protocols.doors import resolve_endpoint
 from segue.protocols.registry import PROTOCOLS
+from servers.crowd import allow_many_files
 from servers.replies import replies
 from servers.script import Phase, Reply
 from servers.scripted import ScriptedServer
@@ -224,26 +229,28 @@ def test_leaving_ends_what_is_still_running():
         assert b"".join(iter(lambda: raw.recv(1000), b"")).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
-@pytest.mark.parametrize("streams", [500])
-def test_many_streams_run_at_once(streams: int):
-    reply = replies("openai-chat").stream(breaks=None).broken(Phase.BODY, "stall")
+STREAMS = 10_000 if os.environ.get("SEGUE_STRESS") else 500
+"""More of them with `SEGUE_STRESS=1`, in several processes."""
 
-    async def read(number: int, address: tuple[str, int]) -> int:
-        reader, writer = await asyncio.open_connection(*address)
-        writer.write(b"POST /%d HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}" % number)
-        total = len(await reader.readuntil(b"0\r\n\r\n"))
-        writer.close()
-        await writer.wait_closed()
-        return total
 
-    async def read_all(server: ScriptedServer) -> list[int]:
-        host, _, port = server.url.removeprefix("http://").partition(":")
-        running = [asyncio.create_task(read(number, (host, int(port)))) for number in range(streams)]
-        await asyncio.to_thread(server.wait_until, lambda server: server.stalled == streams, seconds=30)
+def test_many_streams_run_at_once():
+    reply = replies("openai-chat").stream().broken(Phase.BODY, "stall")
+    processes = max(1, STREAMS // 2500)
+    command = [sys.executable, str(Path(__file__).with_name("crowd.py"))]
+    allow_many_files()
+    with ScriptedServer(default=reply) as server, ExitStack() as running:
+        started = [
+            running.enter_context(
+                subprocess.Popen([*command, server.url, str(STREAMS // processes)], stdout=subprocess.PIPE)
+            )
+            for _ in range(processes)
+        ]
+        for process in started:
+            running.callback(process.kill)
+        server.wait_until(lambda server: server.stalled == STREAMS, seconds=60)
+        assert (server.opened, server.open, len(server.requests)) == (STREAMS, STREAMS, STREAMS)
         server.go_on()
-        return await asyncio.gather(*running)
-
-    with ScriptedServer(default=reply) as server:
-        assert len(set(asyncio.run(read_all(server)))) == 1
-        assert (server.opened, len(server.requests)) == (streams, streams)
-        server.wait_until(lambda server: (server.served, server.open) == (streams, 0))
+        lengths = [line.split() for process in started for line in process.communicate()[0].splitlines()]
+        assert len({length for length, _ in lengths}) == 1
+        assert sum(int(times) for _, times in lengths) == STREAMS
+        server.wait_until(lambda server: (server.served, server.open) == (STREAMS, 0))

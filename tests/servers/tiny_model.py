@@ -1,10 +1,10 @@
-"""A language model that nobody has to download: a llama-architecture GGUF of half a megabyte, written in a second.
+"""A language model that nobody has to download: a llama-architecture GGUF of 300 KB, written in half a second.
 
 It knows nothing, but it behaves: the weights are noise from a fixed seed, except for a few dimensions that are set by
 hand, so that one sees from a request what will come.
 - Without tools it writes words until it is told to stop or ends its turn.
-- With tools it calls one; once a result of the running turn stands in the prompt it writes words again.
-- Where the template lets it think, it thinks in words first.
+- With tools it calls one, sometimes two; once a result has come after the last question it writes words again.
+- It thinks in words first, unless the request turns thinking off in the template.
 
 Facts this file rests on:
 - Noise alone never calls a tool, even where one is required: the server's grammar waits for `<tool_call>` and a
@@ -75,16 +75,16 @@ _LIKELY: Final[dict[str, dict[int, float]]] = {
     STOP: {_ALWAYS: 8.5, _ASKED: -4.5, _OFFERED: -4.5, _THINKING: -15, _AFTER_LINE: -15, _AFTER_CALLED: 15},
     CALL: {_ALWAYS: -16.3, _ASKED: 12, _OFFERED: 12, _THINKING: -15, _CALLING: -15},
     CALLED: {_ALWAYS: -15, _CALLING: 15},
-    "<": {_ALWAYS: -12},
+    "<": {_ALWAYS: -12},  # or the end of a call would be spelt letter by letter, and not be recognised
     THOUGHT: {_ALWAYS: -14, _THINKING: 21, _AFTER_LINE: -15},
     "\n": {_ALWAYS: -3, _AFTER_CALL: 25},
-    '"': {_ALWAYS: -2, _CALLING: 10},
+    '"': {_ALWAYS: -2, _CALLING: 10},  # texts in arguments come to an end
     "}": {_ALWAYS: -2, _CALLING: 8},
     ".": {_ALWAYS: 2},
-    ",": {_ALWAYS: 2, _CALLING: -8},
+    ",": {_ALWAYS: 2, _CALLING: -8},  # one more call is possible, and rare
     " ": {_ALWAYS: -1, _CALLING: -8},
 }
-"""How likely a token is in a state, as additions to its logit."""
+"""How likely a token is in a state, as additions to its logit; a word has 3, and there are some ninety of them."""
 _WORD, _ASCII, _NEVER = 3.0, -1.0, -15.0
 
 

@@ -7,7 +7,7 @@ as its inventor speaks it. Facts come from the vendors' documentation and from t
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 import msgspec
 
@@ -87,3 +87,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     auth: Literal["bearer", "x-api-key", "api-key", "x-goog-api-key", "aws", "google", "none"] = "bearer"
     path: str | None = None
     """Where requests go below the base URL, when it is not the protocol's usual path."""
+
+    def takes_budget(self) -> bool:
+        """Whether thinking can be bounded by a number of tokens here; elsewhere only levels can be asked for."""
+        return self.thinking_format in _WITH_BUDGET or self.thinking_budget_field is not None
+
+
+_WITH_BUDGET: Final = frozenset({"budget", "openrouter"})

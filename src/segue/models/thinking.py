@@ -56,3 +56,13 @@ def clamp_thinking_level(model: Model | str, level: ThinkingLevel) -> ThinkingLe
         if candidate in supported:
             return candidate
     return "off"
+
+
+def level_for_budget(budget: int) -> ThinkingLevel:
+    """Give the weakest level that usually thinks at least as long as a budget of tokens."""
+    if budget <= 0:
+        return "off"
+    for level, tokens in DEFAULT_BUDGETS.items():
+        if budget <= tokens:
+            return level
+    return "high"

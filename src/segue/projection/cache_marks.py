@@ -3,6 +3,7 @@
 Facts this file rests on:
 - A fifth mark is refused: "A maximum of 4 blocks with cache_control may be provided."     (sub2api #176, zeph #1568)
 - The newest marks are the ones that later requests read from; tools and system prompt count too.
+- A target that knows no marks may answer one with an error.   (AWS documentation: prompt caching, read 2026-11-15)
 
 Marks do not change what a request means, so moving them leaves the cached prefix valid.
 """
@@ -56,7 +57,7 @@ def limit_marks(
     """Take the oldest marks away until the rest is allowed: first the tools', then the prompt's, then the messages'."""
     fitted = Fitted(messages, prompt, tools)
     key, limit, protocol = target.rules.cache_mark_key, target.rules.cache_marks, target.model.protocol
-    if key is None or not limit:
+    if key is None:
         return fitted
     pieces = prompt if isinstance(prompt, tuple) else ()
     places: list[Path] = [("tools", index) for index, tool in enumerate(tools) if _has(tool.extra, protocol, key)]

@@ -75,7 +75,10 @@ class Carry:
         distinct = dict.fromkeys(call_ids, 1)
         if len(distinct) != len(call_ids) or not self.are_new(distinct.keys()):
             return False
-        self._given_ids.update(distinct)
+        if self._given_ids:
+            self._given_ids.update(distinct)
+        else:
+            self._given_ids = distinct
         return True
 
     def use_id(self, wire_id: str) -> None:

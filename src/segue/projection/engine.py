@@ -145,9 +145,8 @@ def place_of(change: Change) -> int:
     """Say where a change belongs in a report: as the request reads, message by message."""
     path = change.path
     root = path[0]
-    place = path[1] if len(path) > 1 else None
-    if root == "messages" and isinstance(place, int):
-        return place
+    if root == "messages" and len(path) > 1:
+        return path[1]  # pyright: ignore[reportReturnType] - an index; asked of every change of a long report
     return _ROOTS[str(root)]
 
 

@@ -266,6 +266,8 @@ class _Media:
             self.work.note(code, path, loss, detail)
         if fit.needed is not None:
             self.work.needed.append(MediaNeeded(path=path, reference=fit.needed))
+        if fit.content.extra is not None:
+            self.work.survey.extra = True  # what the caller supplied may bring one along
         return fit
 
     def evicted(self, piece: Media, fit: Fit) -> Fit:

@@ -25,7 +25,7 @@ from segue.projection.report import Report
 from segue.projection.requirements import Requirement, ThinkingOff
 from segue.projection.settings import is_thinking
 from segue.projection.work import Target, Work
-from segue.protocols.registry import resolve_rules
+from segue.protocols.registry import resolve_dialect, resolve_rules
 
 _NOTHING_ASKED: Final = Options()
 _USUAL_POLICY: Final = Policy()
@@ -88,7 +88,8 @@ def resolve_target(model: Model | str, policy: Policy | None) -> Target:
     found = get_model(model)
     if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise SettingsError(f"a policy has to be a Policy, not a {type(policy).__name__}", key="policy")
-    return Target(found, resolve_rules(found), policy or _USUAL_POLICY)
+    takes_budget = resolve_dialect(found).takes_budget()
+    return Target(found, resolve_rules(found), policy or _USUAL_POLICY, takes_budget=takes_budget)
 
 
 def _checked(options: Options | None) -> Options:

@@ -34,6 +34,7 @@ _AS_TEXT: Final = ChangeCode.THINKING_AS_TEXT
 _DROPPED: Final = ChangeCode.THINKING_DROPPED
 _UNSIGNED: Final = ChangeCode.THINKING_UNSIGNED
 _BLANK: Final = ChangeCode.THINKING_BLANK
+_SEAL_GONE: Final = ChangeCode.SIGNATURE_REMOVED
 _NONE: Final = Loss.NONE
 _OPAQUE: Final = Loss.OPAQUE
 _CONTENT: Final = Loss.CONTENT
@@ -87,10 +88,11 @@ class _Reasoning:
         )
 
     def run(self) -> None:
-        is_own = self.work.is_own
-        for index, message in enumerate(self.work.messages):
+        work, foreign = self.work, self.work.survey.foreign
+        is_as_surveyed = not work.reshaped and not work.estranged
+        for index, message in enumerate(work.messages):
             if type(message) is AssistantMessage:
-                self.turn(index, message, is_own=is_own(index))
+                self.turn(index, message, is_own=index not in foreign if is_as_surveyed else work.is_own(index))
 
     # -- one turn ------------------------------------------------------------------------------------------------------
 
@@ -100,32 +102,44 @@ class _Reasoning:
             is_own = self.lives(message)
         if is_own and self.is_whole(message):
             return
-        wants_seal = self.placeholder is not None
+        work, place, wants_seal = self.work, self.work.places[index], self.placeholder is not None
         out: list[AssistantContent] = list(message.content)
         gone: list[int] = []
-        is_changed = False
+        is_changed = has_call = is_mixed = False
         for position, piece in enumerate(message.content):
-            if type(piece) is ThinkingContent:
-                new = self.thinking(index, position, piece, is_own=is_own)
-            elif type(piece) is ToolCall:
-                if not wants_seal and piece.thought_signature is None:
+            if type(piece) is ToolCall:
+                has_call = True
+                seal = piece.thought_signature
+                if wants_seal:
+                    wants_seal = False
+                    out[position] = self.first_call(index, position, piece, is_own=is_own)
+                    is_changed = is_changed or out[position] is not piece
                     continue
-                new = self.call(index, position, piece, is_own=is_own, wants_seal=wants_seal)
-                wants_seal = False
-            elif type(piece) is TextContent and piece.text_signature is not None:
-                new = self.text(index, position, piece, is_own=is_own)
+            elif type(piece) is TextContent:
+                is_mixed = has_call
+                seal = piece.text_signature
             else:
+                is_mixed = has_call
+                new = self.thinking(index, position, piece, is_own=is_own) if piece.kind == "thinking" else piece
+                if new is None:
+                    gone.append(position)
+                elif new is not piece:
+                    out[position] = new
+                    is_changed = True
                 continue
-            if new is None:
-                gone.append(position)
-            elif new is not piece:
-                out[position] = new
-                is_changed = True
-        if gone or (self.target.rules.calls_last and not is_own):
+            if seal is None or (is_own and seal):
+                continue
+            # An own seal stays, another's goes, and one that is none. Written out: most of a long report is made here.
+            path = work.content_path(index, position) if work.blocks else ("messages", place, "content", position)
+            work.changes.append(Change(code=_SEAL_GONE, path=path, loss=_OPAQUE if seal else _NONE))
+            is_call = type(piece) is ToolCall
+            out[position] = replace(piece, thought_signature=None) if is_call else replace(piece, text_signature=None)
+            is_changed = True
+        if gone or (is_mixed and self.target.rules.calls_last and not is_own):
             self.rearrange(index, message, out, gone, is_own=is_own)
         elif is_changed:
-            self.work.messages[index] = replace(message, content=tuple(out))
-            self.work.changed = True
+            work.messages[index] = replace(message, content=tuple(out))
+            work.changed = True
 
     def is_whole(self, message: AssistantMessage) -> bool:
         """Whether an own turn can be replayed as it is."""
@@ -189,18 +203,10 @@ class _Reasoning:
         return words_first
 
     def note(self, code: ChangeCode, index: int, position: int, loss: Loss, detail: str = "") -> None:
-        """Write down a change to one block; here, because most of a long report is written here."""
-        work = self.work
-        place = work.places[index]
-        path = work.content_path(index, position) if place in work.blocks else ("messages", place, "content", position)
+        """Write down a change to one block."""
+        work, place = self.work, self.work.places[index]
+        path = work.content_path(index, position) if work.blocks else ("messages", place, "content", position)
         work.changes.append(Change(code=code, path=path, loss=loss, detail=detail))
-
-    def text(self, index: int, position: int, piece: TextContent, *, is_own: bool) -> TextContent:
-        """Keep an own seal; take another's off, and one that is none."""
-        if is_own and piece.text_signature:
-            return piece
-        self.note(ChangeCode.SIGNATURE_REMOVED, index, position, _OPAQUE if piece.text_signature else _NONE)
-        return TextContent(text=piece.text, extra=piece.extra)
 
     def thinking(self, index: int, position: int, piece: ThinkingContent, *, is_own: bool) -> AssistantContent | None:
         """Keep a thought that can be replayed; give another one the form its fate says, never its seal."""
@@ -208,7 +214,7 @@ class _Reasoning:
         if is_own and self.can_replay(piece):
             if seal != "":
                 return piece
-            self.note(ChangeCode.SIGNATURE_REMOVED, index, position, _NONE)
+            self.note(_SEAL_GONE, index, position, _NONE)
             return replace(piece, thinking_signature=None)
         if piece.redacted:
             self.note(_DROPPED, index, position, _OPAQUE, "redacted")
@@ -226,13 +232,13 @@ class _Reasoning:
             return ThinkingContent(thinking=piece.thinking, extra=piece.extra)
         return None
 
-    def call(self, index: int, position: int, piece: ToolCall, *, is_own: bool, wants_seal: bool) -> ToolCall:
-        """Take another model's seal off; put the documented placeholder on the first call of a step without one."""
+    def first_call(self, index: int, position: int, piece: ToolCall, *, is_own: bool) -> ToolCall:
+        """Put the documented placeholder on the first call of a step that has no seal, or another model's."""
         seal = piece.thought_signature
-        if seal is not None and not (is_own and seal) and (seal != self.placeholder or not wants_seal):
-            self.note(ChangeCode.SIGNATURE_REMOVED, index, position, _OPAQUE if seal else _NONE)
+        if seal is not None and not (is_own and seal) and seal != self.placeholder:
+            self.note(_SEAL_GONE, index, position, _OPAQUE if seal else _NONE)
             seal = None
-        if not seal and wants_seal:
+        if not seal:
             self.note(ChangeCode.SIGNATURE_PLACEHOLDER, index, position, _NONE)
             seal = self.placeholder
         return piece if seal is piece.thought_signature else replace(piece, thought_signature=seal)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from segue.conversation.content import Extra
 from segue.conversation.context import Options, ThinkingLevel, Tool, ToolDefinition
 from segue.errors import Path
-from segue.models.thinking import ANSWER_ROOM, DEFAULT_BUDGETS, clamp_thinking_level
+from segue.models.thinking import ANSWER_ROOM, DEFAULT_BUDGETS, clamp_thinking_level, level_for_budget
 from segue.projection.extra import extra_loss, kept_extra
 from segue.projection.names import wire_name
 from segue.projection.report import Change, ChangeCode, Loss
@@ -153,6 +153,7 @@ class _Options:
     def __init__(self, work: Work, tools: Sequence[Tool]) -> None:
         self.model = work.target.model
         self.rules = work.target.rules
+        self.takes_budget = work.target.takes_budget
         self.wire_names = work.carry.wire_names
         self.tools = tools
         self.note = work.note
@@ -186,10 +187,10 @@ class _Options:
                 self.remove("thinking", "the model does not reason", Loss.NONE if thinking == 0 else Loss.CONTENT)
             return
         level: ThinkingLevel | int = thinking
-        if isinstance(thinking, str) or thinking == 0:
-            wanted: ThinkingLevel = thinking if isinstance(thinking, str) else "off"
+        if isinstance(thinking, str) or thinking == 0 or not self.takes_budget:
+            wanted: ThinkingLevel = thinking if isinstance(thinking, str) else level_for_budget(thinking)
             nearest = clamp_thinking_level(self.model, wanted)
-            if nearest != wanted:
+            if nearest != wanted or (thinking != 0 and nearest != thinking):
                 self.note(ChangeCode.THINKING_LEVEL, ("options", "thinking"), Loss.NONE, f"{thinking} -> {nearest}")
                 self.changed["thinking"] = level = nearest
         if self.rules.min_thinking_budget and level not in ("off", 0):

@@ -90,7 +90,7 @@ def _join(text: str) -> str:
 def _clean(value: object) -> object:
     if isinstance(value, str):
         return value if value.isascii() else clean_text(value)
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):  # a dict is told at once, any other mapping only after a search
         mapping = cast("Mapping[str, object]", value)
         if is_clean_value(mapping):
             return mapping

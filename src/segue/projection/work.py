@@ -50,12 +50,14 @@ class FittedTools:
 class Target:
     """Everything the passes ask about the target, resolved once; `fitted_tools` are the last ones it was given."""
 
-    __slots__ = ("fitted_tools", "home", "model", "policy", "rules")
+    __slots__ = ("fitted_tools", "home", "model", "policy", "rules", "takes_budget")
 
-    def __init__(self, model: Model, rules: Rules, policy: Policy) -> None:
+    def __init__(self, model: Model, rules: Rules, policy: Policy, *, takes_budget: bool) -> None:
         self.model = model
         self.rules = rules
         self.policy = policy
+        self.takes_budget = takes_budget
+        """Whether thinking can be bounded by a number of tokens, or by a level alone."""
         self.home = Home(model, policy.same_model)
         self.fitted_tools: FittedTools | None = None
 
@@ -111,7 +113,7 @@ class Work:
         evicted: tuple[int, int] = (0, 0),
     ) -> None:
         self.messages: list[Message] = list(messages)
-        self.places: list[int] = list(range(offset, offset + len(messages)))
+        self.places: Sequence[int] = range(offset, offset + len(messages))
         self.blocks: dict[int, list[int]] = {}
         self.survey = look_over(messages, target.home)
         self.changes: list[Change] = []
@@ -211,7 +213,7 @@ class Work:
         if origins is not None and self.places[index] >= 0:
             self.blocks[self.places[index]] = origins
 
-    def keep(self, messages: list[Message], places: list[int]) -> None:
+    def keep(self, messages: list[Message], places: Sequence[int]) -> None:
         """Go on with these messages: some came, went or moved."""
         self.messages = messages
         self.places = places

@@ -79,9 +79,8 @@ def decode_request(
     """
     if not isinstance(body, (Mapping, list, tuple)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request has to be an object or a list of messages, not {type(body).__name__}")
-    named = body.get("model") if isinstance(body, Mapping) else None
-    endpoint = find_endpoint(protocol, model, named if isinstance(named, str) else None)
-    return get_codec(protocol).decode_request(body, endpoint)
+    named = _named(body) if isinstance(body, Mapping) else None
+    return get_codec(protocol).decode_request(body, find_endpoint(protocol, model, named))
 
 
 def encode_request(
@@ -116,9 +115,8 @@ def decode_response(
         DecodeError: the body is not what the protocol says; names the place.
     """
     plain = as_mapping(body)
-    named = plain.get("model")
     spoken = protocol if protocol is not None or model is not None else detect_reply(plain)
-    endpoint = find_endpoint(spoken, model, named if isinstance(named, str) else None)
+    endpoint = find_endpoint(spoken, model, _named(plain))
     return get_codec(endpoint.model.protocol).decode_response(plain, endpoint, tool_names or {})
 
 
@@ -147,6 +145,10 @@ def check(body: Mapping[str, object], *, protocol: str, model: Model | str | Non
     """Say what in a wire body the provider would refuse; an empty list when nothing is known against it."""
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
-    named = body.get("model")
-    endpoint = find_endpoint(protocol, model, named if isinstance(named, str) else None)
-    return get_codec(protocol).check(body, endpoint)
+    return get_codec(protocol).check(body, find_endpoint(protocol, model, _named(body)))
+
+
+def _named(body: Mapping[str, object]) -> str | None:
+    """Give the model that a body names, by one of the words that wires and clients have for it."""
+    names = (body.get(key) for key in ("model", "modelId"))
+    return next((name for name in names if isinstance(name, str)), None)

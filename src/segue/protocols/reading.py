@@ -14,6 +14,9 @@ from segue.errors import DecodeError, Path
 SHAPE = "shape"
 """The key of `extra[protocol]` that records spelling; every other key there is data."""
 
+RESPONSE = "response"
+"""The key of a message's shape for what only its reply said: no request repeats it."""
+
 ASKED_OF = "asked_of"
 """The key of an `Options` shape that says of whom a body was asked, so that it can be written again as it was."""
 
@@ -42,6 +45,16 @@ def shape_of(extra: Extra | None, protocol: str) -> Mapping[str, object]:
         return {}
     shape = extra.get(protocol, {}).get(SHAPE)
     return cast("Mapping[str, object]", shape) if isinstance(shape, (dict, Mapping)) else {}
+
+
+def is_of_reply(extra: Extra, protocol: str) -> bool:
+    """Whether all that is kept is what only a reply of this protocol said: so it is with most turns."""
+    part = extra.get(protocol)
+    if part is None or len(part) != 1 or len(extra) != 1:
+        return False
+    shape = part.get(SHAPE)
+    # No `cast`: every turn of a long history comes by here, and a call costs as much as all the rest.
+    return isinstance(shape, dict) and len(shape) == 1 and RESPONSE in shape  # pyright: ignore[reportUnknownArgumentType]
 
 
 def expect_object(value: object, path: Path) -> Mapping[str, object]:

@@ -166,7 +166,7 @@ def encode_user_blocks(pieces: Sequence[UserContent]) -> list[dict[str, object]]
     """
     blocks: list[dict[str, object]] = []
     for piece in pieces:
-        if piece.kind == "text" and piece.extra is None:
+        if type(piece) is TextContent and piece.extra is None:
             blocks.append({"type": "text", "text": piece.text})
         else:
             blocks.append(encode_user_content(piece))
@@ -176,22 +176,27 @@ def encode_user_blocks(pieces: Sequence[UserContent]) -> list[dict[str, object]]
 def encode_assistant_blocks(pieces: Sequence[AssistantContent], endpoint: Endpoint) -> list[dict[str, object]]:
     """Write the content of an assistant turn; what is most, at once.
 
+    To ask for the class is cheaper than to ask for the `kind`, and a line that sees one class only is faster still.
+
     Raises:
         EncodeError: the wire has no word for a piece, or thinking lacks the seal it demands.
     """
     blocks: list[dict[str, object]] = []
     for piece in pieces:
-        if piece.extra is not None:
-            blocks.append(encode_assistant_content(piece, endpoint))
-        elif piece.kind == "text":
-            blocks.append({"type": "text", "text": piece.text})
-        elif piece.kind == "toolCall":
-            arguments = piece.arguments if isinstance(piece.arguments, dict) else dict(piece.arguments)
-            blocks.append({"type": "tool_use", "id": piece.id, "name": piece.name, "input": arguments})
-        elif piece.kind == "thinking" and piece.thinking_signature is not None and not piece.redacted:
-            blocks.append({"type": "thinking", "thinking": piece.thinking, "signature": piece.thinking_signature})
-        else:
-            blocks.append(encode_assistant_content(piece, endpoint))
+        if type(piece) is ToolCall:
+            if piece.extra is None and isinstance(piece.arguments, dict):
+                blocks.append({"type": "tool_use", "id": piece.id, "name": piece.name, "input": piece.arguments})
+                continue
+        elif type(piece) is TextContent:
+            if piece.extra is None:
+                blocks.append({"type": "text", "text": piece.text})
+                continue
+        elif type(piece) is ThinkingContent:
+            seal = piece.thinking_signature
+            if piece.extra is None and seal is not None and not piece.redacted:
+                blocks.append({"type": "thinking", "thinking": piece.thinking, "signature": seal})
+                continue
+        blocks.append(encode_assistant_content(piece, endpoint))
     return blocks
 
 

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Options, ThinkingLevel
 from segue.errors import EncodeError
-from segue.models.thinking import DEFAULT_BUDGETS, clamp_thinking_level
+from segue.models.thinking import DEFAULT_BUDGETS, clamp_thinking_level, level_for_budget
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.codec import Endpoint
 from segue.protocols.reading import ASKED_OF, SHAPE, left_over, shape_of, text_of
@@ -211,7 +211,7 @@ def encode_options(options: Options, endpoint: Endpoint, model: object) -> Wire:
         stale |= {"thinking", "output_config"}
     if "thinking" in missing and "effort" in _object(written.get("output_config")):
         stale.discard("thinking")  # the effort alone says it, as it did
-    for key in stale:
+    for key in sorted(stale):  # a set has another order in every process, and the body shall not
         merged.pop(key, None)
         if key in written:
             merged[key] = written[key]
@@ -330,7 +330,7 @@ def _write_thinking(options: Options, endpoint: Endpoint, wire: Wire, config: Wi
     if dialect.thinking_format != "adaptive" and isinstance(asked, int) and asked > 0:
         _write_budget(asked, options, endpoint, wire)
         return
-    level = _level_of(asked) if isinstance(asked, int) else asked
+    level = level_for_budget(asked) if isinstance(asked, int) else asked
     if model.reasoning:
         level = clamp_thinking_level(model, level)
     if level == "off":
@@ -341,16 +341,6 @@ def _write_thinking(options: Options, endpoint: Endpoint, wire: Wire, config: Wi
             config["effort"] = model.thinking_levels.get(level) or _EFFORTS[level]
     else:
         _write_budget(DEFAULT_BUDGETS[level], options, endpoint, wire)
-
-
-def _level_of(budget: int) -> ThinkingLevel:
-    """Give the weakest level that thinks at least as long as a budget."""
-    if budget <= 0:
-        return "off"
-    for level, tokens in DEFAULT_BUDGETS.items():
-        if budget <= tokens:
-            return level
-    return _USUAL_LEVEL
 
 
 def _write_budget(budget: int, options: Options, endpoint: Endpoint, wire: Wire) -> None:

@@ -40,7 +40,7 @@ from segue.protocols.anthropic_messages.content import (
 from segue.protocols.anthropic_messages.keeping import keep, put_back
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.codec import Endpoint
-from segue.protocols.reading import expect_list, expect_object, shape_of
+from segue.protocols.reading import expect_list, expect_object, is_of_reply, shape_of
 
 Wire: TypeAlias = dict[str, object]
 
@@ -204,11 +204,19 @@ def encode_turns(messages: Sequence[Message], endpoint: Endpoint, *, strings: bo
         EncodeError: a message holds something that the wire has no word for; `path` leads to it.
     """
     turns = _Turns(endpoint, strings=strings)
-    add = turns.add_spelt if turns.joins else turns.add
     index = 0
     try:
         for index, message in enumerate(messages):  # noqa: B007 - the place of a failure
-            add(message)
+            # One that says nothing of how it was spelt, as nearly all, is written without a detour.
+            if turns.joins:
+                turns.add_spelt(message)
+            elif type(message) is ToolResultMessage and message.extra is None:
+                turns.add_result(message)
+            elif type(message) is AssistantMessage and (message.extra is None or is_of_reply(message.extra, PROTOCOL)):
+                turns.wire.append({"role": "assistant", "content": encode_assistant_blocks(message.content, endpoint)})
+                turns.open, turns.after_result = None, False
+            else:
+                turns.add_spelt(message)
     except EncodeError as error:
         raise _placed(error, messages[index], endpoint, ("messages", index)) from error
     return turns.wire
@@ -238,34 +246,23 @@ class _Turns:
         self.open: list[Wire] | None = None  # the blocks of the last wire message, if it is the user's
         self.after_result = False
 
-    def add(self, message: Message) -> None:
-        """Write one message; one that says nothing of how it was spelt, as nearly all, without a detour."""
-        extra = message.extra
-        if extra is not None and not (message.role == "assistant" and _is_of_reply(extra)):
-            self.add_spelt(message)
-        elif message.role == "assistant":
-            self.wire.append({"role": "assistant", "content": encode_assistant_blocks(message.content, self.endpoint)})
-            self.open, self.after_result = None, False
-        elif message.role == "toolResult":
-            block: Wire = {
-                "type": "tool_result",
-                "tool_use_id": message.tool_call_id,
-                "content": encode_user_blocks(message.content),
-            }
-            if message.is_error:
-                block["is_error"] = True
-            if self.open is not None and self.after_result:
-                self.open.append(block)
-            else:
-                self.open = [block]
-                self.wire.append({"role": "user", "content": self.open})
-                self.after_result = True
-        elif message.role == "user":
-            self.open = encode_user_blocks(message.content)
-            self.wire.append({"role": "user", "content": self.open})
-            self.after_result = False
+    def add_result(self, message: ToolResultMessage) -> None:
+        """Write a result that says nothing of how it was spelt, beside the results before it."""
+        content = message.content
+        piece = content[0] if len(content) == 1 else None
+        if type(piece) is TextContent and piece.extra is None:
+            blocks: list[Wire] = [{"type": "text", "text": piece.text}]
         else:
-            self.add_spelt(message)
+            blocks = encode_user_blocks(content)
+        block: Wire = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": blocks}
+        if message.is_error:
+            block["is_error"] = True
+        if self.open is not None and self.after_result:
+            self.open.append(block)
+        else:
+            self.open = [block]
+            self.wire.append({"role": "user", "content": self.open})
+            self.after_result = True
 
     def add_spelt(self, message: Message) -> None:
         """Write one message the way it was spelt."""
@@ -314,12 +311,6 @@ class _Turns:
     def _spelt(self, message: Message, blocks: list[Wire], shape: Mapping[str, object]) -> object:
         """Give the content as a string or as nothing, if that is how it came and still says it all."""
         return spell_content(message.content, blocks, shape.get("content"), strings=self.strings)
-
-
-def _is_of_reply(extra: Extra) -> bool:
-    """Whether all that is kept of a turn is what only its reply said, which no request repeats."""
-    shape = shape_of(extra, PROTOCOL)
-    return "response" in shape and len(shape) == 1 and len(extra[PROTOCOL]) == 1
 
 
 def spell_content(pieces: Sequence[object], blocks: list[Wire], spelling: object, *, strings: bool = True) -> object:

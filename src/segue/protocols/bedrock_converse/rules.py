@@ -11,6 +11,11 @@ Facts this file rests on:
 - The `signature` field is refused by everyone but Claude; DeepSeek refuses reasoning content as a whole.
                                                                             (strands #682, pi #1505; langchain-aws #401)
 - One tool can be demanded by name of Claude and Nova.                          (AWS ToolChoice, read 2026-11-15)
+- The status of a result is for Claude and Nova; agents leave it out for the others.
+                                             (AWS ToolResultBlock; strands: `remove_tool_result_status`; 2026-11-15)
+- A document in S3 is refused by Claude ("document.source.type: Field required"), a video in S3 is taken by Nova; Claude
+  refuses video of any kind.                                                               (recorded traffic, 2026-11)
+- A cache point in a request to a model without caching is refused.   (AWS documentation: prompt caching, 2026-11-15)
 """
 
 from __future__ import annotations
@@ -27,12 +32,18 @@ from segue.models.family import (
     Family,
 )
 from segue.models.rules import Rules
+from segue.protocols.bedrock_converse.formats import FORMATS
 
 PROTOCOL: Final = "bedrock-converse"
 PROVIDER: Final = "amazon-bedrock"
 
-_IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_IMAGES: Final = tuple(FORMATS["image"])
+_DOCUMENTS: Final = tuple(FORMATS["document"])
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
+_ONE_SAMPLING_SETTING: Final = r"claude-(?:opus-4[-.]1|\w+-4[-.]5|4[-.]1-opus|4[-.]5-)(?!\d)"
+"""Opus 4.1 and the 4.5 generation; the models before them take both settings at once."""
+_CACHED_FIVE_MINUTES: Final = r"claude-(?:instant|v?[123](?:[-.:@]|$)|(?:opus|sonnet)-4(?:[-.][01])?(?:-\d{8}|$))"
+"""The Claudes before 4.5: their caches are kept for five minutes."""
 
 RULES: Final = Rules(
     # -- tools
@@ -42,25 +53,14 @@ RULES: Final = Rules(
     tool_name_alphabet="a-zA-Z0-9_-",  # service model
     tool_name_max=64,  # service model
     tool_choices=frozenset({"auto", "required"}),  # service model: there is no `none`; by name, see the families
+    tool_error="text",  # AWS ToolResultBlock: `status` is for Claude and Nova
     schema_root_object=True,  # "inputSchema.json.type must be one of the following: object"
     # -- media
-    user_media=(  # service model: formats of images, documents, video and audio
-        *_IMAGES,
-        "application/pdf",
-        "text/csv",
-        "application/msword",
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-        "application/vnd.ms-excel",
-        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-        "text/html",
-        "text/plain",
-        "text/markdown",
-        "video/*",
-        "audio/*",
-    ),
+    user_media=tuple(mime for formats in FORMATS.values() for mime in formats),  # service model
     result_media=(),
-    image_sources=frozenset({"data"}),  # service model: bytes, or an S3 location
-    file_sources=frozenset({"data"}),
+    image_sources=frozenset({"data"}),  # service model: bytes, or an S3 location, which is a file's id here
+    file_sources=frozenset({"data", "file_id"}),
+    file_id_pattern=r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](?:/.*)?",  # service model
     max_images=20,  # service model
     max_files=5,  # service model
     max_media_bytes=26_214_400,  # AWS documentation: video up to 25 MB in the request
@@ -82,17 +82,27 @@ RULES: Final = Rules(
     ),  # service model: no such words; cache points are a matter of the model
     max_temperature=1.0,  # service model
     max_stop=2500,  # service model
+    cache_mark_key="cachePoint",
 )
 
 DIALECT: Final = Dialect(max_tokens_field="max_tokens", thinking_format="none", auth="aws")
 
 FAMILIES: Final[tuple[Family, ...]] = (
     Family(
+        pattern=r"^(?!.*(?:claude-|openai\.gpt|amazon\.nova-2))",
+        rules={"refused_options": frozenset({"thinking"})},
+        source="service model: thinking is asked for in each family's own words; of the others none are on record",
+        read="2026-11-15",
+    ),
+    Family(
         pattern=CLAUDE,
         rules={
             "calls_last": True,  # vercel/ai #8318, #13013
             "call_id_alphabet": "a-zA-Z0-9_-",
             "tool_choices": frozenset({"auto", "required", "name"}),
+            "tool_error": "flag",
+            "user_media": (*_IMAGES, *_DOCUMENTS),
+            "file_sources": frozenset({"data"}),
             "result_media": _IMAGES,
             "error_result_media": False,
             "first_user": False,
@@ -113,11 +123,22 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "thinking_before_calls": True,
             "min_thinking_budget": 1024,
             "forced_choice_with_thinking": False,
-            "exclusive_options": _SAMPLING,
             "refused_options": ["-temperature", "-top_p"],
         },
         dialect={"thinking_format": "budget"},
         source="strands #1694 (Sonnet 4.5 takes prefill); spring-ai #6413; AWS documentation: adaptive thinking",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=_CACHED_FIVE_MINUTES,
+        dialect={"cache_long": "none"},
+        source="AWS documentation: prompt caching; opencode #23106 (an hour was tried from the 4.5 generation on)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=_ONE_SAMPLING_SETTING,
+        rules={"exclusive_options": _SAMPLING},
+        source="'`temperature` and `top_p` cannot both be specified for this model' (litellm #15097, opencode #28930)",
         read="2026-11-15",
     ),
     Family(
@@ -130,12 +151,20 @@ FAMILIES: Final[tuple[Family, ...]] = (
         pattern=r"amazon\.nova",
         rules={
             "tool_choices": frozenset({"auto", "required", "name"}),
+            "tool_error": "flag",
             "result_media": _IMAGES,
             "cache_marks": 4,
             "refused_options": ["-cache_retention"],
         },
         dialect={"cache_format": "bedrock", "cache_on_tools": False},
         source="AWS ToolChoice and ToolResultContentBlock; AWS documentation: prompt caching; opencode #49443",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"amazon\.nova-2",
+        rules={"refused_with_thinking": frozenset({"max_tokens", *_SAMPLING})},
+        dialect={"thinking_format": "level"},
+        source="AWS Nova 2 guide: extended thinking; with high effort none of the three may be set (inspect_ai #3767)",
         read="2026-11-15",
     ),
     Family(
@@ -164,8 +193,14 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"openai\.gpt",
+        dialect={"thinking_format": "openrouter"},  # `reasoning: {effort}`
+        source="pi-ai 1.5.0: an effort inside `reasoning`, among the additional fields",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"openai\.gpt-oss",
         dialect={"thinking_format": "effort"},
-        source="pi-ai 1.5.0: reasoning_effort among the additional fields",
+        source="pi-ai 1.5.0: a flat `reasoning_effort` for gpt-oss",
         read="2026-11-15",
     ),
 )

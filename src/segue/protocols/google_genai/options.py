@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Options, ThinkingLevel
 from segue.errors import EncodeError
-from segue.models.thinking import DEFAULT_BUDGETS, clamp_thinking_level
+from segue.models.thinking import DEFAULT_BUDGETS, clamp_thinking_level, level_for_budget
 from segue.protocols.codec import Endpoint
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.schemas import from_openapi
@@ -297,7 +297,7 @@ def _write_thinking(asked: Thinking, endpoint: Endpoint, leaves: Leaves) -> None
     if asked is None or spoken not in ("level", "budget"):
         return
     if spoken == "level":
-        level = _level_of(asked) if isinstance(asked, int) else asked
+        level = level_for_budget(asked) if isinstance(asked, int) else asked
         if model.reasoning:
             level = clamp_thinking_level(model, level)
         leaves[LEVEL] = (model.thinking_levels.get(level) or _WORDS[level]).upper()
@@ -316,13 +316,3 @@ def _budget_of(asked: ThinkingLevel | int, model_id: str) -> int:
                 return max(least, min(asked, most))
             return budgets.get(asked, DEFAULT_BUDGETS.get(asked, 0))
     return asked if isinstance(asked, int) else DEFAULT_BUDGETS.get(asked, 0)
-
-
-def _level_of(budget: int) -> ThinkingLevel:
-    """Give the weakest level that thinks at least as long as a budget."""
-    if budget <= 0:
-        return "off"
-    for level, tokens in DEFAULT_BUDGETS.items():
-        if budget <= tokens:
-            return level
-    return "high"

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from segue.conversation.context import Options, ThinkingLevel
-from segue.models.thinking import DEFAULT_BUDGETS, clamp_thinking_level
+from segue.models.thinking import clamp_thinking_level, level_for_budget
 from segue.protocols.asking import (
     Setting,
     Settings,
@@ -63,21 +63,10 @@ def _write_thinking(value: object, endpoint: Endpoint) -> Wire:
     model = endpoint.model
     if not model.reasoning:
         return {}
-    level = clamp_thinking_level(model, _level_of(cast("ThinkingLevel | int", value)))
+    asked = cast("ThinkingLevel | int", value)
+    level = clamp_thinking_level(model, level_for_budget(asked) if isinstance(asked, int) else asked)
     word = model.thinking_levels.get(level) or ("none" if level == "off" else _MOST)
     return {"reasoning_effort": word}
-
-
-def _level_of(asked: ThinkingLevel | int) -> ThinkingLevel:
-    """Give a level as it is, and for a budget the weakest level that thinks as long."""
-    if isinstance(asked, str):
-        return asked
-    if asked <= 0:
-        return "off"
-    for level, tokens in DEFAULT_BUDGETS.items():
-        if asked <= tokens:
-            return level
-    return _MOST
 
 
 def _read_choice(body: Block, _: Endpoint) -> object:

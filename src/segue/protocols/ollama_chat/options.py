@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, cast
 
 from segue.conversation.context import Options, ThinkingLevel
-from segue.models.thinking import DEFAULT_BUDGETS, THINKING_LEVELS, clamp_thinking_level
+from segue.models.thinking import clamp_thinking_level, level_for_budget
 from segue.protocols.codec import Endpoint
 from segue.protocols.ollama_chat.rules import PROTOCOL
 from segue.protocols.ollama_chat.spelling import Json, Wire, keep, object_of, own_part, put_back
@@ -86,7 +86,7 @@ def _think(value: object) -> object:
 
 def _write_think(value: object, endpoint: Endpoint) -> object:
     asked = cast("ThinkingLevel | int", value)
-    level = _level_of(asked) if isinstance(asked, int) else asked
+    level = level_for_budget(asked) if isinstance(asked, int) else asked
     model = endpoint.model
     if model.reasoning:
         level = clamp_thinking_level(model, level)
@@ -95,16 +95,6 @@ def _write_think(value: object, endpoint: Endpoint) -> object:
     if endpoint.dialect.thinking_format != "word":
         return True
     return model.thinking_levels.get(level) or _WORDS[level]
-
-
-def _level_of(tokens: int) -> ThinkingLevel:
-    """Give the weakest level whose usual budget is enough."""
-    if tokens <= 0:
-        return "off"
-    for level in THINKING_LEVELS:
-        if tokens <= DEFAULT_BUDGETS.get(level, 0):
-            return level
-    return "high"
 
 
 _BODY: Final = (

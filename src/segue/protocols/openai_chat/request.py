@@ -16,7 +16,7 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import NativeContent, SystemContent, TextContent, UserContent
+from segue.conversation.content import Extra, NativeContent, SystemContent, TextContent, UserContent
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import (
     AssistantMessage,
@@ -42,11 +42,10 @@ from segue.protocols.openai_chat.options import decode_options, encode_options, 
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS, demand_reasoning, plain_field
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.tools import decode_tools, encode_tools
-from segue.protocols.openai_chat.wire import MISSING, NOTHING, Json, fill_in, object_of
-from segue.protocols.reading import SHAPE, expect_objects, extra_of, left_over, shape_of
+from segue.protocols.openai_chat.wire import MISSING, fill_in, object_of
+from segue.protocols.reading import RESPONSE, SHAPE, expect_objects, extra_of, is_of_reply, left_over, shape_of
 
 _SYSTEM_ROLES: Final = ("system", "developer")
-_NO_EXTRA: Final = (NOTHING, NOTHING)
 _SYSTEM_KEY: Final = "system"
 """Where a context keeps what its system message said beyond its content."""
 
@@ -92,34 +91,33 @@ def _encode_messages(
     named = endpoint.dialect.result_name
     wire: dict[str, object]
     for index, message in enumerate(given):
-        match message.role:
-            case "assistant":
-                own = None if message.extra is None else message.extra.get(PROTOCOL)
-                left, shape = _NO_EXTRA if own is None else _turn_extra(own)
+        if type(message) is ToolResultMessage:
+            content = message.content
+            piece = content[0] if len(content) == 1 else None
+            if type(piece) is TextContent and piece.extra is message.extra is None and not named:
+                # The short way, for these are most of an agent's messages.
+                wire = {"role": "tool", "tool_call_id": message.tool_call_id, "content": piece.text}
+            else:
+                wire = _encode_result(message, endpoint, ("messages", index))
+        elif type(message) is AssistantMessage:
+            extra = message.extra
+            if extra is None or is_of_reply(extra, PROTOCOL):
+                wire = encode_assistant(message.content, endpoint, ("messages", index))
+            else:
+                left, shape = _turn_extra(extra)
                 wire = encode_assistant(message.content, endpoint, ("messages", index), left=left, shape=shape)
-                if demanded is not None and demanded not in wire:
-                    demand_reasoning(wire, demanded)
-            case "toolResult":
-                piece = message.content[0] if len(message.content) == 1 else None
-                if piece is not None and piece.kind == "text" and piece.extra is message.extra is None and not named:
-                    # The short way, for these are most of an agent's messages.
-                    wire = {"role": "tool", "tool_call_id": message.tool_call_id, "content": piece.text}
-                else:
-                    wire = _encode_result(message, endpoint, ("messages", index))
-            case "user":
-                wire = _encode_spoken("user", message.content, message.extra, ("messages", index))
-            case "system":
-                wire = _encode_spoken(system_role(endpoint), message.content, message.extra, ("messages", index))
+            if demanded is not None and demanded not in wire:
+                demand_reasoning(wire, demanded)
+        else:
+            role = "user" if message.role == "user" else system_role(endpoint)
+            wire = _encode_spoken(role, message.content, message.extra, ("messages", index))
         messages.append(wire)
 
 
-def _turn_extra(own: Mapping[str, object]) -> tuple[Mapping[str, object], Mapping[str, object]]:
+def _turn_extra(extra: Extra) -> tuple[Mapping[str, object], Mapping[str, object]]:
     """Give what else a turn said in a request, and how it was spelt there; what a reply said stays with the reply."""
-    shape = cast("Json", own.get(SHAPE))
-    if isinstance(shape, dict) and len(shape) == len(own) == 1 and "response" in shape:
-        return _NO_EXTRA  # most turns came as replies
-    left = {key: value for key, value in own.items() if key != SHAPE}
-    return left, {key: value for key, value in object_of(shape).items() if key != "response"}
+    shape = shape_of(extra, PROTOCOL)
+    return left_over(extra, PROTOCOL), {key: value for key, value in shape.items() if key != RESPONSE}
 
 
 def _encode_spoken(

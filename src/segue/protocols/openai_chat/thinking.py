@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from segue.conversation.context import ThinkingLevel
 from segue.models.model import Model
-from segue.models.thinking import DEFAULT_BUDGETS, THINKING_LEVELS, clamp_thinking_level
+from segue.models.thinking import DEFAULT_BUDGETS, THINKING_LEVELS, clamp_thinking_level, level_for_budget
 from segue.protocols.codec import Endpoint
 from segue.protocols.openai_chat.wire import object_of
 
@@ -49,7 +49,7 @@ def encode_thinking(asked: ThinkingLevel | int, endpoint: Endpoint) -> Fragment:
         budget = _write_budget(asked, endpoint)
         if budget is not None:
             return budget
-    level = _level_of(asked) if isinstance(asked, int) else asked
+    level = level_for_budget(asked) if isinstance(asked, int) else asked
     if level == "off":
         return _OFF[dialect.thinking_format](model) if model.reasoning else {}
     level = clamp_thinking_level(model, level) if model.reasoning else level
@@ -72,16 +72,6 @@ def _write_budget(tokens: int, endpoint: Endpoint) -> Fragment | None:
         _ON[dialect.thinking_format]("", endpoint.model, _SWITCHED_ON) if dialect.thinking_format != "effort" else {}
     )
     return {**switch, dialect.thinking_budget_field: tokens}
-
-
-def _level_of(tokens: int) -> ThinkingLevel:
-    """Give the weakest level whose usual budget is enough."""
-    if tokens <= 0:
-        return "off"
-    for level in THINKING_LEVELS:
-        if tokens <= DEFAULT_BUDGETS.get(level, 0):
-            return level
-    return "high"
 
 
 def _nothing(*_: object) -> Fragment:

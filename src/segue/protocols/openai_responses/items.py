@@ -6,6 +6,7 @@ Facts this file rests on:
   a bare `id` leads nowhere.                                   (vercel/ai #7099, mastra #8738, opencode #7724)
 - Item ids are sent with their reasoning or not at all; `call_id` always.             (mastra #10713, rig #751)
 - `phase` of a message, `namespace` and `caller` of a call are to be sent back.        (openai 3.49.0)
+- The type of a message may be left out; llama.cpp knows one of the model's by nothing else.   (llama.cpp #26394; tried)
 - A custom tool takes one text and not an object.                                          (openai 3.49.0)
 - Reasoning comes as several summaries, or as plain content from open models.    (recorded traffic, 2026-11; llama.cpp)
 
@@ -55,7 +56,7 @@ _LENGTHS: Final = frozenset({"summary_lengths", "content_lengths"})
 """In a signature: how long the texts were that `thinking` joins, where one summary does not say it all."""
 
 _ENCODER: Final = msgspec.json.Encoder()
-_DECODER: Final = msgspec.json.Decoder(dict[str, object])
+_DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def seal(fields: Mapping[str, object]) -> str | None:
@@ -68,7 +69,7 @@ def unseal(signature: str | None) -> dict[str, object] | None:
     if not signature or signature[0] != "{":
         return None
     try:
-        return _DECODER.decode(signature)
+        return _DECODE(signature)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
 
@@ -122,7 +123,7 @@ class TurnReader:
             return (native_item(item),)
         shape: Wire = {} if "role" in item else {"role": ABSENT}
         owned = "id" in fields
-        if item.get("type", ABSENT) != ("message" if owned else ABSENT):
+        if item.get("type") != "message":
             shape["type"] = item.get("type", ABSENT)
         if isinstance(content, str):
             if owned:
@@ -263,35 +264,39 @@ def _lengths(texts: list[str]) -> list[int]:
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def write_turn(items: list[Wire], content: Sequence[AssistantContent], *, open_reasoning: bool = False) -> None:
-    """Add the items of a turn, in order.
+def write_turn(items: list[Wire], content: Sequence[AssistantContent], *, open_reasoning: bool = False) -> bool:
+    """Add the items of a turn, in order; says whether one of its calls was spelt in a way of its own.
 
     Raises:
         EncodeError: thinking without a signature where only signed thinking can be told, another protocol's block, or
             arguments that are no JSON; its path begins with the place in the content.
     """
-    bare = False
+    bare = has_spelt_call = False
     joinable: list[Wire] | None = None
     index = 0
     try:
         for index, piece in enumerate(content):  # noqa: B007 - the place of a failure
-            match piece.kind:
-                case "toolCall":
-                    items.append(_encode_call(piece, bare=bare))
-                case "text" if piece.extra is None:
+            if type(piece) is ToolCall:
+                if piece.extra is None:
+                    items.append(_encode_call(piece))
+                else:
+                    items.append(_encode_spelt_call(piece, bare=bare))
+                    has_spelt_call = True
+            elif type(piece) is TextContent:
+                if piece.extra is None:
                     joinable = _write_text(piece, items)
-                    continue
-                case "text":
+                else:
                     joinable = _write_spelt_text(piece, items, joinable, bare=bare)
-                    continue
-                case "thinking":
-                    bare = bare or not piece.thinking_signature
-                    items.append(_encode_thinking(piece, open_reasoning=open_reasoning))
-                case "native":
-                    items.append(_encode_native(piece))
+                continue
+            elif type(piece) is ThinkingContent:
+                bare = bare or not piece.thinking_signature
+                items.append(_encode_thinking(piece, open_reasoning=open_reasoning))
+            else:
+                items.append(_encode_native(piece))
             joinable = None
     except EncodeError as error:
         raise EncodeError(error.reason, path=(index, *error.path)) from error
+    return has_spelt_call
 
 
 def _fields(signature: str | None, extra: Extra | None, *, bare: bool) -> Wire:
@@ -305,13 +310,16 @@ def _fields(signature: str | None, extra: Extra | None, *, bare: bool) -> Wire:
 
 def _write_text(piece: TextContent, items: list[Wire]) -> list[Wire] | None:
     """Write a text as a message; gives the list of its parts, which the next may join."""
-    item = unseal(piece.text_signature) or {}
+    item = unseal(piece.text_signature) if piece.text_signature else None
+    if item is None:
+        items.append({"type": "message", "role": "assistant", "content": piece.text})
+        return None
     items.append(item)
+    item["type"] = "message"
     item["role"] = "assistant"
     if "id" not in item:
         item["content"] = piece.text
         return None
-    item["type"] = "message"
     parts: list[Wire] = [{"type": "output_text", "text": piece.text, "annotations": [], "logprobs": []}]
     item["content"] = parts
     return parts
@@ -328,7 +336,7 @@ def _write_spelt_text(
     item = _fields(piece.text_signature, piece.extra, bare=bare)
     items.append(item)
     owned = "id" in item
-    kind = shape.get("type", "message" if owned else ABSENT)
+    kind = shape.get("type", "message")
     if kind != ABSENT:
         item["type"] = kind
     if shape.get("role") != ABSENT:
@@ -353,21 +361,28 @@ def _encode_part(piece: TextContent, shape: Mapping[str, object]) -> Wire:
     return part
 
 
-def _encode_call(call: ToolCall, *, bare: bool) -> Wire:
-    extra = call.extra
-    item = unseal(call.thought_signature) if extra is None else _fields(call.thought_signature, extra, bare=bare)
+def _encode_call(call: ToolCall) -> Wire:
+    """Write a call that says nothing of how it was spelt, as nearly all."""
+    text = call.arguments_text
+    if text is None:
+        text = encode_arguments(call.arguments)
+    item = unseal(call.thought_signature) if call.thought_signature else None
     if item is None:
-        item = {}
+        return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": text}
     item["type"] = "function_call"
     item["call_id"] = call.id
     item["name"] = call.name
-    if extra is not None and is_custom(call) and isinstance(given := call.arguments.get("input"), str):
-        item["type"] = "custom_tool_call"
-        item["input"] = given
-        return item
-    text = call.arguments_text
-    item["arguments"] = encode_arguments(call.arguments) if text is None else text
+    item["arguments"] = text
     return item
+
+
+def _encode_spelt_call(call: ToolCall, *, bare: bool) -> Wire:
+    item = _fields(call.thought_signature, call.extra, bare=bare)
+    if is_custom(call) and isinstance(given := call.arguments.get("input"), str):
+        return {**item, "type": "custom_tool_call", "call_id": call.id, "name": call.name, "input": given}
+    text = call.arguments_text
+    arguments = encode_arguments(call.arguments) if text is None else text
+    return {**item, "type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
 
 
 def _encode_native(piece: NativeContent) -> Wire:

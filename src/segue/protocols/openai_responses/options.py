@@ -25,7 +25,7 @@ from typing import Final, cast
 
 from segue.conversation.context import CacheRetention, Options, ThinkingLevel, Tool
 from segue.errors import EncodeError
-from segue.models.thinking import DEFAULT_BUDGETS, THINKING_LEVELS, clamp_thinking_level
+from segue.models.thinking import THINKING_LEVELS, clamp_thinking_level, level_for_budget
 from segue.protocols.codec import Endpoint, JsonObject
 from segue.protocols.openai_responses.content import ABSENT, Wire, object_of
 from segue.protocols.openai_responses.rules import PROTOCOL
@@ -269,7 +269,7 @@ def _put_thinking(options: Options, body: Wire, endpoint: Endpoint) -> None:
             if not kept:
                 del body["reasoning"]
         return
-    level = _nearest_level(thinking, endpoint) if isinstance(thinking, int) else thinking
+    level = clamp_thinking_level(endpoint.model, level_for_budget(thinking)) if isinstance(thinking, int) else thinking
     if kept is None:
         written = _encode_reasoning(level, endpoint)
         if written:
@@ -284,14 +284,6 @@ def _encode_reasoning(level: ThinkingLevel, endpoint: Endpoint) -> Wire:
         return {}
     effort = _word(level, endpoint)
     return {"effort": effort} if level == "off" else {"effort": effort, "summary": "auto"}
-
-
-def _nearest_level(budget: int, endpoint: Endpoint) -> ThinkingLevel:
-    """Give the weakest level whose usual budget is enough."""
-    if budget <= 0:
-        return clamp_thinking_level(endpoint.model, "off")
-    enough: list[ThinkingLevel] = [level for level, tokens in DEFAULT_BUDGETS.items() if tokens >= budget]
-    return clamp_thinking_level(endpoint.model, enough[0] if enough else "high")
 
 
 def _encode_retention(retention: str, endpoint: Endpoint) -> Wire:

@@ -19,6 +19,7 @@ from segue.conversation.content import (
     Extra,
     NativeContent,
     SystemContent,
+    TextContent,
     UserContent,
 )
 from segue.conversation.context import Context, Prompt
@@ -289,16 +290,13 @@ def _encode_messages(messages: Sequence[Message], items: list[Wire], endpoint: E
     index = 0
     try:
         for index, message in enumerate(messages):  # noqa: B007 - the place of a failure
-            match message.role:
-                case "toolResult":
-                    items.append(_encode_result(message, expected=message.tool_call_id in custom))
-                case "assistant":
-                    write_turn(items, message.content, open_reasoning=open_reasoning)
+            if type(message) is ToolResultMessage:
+                items.append(_encode_result(message, expected=message.tool_call_id in custom))
+            elif type(message) is AssistantMessage:
+                if write_turn(items, message.content, open_reasoning=open_reasoning) or custom:
                     _note_custom(message.content, custom)
-                case "user":
-                    _encode_parts(message.content, message.extra, "user", items)
-                case "system":
-                    _encode_parts(message.content, message.extra, role, items)
+            else:
+                _encode_parts(message.content, message.extra, "user" if message.role == "user" else role, items)
     except EncodeError as error:
         raise EncodeError(error.reason, path=("messages", index, "content", *error.path)) from error
 
@@ -306,24 +304,12 @@ def _encode_messages(messages: Sequence[Message], items: list[Wire], endpoint: E
 def _note_custom(content: Sequence[AssistantContent], custom: set[str]) -> None:
     """Remember which calls take a text: an id may be used again, for a call of the other kind."""
     for piece in content:
-        if piece.kind == "toolCall" and (custom or piece.extra is not None):
+        if piece.kind == "toolCall":
             (custom.add if is_custom(piece) else custom.discard)(piece.id)
-
-
-def _plain_text(content: Sequence[UserContent]) -> str | None:
-    """Give the words of a content that is one text with nothing to add, as nearly all are."""
-    if len(content) == 1:
-        only = content[0]
-        if only.kind == "text" and only.extra is None:
-            return only.text
-    return None
 
 
 def _encode_parts(content: Sequence[UserContent], extra: Extra | None, role: str, items: list[Wire]) -> None:
     """Write a user's or a system turn: one message, or several items where blocks in it are items of their own."""
-    if extra is None and (text := _plain_text(content)):
-        items.append({"role": role, "content": text})
-        return
     run: list[UserContent] = []
     wrote_item = False
     for piece in content:
@@ -355,8 +341,9 @@ def _encode_message(content: Sequence[UserContent], extra: Extra | None, role: s
 
 def _encode_result(message: ToolResultMessage, *, expected: bool) -> Wire:
     content, extra = message.content, message.extra
-    if extra is None and not expected and (text := _plain_text(content)):
-        return {"type": "function_call_output", "call_id": message.tool_call_id, "output": text}
+    piece = content[0] if len(content) == 1 else None
+    if type(piece) is TextContent and piece.text and piece.extra is extra is None and not expected:  # nearly always
+        return {"type": "function_call_output", "call_id": message.tool_call_id, "output": piece.text}
     shape = shape_of(extra, PROTOCOL)
     kind = "custom_tool_call_output" if shape.get("custom", expected) else "function_call_output"
     output = encode_content(content, (), as_list=shape.get("list") is True)

@@ -1,0 +1,322 @@
+"""Would Bedrock accept these messages? Roles, pairing of calls and results, reasoning, media, documents, blanks.
+
+Facts this file rests on stand beside each rule. What nobody knows may be new, and is left to the provider.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final, TypeAlias, cast
+
+from segue.errors import Path
+from segue.protocols.bedrock_converse.content import MEMBERS
+from segue.protocols.bedrock_converse.documents import LONGEST
+from segue.protocols.bedrock_converse.formats import Kind
+from segue.protocols.bedrock_converse.keeping import Block, object_of
+from segue.protocols.codec import Endpoint, Violation
+from segue.protocols.reading import text_of
+
+Placed: TypeAlias = tuple[Path, Block]
+
+_ROLES: Final = frozenset({"user", "assistant", "system"})
+_USERS_OWN: Final = frozenset({"image", "document", "video", "audio"})
+_MEMBERS: Final = MEMBERS | {"text"}
+_NAME: Final = re.compile(r"[\w\s\-()\[\]]+", re.ASCII)
+_TWO_SPACES: Final = re.compile(r"\s\s")
+
+
+def objects_of(value: object) -> Iterator[tuple[int, Block]]:
+    """Give the objects of a list with their places; anything else has none."""
+    if isinstance(value, list | tuple):
+        for index, item in enumerate(cast("Sequence[object]", value)):
+            if isinstance(item, Mapping):
+                yield index, cast("Block", item)
+
+
+@lru_cache(maxsize=64)
+def pattern_of(alphabet: str, most: int) -> re.Pattern[str]:
+    """Give what an id or a name has to look like."""
+    return re.compile(rf"[{alphabet}]{{1,{most or ''}}}")
+
+
+class Turn:
+    """One wire message: its role, its place, its blocks with theirs."""
+
+    __slots__ = ("blocks", "path", "role")
+
+    def __init__(self, index: int, turn: Block) -> None:
+        self.role = text_of(turn.get("role"))
+        self.path: Path = ("messages", index)
+        self.blocks: list[Placed] = [
+            ((*self.path, "content", at), block) for at, block in objects_of(turn.get("content"))
+        ]
+
+    def of(self, member: str) -> list[Placed]:
+        """Give the members of one kind, with their places."""
+        return [((*path, member), object_of(block[member])) for path, block in self.blocks if member in block]
+
+    def own_calls(self) -> list[Placed]:
+        """Give the calls that the application answers."""
+        return [(path, call) for path, call in self.of("toolUse") if call.get("type") != "server_tool_use"]
+
+
+class Turns:
+    """The messages of a body, judged."""
+
+    def __init__(self, body: Block, endpoint: Endpoint) -> None:
+        self.body = body
+        self.endpoint = endpoint
+        self.rules = endpoint.rules
+        self.turns = [Turn(index, turn) for index, turn in objects_of(body.get("messages"))]
+
+    def check(self) -> Iterator[Violation]:
+        """List what would be refused."""
+        if not self.turns:
+            if ":prompt/" not in self.endpoint.model.id:  # a stored prompt has messages of its own
+                # "A conversation must start with a user message" (langchain-aws #192)
+                yield Violation(code="no_messages", path=("messages",), message="at least one message is required")
+            return
+        for turn in self.turns:
+            yield from self._check_turn(turn)
+        for position, turn in enumerate(self.turns):
+            yield from self._check_pairing(position, turn)
+        yield from self._check_order()
+        yield from self._check_cycle()
+        yield from self._check_documents()
+
+    # -- one turn ------------------------------------------------------------------------------------------------------
+
+    def _check_turn(self, turn: Turn) -> Iterator[Violation]:
+        if turn.role not in _ROLES:
+            # service model: user, assistant, system
+            yield Violation(code="role", path=(*turn.path, "role"), message=f"{turn.role!r} is no role of this wire")
+        if not turn.blocks:
+            # "The content field in the Message object at messages.0 is empty" (langchain-aws #192)
+            yield Violation(code="no_content", path=(*turn.path, "content"), message="a turn has to have content")
+        elif all("text" in block and not str(block["text"]).strip() for _, block in turn.blocks):
+            # "The text field in the ContentBlock object at messages.0.content.0 is blank" (dify #12340); beside words a
+            # blank text was answered (recorded traffic, 2026-11)
+            yield Violation(code="blank_text", path=(*turn.path, "content"), message="a turn has to say something")
+        for path, block in turn.blocks:
+            yield from self._check_block(block, path, turn.role)
+        final = turn.blocks[-1] if turn.blocks else None
+        reasons_last = final is not None and "reasoningContent" in final[1]
+        if turn.role == "assistant" and final and reasons_last and self.rules.final_thinking != "allowed":
+            # "The final block in an assistant message cannot be `thinking`" (forgecode #2107)
+            yield Violation(code="final_thinking", path=final[0], message="a turn cannot end in reasoning")
+
+    def _check_block(self, block: Block, path: Path, role: str | None) -> Iterator[Violation]:
+        members = [key for key in block if key in _MEMBERS]
+        if len(members) > 1:
+            # service model: a union has one member
+            yield Violation(code="union", path=path, message=f"a block is one of {' and '.join(members)}")
+            return
+        kind = members[0] if members else ""
+        inner = object_of(block.get(kind))
+        if kind in _USERS_OWN:
+            if role == "assistant":
+                # "You can only include images and documents if the role is user" (service model: Message)
+                yield Violation(code="block_role", path=path, message=f"{kind} stands in a user turn")
+            yield from self._check_media(cast("Kind", kind), inner, (*path, kind))
+        elif kind == "toolUse":
+            yield from self._check_call(inner, (*path, kind), role)
+        elif kind == "toolResult":
+            yield from self._check_result(inner, (*path, kind))
+        elif kind == "reasoningContent":
+            yield from self._check_reasoning(inner, (*path, kind))
+
+    def _check_call(self, call: Block, path: Path, role: str | None) -> Iterator[Violation]:
+        if role != "assistant":
+            # "User messages cannot contain tool uses" (AWS documentation: tool use)
+            yield Violation(code="block_role", path=path, message="a call stands in an assistant turn")
+        alphabet, call_id, name = self.rules.call_id_alphabet, call.get("toolUseId"), call.get("name")
+        if alphabet and not pattern_of(alphabet, self.rules.call_id_max).fullmatch(text_of(call_id) or ""):
+            # service model: ToolUseId; of Claude "tool_use.id: String should match pattern" (forgecode #1142)
+            yield Violation(code="call_id", path=(*path, "toolUseId"), message=f"{call_id!r} is no id for a call")
+        names = self.rules.tool_name_alphabet
+        if names and not pattern_of(names, self.rules.tool_name_max).fullmatch(text_of(name) or ""):
+            # service model: ToolName
+            yield Violation(code="call_name", path=(*path, "name"), message=f"{name!r} is no name for a tool")
+        if not isinstance(call.get("input"), Mapping):
+            # "The format of the value at ... toolUse.input is invalid. Provide a json object for the field"
+            # (aws-sdk-js-v3 #7330 quotes its like for results; koda #501)
+            yield Violation(code="call_input", path=(*path, "input"), message="a call's input has to be an object")
+
+    def _check_result(self, result: Block, path: Path) -> Iterator[Violation]:
+        status = result.get("status")
+        if status is not None and status not in ("success", "error"):
+            # service model: ToolResultStatus
+            yield Violation(code="result_status", path=(*path, "status"), message=f"{status!r} is no status")
+        content = [((*path, "content", at), block) for at, block in objects_of(result.get("content"))]
+        for place, block in content:
+            if "json" in block and not isinstance(block["json"], Mapping):
+                # "The format of the value at ... toolResult.content.0.json is invalid. Provide a json object"
+                # (aws-sdk-js-v3 #7330)
+                yield Violation(code="result_json", path=(*place, "json"), message="JSON of a result is an object")
+            for kind in _USERS_OWN & block.keys():
+                yield from self._check_media(cast("Kind", kind), object_of(block[kind]), (*place, kind))
+        if status == "error" and not content:
+            # "... toolResult.content ... empty" for error results (strands)
+            yield Violation(code="empty_result", path=(*path, "content"), message="an error has to say something")
+        if (
+            status == "error"
+            and not self.rules.error_result_media
+            and any(_USERS_OWN & block.keys() for _, block in content)
+        ):
+            # "all content must be type 'text' if 'is_error' is true" (vellum-assistant #18387, 2026-03-17)
+            yield Violation(code="error_result_media", path=path, message="an error result is text")
+
+    def _check_reasoning(self, content: Block, path: Path) -> Iterator[Violation]:
+        if "reasoningText" not in content:
+            return
+        said, place = object_of(content["reasoningText"]), (*path, "reasoningText")
+        signature = said.get("signature")
+        if not isinstance(said.get("text"), str):
+            # "reasoning content format incorrect. Either 'text' or 'redactedContent' must be set." (strands #2704)
+            yield Violation(code="reasoning_text", path=place, message="reasoning has to have its text, even empty")
+        if self.rules.reasoning_replay == "signed" and not isinstance(signature, str):
+            # "thinking.signature: Field required" (strands #1053)
+            yield Violation(code="unsigned_reasoning", path=place, message="reasoning has to carry its signature")
+        if self.rules.reasoning_replay == "open" and "signature" in said:
+            # "This model doesn't support the reasoningContent.reasoningText.signature field" (strands #682, pi #1505)
+            yield Violation(code="signature", path=(*place, "signature"), message="the model takes no signature")
+
+    # -- media ---------------------------------------------------------------------------------------------------------
+
+    def _check_media(self, kind: Kind, media: Block, path: Path) -> Iterator[Violation]:
+        source = object_of(media.get("source"))
+        if kind in ("video", "audio") and not any(mime.startswith(f"{kind}/") for mime in self.rules.user_media):
+            # "This model doesn't support the video content block that you provided" (recorded traffic, 2026-11)
+            yield Violation(code="media_kind", path=path, message=f"{self.endpoint.model.id} takes no {kind}")
+        if "s3Location" in source and "file_id" not in self.rules.file_sources:
+            # "document.source.type: Field required" (recorded traffic, 2026-11)
+            yield Violation(code="media_place", path=(*path, "source"), message="the model cannot read from S3")
+        data, most = source.get("bytes"), self.rules.max_media_bytes
+        if kind == "image":
+            most = self.rules.max_image_bytes
+        elif kind == "document":
+            most = self.rules.max_document_bytes
+        if data == "":
+            # service model: at least one byte
+            yield Violation(code="media_empty", path=(*path, "source", "bytes"), message="there is nothing in it")
+        elif most and isinstance(data, str) and len(data) * 3 // 4 > most:
+            # service model: Message (3.75 MB an image, 4.5 MB a document); AWS documentation: 25 MB a video
+            yield Violation(code="media_size", path=(*path, "source", "bytes"), message=f"more than {most} bytes")
+
+    def _check_documents(self) -> Iterator[Violation]:
+        seen: set[str] = set()
+        for turn in self.turns:
+            documents = turn.of("document")
+            if documents and self.rules.text_beside_files and not any("text" in block for _, block in turn.blocks):
+                # "A text block must be included when using documents" (archestra #4220; service model: Message)
+                yield Violation(
+                    code="document_alone", path=documents[0][0], message="a document needs a text beside it"
+                )
+            if self.rules.max_files and len(documents) > self.rules.max_files:
+                # service model: Message; generative-ai-use-cases #1685
+                message = f"{len(documents)} documents are more than {self.rules.max_files}"
+                yield Violation(code="document_count", path=turn.path, message=message)
+            images = len(turn.of("image"))
+            if self.rules.max_images and images > self.rules.max_images:
+                message = f"{images} images are more than {self.rules.max_images}"  # service model: Message
+                yield Violation(code="image_count", path=turn.path, message=message)
+            for path, document in [*documents, *_in_results(turn)]:
+                yield from self._check_name(text_of(document.get("name")) or "", (*path, "name"), seen)
+
+    def _check_name(self, name: str, path: Path, seen: set[str]) -> Iterator[Violation]:
+        if not 1 <= len(name) <= LONGEST or not _NAME.fullmatch(name) or _TWO_SPACES.search(name):
+            # "The document file name can only contain alphanumeric characters, whitespace characters, hyphens,
+            # parentheses, and square brackets" (vercel/ai #20365, 2026-09-04)
+            yield Violation(code="document_name", path=path, message=f"{name!r} is no name for a document")
+        elif name in seen:
+            # "Messages can't contain duplicate document names" (bifrost #7003, 2026-09-08)
+            yield Violation(code="document_name_taken", path=path, message=f"a second document {name!r}")
+        seen.add(name)
+
+    # -- calls and results ---------------------------------------------------------------------------------------------
+
+    def _check_pairing(self, position: int, turn: Turn) -> Iterator[Violation]:
+        if turn.role == "assistant":
+            after = self.turns[position + 1] if position + 1 < len(self.turns) else None
+            answered = _ids(after.of("toolResult")) if after is not None and after.role == "user" else []
+            seen: set[str | None] = set()
+            for path, call in turn.own_calls():
+                call_id = text_of(call.get("toolUseId"))
+                if call_id in seen:
+                    # "`tool_use` ids must be unique" (claude-code #21317, 2026-01-27)
+                    yield Violation(code="call_id_taken", path=path, message=f"a second call {call_id!r}")
+                elif call_id not in answered:
+                    # "Expected toolResult blocks at messages.2.content for the following Ids: ..." (vercel/ai #13013)
+                    yield Violation(code="call_without_result", path=path, message=f"no result follows {call_id!r}")
+                seen.add(call_id)
+        elif turn.role == "user":
+            before = self.turns[position - 1] if position else None
+            calls = _ids(before.own_calls()) if before is not None and before.role == "assistant" else []
+            seen = set()
+            for path, result in turn.of("toolResult"):
+                call_id = text_of(result.get("toolUseId"))
+                if call_id not in calls:
+                    # "The number of toolResult blocks at messages.2.content exceeds the number of toolUse blocks of
+                    # previous turn." (langchain-aws #192)
+                    yield Violation(code="result_without_call", path=path, message=f"no call {call_id!r} before it")
+                elif call_id in seen:
+                    # "The toolResult blocks at messages.2.content contain duplicate Ids" (hindsight #4250)
+                    yield Violation(code="result_taken", path=path, message=f"a second result for {call_id!r}")
+                seen.add(call_id)
+
+    # -- the order of turns --------------------------------------------------------------------------------------------
+
+    def _check_order(self) -> Iterator[Violation]:
+        first, last = self.turns[0], self.turns[-1]
+        if self.rules.first_user and first.role == "assistant":
+            # "A conversation must start with a user message" (langchain-aws #192)
+            yield Violation(code="first_turn", path=first.path, message="a conversation must start with a user message")
+        if not self.rules.last_assistant and last.role == "assistant":
+            # "The conversation must end with a user message" (semantic-kernel #10281, llxprt #1977)
+            yield Violation(code="last_assistant", path=last.path, message="a conversation ends with a user message")
+        if self.rules.alternate:
+            turns = [turn for turn in self.turns if turn.role in ("user", "assistant")]
+            for one, other in pairwise(turns):
+                if one.role == other.role:
+                    # "A conversation must alternate between user and assistant roles" (dify #12340)
+                    yield Violation(
+                        code="roles_alternate", path=other.path, message=f"two turns of {one.role} in a row"
+                    )
+        if not self.rules.user_after_result:
+            for turn in self.turns:
+                results = turn.of("toolResult")
+                if results and len(turn.blocks) > len(results) + len(turn.of("cachePoint")):
+                    # "Conversation blocks and tool result blocks cannot be provided in the same turn." says Llama
+                    yield Violation(code="result_and_words", path=turn.path, message="results stand in a turn alone")
+
+    def _check_cycle(self) -> Iterator[Violation]:
+        """Judge the turn that opened the running cycle of calls: with a budget to think it begins with thinking."""
+        fields = object_of(self.body.get("additionalModelRequestFields"))
+        if object_of(fields.get("thinking")).get("type") != "enabled" or not self.rules.thinking_before_calls:
+            return
+        opener: Turn | None = None
+        for turn in reversed(self.turns):
+            if turn.role == "assistant" and turn.own_calls():
+                opener = turn
+            elif turn.role != "user" or any("toolResult" not in block for _, block in turn.blocks):
+                break
+        if opener is not None and "reasoningContent" not in opener.blocks[0][1]:
+            # "Expected `thinking` or `redacted_thinking`, but found `tool_use`" (opencode #3077)
+            message = "a turn that calls tools begins with its reasoning while thinking is on"
+            yield Violation(code="thinking_before_calls", path=opener.blocks[0][0], message=message)
+
+
+def _in_results(turn: Turn) -> list[Placed]:
+    found: list[Placed] = []
+    for path, result in turn.of("toolResult"):
+        for index, block in objects_of(result.get("content")):
+            if "document" in block:
+                found.append(((*path, "content", index, "document"), object_of(block["document"])))
+    return found
+
+
+def _ids(placed: list[Placed]) -> list[str | None]:
+    return [text_of(block.get("toolUseId")) for _, block in placed]

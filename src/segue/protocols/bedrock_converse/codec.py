@@ -1,0 +1,73 @@
+"""The Bedrock Converse wire as one record; its folder is imported when it is first spoken."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote
+
+from segue.protocols.bedrock_converse.check import check
+from segue.protocols.bedrock_converse.errors import decode_error
+from segue.protocols.bedrock_converse.request import decode_request, encode_request
+from segue.protocols.bedrock_converse.response import decode_response, encode_response
+from segue.protocols.bedrock_converse.rules import PROTOCOL, RULES
+from segue.protocols.bedrock_converse.sdk import sdk_arguments
+from segue.protocols.bedrock_converse.stream import stream_decoder
+from segue.protocols.bedrock_converse.turns import names_documents
+from segue.protocols.codec import Codec, Endpoint
+
+
+def _path(endpoint: Endpoint, stream: bool) -> str:
+    """Name the model in the address; ids hold colons, ARNs slashes (botocore 1.44.0; recorded traffic, 2026-11)."""
+    if endpoint.dialect.path is not None:
+        return endpoint.dialect.path
+    return f"/model/{quote(endpoint.model.id, safe='')}/{'converse-stream' if stream else 'converse'}"
+
+
+CODEC: Final = Codec(
+    name=PROTOCOL,
+    rules=RULES,
+    framing="aws-event-stream",
+    path=_path,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    check=check,
+    forgets=frozenset(
+        {
+            # of messages: a body holds the conversation, not how it came about
+            "provider",
+            "model",
+            "protocol",
+            "response_model",
+            "response_id",
+            "usage",
+            "stop_reason",
+            "raw_stop_reason",
+            "error_message",
+            "diagnostics",
+            "timestamp",
+            "details",
+            "tool_name",  # of a result: read from its call
+            "is_error",  # where the model takes no status
+            # of content
+            "text_signature",
+            "thought_signature",  # this wire seals reasoning alone
+            "thinking_signature",  # where the model takes none
+            "arguments_text",  # input is an object here
+            "mime_type",  # of media whose type has several names
+            "name",  # of a file: made legal and different from the others; those of tools and calls are told
+            "fallback",  # of a native block: read from it
+            # of tools
+            "strict",  # where the model does not take it
+            # of the prompt
+            "system_prompt",  # a text and a list of one text are spelt alike
+            "options",  # levels become budgets or efforts, retention becomes cache points
+            "stream",  # said by the address
+        }
+    ),
+    remembers=names_documents,
+    sdk_arguments=sdk_arguments,
+)

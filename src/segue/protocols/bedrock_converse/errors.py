@@ -1,0 +1,101 @@
+"""Error bodies of the Bedrock wire.
+
+Facts this file rests on:
+- A body is `{"message"}`, of other AWS services and gateways `{"Message"}`; the kind of error stands in the header
+  `x-amzn-ErrorType`, or in `__type` with a namespace before it, sometimes with a URL behind it.
+                                                         (AWS restJson protocol; recorded traffic, 2026-11)
+- A stream reports an exception as an event of its own name; a model's own error has its original status and message.
+                                                                     (botocore 1.44.0 service model, read 2026-11-15)
+- boto3 gives `{"Error": {"Code", "Message"}, "ResponseMetadata": {"HTTPStatusCode", "HTTPHeaders"}}`. (botocore, tried)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, cast
+
+import msgspec
+
+from segue.protocols.bedrock_converse.keeping import object_of
+from segue.protocols.codec import WireError
+from segue.protocols.reading import text_of
+
+_EXCEPTION: Final = re.compile(r"\w+(?:Exception|Error)")
+_ERROR_KEYS: Final = ("message", "Message", "__type", "Error", "error", "errorMessage")
+
+
+def is_error(body: Mapping[str, object]) -> bool:
+    """Whether a body that is no reply says that something went wrong."""
+    return any(key in body for key in _ERROR_KEYS) or exception_of(body) is not None
+
+
+def exception_of(frame: Mapping[str, object]) -> str | None:
+    """Give the name of the exception that a frame of a stream is; None for other frames."""
+    if len(frame) == 1:
+        name = next(iter(frame))
+        if name == "error" or _EXCEPTION.fullmatch(name):
+            return name
+    return None
+
+
+def decode_error(body: object, status: int | None) -> WireError:
+    """Read an error body, parsed or not, what boto3 makes of it, or the exception of a stream."""
+    if isinstance(body, bytes | bytearray):
+        body = bytes(body).decode("utf-8", "replace")
+    if isinstance(body, str):
+        body = _parsed(body)
+    if not isinstance(body, Mapping):
+        return WireError(status=status, message=body if isinstance(body, str) else "")
+    outer = cast("Mapping[str, object]", body)
+    name = exception_of(outer)
+    if name is not None and isinstance(outer[name], Mapping):
+        inner = object_of(outer[name])
+        kind = name if name != "error" else _name_of(inner.get("code"))
+        return _error(inner, kind or _name_of(inner.get("type")), status)
+    if isinstance(outer.get("Error"), Mapping):
+        return _of_client(outer, status)
+    kind = _name_of(outer.get("__type")) or _name_of(object_of(outer.get("Output")).get("__type"))
+    if isinstance(outer.get("error"), str) and not _message_of(outer):
+        return WireError(status=status, type=kind, message=str(outer["error"]))
+    return _error(outer, kind or _name_of(outer.get("code")), status)
+
+
+def _error(inner: Mapping[str, object], kind: str | None, status: int | None) -> WireError:
+    original = inner.get("originalStatusCode")
+    code = str(original) if isinstance(original, int) else None
+    message = _message_of(inner)
+    cause = text_of(inner.get("originalMessage"))
+    if cause and cause not in message:
+        message = f"{message} {cause}".strip()
+    return WireError(status=status, code=code, type=kind, message=message)
+
+
+def _of_client(outer: Mapping[str, object], status: int | None) -> WireError:
+    told, metadata = object_of(outer["Error"]), object_of(outer.get("ResponseMetadata"))
+    answered = metadata.get("HTTPStatusCode")
+    if status is None and isinstance(answered, int):
+        status = answered
+    kind = _name_of(object_of(metadata.get("HTTPHeaders")).get("x-amzn-errortype")) or _name_of(told.get("Code"))
+    return WireError(status=status, type=kind, message=_message_of(told))
+
+
+def _message_of(told: Mapping[str, object]) -> str:
+    for key in ("message", "Message", "errorMessage"):
+        text = text_of(told.get(key))
+        if text:
+            return text
+    return ""
+
+
+def _name_of(value: object) -> str | None:
+    """Give the name of an error without namespace and URL."""
+    text = text_of(value)
+    return text.rpartition("#")[2].partition(":")[0] if text else None
+
+
+def _parsed(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return text

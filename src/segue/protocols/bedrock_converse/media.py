@@ -1,0 +1,157 @@
+"""Images, documents, video and audio of the Bedrock wire, both ways.
+
+Facts this file rests on:
+- A source is bytes (base64 in JSON, real bytes in boto3) or a place in S3; that of a document may also be a text or a
+  list of texts.                                                     (botocore 1.44.0 service model, read 2026-11-15)
+- The type of media is a word, not a MIME type; other words than the documented ones were answered, too (`video/mp4`).
+                                                                        (the same; recorded traffic, 2026-11)
+
+A place in S3 is a file id here: only this provider can reach it. Pictures are carried, not looked at.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Final
+
+from segue.conversation.content import FileContent, ImageContent
+from segue.errors import EncodeError
+from segue.protocols.bedrock_converse.documents import DocumentNames
+from segue.protocols.bedrock_converse.formats import ALIASES, FORMATS, TYPES, Kind, kind_of
+from segue.protocols.bedrock_converse.keeping import Block, Wire, keep, object_of, plain, put_back
+from segue.protocols.bedrock_converse.rules import PROTOCOL
+from segue.protocols.reading import shape_of, standard_base64
+
+_KEYS: Final = frozenset({"format", "source"})
+_DOCUMENT_KEYS: Final = _KEYS | {"name"}
+_PLAIN: Final = "text/plain"
+_S3: Final = "s3://"
+
+
+# -- wire -> neutral ---------------------------------------------------------------------------------------------------
+
+
+def decode_image(inner: object, names: DocumentNames) -> ImageContent | FileContent | None:
+    """Read an image; None when it has no form that is known. One in S3 is a file."""
+    file = decode_file("image", inner, names)
+    if file is None or file.data is None:
+        return file
+    return ImageContent(data=file.data, mime_type=file.mime_type, extra=file.extra)
+
+
+def decode_file(kind: Kind, inner: object, names: DocumentNames) -> FileContent | None:
+    """Read a document, a video or a piece of audio; None when it has no form that is known."""
+    block = object_of(inner)
+    source, shape, beyond = object_of(block.get("source")), Wire(), Wire()
+    if len(source) != 1:
+        return None
+    mime = _type_of(kind, block, shape)
+    (form, value), data, place = next(iter(source.items())), None, None
+    if form == "bytes" and isinstance(value := plain(value), str):
+        data = standard_base64(value)
+    elif form == "s3Location" and isinstance(place := object_of(value).get("uri"), str) and place:
+        beyond = {key: inner for key, inner in object_of(value).items() if key != "uri"}
+    elif form == "text" and kind == "document" and isinstance(value, str):
+        data = base64.b64encode(value.encode("utf-8", "surrogatepass")).decode("ascii")
+        shape["source"] = "text"
+    if (data is None and not isinstance(place, str)) or (mime is None and shape.get("source") != "text"):
+        return None
+    name, known = None, _KEYS
+    if kind == "document":
+        known = _DOCUMENT_KEYS
+        name = block.get("name")
+        if not isinstance(name, str):
+            return None
+        _spell_name(name, shape, names, form=block.get("format"))
+    return FileContent(
+        data=data,
+        file_id=place if isinstance(place, str) else None,
+        mime_type=mime or _PLAIN,
+        name=name,
+        extra=keep({**block, "s3Location": beyond} if beyond else block, known, shape),
+    )
+
+
+def _type_of(kind: Kind, block: Block, shape: Wire) -> str | None:
+    """Give the MIME type that a format stands for, and keep the word where another would be written for it."""
+    form = block.get("format")
+    if not isinstance(form, str) or not form:
+        shape["format"] = form if "format" in block else "absent"
+        if shape["format"] == "absent":
+            shape["formless"] = True
+        return None
+    mime = TYPES[kind].get(form)
+    if mime is None:
+        shape["format"] = form
+        mime = ALIASES[kind].get(form) or (form if "/" in form else f"{kind}/{form}")
+    return mime
+
+
+def _spell_name(name: str, shape: Wire, names: DocumentNames, *, form: object) -> None:
+    """Keep a name that would not be written like this: an illegal one, or one that was used before."""
+    if names.fitting(name, form if isinstance(form, str) else None) != name:
+        shape["name"] = name
+    names.take(name)
+
+
+# -- neutral -> wire ---------------------------------------------------------------------------------------------------
+
+
+def encode_image(image: ImageContent, names: DocumentNames) -> Wire:
+    """Write an image.
+
+    Raises:
+        EncodeError: it has no data, or a type that the wire has no word for.
+    """
+    place = image.url if image.url is not None and image.url.startswith(_S3) else None
+    return _encode(image, "image", place, names, name=None)
+
+
+def encode_file(file: FileContent, names: DocumentNames) -> Wire:
+    """Write a file: as an image, a video, audio or a document, by its type.
+
+    Raises:
+        EncodeError: the wire has no word for its type, or there is nothing to send.
+    """
+    kind, _ = kind_of(file.mime_type)
+    place = file.file_id
+    if place is None and file.url is not None and file.url.startswith(_S3):
+        place = file.url
+    return _encode(file, kind, place, names, name=file.name)
+
+
+def _encode(
+    media: ImageContent | FileContent, kind: Kind, place: str | None, names: DocumentNames, *, name: str | None
+) -> Wire:
+    shape = shape_of(media.extra, PROTOCOL)
+    form = _format_of(kind, media.mime_type, shape)
+    inner: Wire = {} if "formless" in shape else {"format": form}
+    if kind == "document":
+        text = form if isinstance(form, str) else None
+        written = shape["name"] if shape.get("name") == name and name is not None else names.fitting(name, text)
+        names.take(written)
+        inner["name"] = written
+    kept = dict(put_back(media.extra))
+    inner["source"] = _source(media.data, place, kept.pop("s3Location", None), shape)
+    inner.update(kept)
+    return {kind: inner}
+
+
+def _format_of(kind: Kind, mime_type: str | None, shape: Block) -> object:
+    _, mime = kind_of(mime_type)
+    if "format" in shape:
+        return shape["format"]
+    form = FORMATS[kind].get(mime)
+    if form is None:
+        raise EncodeError(f"this wire has no word for {kind} of type {mime_type or 'unknown'}")
+    return form
+
+
+def _source(data: str | None, place: str | None, beyond: object, shape: Block) -> Wire:
+    if data is not None and shape.get("source") == "text":
+        return {"text": base64.b64decode(data).decode("utf-8", "surrogatepass")}
+    if data is not None:
+        return {"bytes": data}
+    if place is not None:
+        return {"s3Location": {"uri": place, **object_of(beyond)}}
+    raise EncodeError("media without data, and not in S3")

@@ -1,0 +1,173 @@
+"""How models behind Bedrock are asked to think, both ways.
+
+Facts this file rests on stand in `options`. Each family has its own words among the additional fields; which one a
+model speaks is its dialect's `thinking_format`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from segue.conversation.context import Options, ThinkingLevel
+from segue.models.dialect import ThinkingFormat
+from segue.models.thinking import ANSWER_ROOM, DEFAULT_BUDGETS, clamp_thinking_level
+from segue.protocols.bedrock_converse.keeping import Wire, object_of
+from segue.protocols.codec import Endpoint
+from segue.protocols.reading import text_of
+
+Thinking: TypeAlias = ThinkingLevel | int | None
+
+LEAST_BUDGET: Final = 1_024
+NOT_EVERYWHERE: Final = frozenset({"xhigh", "max"})
+"""Efforts that only models which list them take."""
+
+_EFFORTS: Final[Mapping[ThinkingLevel, str]] = {
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "xhigh",
+    "max": "max",
+}
+_NOVA_EFFORTS: Final[Mapping[ThinkingLevel, str]] = {**_EFFORTS, "xhigh": "high", "max": "high"}
+_LEVELS: Final[Mapping[str, ThinkingLevel]] = {
+    "none": "off",
+    "minimal": "minimal",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "xhigh",
+    "max": "max",
+}
+_USUAL_LEVEL: Final[ThinkingLevel] = "high"
+"""What Claude does when thinking is asked for and no effort, and what an effort unknown to us is taken for."""
+
+_WORDS: Final[Mapping[str, frozenset[ThinkingFormat]]] = {
+    "thinking": frozenset({"budget", "adaptive"}),
+    "output_config": frozenset({"budget", "adaptive"}),  # a form for the answer may stand there, too
+    "reasoning_effort": frozenset({"effort"}),
+    "reasoning": frozenset({"openrouter"}),
+    "reasoningConfig": frozenset({"level"}),
+}
+"""Additional fields that speak of thinking -> the formats of the models that know them."""
+_KINDS: Final[Mapping[str, ThinkingFormat]] = {"adaptive": "adaptive", "enabled": "budget"}
+"""Kinds of `thinking` -> the format of the models that take them; `disabled` is for both."""
+
+
+def fits(body: Mapping[str, object], endpoint: Endpoint) -> bool:
+    """Whether a body asks for thinking, if at all, in the way that this model is known to take."""
+    fields, spoken = object_of(body.get("additionalModelRequestFields")), endpoint.dialect.thinking_format
+    for word, formats in _WORDS.items():
+        if word in fields and spoken not in formats:
+            return False
+    kind = _KINDS.get(text_of(object_of(fields.get("thinking")).get("type")) or "")
+    effort = _effort(body)
+    if effort in NOT_EVERYWHERE and effort not in endpoint.model.thinking_levels.values():
+        return False
+    return (kind is None or kind == spoken) and (effort is None or spoken == "adaptive")
+
+
+def _effort(body: Mapping[str, object]) -> str | None:
+    """Give the effort that is asked of a model that thinks adaptively."""
+    fields = object_of(body.get("additionalModelRequestFields"))
+    effort = object_of(fields.get("output_config")).get("effort")
+    return text_of(effort) or text_of(object_of(body.get("outputConfig")).get("effort"))
+
+
+def decode_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Thinking:
+    """Say how much thinking a body asks for; None when it says nothing of it."""
+    fields = object_of(body.get("additionalModelRequestFields"))
+    effort = _effort(body)
+    if "thinking" in fields:
+        return _claude(object_of(fields["thinking"]), effort)
+    if effort is not None and endpoint.dialect.thinking_format == "adaptive":
+        return _LEVELS.get(effort)
+    if "reasoning_effort" in fields:
+        return _LEVELS.get(text_of(fields["reasoning_effort"]) or "")
+    if "reasoning" in fields:
+        return _LEVELS.get(text_of(object_of(fields["reasoning"]).get("effort")) or "")
+    if "reasoningConfig" in fields:
+        return _nova(object_of(fields["reasoningConfig"]))
+    return None
+
+
+def _claude(thinking: Mapping[str, object], effort: str | None) -> Thinking:
+    match thinking.get("type"):
+        case "disabled":
+            return "off"
+        case "adaptive":
+            return _LEVELS.get(effort or "") or _USUAL_LEVEL
+        case "enabled":
+            budget = thinking.get("budget_tokens")
+            return budget if isinstance(budget, int) and not isinstance(budget, bool) else _USUAL_LEVEL
+        case _:
+            return None
+
+
+def _nova(config: Mapping[str, object]) -> Thinking:
+    match config.get("type"):
+        case "disabled":
+            return "off"
+        case "enabled":
+            return _LEVELS.get(text_of(config.get("maxReasoningEffort")) or "") or _USUAL_LEVEL
+        case _:
+            return None
+
+
+def encode_thinking(options: Options, endpoint: Endpoint) -> Wire:
+    """Write how much thinking is asked for, as additional fields; nothing where the model has no word for it."""
+    asked, model = options.thinking, endpoint.model
+    spoken = endpoint.dialect.thinking_format
+    if asked is None:
+        return {}
+    if isinstance(asked, int) and asked > 0 and spoken == "budget":
+        return {"thinking": _budget(asked, options)}
+    level = _level_of(asked) if isinstance(asked, int) else asked
+    if model.reasoning:
+        level = clamp_thinking_level(model, level)
+    match spoken:
+        case "budget":
+            return {"thinking": {"type": "disabled"} if level == "off" else _budget(DEFAULT_BUDGETS[level], options)}
+        case "adaptive":
+            if level == "off":
+                return {"thinking": {"type": "disabled"}}
+            return {"thinking": {"type": "adaptive"}, "output_config": {"effort": _word(level, endpoint)}}
+        case "effort" | "openrouter":
+            word = model.thinking_levels.get(level) if level == "off" else _word(level, endpoint)
+            if word is None:
+                return {}  # it cannot be told to stop, and thinks as little as it does by itself
+            return {"reasoning_effort": word} if spoken == "effort" else {"reasoning": {"effort": word}}
+        case "level":
+            if level == "off":
+                return {"reasoningConfig": {"type": "disabled"}}
+            return {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": _NOVA_EFFORTS[level]}}
+        case _:
+            return {}
+
+
+def _word(level: ThinkingLevel, endpoint: Endpoint) -> str:
+    return endpoint.model.thinking_levels.get(level) or _EFFORTS[level]
+
+
+def _level_of(budget: int) -> ThinkingLevel:
+    """Give the weakest level that thinks at least as long as a budget."""
+    if budget <= 0:
+        return "off"
+    for level, tokens in DEFAULT_BUDGETS.items():
+        if budget <= tokens:
+            return level
+    return _USUAL_LEVEL
+
+
+def _budget(budget: int, options: Options) -> Wire:
+    """Write a budget within its bounds; a limit to the reply that leaves no room for the least of them wins.
+
+    Projection has made it fit, and reported so; this is for who writes without it.
+    """
+    budget = max(budget, LEAST_BUDGET)
+    if options.max_tokens is not None:
+        budget = min(budget, options.max_tokens - ANSWER_ROOM)
+    if budget < LEAST_BUDGET:
+        return {"type": "disabled"}
+    return {"type": "enabled", "budget_tokens": budget}
