@@ -39,7 +39,7 @@ def test_type_checkers_see_exactly_what_is_found_at_run_time():
 
 
 def test_all_lists_exactly_what_is_found_at_run_time():
-    assert sorted(NAMES) == sorted(name for names in segue._MODULES.values() for name in names)
+    assert sorted(segue.__all__) == sorted(name for names in segue._MODULES.values() for name in names)
 
 
 def test_all_is_sorted_and_without_doubles():

@@ -153,8 +153,7 @@ if TYPE_CHECKING:
     from segue.request import Request, convert, prepare, transcribe
     from segue.sessions import append_header, append_message, read_session
     from segue.tokens import estimate_tokens
-
-__version__ = "0.1.0"
+    from segue.version import __version__
 
 __all__ = [
     "AnyContent",
@@ -477,6 +476,7 @@ _MODULES = {
         "read_session",
     ),
     "segue.tokens": ("estimate_tokens",),
+    "segue.version": ("__version__",),
 }
 """Where each public name lives, in the order of the imports above."""
 

@@ -25,6 +25,7 @@ DEFAULTS = {
     "deprecated": None,
     "rules": {},
     "dialect": {},
+    "headers": {},
 }
 
 

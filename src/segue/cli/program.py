@@ -7,7 +7,7 @@ from typing import Final, cast, final
 
 import click
 
-from segue import __version__
+from segue.version import __version__
 
 COMMANDS: Final[dict[str, str]] = {
     "convert": "Write a conversation as the request another model accepts, and report every change.",

@@ -7,7 +7,6 @@ from typing import Final
 
 import msgspec
 
-import segue
 from segue.client.addressing import at_base_url, fill_url, session_headers
 from segue.client.keys import (
     Auth,
@@ -30,6 +29,7 @@ from segue.models.model import Model
 from segue.models.providers import find_row
 from segue.protocols.registry import resolve_dialect
 from segue.request import Request
+from segue.version import __version__
 
 _SECRET_HEADERS: Final = frozenset(
     {"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-goog-api-key"}
@@ -87,7 +87,7 @@ class Desk:
         url = fill_url(request.url, setup.environment)
         options = request.projection.options
         headers = {
-            "user-agent": f"segue/{segue.__version__}",
+            "user-agent": f"segue/{__version__}",
             "accept": "text/event-stream, application/json" if options.stream else "application/json",
             **request.headers,
             **session_headers(dialect, options.session_id),
