@@ -1,16 +1,26 @@
-"""The documents are true: their Python runs, their commands exist, their links lead somewhere, tables are in step."""
+"""The documents are true: their Python and their commands run, their links lead somewhere, tables are in step.
+
+A command of the program is run as it stands, in a folder with the examples beside it, one document after the other from
+top to bottom. It has to end with 0, or with what the line says itself: `# ends with 1`.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
+from urllib.request import urlopen
 
 import pytest
+
+from segue import read_session
+from segue.models.providers import PROVIDERS
+from segue.protocols.registry import PROTOCOLS
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")})
@@ -19,6 +29,8 @@ WRITERS = sorted((ROOT / "scripts").glob("write_*.py"))
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+RUNS_SEGUE = re.compile(r"(?:^|\| )segue ")
+CODE = re.compile(r"`[^`\n]+`")
 LINKS = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
 
 
@@ -41,16 +53,20 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def commands() -> list[tuple[str, str]]:
-    """Every line of every shell block, with the document it stands in."""
-    return [
-        (name(path), line)
-        for path in DOCUMENTS
-        for block in blocks(path)
-        if block.language == "sh"
-        for line in block.text.splitlines()
-        if line.strip()
-    ]
+def command_lines(path: Path) -> list[str]:
+    """Every line of every shell block of a document."""
+    shells = [block for block in blocks(path) if block.language == "sh"]
+    return [line for block in shells for line in block.text.splitlines() if line.strip()]
+
+
+def other_commands() -> list[tuple[str, str]]:
+    """What is not the program's own, with the document it stands in."""
+    lines = ((name(path), line) for path in DOCUMENTS for line in command_lines(path))
+    return [(document, line) for document, line in lines if not RUNS_SEGUE.search(line)]
+
+
+def own_commands(path: Path) -> list[str]:
+    return [line for line in command_lines(path) if RUNS_SEGUE.search(line)]
 
 
 def python_blocks(path: Path) -> list[Block]:
@@ -68,7 +84,7 @@ def test_the_python_of_a_document_runs_from_top_to_bottom(path, tmp_path, monkey
         exec(compile("\n" * (block.line - 1) + block.text, name(path), "exec"), namespace)
 
 
-@pytest.mark.parametrize(("document", "command"), commands(), ids=str)
+@pytest.mark.parametrize(("document", "command"), other_commands(), ids=str)
 def test_a_command_in_a_document_exists(document, command):
     words = command.split("#")[0].split()
     match words:
@@ -85,9 +101,58 @@ def test_a_command_in_a_document_exists(document, command):
             pytest.fail(f"{document}: nobody checks {command!r}; teach this test about it")
 
 
+@pytest.fixture
+def keyless(tmp_path, monkeypatch):
+    """A folder with the examples, the program on the path, and no key of anybody's."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("node_modules"))
+    for row in PROVIDERS.values():
+        for variable in row.key_variables:
+            monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("NO_COLOR", "1")
+    return tmp_path
+
+
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if own_commands(path)], ids=name)
+def test_the_program_does_what_a_document_says(path, keyless):
+    for line in own_commands(path):
+        if line.startswith("segue ui"):
+            answer_of_page(line, keyless)
+            continue
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", line],
+            cwd=keyless,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        wanted = re.search(r"# ends with (\d+)", line)
+        assert done.returncode == int(wanted[1] if wanted else 0), f"{line}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+
+
+def answer_of_page(line: str, folder: Path) -> None:
+    """Open the page as the line says, but for the browser, and look at what it answers."""
+    command = ["segue", *line.split("#", maxsplit=1)[0].split()[1:], "--no-browser"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            said = server.stdout.readline()
+            address = re.search(r"http://\S+", said)
+            assert address, said
+            with urlopen(address[0], timeout=30) as page:
+                assert page.status == 200
+                assert b"<html" in page.read()
+        finally:
+            server.terminate()
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name)
 def test_a_link_in_a_document_leads_somewhere(path):
-    for link in LINKS.findall(path.read_text(encoding="utf-8")):
+    words = CODE.sub("code", path.read_text(encoding="utf-8"))
+    for link in LINKS.findall(words):
         if not link.startswith(("https://", "#")):
             assert (path.parent / link.split("#")[0]).exists(), link
 
@@ -114,6 +179,28 @@ def test_the_demo_stores_the_session_as_it_was():
         [sys.executable, ROOT / "examples" / "first_minute.py"], capture_output=True, text=True, check=True
     )
     assert "stored and read again: equal, byte for byte" in done.stdout
+
+
+def test_the_demo_tells_every_protocol_and_ends_with_the_page():
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    rows = [line.split() for line in done.stdout.splitlines()]
+    verdicts = {row[0]: row[-1] for row in rows if row and row[0] in PROTOCOLS}
+    assert verdicts == dict.fromkeys(PROTOCOLS, "ok")
+    assert done.stdout.splitlines()[-1].endswith("segue ui examples/session.jsonl")
+
+
+def test_the_session_of_the_demo_holds_what_makes_switching_hard():
+    messages = read_session(ROOT / "examples" / "session.jsonl").messages
+    turns = [message for message in messages if message.role == "assistant"]
+    calls = {call.id for turn in turns for call in turn.tool_calls()}
+    results = [message for message in messages if message.role == "toolResult"]
+    assert {turn.provider for turn in turns} == {"anthropic", "openai", "google", "deepseek"}
+    assert any(turn.stop_reason == "aborted" for turn in turns)
+    assert any(len(turn.tool_calls()) > 1 for turn in turns)
+    assert any(content.kind == "image" for result in results for content in result.content)
+    assert any(result.tool_call_id not in calls for result in results)
 
 
 @pytest.mark.parametrize("writer", WRITERS, ids=name)

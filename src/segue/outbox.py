@@ -61,12 +61,17 @@ class _Kept:
         """Where the history may be cut: so many messages, bytes of turns, and messages to be remembered."""
 
     def keep_common(self, messages: Sequence[Message]) -> None:
-        """Forget what is no longer the beginning of the history."""
-        if len(messages) >= len(self.messages) and all(map(is_, self.messages, messages)):
-            return
-        common = sum(1 for _ in takewhile(bool, map(is_, self.messages, messages)))
-        while self.seams[-1][0] > common:
+        """Forget what is no longer the beginning of the history, and what has no assistant turn behind it any more.
+
+        A user's words behind a result may share its turn; so behind an edit the last seam may be none.
+        """
+        kept = len(self.messages)
+        is_whole = len(messages) >= kept and all(map(is_, self.messages, messages))
+        common = kept if is_whole else sum(1 for _ in takewhile(bool, map(is_, self.messages, messages)))
+        while self.seams[-1][0] > common or not _is_seam(messages, self.seams[-1][0]):
             self.seams.pop()
+        if self.seams[-1][0] == kept:
+            return
         count, size, remembered = self.seams[-1]
         self.messages = self.messages[:count]
         self.remembered = self.remembered[:remembered]
@@ -183,6 +188,11 @@ def _with(prompt: Prompt, messages: Sequence[Message], tools: tuple[Tool, ...] |
     context = prompt.context
     changed = replace(context, messages=tuple(messages), tools=context.tools if tools is None else tools)
     return replace(prompt, context=changed)
+
+
+def _is_seam(messages: Sequence[Message], at: int) -> bool:
+    """Whether a history may be cut here: at either end, or before an assistant turn."""
+    return at in (0, len(messages)) or messages[at].role == "assistant"
 
 
 def _find_seam(messages: Sequence[Message]) -> int:

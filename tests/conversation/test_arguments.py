@@ -222,6 +222,8 @@ ENDLESS.append(ENDLESS)
 
 NOT_JSON: Final[Mapping[str, dict[str, object]]] = {
     "NaN": {"a": [float("nan")]},
+    "NaN beside a long text": {"a": "x" * 1000, "b": float("nan")},
+    "NaN deep inside, beside a long text": {"a": "x" * 1000, "b": {"c": [1, float("nan")]}},
     "infinity": {"a": {"b": float("-inf")}},
     "NaN beside a lone surrogate": {"a": "\ud800", "b": float("nan")},
     "an object of no JSON type": {"a": object()},

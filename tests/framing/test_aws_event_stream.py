@@ -75,15 +75,11 @@ def test_headers_of_every_type_are_read_as_botocore_reads_them():
     buffer.add_data(stream)
     theirs = dict(next(iter(buffer)).headers)
     (ours,) = events_of(stream)
-    assert theirs.pop("uuid") == UUID("12345678-1234-5678-1234-567812345678").bytes
     moment = theirs.pop("time")
     if isinstance(moment, datetime):
         moment = int(moment.replace(tzinfo=UTC).timestamp() * 1000)
-    assert moment == 1_700_000_000_000
-    told = {name: value for name, value in ours.headers.items() if name not in ("uuid", "time")}
-    assert told == theirs
-    assert ours.headers["uuid"] == UUID("12345678-1234-5678-1234-567812345678")
-    assert ours.headers["time"] == 1_700_000_000_000
+    assert moment == ours.headers["time"] == 1_700_000_000_000
+    assert {name: value for name, value in ours.headers.items() if name != "time"} == theirs
 
 
 DAMAGED = {
@@ -115,6 +111,8 @@ REFUSED = {
     "a header of a type that is none": framed(header("a", "1")[:2] + b"\x0b"),
     "a header longer than the headers": framed(b"\x01a\x07\x00\x09x"),
     "a name that is no text": framed(b"\x01\xff\x00"),
+    "a number that was cut off": framed(b"\x01a\x04\x00"),
+    "a UUID that was cut off": framed(b"\x01a\x09" + b"x" * 15),
     "headers longer than allowed": b"".join((h := pack("!II", 200_000, 131_073), pack("!I", crc32(h)))),
     "a payload longer than allowed": b"".join((p := pack("!II", 2**26, 0), pack("!I", crc32(p)))),
     "a message shorter than its frame": b"".join((s := pack("!II", 12, 0), pack("!I", crc32(s)))),

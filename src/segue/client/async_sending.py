@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from segue.client.keys import conceal
 from segue.client.letters import Letter
 from segue.client.sending import PATIENCE
 from segue.client.steps import Broken, Head
+from segue.conversation.events import Event
 
 if TYPE_CHECKING:
     import anyio
@@ -25,7 +26,7 @@ class AsyncWire:
         self._faults = list_faults()
         self._secrets: tuple[str, ...] = ()
         self._response: httpx2.Response | None = None
-        self._chunks: AsyncGenerator[bytes, None] | None = None
+        self._chunks: AsyncIterator[bytes] | None = None
         self._scope: anyio.CancelScope | None = None
 
     def __repr__(self) -> str:
@@ -51,7 +52,7 @@ class AsyncWire:
                 self._scope = None
             self._response = response
             packed = "content-encoding" in response.headers
-            self._chunks = response.aiter_bytes() if packed else response.aiter_raw()
+            self._chunks = response.aiter_bytes() if packed else _iterate(response)
             return Head(response.status_code, dict(response.headers))
         return Broken("the request was interrupted")
 
@@ -65,6 +66,18 @@ class AsyncWire:
             return None
         except self._faults as error:
             return explain_fault(error, self._secrets)
+
+    async def hear(self, feed: Callable[[bytes], list[Event]]) -> list[Event] | Broken | None:
+        """Read until something comes of it; None at the end of the reply."""
+        if self._chunks is None:
+            return None
+        try:
+            async for chunk in self._chunks:
+                if events := feed(chunk):
+                    return events
+        except self._faults as error:
+            return explain_fault(error, self._secrets)
+        return None
 
     async def drain(self) -> None:
         """Read to the end of a reply that is whole, if it comes soon, and let go of it."""
@@ -83,7 +96,8 @@ class AsyncWire:
         self._response = self._chunks = None
         if response is not None and chunks is not None:
             with anyio.CancelScope(shield=True), suppress(*self._faults):
-                await chunks.aclose()  # a generator that is left alone would be finished by a task of its own
+                if isinstance(chunks, AsyncGenerator):
+                    await chunks.aclose()  # left alone, it would be finished by a task of its own
                 await response.aclose()
 
     async def wait(self, seconds: float) -> None:
@@ -106,3 +120,10 @@ class AsyncWire:
 
             with anyio.CancelScope(shield=True), suppress(*self._faults):
                 await self._response.aclose()
+
+
+def _iterate(response: httpx2.Response) -> AsyncIterator[bytes]:
+    import httpx2
+
+    assert isinstance(response.stream, httpx2.AsyncByteStream), "a client with tasks gets a stream for tasks"
+    return aiter(response.stream)

@@ -12,7 +12,7 @@ from segue.client.flow import Ask
 from segue.client.keys import ask_auth
 from segue.client.letters import Desk
 from segue.client.settings import OnAttempt
-from segue.client.shell import OnEnd, Shell, take_moment
+from segue.client.shell import TERMINAL, OnEnd, Shell, take_moment
 from segue.client.steps import Answer, Broken, Step
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
@@ -46,7 +46,21 @@ class AsyncStream(Shell):
             step = self._step
             if step is None:
                 raise StopAsyncIteration
-            await self._advance(step)
+            self._is_busy = True
+            try:
+                answer = await (self._wire.hear(step.feed) if step.kind == "listen" else self._perform(step))
+            except BaseException:
+                self._is_closing = True
+                await self._run_out()
+                raise
+            finally:
+                self._is_busy = False
+            if not isinstance(answer, list) or answer[-1].type in TERMINAL or self._is_closing:
+                self._go_on(answer)
+            elif self._tells:
+                if len(answer) == 1:  # as it nearly always is
+                    return answer[0]
+                ready.extend(reversed(answer))
         return ready.pop()
 
     async def __aenter__(self) -> Self:
@@ -84,18 +98,6 @@ class AsyncStream(Shell):
         while (step := self._step) is not None:
             self._go_on(await self._perform(step))
 
-    async def _advance(self, step: Step) -> None:
-        self._is_busy = True
-        try:
-            answer = await self._perform(step)
-        except BaseException:
-            self._is_closing = True
-            await self._run_out()
-            raise
-        finally:
-            self._is_busy = False
-        self._go_on(answer)
-
     async def _perform(self, step: Step) -> Answer:
         match step.kind:
             case "read":
@@ -114,7 +116,7 @@ class AsyncStream(Shell):
                 if self._on_attempt is not None:
                     self._on_attempt(step.attempt)
                 return None
-            case "tell":
+            case "listen" | "tell":
                 return None
 
     async def _send(self, request: Request) -> Answer:

@@ -26,13 +26,14 @@ from segue.client.steps import (
     CLOSE,
     DRAIN,
     NOW,
+    READ,
     Aborted,
     Answer,
     Broken,
     Head,
+    Listen,
     Moment,
     Note,
-    Read,
     Send,
     Step,
     Steps,
@@ -222,27 +223,18 @@ class Flow:
 
     def _read_stream(self, request: Request) -> _Doing[_Outcome]:
         reading = self._reading = StreamReading(request)
-        tells = self.ask.tells
-        events: list[Event] = []
-        while True:
-            chunk = yield Read(events)
-            if type(chunk) is bytes:
-                events = reading.feed(chunk)
-                if not events:
-                    continue
-                if ending_of(events) is not None:
-                    return self._judged(events)
-                if tells:
-                    self._has_told = True
-                else:
-                    events = []
-            elif chunk is None:
-                return self._judged(reading.finish())
-            else:
-                broken = self._broken(chunk)
-                events = reading.fail(broken.message)
-                is_done = events[-1].type == "done"
-                return _Outcome(events, None if is_done else broken, is_whole=False)
+        answer = yield Listen(reading.feed, self.ask.tells)
+        told = answer if isinstance(answer, list) else []
+        if isinstance(answer, Broken):
+            told = reading.fail(answer.text)
+        elif answer is None:
+            told = reading.finish()
+        # Whoever begins says so, once: where the beginning is not among the last events, it has been told before.
+        self._has_told = self.ask.tells and told[0].type != "start"
+        if isinstance(answer, Broken):
+            failure = None if told[-1].type == "done" else self._broken(answer)
+            return _Outcome(told, failure, is_whole=False)
+        return self._judged(told)
 
     def _read_error(self, head: Head) -> _Doing[_Outcome]:
         body = yield from self._read_body(_ERROR_BYTES)
@@ -260,7 +252,7 @@ class Flow:
         pieces: list[bytes] = []
         size = 0
         while True:
-            chunk = yield Read(())
+            chunk = yield READ
             if type(chunk) is bytes:
                 pieces.append(chunk)
                 size += len(chunk)

@@ -38,18 +38,23 @@ _FRAMINGS: Final[Mapping[Framing, type[SseDecoder | NdjsonDecoder | AwsEventStre
 class StreamReading:
     """Reads one streamed reply: bytes as they come, cut anywhere, into events."""
 
-    __slots__ = ("_decoder", "_frames")
+    __slots__ = ("_decoder", "_feed", "_frames")
 
     def __init__(self, request: Request) -> None:
         self._decoder: StreamDecoder = request.stream_decoder()
+        self._feed = self._decoder.feed
         self._frames = _FRAMINGS[get_codec(request.protocol).framing]()
 
     def feed(self, chunk: bytes) -> list[Event]:
         """Take the next bytes; after the terminal event there are no more events."""
         try:
-            return self._read(self._frames.feed(chunk))
+            frames = self._frames.feed(chunk)
         except DecodeError as error:
             return self.fail(f"the stream cannot be read: {error}")
+        if len(frames) == 1:  # a live stream brings one event at a time
+            frame = frames[0]
+            return self._feed(frame if isinstance(frame, bytes) else frame.data)
+        return self._read(frames)
 
     def finish(self) -> list[Event]:
         """Say that the stream is over; a reply that was not whole ends as an error and keeps what arrived."""
@@ -77,13 +82,9 @@ class StreamReading:
         return self._decoder.message
 
     def _read(self, frames: Sequence[SseEvent | AwsEvent | bytes]) -> list[Event]:
-        feed = self._decoder.feed
-        if len(frames) == 1:  # a live stream brings one event at a time
-            frame = frames[0]
-            return feed(frame if isinstance(frame, bytes) else frame.data)
         events: list[Event] = []
         for frame in frames:
-            events += feed(frame if isinstance(frame, bytes) else frame.data)
+            events += self._feed(frame if isinstance(frame, bytes) else frame.data)
         return events
 
 

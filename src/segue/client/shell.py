@@ -25,6 +25,9 @@ from segue.projection.report import Report
 OnEnd: TypeAlias = Callable[[AssistantMessage, tuple[Attempt, ...]], None]
 """Called once, when the message is finished, before the caller is told."""
 
+TERMINAL: Final = frozenset({"done", "error"})
+"""The types of the events that end a reply."""
+
 _CHANCE: Final = random.SystemRandom()
 
 
@@ -44,6 +47,7 @@ class Shell:
         self._first = ask.owner or ask.candidates[0].provider
         self._on_attempt = on_attempt
         self._on_end = on_end
+        self._tells = ask.tells
         self._flow = Flow(ask, conceal)
         self._steps = self._flow.run()
         self._ready: list[Event] = []  # the next one last
@@ -89,10 +93,7 @@ class Shell:
             self._step = None
             raise
         self._step = step
-        if step.kind == "read":
-            if step.events:
-                self._ready.extend(reversed(step.events))
-        elif step.kind == "tell":
+        if step.kind == "tell":
             self._step = None
             self._steps.close()
             self._ready[:0] = reversed(step.events)  # behind what the caller has not taken yet

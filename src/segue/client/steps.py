@@ -6,7 +6,7 @@ between them, so whatever a shell does, the flow can be run in a test without a 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import ClassVar, Final, Literal, TypeAlias, final
 
 import msgspec
@@ -34,10 +34,23 @@ class Send(msgspec.Struct, frozen=True):
 
 @final
 class Read(msgspec.Struct, frozen=True):
-    """Hand these events to the caller, then read on. The answer is bytes, None at the end, or `Broken`."""
+    """Read on. The answer is bytes, None at the end, or `Broken`."""
 
     kind: ClassVar[Literal["read"]] = "read"
-    events: Sequence[Event]
+
+
+@final
+class Listen(msgspec.Struct, frozen=True):
+    """Read on, chunk by chunk, and make events of it with `feed`; with `tells`, hand them to the caller as they come.
+
+    The answer is the list of events that ends in a terminal one, which is not handed on; None when the bytes end before
+    that, or `Broken`. A stream is in the shell's hands while it flows, which is where its cost lies, and in the flow's
+    again when it ends.
+    """
+
+    kind: ClassVar[Literal["listen"]] = "listen"
+    feed: Callable[[bytes], list[Event]]
+    tells: bool
 
 
 @final
@@ -78,7 +91,7 @@ class Tell(msgspec.Struct, frozen=True):
     events: Sequence[Event]
 
 
-Step: TypeAlias = Now | Send | Read | Drain | Close | Wait | Note | Tell
+Step: TypeAlias = Now | Send | Read | Listen | Drain | Close | Wait | Note | Tell
 
 
 @final
@@ -106,10 +119,11 @@ class Broken(msgspec.Struct, frozen=True):
     kind: FailureKind = FailureKind.NETWORK
 
 
-Answer: TypeAlias = Moment | Head | bytes | Broken | None
+Answer: TypeAlias = Moment | Head | bytes | list[Event] | Broken | None
 Steps: TypeAlias = Generator[Step, Answer, None]
 
 NOW: Final = Now()
+READ: Final = Read()
 DRAIN: Final = Drain()
 CLOSE: Final = Close()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from inspect import isawaitable, iscoroutine
-from threading import get_ident
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
@@ -12,7 +11,7 @@ from segue.client.keys import Token, ask_auth
 from segue.client.letters import Desk
 from segue.client.sending import Wire
 from segue.client.settings import Body, OnAttempt
-from segue.client.shell import OnEnd, Shell, take_moment
+from segue.client.shell import TERMINAL, OnEnd, Shell, take_moment
 from segue.client.steps import Answer, Broken, Step
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
@@ -34,7 +33,7 @@ class Stream(Shell):
         self, ask: Ask, desk: Desk, wire: Wire, *, on_attempt: OnAttempt | None = None, on_end: OnEnd | None = None
     ) -> None:
         self._wire = wire
-        self._reader: int | None = None  # the thread that is at work
+        self._is_busy = False
         super().__init__(ask, desk, wire.conceal, on_attempt=on_attempt, on_end=on_end)
 
     def __iter__(self) -> Stream:
@@ -46,7 +45,21 @@ class Stream(Shell):
             step = self._step
             if step is None:
                 raise StopIteration
-            self._advance(step)
+            self._is_busy = True
+            try:
+                answer = self._wire.hear(step.feed) if step.kind == "listen" else self._perform(step)
+            except BaseException:
+                self._is_closing = True
+                self._run_out()
+                raise
+            finally:
+                self._is_busy = False
+            if not isinstance(answer, list) or answer[-1].type in TERMINAL or self._is_closing:
+                self._go_on(answer)
+            elif self._tells:
+                if len(answer) == 1:  # as it nearly always is
+                    return answer[0]
+                ready.extend(reversed(answer))
         return ready.pop()
 
     def __enter__(self) -> Self:
@@ -77,28 +90,15 @@ class Stream(Shell):
         if self._step is None:
             return
         self._is_closing = True
-        reader = self._reader
-        if reader is None:
+        if self._is_busy:
+            self._wire.interrupt()  # whoever is at work, in another thread or in a hook, notices and ends it
+        else:
             self._run_out()
-        elif reader != get_ident():
-            self._wire.interrupt()  # the one who is at work notices, and ends it
 
     def _run_out(self) -> None:
         self._go_on(None)
         while (step := self._step) is not None:
             self._go_on(self._perform(step))
-
-    def _advance(self, step: Step) -> None:
-        self._reader = get_ident()
-        try:
-            answer = self._perform(step)
-        except BaseException:
-            self._is_closing = True
-            self._run_out()
-            raise
-        finally:
-            self._reader = None
-        self._go_on(answer)
 
     def _perform(self, step: Step) -> Answer:
         match step.kind:
@@ -118,7 +118,7 @@ class Stream(Shell):
                 if self._on_attempt is not None:
                     self._on_attempt(step.attempt)
                 return None
-            case "tell":
+            case "listen" | "tell":
                 return None
 
     def _send(self, request: Request) -> Answer:

@@ -34,7 +34,11 @@ MAX_LEVELS: Final = MAX_NESTING - ABOVE_A_MESSAGE - 3
 call."""
 
 _DECODER: Final = msgspec.json.Decoder(dict[str, object])
-_ENCODER: Final = msgspec.json.Encoder()
+_ENCODE: Final = msgspec.json.Encoder().encode
+
+_LONG: Final = 120
+_PLAIN_TYPES: Final = frozenset({str, int, bool})
+"""Values that cannot be, or hide, a number which JSON has no word for."""
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _PLAIN: Final = re.compile(r'[^"\\]*')
@@ -104,9 +108,12 @@ def encode_arguments(arguments: Mapping[str, object]) -> str:
     """
     given = arguments if isinstance(arguments, dict) else dict(arguments)
     try:
-        encoded = _ENCODER.encode(given).decode()
+        encoded = _ENCODE(given).decode()
     except (TypeError, ValueError, RecursionError):
         return _encode_slowly(given)
+    # To search a long text costs half as much as to write it. What makes arguments long are strings, as a rule.
+    if len(encoded) > _LONG and set(map(type, given.values())) <= _PLAIN_TYPES:
+        return encoded
     if "null" in encoded and not _is_finite(given):
         raise EncodeError("arguments hold a number that JSON has no word for", path=("arguments",))
     return encoded

@@ -118,14 +118,17 @@ class _Reasoning:
             elif type(piece) is TextContent:
                 is_mixed = has_call
                 seal = piece.text_signature
-            else:
+            elif type(piece) is ThinkingContent:
                 is_mixed = has_call
-                new = self.thinking(index, position, piece, is_own=is_own) if piece.kind == "thinking" else piece
+                new = self.thinking(index, position, piece, is_own=is_own)
                 if new is None:
                     gone.append(position)
                 elif new is not piece:
                     out[position] = new
                     is_changed = True
+                continue
+            else:
+                is_mixed = has_call
                 continue
             if seal is None or (is_own and seal):
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import deepcopy
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from protocols.bedrock_converse.endpoints import ANYONE, KIMI, NOVA_2, OPUS, OSS
 from protocols.bedrock_converse.test_fixtures import CASES, REQUESTS, part
 from segue.errors import DecodeError
 from segue.protocols.bedrock_converse.codec import CODEC
+from segue.protocols.reading import standard_base64
 
 ENDPOINTS = (SONNET, OPUS, NOVA_2, KIMI, OSS, ANYONE)
 ODD = st.sampled_from([None, 0, -1, 1.5, True, "x", "", [], {}, ["x"], [{}], {"type": []}, {"a": None}, {"text": "t"}])
@@ -109,7 +111,7 @@ def test_any_body_is_judged(body, endpoint):
 def test_any_body_that_can_be_read_comes_out_as_it_was(body, endpoint):
     with suppress(DecodeError):
         prompt = CODEC.decode_request(body, endpoint)
-        assert CODEC.encode_request(prompt, endpoint) == as_standard(body)
+        assert as_standard(CODEC.encode_request(prompt, endpoint)) == as_standard(body)
 
 
 @settings(max_examples=400)
@@ -120,16 +122,16 @@ def test_any_reply_that_can_be_read_comes_out_as_it_was(body, endpoint):
         assert CODEC.encode_response(message, endpoint) == body
 
 
-def as_standard(value):
-    """Spell the base64 of media in the standard alphabet, which the round trip may."""
+def as_standard(value, key=None):
+    """Spell base64 in the standard alphabet with padding: media come out in it, whatever they came in."""
     if isinstance(value, dict):
-        return {key: as_standard(inner) for key, inner in value.items()}
+        return {name: as_standard(inner, name) for name, inner in value.items()}
     if isinstance(value, list):
         return [as_standard(inner) for inner in value]
-    return "+/+/" if value == "-_-_" else value
+    return standard_base64(value) if key == "bytes" and isinstance(value, str) else value
 
 
-def read(decode, *given):
+def read(decode, *given) -> tuple[Any, Any]:
     """Give what was read, else the place of what was refused."""
     try:
         return decode(*given), None
@@ -180,7 +182,7 @@ def test_a_request_with_a_flaw_comes_out_as_it_was_or_is_refused_with_its_place(
     body = mutated(part(case, "request"), mutations)
     CODEC.check(body, endpoint)
     prompt, refused_at = read(CODEC.decode_request, body, endpoint)
-    assert refused_at or CODEC.encode_request(prompt, endpoint) == body
+    assert refused_at or as_standard(CODEC.encode_request(prompt, endpoint)) == as_standard(body)
 
 
 @settings(max_examples=300)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -35,14 +36,18 @@ def result(call_id, *content, is_error=False):
     return ToolResultMessage(tool_call_id=call_id, tool_name="f", content=content, is_error=is_error)
 
 
-def sent(model, *messages, **options):
+def body_of(context: Context, model: Model, options: Options | None = None) -> Any:
+    return prepare(context, model, options=options).body
+
+
+def sent(model, *messages, **options) -> Any:
     """Prepare a request, see that it would be taken, and give its turns."""
-    request = prepare(Context(messages=messages), model, options=Options(**options) if options else None)
+    body = body_of(Context(messages=messages), model, Options(**options) if options else None)
     if model.protocol == "bedrock-converse":
         endpoint = next(e for e in (SONNET, NOVA, OSS, KIMI, DEEPSEEK, LLAMA, GPT) if e.model == model)
-        assert CODEC.check(request.body, endpoint) == []
-        assert complaints(request.body, endpoint) == []
-    return request.body["messages"]
+        assert CODEC.check(body, endpoint) == []
+        assert complaints(body, endpoint) == []
+    return body["messages"]
 
 
 HI = UserMessage.of("hi")
@@ -96,9 +101,9 @@ def test_a_turn_that_was_opened_by_another_model_turns_a_budget_off():
 
 def test_history_with_calls_and_no_tools_brings_the_tools_it_used():
     history = (HI, said(GPT_4O, call(name="mcp.server/look"), stop=StopReason.TOOL_USE), result("a", HM))
-    request = prepare(Context(messages=history), NOVA.model)
-    (spec,) = request.body["toolConfig"]["tools"]
-    name = request.body["messages"][1]["content"][0]["toolUse"]["name"]
+    request, body = prepare(Context(messages=history), NOVA.model), body_of(Context(messages=history), NOVA.model)
+    (spec,) = body["toolConfig"]["tools"]
+    name = body["messages"][1]["content"][0]["toolUse"]["name"]
     assert spec["toolSpec"]["name"] == name != "mcp.server/look"
     assert request.tool_names == {name: "mcp.server/look"}
 
@@ -136,7 +141,9 @@ def test_the_first_turn_is_the_users():
 def test_an_image_by_url_is_asked_for_and_never_fetched():
     picture = ImageContent(url="https://example.org/a.png")
     request = prepare(Context(messages=(UserMessage.of("Look.", picture),)), SONNET.model)
-    assert [needed.reference for needed in request.requirements] == ["https://example.org/a.png"]
+    assert [needed.reference for needed in request.requirements if needed.kind == "mediaNeeded"] == [
+        "https://example.org/a.png"
+    ]
     assert "example.org" not in json.dumps(request.body)
 
 
@@ -145,7 +152,7 @@ def test_a_picture_in_a_result_stays_there_for_claude_and_moves_behind_it_for_ki
     history = (HI, said(GPT_4O, call(), stop=StopReason.TOOL_USE), result("a", HM, picture))
     assert "image" in sent(SONNET.model, *history)[2]["content"][0]["toolResult"]["content"][1]
     seeing = Model("moonshotai.kimi-k2.5", "amazon-bedrock", "bedrock-converse", input=("text", "image"))
-    blocks = prepare(Context(messages=history), seeing).body["messages"][2]["content"]
+    blocks = body_of(Context(messages=history), seeing)["messages"][2]["content"]
     assert [next(iter(block)) for block in blocks] == ["toolResult", "text", "image"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -257,6 +258,6 @@ def test_which_sampling_settings_exclude_each_other(model_id, exclusive):
 
 
 def test_a_schema_is_a_text_of_json():
-    body = CODEC.encode_request(Prompt(context=Context(), options=Options(output_schema={"a": "ü"})), SONNET)
+    body: Any = CODEC.encode_request(Prompt(context=Context(), options=Options(output_schema={"a": "ü"})), SONNET)
     text = body["outputConfig"]["textFormat"]["structure"]["jsonSchema"]["schema"]
     assert json.loads(text) == {"a": "ü"}

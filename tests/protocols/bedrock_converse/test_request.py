@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -53,6 +54,10 @@ def said(*content, stop=StopReason.STOP):
 def answered(call_id, words, *, is_error=False, extra=None):
     content = (TextContent(text=words),)
     return ToolResultMessage(tool_call_id=call_id, tool_name="f", content=content, is_error=is_error, extra=extra)
+
+
+def prepared(context: Context, model: Model, options: Options | None = None) -> Any:
+    return prepare(context, model, options=options).body
 
 
 def shaped(**shape):
@@ -162,9 +167,9 @@ def test_the_name_of_a_tool_is_that_of_the_call_before():
 
 def test_an_error_is_flagged_to_those_who_take_a_status_and_told_in_words_to_the_others():
     history = (UserMessage.of("go"), said(CALL, stop=StopReason.TOOL_USE), answered("a", "broken", is_error=True))
-    flagged = prepare(Context(messages=history), SONNET.model).body["messages"][-1]["content"][0]["toolResult"]
+    flagged = prepared(Context(messages=history), SONNET.model)["messages"][-1]["content"][0]["toolResult"]
     assert flagged == {"toolUseId": "a", "content": [text("broken")], "status": "error"}
-    told = prepare(Context(messages=history), KIMI.model).body["messages"][-1]["content"][0]["toolResult"]
+    told = prepared(Context(messages=history), KIMI.model)["messages"][-1]["content"][0]["toolResult"]
     assert "status" not in told
     assert "broken" in told["content"][0]["text"] != "broken"
 
@@ -235,15 +240,15 @@ def test_a_tool_survives_both_directions(tool, wire, endpoint):
 
 def test_a_strict_tool_is_not_asked_of_a_model_that_refuses_it():
     strict = ToolDefinition(name="f", parameters=SCHEMA, strict=True)
-    body = CODEC.encode_request(Prompt(context=Context(tools=(strict,))), OPUS)
+    body: Any = CODEC.encode_request(Prompt(context=Context(tools=(strict,))), OPUS)
     assert "strict" not in body["toolConfig"]["tools"][0]["toolSpec"]
 
 
 def test_history_with_calls_brings_its_tools():
     history = (UserMessage.of("go"), said(CALL, stop=StopReason.TOOL_USE), answered("a", "1"))
-    request = prepare(Context(messages=history), SONNET.model)
-    assert [tool["toolSpec"]["name"] for tool in request.body["toolConfig"]["tools"]] == ["f"]
-    assert CODEC.check(request.body, SONNET) == []
+    body = prepared(Context(messages=history), SONNET.model)
+    assert [tool["toolSpec"]["name"] for tool in body["toolConfig"]["tools"]] == ["f"]
+    assert CODEC.check(body, SONNET) == []
 
 
 LONG = {"cachePoint": {"type": "default", "ttl": "1h"}}
@@ -265,7 +270,7 @@ def test_cache_points_go_where_the_next_request_reads_from(endpoint, retention, 
         messages=(UserMessage.of("hi"),),
         tools=(ToolDefinition(name="f", parameters=SCHEMA),),
     )
-    body = prepare(context, endpoint.model, options=Options(cache_retention=retention)).body
+    body = prepared(context, endpoint.model, Options(cache_retention=retention))
     lasts = (body["toolConfig"]["tools"][-1], body["system"][-1], body["messages"][-1]["content"][-1])
     assert tuple(last if "cachePoint" in last else None for last in lasts) == expected
     assert CODEC.check(body, endpoint) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from protocols.bedrock_converse.endpoints import ANYONE, NOVA, SONNET
@@ -115,11 +117,11 @@ def test_a_reply_is_recognised_and_stamped():
 
 
 def test_what_only_the_reply_said_is_in_no_request():
-    body = part("reasoning-then-calls", "response")
-    message = CODEC.decode_response(body, SONNET, {})
+    message = CODEC.decode_response(part("reasoning-then-calls", "response"), SONNET, {})
     prompt = CODEC.decode_request([{"role": "user", "content": [{"text": "hi"}]}], SONNET)
     context = prompt.context.add(message)
-    written = CODEC.encode_request(type(prompt)(context=context), SONNET)["messages"][1]
+    body: Any = CODEC.encode_request(type(prompt)(context=context), SONNET)
+    written = body["messages"][1]
     assert set(written) == {"role", "content"}
     assert [set(block.get("toolUse", {})) for block in written["content"][2:]] == [{"toolUseId", "name", "input"}] * 2
 

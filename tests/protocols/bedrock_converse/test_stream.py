@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from protocols.bedrock_converse.endpoints import KIMI, OSS, SONNET
@@ -29,7 +31,7 @@ COUNTS = {"metadata": {"usage": {"inputTokens": 1, "outputTokens": 2, "totalToke
 CALL = {"toolUseId": "t", "name": "f"}
 
 
-def run(*frames, endpoint=SONNET, names=None):
+def run(*frames, endpoint=SONNET, names=None) -> tuple[list[Any], Any]:
     decoder = CODEC.stream_decoder(endpoint, names or {})
     events = [event for frame in frames for event in decoder.feed(frame)]
     return events + decoder.finish(), decoder.message

@@ -17,7 +17,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from segue.protocols.bedrock_converse.formats import EXTENSIONS
+from segue.conversation.messages import Message
+from segue.protocols.bedrock_converse.formats import EXTENSIONS, kind_of
 
 LONGEST: Final = 200
 NAMELESS: Final = "document"
@@ -50,6 +51,15 @@ class DocumentNames:
         """Say that a document has this name."""
         if isinstance(name, str):
             self._taken.add(name.casefold())
+
+
+def names_documents(message: Message) -> bool:
+    """Whether a message has documents: their names are taken for those that come later."""
+    return any(
+        (piece.kind == "file" and kind_of(piece.mime_type)[0] == "document")
+        or (piece.kind == "native" and "document" in piece.block)
+        for piece in message.content
+    )
 
 
 def legal_name(name: str | None, form: str | None) -> str:

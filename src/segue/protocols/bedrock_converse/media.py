@@ -18,7 +18,7 @@ from segue.conversation.content import FileContent, ImageContent
 from segue.errors import EncodeError
 from segue.protocols.bedrock_converse.documents import DocumentNames
 from segue.protocols.bedrock_converse.formats import ALIASES, FORMATS, TYPES, Kind, kind_of
-from segue.protocols.bedrock_converse.keeping import Block, Wire, keep, object_of, plain, put_back
+from segue.protocols.bedrock_converse.keeping import NOTHING, Block, Wire, keep, object_of, plain, put_back
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.reading import shape_of, standard_base64
 
@@ -41,21 +41,12 @@ def decode_image(inner: object, names: DocumentNames) -> ImageContent | FileCont
 
 def decode_file(kind: Kind, inner: object, names: DocumentNames) -> FileContent | None:
     """Read a document, a video or a piece of audio; None when it has no form that is known."""
-    block = object_of(inner)
-    source, shape, beyond = object_of(block.get("source")), Wire(), Wire()
-    if len(source) != 1:
-        return None
+    block, shape = object_of(inner), Wire()
     mime = _type_of(kind, block, shape)
-    (form, value), data, place = next(iter(source.items())), None, None
-    if form == "bytes" and isinstance(value := plain(value), str):
-        data = standard_base64(value)
-    elif form == "s3Location" and isinstance(place := object_of(value).get("uri"), str) and place:
-        beyond = {key: inner for key, inner in object_of(value).items() if key != "uri"}
-    elif form == "text" and kind == "document" and isinstance(value, str):
-        data = base64.b64encode(value.encode("utf-8", "surrogatepass")).decode("ascii")
-        shape["source"] = "text"
-    if (data is None and not isinstance(place, str)) or (mime is None and shape.get("source") != "text"):
+    found = _read_source(kind, object_of(block.get("source")), shape)
+    if found is None or (mime is None and shape.get("source") != "text"):
         return None
+    data, place, beyond = found
     name, known = None, _KEYS
     if kind == "document":
         known = _DOCUMENT_KEYS
@@ -65,25 +56,42 @@ def decode_file(kind: Kind, inner: object, names: DocumentNames) -> FileContent 
         _spell_name(name, shape, names, form=block.get("format"))
     return FileContent(
         data=data,
-        file_id=place if isinstance(place, str) else None,
+        file_id=place,
         mime_type=mime or _PLAIN,
         name=name,
         extra=keep({**block, "s3Location": beyond} if beyond else block, known, shape),
     )
 
 
+def _read_source(kind: Kind, source: Block, shape: Wire) -> tuple[str | None, str | None, Block] | None:
+    """Give the data, or the place in S3 and what is said besides it; None when the source is neither, nor a text."""
+    if len(source) != 1:
+        return None
+    form, value = next(iter(source.items()))
+    value = plain(value)
+    if form == "bytes" and isinstance(value, str):
+        return standard_base64(value), None, NOTHING
+    if form == "text" and kind == "document" and isinstance(value, str):
+        shape["source"] = "text"
+        return base64.b64encode(value.encode("utf-8", "surrogatepass")).decode("ascii"), None, NOTHING
+    location = object_of(value) if form == "s3Location" else NOTHING
+    place = location.get("uri")
+    if not isinstance(place, str) or not place:
+        return None
+    return None, place, {key: inner for key, inner in location.items() if key != "uri"}
+
+
 def _type_of(kind: Kind, block: Block, shape: Wire) -> str | None:
     """Give the MIME type that a format stands for, and keep the word where another would be written for it."""
     form = block.get("format")
     if not isinstance(form, str) or not form:
-        shape["format"] = form if "format" in block else "absent"
-        if shape["format"] == "absent":
-            shape["formless"] = True
+        shape.update({"format": form} if "format" in block else {"formless": True})
         return None
     mime = TYPES[kind].get(form)
     if mime is None:
         shape["format"] = form
-        mime = ALIASES[kind].get(form) or (form if "/" in form else f"{kind}/{form}")
+        is_type = "/" in form and kind_of(form)[0] == kind
+        mime = ALIASES[kind].get(form) or (form if is_type else f"{kind}/{form}")
     return mime
 
 

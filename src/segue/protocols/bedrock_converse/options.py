@@ -98,7 +98,7 @@ def _difference(value: object, written: object, skip: frozenset[str] | set[str])
         usual = object_of(cast("object", written))
         given = cast("Mapping[str, object]", value)
         left = {k: v for k, v in given.items() if k not in skip and not (k in usual and usual[k] == v)}
-        return left if left or written is None else None
+        return left if left or written is None or not given else None
     return None if value == written else cast("object", value)
 
 

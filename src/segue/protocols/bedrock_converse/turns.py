@@ -37,7 +37,6 @@ from segue.protocols.bedrock_converse.content import (
     kind_of,
 )
 from segue.protocols.bedrock_converse.documents import DocumentNames
-from segue.protocols.bedrock_converse.formats import kind_of as media_kind
 from segue.protocols.bedrock_converse.keeping import (
     MARK,
     NOTHING,
@@ -381,15 +380,6 @@ class _Turns:
             if content is None and shape.get("content") == "absent":
                 del result["content"]
         return result
-
-
-def names_documents(message: Message) -> bool:
-    """Whether a message has documents: their names are taken for those that come later."""
-    return any(
-        (piece.kind == "file" and media_kind(piece.mime_type)[0] == "document")
-        or (piece.kind == "native" and "document" in piece.block)
-        for piece in message.content
-    )
 
 
 def spell_content(blocks: list[Wire], shape: Block) -> object:

@@ -20,7 +20,6 @@ from typing import Final, NamedTuple, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import (
     AssistantContent,
     Extra,
@@ -264,42 +263,31 @@ def encode_assistant(
     Raises:
         EncodeError: a block of another protocol, or arguments that are no JSON.
     """
+    message: dict[str, object] = {"role": "assistant", "content": None}
     text: str | None = None
     thought: ThinkingContent | None = None
     calls: list[object] = []
-    old_call: dict[str, object] | None = None
     rare = bool(shape)
     try:
         for piece in content:
-            if type(piece) is ToolCall:
-                if piece.extra is piece.thought_signature is None:  # nearly always
-                    said = piece.arguments_text
-                    if said is None:
-                        said = encode_arguments(piece.arguments)
-                    function = {"name": piece.name, "arguments": said}
-                    calls.append({"id": piece.id, "type": "function", "function": function})
-                elif piece.extra is None or not is_old(piece):
-                    calls.append(encode_call(piece, endpoint))
-                else:
-                    old_call = encode_old_call(piece)
-            elif type(piece) is TextContent:
-                text = piece.text if text is None else text + piece.text
-                if piece.extra is not None or piece.text_signature is not None:
-                    rare = True
-            elif type(piece) is ThinkingContent:
-                if thought is None and piece.thinking and piece.thinking_signature in FIELDS:
+            match piece.kind:
+                case "toolCall":
+                    if piece.extra is None or not is_old(piece):
+                        calls.append(encode_call(piece, endpoint))
+                    else:
+                        message["function_call"] = encode_old_call(piece)
+                case "text":
+                    text = piece.text if text is None else text + piece.text
+                    rare = rare or piece.extra is not None or piece.text_signature is not None
+                case "thinking" if thought is None and piece.thinking and piece.thinking_signature in FIELDS:
                     thought = piece
-                else:
+                case "native" if "tool_calls" in piece.block and piece.protocol == PROTOCOL:
+                    calls += cast("list[object]", piece.block["tool_calls"])
+                case _:
                     rare = True
-            elif type(piece) is NativeContent and "tool_calls" in piece.block and piece.protocol == PROTOCOL:
-                calls += cast("list[object]", piece.block["tool_calls"])
-            else:
-                rare = True
     except EncodeError as error:
         raise EncodeError(error.reason, path=path) from error
-    message: dict[str, object] = {"role": "assistant", "content": text}
-    if old_call is not None:
-        message["function_call"] = old_call
+    message["content"] = text
     if rare:
         _encode_rare(message, content, _Writing(endpoint, path, left, shape, reply))
     elif thought is not None and thought.thinking_signature is not None:

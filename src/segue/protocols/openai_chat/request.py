@@ -16,7 +16,7 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import Extra, NativeContent, SystemContent, TextContent, UserContent
+from segue.conversation.content import NativeContent, SystemContent, TextContent, UserContent
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import (
     AssistantMessage,
@@ -42,6 +42,7 @@ from segue.protocols.openai_chat.options import decode_options, encode_options, 
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS, demand_reasoning, plain_field
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.tools import decode_tools, encode_tools
+from segue.protocols.openai_chat.usual import encode_usual
 from segue.protocols.openai_chat.wire import MISSING, fill_in, object_of
 from segue.protocols.reading import RESPONSE, SHAPE, expect_objects, extra_of, is_of_reply, left_over, shape_of
 
@@ -100,12 +101,9 @@ def _encode_messages(
             else:
                 wire = _encode_result(message, endpoint, ("messages", index))
         elif type(message) is AssistantMessage:
-            extra = message.extra
-            if extra is None or is_of_reply(extra, PROTOCOL):
-                wire = encode_assistant(message.content, endpoint, ("messages", index))
-            else:
-                left, shape = _turn_extra(extra)
-                wire = encode_assistant(message.content, endpoint, ("messages", index), left=left, shape=shape)
+            is_bare = message.extra is None or is_of_reply(message.extra, PROTOCOL)
+            usual = encode_usual(message.content) if is_bare else None
+            wire = _encode_turn(message, endpoint, ("messages", index)) if usual is None else usual
             if demanded is not None and demanded not in wire:
                 demand_reasoning(wire, demanded)
         else:
@@ -114,10 +112,11 @@ def _encode_messages(
         messages.append(wire)
 
 
-def _turn_extra(extra: Extra) -> tuple[Mapping[str, object], Mapping[str, object]]:
-    """Give what else a turn said in a request, and how it was spelt there; what a reply said stays with the reply."""
-    shape = shape_of(extra, PROTOCOL)
-    return left_over(extra, PROTOCOL), {key: value for key, value in shape.items() if key != RESPONSE}
+def _encode_turn(message: AssistantMessage, endpoint: Endpoint, path: Path) -> dict[str, object]:
+    """Write a turn with all it said in a request, as it was spelt there; what a reply said stays with the reply."""
+    left, spelt = left_over(message.extra, PROTOCOL), shape_of(message.extra, PROTOCOL)
+    shape = {key: value for key, value in spelt.items() if key != RESPONSE}
+    return encode_assistant(message.content, endpoint, path, left=left, shape=shape)
 
 
 def _encode_spoken(
