@@ -102,6 +102,7 @@ if TYPE_CHECKING:
     )
     from segue.failures.classify import classify, is_context_overflow
     from segue.failures.failure import Failure, FailureKind
+    from segue.framing.aws_event_stream import AwsEvent, AwsEventStreamDecoder
     from segue.framing.json_array import JsonArrayDecoder
     from segue.framing.ndjson import NdjsonDecoder
     from segue.framing.sse import SseDecoder, SseEvent
@@ -163,6 +164,8 @@ __all__ = [
     "AsyncConversation",
     "AsyncStream",
     "Attempt",
+    "AwsEvent",
+    "AwsEventStreamDecoder",
     "CacheRetention",
     "Catalogue",
     "Change",
@@ -396,6 +399,10 @@ _MODULES = {
     "segue.failures.failure": (
         "Failure",
         "FailureKind",
+    ),
+    "segue.framing.aws_event_stream": (
+        "AwsEvent",
+        "AwsEventStreamDecoder",
     ),
     "segue.framing.json_array": ("JsonArrayDecoder",),
     "segue.framing.ndjson": ("NdjsonDecoder",),

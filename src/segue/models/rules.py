@@ -128,7 +128,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     exclusive_options: frozenset[str] = frozenset()
     """Fields of `Options` of which one request may carry only one; the one that `Options` names first stays."""
     refused_extra: frozenset[str] = frozenset()
-    """Keys of a body that segue has no word for and that this target answers with an error."""
+    """Keys of a body that this target answers with an error; overrides add up as those of `refused_options` do."""
     extra_like: tuple[tuple[str, str], ...] = ()
     """Such keys that are refused wherever a field of `Options` is: (key, field)."""
     schema_with_tools: bool = True

@@ -155,6 +155,8 @@ _FIELD_TYPES: Final[Mapping[type, Mapping[str, object]]] = {kind: get_type_hints
 _FIELD_WORDS: Final[Mapping[type, str]] = {Rules: "rule", Dialect: "dialect field"}
 _OPTION_RULES: Final = frozenset({"refused_options", "refused_with_thinking", "exclusive_options"})
 """Rules that name fields of `Options`."""
+_ADDED_UP: Final = frozenset({"refused_options", "refused_extra"})
+"""Rules whose overrides add to what was refused before, or take it back."""
 
 
 def _override(settings: _Settings, overrides: Mapping[str, object], *, where: str) -> _Settings:
@@ -171,10 +173,9 @@ def _override(settings: _Settings, overrides: Mapping[str, object], *, where: st
         except msgspec.ValidationError as error:
             raise SettingsError(f"{where}: {word} {key!r} cannot be {value!r}: {error}", key=key) from error
         if key in _OPTION_RULES:
-            names = msgspec.convert(value, frozenset[str])
-            _check_options(names, f"{where}: {word} {key!r}")
-            if key == "refused_options" and isinstance(settings, Rules):
-                values[key] = _added_up(settings.refused_options, names)
+            _check_options(msgspec.convert(value, frozenset[str]), f"{where}: {word} {key!r}")
+        if key in _ADDED_UP:
+            values[key] = _added_up(getattr(settings, key), msgspec.convert(value, frozenset[str]))
     return msgspec.structs.replace(settings, **values)
 
 

@@ -14,12 +14,6 @@ from typing import Final, cast
 
 from segue.conversation.arguments import parse_arguments
 from segue.errors import Path
-from segue.models.family import (
-    OPENAI_GPT_5_1_TO_4,
-    OPENAI_GPT_5_5_ON,
-    OPENAI_GPT_5_ALONE,
-    OPENAI_O_SERIES,
-)
 from segue.protocols.codec import Endpoint, JsonObject, Violation
 from segue.protocols.openai_chat.media import decode_media
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
@@ -38,8 +32,6 @@ _FOREIGN_PARTS: Final = frozenset(
     }
 )
 """Parts of other wires and of other vendors, which the inventor of this one does not know."""
-_NEW_LIMIT: Final = re.compile(f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_1_TO_4}|{OPENAI_GPT_5_5_ON}")
-"""The inventor's models that take the limit of tokens under its new name alone."""
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
@@ -353,8 +345,7 @@ def _check_limit(body: JsonObject, endpoint: Endpoint) -> Found:
     "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
     (gollm #33: o1 and o3-mini; continue #7052: gpt-5; ESPHomeDesigner #379, 2026-04-10: gpt-5.4, while gpt-4o took it).
     """
-    model = endpoint.model
-    if body.get("max_tokens") is not None and model.provider == PROVIDER and _NEW_LIMIT.search(model.id):
+    if body.get("max_tokens") is not None and "max_tokens" in endpoint.rules.refused_extra:
         path = ("max_tokens",)
         yield Violation(code="limit_renamed", path=path, message="the model wants max_completion_tokens")
 

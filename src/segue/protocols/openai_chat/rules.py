@@ -92,6 +92,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_1_TO_4}|{OPENAI_GPT_5_5_ON}",
+        rules={"refused_extra": ["max_tokens"]},  # the limit has a new name
+        providers=("openai",),
+        source="'Use max_completion_tokens instead' (gollm #33, continue #7052, ESPHomeDesigner #379 of 2026-04-10)",
+        read="2026-11-15",
+    ),
+    Family(
         pattern=r"(?:^|/)o1-(?:mini|preview)",
         rules={"tools": False, "system_prompt": False, "system_messages": "none"},
         source="\"'messages[0].role' does not support 'system' with this model\"; recorded traffic, 2026-11",
