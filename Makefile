@@ -12,7 +12,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 # A stamp is touched only after its step has succeeded, so an interrupted step runs again, and a finished one never does
-# until pyproject.toml changes. `make demo` installs the library alone; only developers pay for the tools.
+# until pyproject.toml changes. `make demo` installs the library and its program; only developers pay for the
+# tools.
 CREATED := $(VENV)/.created
 LIBRARY := $(VENV)/.library
 TOOLS := $(VENV)/.tools
@@ -21,7 +22,7 @@ TOOLS := $(VENV)/.tools
 WRITERS := $(sort $(wildcard scripts/write_*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs bench clean
+.PHONY: help demo test check format docs site bench clean
 
 help: ## list these commands
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -29,17 +30,18 @@ help: ## list these commands
 demo: $(LIBRARY) ## show an example conversation that ran over several providers
 	$(PY) examples/first_minute.py
 	@echo
-	$(PY) examples/switch_models.py
+	$(PY) examples/demo.py
 
 test: $(TOOLS) ## run the tests
 	$(PY) -m pytest $(PYTEST)
 
-check: $(TOOLS) ## format, lint, types, import layers, generated files in step
+check: $(TOOLS) ## format, lint, types, import layers, generated files in step, the site without a warning
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m pyright --pythonpath $(PY)
 	$(VENV)/bin/lint-imports --no-cache
 	@for writer in $(WRITERS); do echo "$(PY) $$writer --check"; $(PY) $$writer --check || exit 1; done
+	$(PY) -m sphinx -E -W --keep-going -q -b html docs docs/_build
 
 format: $(TOOLS) ## format the code and mend what the linter can
 	$(PY) -m ruff check --fix .
@@ -48,11 +50,15 @@ format: $(TOOLS) ## format the code and mend what the linter can
 docs: $(TOOLS) ## write the generated files anew
 	@for writer in $(WRITERS); do echo "$(PY) $$writer"; $(PY) $$writer || exit 1; done
 
+site: $(TOOLS) ## build the documentation, into docs/_build
+	$(PY) -m sphinx -E -W --keep-going -q -b html docs docs/_build
+	@echo "docs/_build/index.html"
+
 bench: $(TOOLS) ## measure what segue costs and write docs/benchmarks
 	$(PY) benchmarks/run.py $(BENCH)
 
 clean: ## remove the virtual environment and everything the tools left
-	rm -rf $(VENV) .bench dist .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .bench dist docs/_build .hypothesis .import_linter_cache .pytest_cache .ruff_cache
 	find src tests examples scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(CREATED):
@@ -61,7 +67,7 @@ $(CREATED):
 	@touch $@
 
 $(LIBRARY): pyproject.toml | $(CREATED)
-	$(PY) -m pip install --quiet --disable-pip-version-check --editable .
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[cli]'
 	@touch $@
 
 $(TOOLS): pyproject.toml | $(CREATED)

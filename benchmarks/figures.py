@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
-Unit: TypeAlias = Literal["times", "part", "MB", "ms", "us", "ns"]
+Unit: TypeAlias = Literal["times", "part", "MB", "ms", "us", "ns", "a second"]
 
 
 def _part(value: float) -> str:
@@ -22,15 +22,30 @@ _WRITTEN: Final[Mapping[Unit, Callable[[float], str]]] = {
     "ms": "{:.2f} ms".format,
     "us": "{:.2f} µs".format,
     "ns": "{:.1f} ns".format,
+    "a second": "{:,.0f} a second".format,
 }
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What a figure must not exceed, and what it aims at."""
+    """What a figure must not exceed, and what it aims at; with `at_least`, what it must reach."""
 
     must: float
     aim: float | None = None
+    at_least: bool = False
+
+    def is_met(self, value: float, bound: float) -> bool:
+        """Say whether a value is on the right side of a bound."""
+        return value >= bound if self.at_least else value <= bound
+
+
+class Mark(NamedTuple):
+    """Where a figure stands in a plot."""
+
+    plot: str
+    row: str
+    series: str
+    value: float
 
 
 @dataclass(frozen=True)
@@ -43,29 +58,30 @@ class Figure:
     value: float | None
     spread: str = ""
     note: str = ""
+    mark: Mark | None = None
 
     def written(self) -> str:
         """Write the value for a table."""
         return "not measured" if self.value is None else _WRITTEN[self.unit](self.value)
 
     def cells(self, goal: Goal | None) -> tuple[str, ...]:
-        """Give the row: what, value, spread, must, aim, verdict."""
+        """Give the row: what, value, spread, must, aim, verdict, note."""
         must = aim = ""
         if goal is not None:
             must = _WRITTEN[self.unit](goal.must)
             aim = "" if goal.aim is None else _WRITTEN[self.unit](goal.aim)
-        return (self.what, self.written(), self.spread, must, aim, self.verdict(goal))
+        return (self.what, self.written(), self.spread, must, aim, self.verdict(goal), self.note)
 
     def verdict(self, goal: Goal | None) -> str:
-        """Judge the value by the goal; give the note where there is nothing to judge."""
+        """Judge the value by the goal, where there is one."""
         if goal is None or self.value is None:
-            return self.note
-        if goal.aim is not None and self.value <= goal.aim:
+            return ""
+        if goal.aim is not None and goal.is_met(self.value, goal.aim):
             return "aim met"
-        return "must met" if self.value <= goal.must else "MISSED"
+        return "must met" if goal.is_met(self.value, goal.must) else "MISSED"
 
 
-HEADINGS: Final = ("what", "value", "middle half of the rounds", "must", "aim", "verdict")
+HEADINGS: Final = ("what", "value", "middle half of the rounds", "must", "aim", "verdict", "note")
 
 
 def render_table(rows: list[tuple[str, ...]]) -> str:
@@ -76,3 +92,16 @@ def render_table(rows: list[tuple[str, ...]]) -> str:
     ]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(lines)
+
+
+def render_verdicts(figures: list[Figure], goals: Mapping[str, Goal]) -> str:
+    """Write one row for every goal: how many figures are held against it, and the one that is worst off."""
+    rows: list[tuple[str, ...]] = [("goal", "figures", "worst of them", "value", "must", "aim", "verdict")]
+    for key, goal in goals.items():
+        held = [figure for figure in figures if figure.key == key and figure.value is not None]
+        if not held:
+            continue
+        worst = (min if goal.at_least else max)(held, key=lambda figure: figure.value or 0.0)
+        what, value, _, must, aim, verdict, _ = worst.cells(goal)
+        rows.append((key, str(len(held)), what, value, must, aim, verdict))
+    return render_table(rows)

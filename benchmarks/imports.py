@@ -16,6 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from figures import Figure, Mark
+from peers import Environment
+
+_SEGUE: Final = (
+    ("import segue", "import segue"),
+    ("segue, types and stored JSON", "from segue import Context, dump, load"),
+)
+"""The first loads nothing until a name is asked for, so the second is the one to hold against others."""
+
 _REPORT_MEMORY: Final = """
 import os
 if os.path.exists("/proc/self/status"):
@@ -39,6 +48,35 @@ class ImportCost:
 
     cpu_ms: float
     memory_mb: float
+
+
+def measure_import_costs(
+    python: Path, environments: Sequence[Environment], *, source: Path, rounds: int
+) -> list[Figure]:
+    """Hold importing segue, with an interpreter that has msgspec and nothing else, against importing the peers."""
+    subjects = [Subject(name, python, statement) for name, statement in _SEGUE]
+    subjects.append(Subject("msgspec alone", python, "import msgspec"))
+    subjects += [Subject(it.peer.name, it.python, it.peer.statement) for it in environments if it.python is not None]
+    costs, bare = measure_imports(subjects, source=source, rounds=rounds)
+    figures = [
+        Figure("", "bare python, CPU", "ms", bare.cpu_ms),
+        Figure("", "bare python, memory", "MB", bare.memory_mb),
+    ]
+    for subject in subjects:
+        cost = costs[subject.name]
+        is_segue = subject.name in dict(_SEGUE)
+        mark = Mark("import", subject.statement, "segue" if is_segue else subject.name, max(cost.cpu_ms, 0.0))
+        figures.append(Figure("", f"{subject.name}, CPU", "ms", cost.cpu_ms, mark=mark))
+        figures.append(Figure("import.memory" if is_segue else "", f"{subject.name}, memory", "MB", cost.memory_mb))
+    for it in environments:
+        for name, _ in _SEGUE:
+            what, key = f"{name} / {it.peer.statement.removeprefix('import ')}", f"import.{it.peer.name}"
+            if it.python is None:
+                figures.append(Figure(key, what, "part", None, note=f"not measured: {it.reason}"))
+            else:
+                value = max(costs[name].cpu_ms, 0.0) / costs[it.peer.name].cpu_ms
+                figures.append(Figure(key, what, "part", value))
+    return figures
 
 
 def measure_imports(

@@ -2,7 +2,9 @@
 
 - CPU time of the process, never the clock on the wall: other programs share the machine.
 - Everything that is compared runs in turn within one process, round after round, in an order that rotates: a busy
-  moment hits all of it alike. The garbage collector is left on, because it is on where the library is used.
+  moment hits all of it alike. The garbage collector is left on, because it is on where the library is used; what was
+  there before the measuring began is kept out of its sight, here and in other processes alike, so that no figure
+  depends on how many other histories wait for their turn.
 - The headline is best over best: the least disturbed run is the nearest to what the code itself costs. The quartiles of
   the ratios of single rounds say how far to trust it.
 - The yardstick is entered twice under two names. What its ratio to itself differs from one is what this machine could
@@ -13,9 +15,11 @@
 
 from __future__ import annotations
 
+import gc
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -96,17 +100,29 @@ def compare(
     What is `elsewhere` measures itself, once a round, and gives its samples by name.
     """
     entered = {**subjects, CONTROL: subjects[yardstick]}
-    calls = {name: _calls_for_sample(subject, effort.sample_ns) for name, subject in entered.items()}
     samples: dict[str, list[float]] = {name: [] for name in entered}
     names = list(entered)
-    for turn in range(effort.rounds):
-        start = turn % len(names)
-        for name in names[start:] + names[:start]:
-            samples[name].append(time_calls(entered[name], calls[name]))
-        for sample in elsewhere:
-            for name, spent in sample().items():
-                samples.setdefault(name, []).append(spent)
+    with settled():
+        calls = {name: _calls_for_sample(subject, effort.sample_ns) for name, subject in entered.items()}
+        for turn in range(effort.rounds):
+            start = turn % len(names)
+            for name in names[start:] + names[:start]:
+                samples[name].append(time_calls(entered[name], calls[name]))
+            for sample in elsewhere:
+                for name, spent in sample().items():
+                    samples.setdefault(name, []).append(spent)
     return Comparison(yardstick, {name: tuple(taken) for name, taken in samples.items()})
+
+
+@contextmanager
+def settled() -> Generator[None]:
+    """Keep what is there already out of the garbage collector's sight."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def time_calls(subject: Callable[[], object], calls: int = 1) -> float:

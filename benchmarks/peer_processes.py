@@ -16,17 +16,30 @@ import orjson
 from peers import Environment
 
 _FOLDER: Final = Path(__file__).resolve().parent / "peer_side"
-_MODULES: Final[Mapping[str, str]] = {"pydantic-ai": "pydantic_ai_side", "litellm": "litellm_side"}
+_MODULES: Final[Mapping[str, str]] = {
+    "any-llm": "any_llm_side",
+    "langchain": "langchain_side",
+    "litellm": "litellm_side",
+    "llm-rosetta": "llm_rosetta_side",
+    "pydantic-ai": "pydantic_ai_side",
+    "strands": "strands_side",
+}
 
 
 @dataclass(frozen=True)
 class Task:
-    """A history, where it goes, and the request that segue made of it."""
+    """A history, where it goes, and the request that segue made of it: what its yardstick serialises."""
 
     name: str
     target: Mapping[str, str]
     context: object
     body: object
+    source: object = None
+    """The request for whoever wrote the history, for peers that have no form of their own to keep one in."""
+    dumps: str = ""
+    """How the peer's result is serialised, where that is part of its work."""
+    reads: bool = False
+    """Whether reading the source is part of its work too."""
 
 
 class PeerProcess:
@@ -65,10 +78,7 @@ def start_peer(environment: Environment, tasks: Sequence[Task], sample_ns: int) 
         return
     with tempfile.TemporaryDirectory() as folder:
         given = Path(folder) / "tasks.json"
-        plain = [
-            {"name": task.name, "target": task.target, "context": task.context, "body": task.body} for task in tasks
-        ]
-        given.write_bytes(orjson.dumps({"sample_ns": sample_ns, "tasks": plain}))
+        given.write_bytes(orjson.dumps({"sample_ns": sample_ns, "tasks": tasks}))  # it knows dataclasses
         child = subprocess.Popen(
             [str(environment.python), str(_FOLDER / "worker.py"), _MODULES[name], str(given)],
             stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Replies as three providers send them, so that a history can be what a codec made of them.
+"""Replies as five providers send them, so that a history can be what a codec made of them.
 
 What an agent stores is what was decoded: with the provider's own kind of seals, ids of items, counts of tokens, and
 with whatever else the reply said. So the histories here are not written down but read, reply by reply.
@@ -9,6 +9,10 @@ Facts this file rests on (shapes alone; words and numbers are made up):
                                                                         (DeepSeek documentation, 2026-11)
 - A Responses reply is a list of items with ids, reasoning encrypted; around it, the whole request is repeated.
                                                                                     (openai 3.49.0: Response)
+- Gemini's thoughts are parts marked `thought`; the seal of a turn stands on its first call, or on its last text where
+  it has none. There is no reason of its own for calls.     (Google documentation: thought signatures, 2026-11-15)
+- Bedrock tells Claude's thinking as `reasoningContent`, the signature beside the text, and its calls with an object.
+                                                                       (botocore 1.44.0 service model, 2026-11-15)
 """
 
 from __future__ import annotations
@@ -228,8 +232,88 @@ def _responses_reply(message: AssistantMessage, context: Context) -> Wire:
     return {**responses_frame(message, context), "output": output, "usage": responses_usage(message)}
 
 
+# -- google-genai ------------------------------------------------------------------------------------------------------
+
+
+def google_parts(message: AssistantMessage) -> list[Wire]:
+    """Write the parts of a turn of Gemini's."""
+    seal = next((piece.thinking_signature for piece in message.content if piece.kind == "thinking"), None)
+    parts: list[Wire] = []
+    for piece in message.content:
+        if piece.kind == "thinking":
+            parts.append({"text": piece.thinking, "thought": True})
+        elif piece.kind == "toolCall":
+            parts.append({"functionCall": {"name": piece.name, "args": piece.arguments, "id": piece.id}})
+        else:
+            assert piece.kind == "text"
+            parts.append({"text": piece.text})
+    sealed = next((part for part in parts if "functionCall" in part), parts[-1])
+    if seal is not None:
+        sealed["thoughtSignature"] = seal
+    return parts
+
+
+def google_usage(message: AssistantMessage) -> Wire:
+    """Count tokens the way Google does."""
+    usage = message.usage
+    assert usage is not None
+    given, thought = usage.input + usage.cache_read + usage.cache_write, usage.output // 2
+    return {
+        "promptTokenCount": given,
+        "candidatesTokenCount": usage.output - thought,
+        "totalTokenCount": given + usage.output,
+        "cachedContentTokenCount": usage.cache_read,
+        "promptTokensDetails": [{"modality": "TEXT", "tokenCount": given}],
+        "cacheTokensDetails": [{"modality": "TEXT", "tokenCount": usage.cache_read}],
+        "thoughtsTokenCount": thought,
+    }
+
+
+def _google_reply(message: AssistantMessage, _: Context) -> Wire:
+    content = {"parts": google_parts(message), "role": "model"}
+    return {
+        "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": google_usage(message),
+        "modelVersion": message.model,
+        "responseId": (message.response_id or "").removeprefix("msg_"),
+    }
+
+
+# -- bedrock-converse --------------------------------------------------------------------------------------------------
+
+
+def _bedrock_block(message: AssistantMessage, index: int) -> Wire:
+    piece = message.content[index]
+    if piece.kind == "thinking":
+        return {"reasoningContent": {"reasoningText": {"text": piece.thinking, "signature": piece.thinking_signature}}}
+    if piece.kind == "toolCall":
+        return {"toolUse": {"toolUseId": piece.id, "name": piece.name, "input": piece.arguments}}
+    assert piece.kind == "text"
+    return {"text": piece.text}
+
+
+def _bedrock_reply(message: AssistantMessage, _: Context) -> Wire:
+    usage = message.usage
+    assert usage is not None
+    blocks = [_bedrock_block(message, index) for index in range(len(message.content))]
+    return {
+        "output": {"message": {"role": "assistant", "content": blocks}},
+        "stopReason": "tool_use" if message.stop_reason == StopReason.TOOL_USE else "end_turn",
+        "usage": {
+            "inputTokens": usage.input,
+            "outputTokens": usage.output,
+            "totalTokens": usage.input + usage.output + usage.cache_read + usage.cache_write,
+            "cacheReadInputTokens": usage.cache_read,
+            "cacheWriteInputTokens": usage.cache_write,
+        },
+        "metrics": {"latencyMs": 40 * usage.output},
+    }
+
+
 _WRITERS: Final[Mapping[str, Callable[[AssistantMessage, Context], Wire]]] = {
     "anthropic-messages": _anthropic_reply,
     "openai-chat": _chat_reply,
     "openai-responses": _responses_reply,
+    "google-genai": _google_reply,
+    "bedrock-converse": _bedrock_reply,
 }

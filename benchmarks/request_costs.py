@@ -8,145 +8,62 @@ plain values. The yardstick is `orjson.dumps` of that very body; for reading it,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Final
 
 import orjson
-from figures import Figure
+from figures import Figure, Mark
 from measure import Comparison, Effort, compare
-from msgspec.structs import replace
-from peer_processes import PeerProcess, Task, start_peer
+from passages import PASSAGES, Journey, make_journey, without_replies
+from peer_processes import PeerProcess, start_peer
 from peers import Environment
-from replies import make_history
-from transcripts import as_plain, make_transcript
+from rivals import BEDROCK, GOOGLE, is_passed_through, less_work, make_task, make_tasks, why_not
 
-from segue import Context, Model, UnknownProtocol, get_model
-from segue.protocols.doors import decode_request, get_codec
-from segue.request import prepare
+from segue.protocols.doors import decode_request
+from segue.request import convert, prepare
 
-CLAUDE: Final = get_model("anthropic/claude-sonnet-4-5")
-GPT: Final = get_model("openai/gpt-5.4")
-DEEPSEEK: Final = get_model("deepseek/deepseek-v4-pro")
-GPT_CHAT: Final = Model("gpt-5.4", "openai", "openai-chat", reasoning=True)
-
-WRITERS: Final[Mapping[str, Model]] = {
-    "anthropic-messages": CLAUDE,
-    "openai-chat": DEEPSEEK,
-    "openai-responses": GPT,
-}
-"""Who speaks each wire at home. OpenAI tells no reasoning over its chat wire, DeepSeek does."""
-
-
-@dataclass(frozen=True)
-class Passage:
-    """A history on its way: where it goes, and who wrote it."""
-
-    place: str
-    writer: Model
-    target: Model
-
-    @property
-    def wire(self) -> str:
-        """The protocol that the target speaks."""
-        return self.target.protocol
-
-    @property
-    def name(self) -> str:
-        """What to call it in tables and tasks."""
-        return f"{self.wire} {self.place}"
-
-
-PASSAGES: Final = (
-    Passage("home", CLAUDE, CLAUDE),
-    Passage("abroad", GPT, CLAUDE),
-    Passage("home", DEEPSEEK, DEEPSEEK),
-    Passage("abroad", CLAUDE, GPT_CHAT),
-    Passage("home", GPT, GPT),
-    Passage("abroad", CLAUDE, GPT),
-)
-
-_RIVALS: Final[Mapping[str, frozenset[str]]] = {
-    "pydantic-ai": frozenset({"anthropic-messages", "openai-chat", "openai-responses"}),
-    "litellm": frozenset({"anthropic-messages", "openai-chat"}),
-}
-"""Which wires each peer is measured on."""
-_PASSES_THROUGH: Final = "its own form is this wire: nearly a pass-through"
-
-
-def is_spoken(protocol: str) -> str:
-    """Say why a wire cannot be measured; nothing when it can."""
-    try:
-        get_codec(protocol)
-    except UnknownProtocol:
-        return f"not measured: segue does not speak {protocol} yet"
-    return ""
+_CHIEF: Final = ("pydantic-ai", "litellm")
+"""Peers that every wire has a goal against; they are measured as often as segue is, the others now and then."""
+_NEWER: Final = frozenset({GOOGLE, BEDROCK})
+"""Wires with goals of their own against those."""
+_READS_TOO: Final = "llm-rosetta"
 
 
 def measure_requests(effort: Effort, length: int, environments: Sequence[Environment]) -> list[Figure]:
     """Measure every passage, with the peers that can make it, and reading what was made at home."""
     figures: list[Figure] = []
-    means: dict[str, list[float]] = {}
-    spoken = [passage for passage in PASSAGES if not _missing(passage)]
+    journeys = [make_journey(passage, length) for passage in PASSAGES]
+    few = Effort(max(3, effort.rounds // 5), effort.sample_ns)
+    against = _Against()
     with ExitStack() as stack:
         peers = [
-            stack.enter_context(start_peer(it, _tasks(it, spoken, length), effort.sample_ns)) for it in environments
+            stack.enter_context(start_peer(it, make_tasks(it.peer.name, journeys), effort.sample_ns))
+            for it in environments
         ]
-        for passage in PASSAGES:
-            rivals = [peer for peer in peers if passage.wire in _RIVALS[peer.name]]
-            if passage in spoken:
-                figures += _measure_passage(passage, length, effort, rivals, means)
-            else:
-                figures += _unmeasured(passage, rivals)
-    figures += [_mean(peer.name, means.get(peer.name, [])) for peer in peers]
-    for passage in PASSAGES:
-        if passage.place == "home":
-            figures += _measure_reading(passage, length, effort)
+        chief = [peer for peer in peers if peer.name in _CHIEF]
+        others = [peer for peer in peers if peer.name not in _CHIEF]
+        for journey in journeys:
+            figures += _measure_passage(journey, effort, chief, against)
+            if others:
+                compared = _compare(journey, few, others)
+                figures += [against.figure(journey, peer, compared) for peer in others]
+    figures += against.summary([peer.name for peer in peers])
+    figures += _measure_conversions(journeys, few, environments)
+    for journey in journeys:
+        if journey.passage.place == "home":
+            figures += _measure_reading(journey, effort)
     return figures
 
 
-def _missing(passage: Passage) -> str:
-    return is_spoken(passage.writer.protocol) or is_spoken(passage.wire)
+def _able(peers: Sequence[PeerProcess], journey: Journey) -> list[PeerProcess]:
+    return [peer for peer in peers if not peer.reasons.get(journey.passage.name, "it was not asked")]
 
 
-def _make(passage: Passage, length: int) -> tuple[Context, dict[str, object]]:
-    """Make the history and the request; a passage home that changes anything is not the one that was meant."""
-    context = make_history(length, passage.writer)
-    request = prepare(context, passage.target)
-    if passage.place == "home" and request.report.changes:
-        raise AssertionError(f"{passage.name} is not free: {request.report.changes[:3]}")
-    return context, request.body
-
-
-def _without_replies(context: Context) -> Context:
-    """Forget what the replies said beyond our words, as a history has it that was kept in our types from the start."""
-    return replace(
-        context,
-        messages=tuple(
-            replace(message, extra=None) if message.role == "assistant" else message for message in context.messages
-        ),
-    )
-
-
-def _tasks(environment: Environment, passages: Sequence[Passage], length: int) -> list[Task]:
-    tasks: list[Task] = []
-    for passage in passages:
-        if passage.wire in _RIVALS[environment.peer.name]:
-            target = {"protocol": passage.wire, "provider": passage.target.provider, "id": passage.target.id}
-            # Before it was decoded: peers have signatures and ids in places of their own.
-            told = as_plain(make_transcript(length, model=passage.writer))
-            tasks.append(Task(passage.name, target, told, _make(passage, length)[1]))
-    return tasks
-
-
-def _measure_passage(
-    passage: Passage, length: int, effort: Effort, peers: Sequence[PeerProcess], means: dict[str, list[float]]
-) -> Iterator[Figure]:
-    context, body = _make(passage, length)
-    plain, target = _without_replies(context), passage.target
-    able = [peer for peer in peers if not peer.reasons[passage.name]]
-    compared = compare(
+def _compare(journey: Journey, effort: Effort, peers: Sequence[PeerProcess]) -> Comparison:
+    context, plain, target = journey.context, without_replies(journey.context), journey.passage.target
+    body = journey.body
+    return compare(
         "orjson.dumps",
         {
             "prepare": lambda: prepare(context, target).body,
@@ -154,63 +71,124 @@ def _measure_passage(
             "orjson.dumps": lambda: orjson.dumps(body),
         },
         effort,
-        [peer.sampler(passage.name) for peer in able],
+        [peer.sampler(journey.passage.name) for peer in _able(peers, journey)],
     )
-    key, wire, place = f"requests.{passage.place}", passage.wire, passage.place
+
+
+def _measure_passage(
+    journey: Journey, effort: Effort, peers: Sequence[PeerProcess], against: _Against
+) -> Iterator[Figure]:
+    compared = _compare(journey, effort, peers)
+    wire, place, name = journey.passage.wire, journey.passage.place, journey.passage.name
     ratio, bare = compared.ratio("prepare"), compared.ratio("prepare plain")
-    each = compared.best("prepare") / 1e3 / len(context.messages)
-    count = f"{len(context.messages):,} messages"
-    yield Figure(key, f"{wire}: prepare {count} {place} / orjson.dumps", "times", ratio.best, ratio.spread())
+    count = len(journey.context.messages)
+    each = compared.best("prepare") / 1e3 / count
+    key = f"requests.{place}"
+    mark = Mark("cold", name, "segue", ratio.best)
+    yield Figure(
+        key,
+        f"{wire}: prepare {count:,} messages {place} / orjson.dumps",
+        "times",
+        ratio.best,
+        ratio.spread(),
+        mark=mark,
+    )
     yield Figure(key, f"{wire}: {place}, without the replies' extra / orjson.dumps", "times", bare.best, bare.spread())
     yield Figure("", f"{wire}: prepare {place}, a message", "us", each)
-    yield _control(f"{passage.name}: orjson.dumps / itself", compared, "control", "orjson.dumps")
+    yield _control(f"{name}: orjson.dumps / itself", compared, "control", "orjson.dumps")
     for peer in peers:
-        yield from _held_against(passage, peer, compared if peer in able else None, means)
+        yield against.figure(journey, peer, compared)
 
 
-def _held_against(
-    passage: Passage, peer: PeerProcess, compared: Comparison | None, means: dict[str, list[float]]
+class _Against:
+    """Segue held against peers, and what all of the comparisons come to."""
+
+    def __init__(self) -> None:
+        self.ratios: dict[str, list[float]] = {}
+        self.controls: list[float] = []
+
+    def figure(self, journey: Journey, peer: PeerProcess, compared: Comparison) -> Figure:
+        """Hold one passage against what a peer needs for it."""
+        passage = journey.passage
+        passes = is_passed_through(peer.name, passage)
+        key = f"requests.{peer.name}"
+        if peer.name in _CHIEF and passage.wire in _NEWER:
+            key += f".{passage.wire}"
+        key = "" if passes or peer.name not in _CHIEF else key
+        what = f"{passage.wire}: prepare {passage.place} / {peer.name}"
+        if reason := why_not(peer.name, passage) or peer.reasons[passage.name]:
+            return Figure(key, what, "part", None, note=f"not measured: {reason}")
+        there = f"{peer.name}: yardstick"
+        ratio, its = compared.against("prepare", peer.name), compared.ratio(peer.name, there)
+        if not passes:
+            self.ratios.setdefault(peer.name, []).append(ratio.best)
+        self.controls.append(compared.ratio(f"{peer.name}: control", there).best)
+        note = f"it needs {its.best:.1f} x orjson.dumps"
+        if less := less_work(peer.name, passage):
+            note += f"; {less}"
+        mark = Mark("cold", passage.name, peer.name, its.best)
+        return Figure(key, what, "part", ratio.best, ratio.spread_as_part(), note, mark)
+
+    def summary(self, peers: Sequence[str]) -> Iterator[Figure]:
+        """Give the geometric means, and how far the same thing was from itself over there."""
+        for peer in peers:
+            yield _mean(f"requests.{peer}.mean", f"prepare / {peer}", self.ratios.get(peer, []))
+        if self.controls:
+            low, high = min(self.controls), max(self.controls)
+            what = f"orjson.dumps / itself beside the peers, the lowest and highest of {len(self.controls)}"
+            farthest = max(low, high, key=lambda value: abs(value - 1))
+            yield Figure("", what, "times", farthest, f"{low:.2f} to {high:.2f}", note="the same thing twice")
+
+
+def _mean(key: str, what: str, ratios: Sequence[float]) -> Figure:
+    if not ratios:
+        return Figure(key, f"{what}, geometric mean", "part", None, note="not measured: none of the wires was")
+    mean = math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
+    return Figure(key, f"{what}, geometric mean of {len(ratios)} passages", "part", mean)
+
+
+def _measure_conversions(
+    journeys: Sequence[Journey], effort: Effort, environments: Sequence[Environment]
 ) -> Iterator[Figure]:
-    passes = peer.name == "litellm" and passage.wire == "openai-chat"
-    key = "" if passes else f"requests.{peer.name}"
-    what = f"{passage.wire}: prepare {passage.place} / {peer.name}"
-    if compared is None:
-        yield Figure(key, what, "part", None, note=f"not measured: {peer.reasons[passage.name]}")
+    """Hold `convert` against the peer that reads requests too: from one wire to another, reading and writing."""
+    environment = next((it for it in environments if it.peer.name == _READS_TOO), None)
+    if environment is None:
         return
-    there = f"{peer.name}: yardstick"
-    ratio, its = compared.against("prepare", peer.name), compared.ratio(peer.name, there)
-    if not passes:
-        means.setdefault(peer.name, []).append(ratio.best)
-    yield Figure(key, what, "part", ratio.best, ratio.spread_as_part(), note=_PASSES_THROUGH if passes else "")
-    yield Figure("", f"{passage.wire}: {peer.name} {passage.place} / orjson.dumps", "times", its.best, its.spread())
-    yield _control(
-        f"{passage.name}: orjson.dumps / itself beside {peer.name}", compared, f"{peer.name}: control", there
+    abroad = [it for it in journeys if it.passage.place == "abroad" and not why_not(_READS_TOO, it.passage)]
+    tasks = [make_task(_READS_TOO, journey, reads=True) for journey in abroad]
+    ratios: list[float] = []
+    with start_peer(environment, tasks, effort.sample_ns) as peer:
+        for journey in abroad:
+            writer, target = journey.passage.writer, journey.passage.target
+            what = f"{writer.protocol} to {target.protocol}: convert / {_READS_TOO}, reading and writing"
+            if reason := peer.reasons[journey.passage.name]:
+                yield Figure("", what, "part", None, note=f"not measured: {reason}")
+                continue
+            compared = _compare_conversion(journey, effort, peer)
+            ratio = compared.against("convert", _READS_TOO)
+            ratios.append(ratio.best)
+            yield Figure("", what, "part", ratio.best, ratio.spread_as_part())
+    yield _mean("", f"convert / {_READS_TOO}", ratios)
+
+
+def _compare_conversion(journey: Journey, effort: Effort, peer: PeerProcess) -> Comparison:
+    source, protocol = journey.source, journey.passage.writer.protocol
+    target, body = journey.passage.target, journey.body
+    return compare(
+        "orjson.dumps",
+        {
+            "convert": lambda: convert(source, source=protocol, target=target).body,
+            "orjson.dumps": lambda: orjson.dumps(body),
+        },
+        effort,
+        [peer.sampler(journey.passage.name)],
     )
 
 
-def _unmeasured(passage: Passage, peers: Sequence[PeerProcess]) -> Iterator[Figure]:
-    note = _missing(passage)
-    yield Figure(f"requests.{passage.place}", f"{passage.name} / orjson.dumps", "times", None, note=note)
-    for peer in peers:
-        yield Figure(f"requests.{peer.name}", f"{passage.name} / {peer.name}", "part", None, note=note)
-
-
-def _mean(peer: str, ratios: Sequence[float]) -> Figure:
-    what, key = f"prepare / {peer}, geometric mean of the wires above", f"requests.{peer}.mean"
-    if not ratios:
-        return Figure(key, what, "part", None, note="not measured: none of the wires was")
-    return Figure(key, what, "part", math.exp(math.fsum(map(math.log, ratios)) / len(ratios)))
-
-
-def _measure_reading(passage: Passage, length: int, effort: Effort) -> Iterator[Figure]:
-    what = f"{passage.wire}: decode_request / orjson.loads of the body"
-    if missing := _missing(passage):
-        yield Figure("requests.decode", what, "times", None, note=missing)
-        return
-    context, written = _make(passage, length)
-    data = orjson.dumps(written)
+def _measure_reading(journey: Journey, effort: Effort) -> Iterator[Figure]:
+    protocol, target = journey.passage.wire, journey.passage.target
+    data = orjson.dumps(journey.body)
     body: dict[str, object] = orjson.loads(data)
-    protocol, target = passage.wire, passage.target
     compared = compare(
         "orjson.loads",
         {
@@ -220,10 +198,11 @@ def _measure_reading(passage: Passage, length: int, effort: Effort) -> Iterator[
         effort,
     )
     ratio = compared.ratio("decode_request")
+    what = f"{protocol}: decode_request / orjson.loads of the body"
     yield Figure("requests.decode", what, "times", ratio.best, ratio.spread())
-    count = len(context.messages)
-    yield Figure("", f"{passage.wire}: decode_request, a message", "us", compared.best("decode_request") / 1e3 / count)
-    yield _control(f"{passage.wire}: orjson.loads / itself", compared, "control", "orjson.loads")
+    each = compared.best("decode_request") / 1e3 / len(journey.context.messages)
+    yield Figure("", f"{protocol}: decode_request, a message", "us", each)
+    yield _control(f"{protocol}: orjson.loads / itself", compared, "control", "orjson.loads")
 
 
 def _control(what: str, compared: Comparison, name: str, yardstick: str) -> Figure:

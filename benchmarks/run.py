@@ -1,7 +1,7 @@
 """Measure segue and write down the figures: `python benchmarks/run.py`.
 
-It needs msgspec, orjson and segue itself installed beside it. The peers get virtual environments of their own below
-`.bench/`, made on the first run. `--quick` is for seeing that it works: its figures mean nothing.
+It needs segue's own environment for developers. The peers get virtual environments of their own below `.bench/`, made
+on the first run. `--quick` is for seeing that it works: its figures mean nothing.
 """
 
 from __future__ import annotations
@@ -9,101 +9,35 @@ from __future__ import annotations
 import argparse
 import gc
 import importlib.metadata
-import os
-import platform
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from figures import HEADINGS, Figure, Goal, render_table
-from imports import Subject, measure_imports
+from batches import measure_batches
+from client_costs import measure_client
+from figures import Figure, render_table
+from goals import check_goals
+from growth import measure_growth
+from imports import measure_import_costs
 from measure import FULL, QUICK, Effort
-from peers import PEERS, Environment, Peer, get_peer, make_environment
+from page import describe_machine, render_page, render_section
+from peers import PEERS, Environment, Peer, make_environment
+from plots import draw_plots
 from projections import measure_projection
 from request_costs import measure_requests
 from storage import measure_stored
 from stream_costs import measure_streams
+from warm_turns import measure_warm
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = ROOT / "docs" / "benchmarks" / "README.md"
 
-GOALS: Final[Mapping[str, Goal]] = {
-    "import.langchain": Goal(must=1 / 5),
-    "import.litellm": Goal(must=1 / 70),
-    "import.memory": Goal(must=8.0),
-    "stored.load": Goal(must=1.0, aim=0.8),
-    "stored.dump": Goal(must=2.0, aim=1.5),
-    "stored.load.linear": Goal(must=2.0, aim=1.3),
-    "stored.dump.linear": Goal(must=2.0, aim=1.3),
-    "projection.home": Goal(must=1.5, aim=1.0),
-    "projection.abroad": Goal(must=1.5, aim=1.0),
-    "projection.home.linear": Goal(must=2.0, aim=1.3),
-    "projection.abroad.linear": Goal(must=2.0, aim=1.3),
-    "projection.home.warm": Goal(must=100.0, aim=30.0),
-    "projection.abroad.warm": Goal(must=100.0, aim=30.0),
-    "requests.home": Goal(must=2.5, aim=1.5),
-    "requests.abroad": Goal(must=4.0, aim=2.5),
-    "requests.pydantic-ai": Goal(must=1 / 2, aim=1 / 4),
-    "requests.pydantic-ai.mean": Goal(must=1 / 2, aim=1 / 4),
-    "requests.litellm": Goal(must=1 / 3, aim=1 / 5),
-    "requests.litellm.mean": Goal(must=1 / 3, aim=1 / 5),
-    "requests.decode": Goal(must=4.0, aim=2.5),
-    "streams.mixed": Goal(must=5.0, aim=3.0),
-    "streams.argument": Goal(must=5.0, aim=3.0),
-    "streams.growth": Goal(must=1.2),
-}
-"""What every figure that has a goal must not exceed, and what it aims at. Quadratic work would show as 10 in the growth
-from 1,000 to 10,000 messages; caches and the garbage collector alone bring some of it to 1.3."""
-
-SEGUE_IMPORTS: Final = (
-    ("import segue", "import segue"),
-    ("segue, types and stored JSON", "from segue import Context, dump, load"),
-)
-"""The first loads nothing until a name is asked for, so the second is the one to hold against others."""
-
 SEGUE_ALONE: Final = Peer("segue", "msgspec", importlib.metadata.version("msgspec"), "import msgspec")
 """What an installed segue stands in: msgspec and nothing else. msgspec loads `typing_extensions` where it finds it, and
 the tools of a developer bring it along, so their environment would tell nothing about a user's."""
-
-INTRODUCTIONS: Final[Mapping[str, str]] = {
-    "import": "A new interpreter, net of one that does nothing; the best of many runs, the libraries in turn.",
-    "stored": "A history of an agent as segue stores it, beside orjson on the same bytes.",
-    "projection": "The same history made ready for the model that wrote it (home) and for another (abroad).",
-    "requests": (
-        "A history that was decoded from a provider's replies becomes the body of a request, as plain values: for the\n"
-        "model that wrote it (home: Claude, DeepSeek, GPT) and for another (abroad: GPT's at Claude, Claude's at GPT)."
-    ),
-    "streams": (
-        "A streamed reply, an event at a time: server-sent events to neutral events and the whole message, beside\n"
-        "`orjson.loads` of each payload."
-    ),
-}
-
-NOTES: Final = """\
-- CPU time, never the clock on the wall; what is compared runs in turn in one process, and a value is best over best.
-  The rows that hold a thing against itself show what the machine could not tell apart: less means nothing.
-- Where a value lies below the middle half of its rounds, a usual call costs more than the best: read the middle half.
-- Absolute values depend on the machine and on what else it does (see the load); ratios travel better.
-- Transcripts are made, not recorded: 55 % tool results of 0.2 to 8 KB, 38 % assistant messages with sealed thinking and
-  one to three calls, 6 % user messages; every seventh string holds characters beyond ASCII. The seed is fixed.
-- orjson makes plain dicts and checks nothing, segue makes frozen values and checks every field: the ratio is the price
-  of that, not a race between equals.
-- `import segue` alone loads next to nothing until a name is asked for; the row with the types is the fair one.
-- segue is imported in an environment with msgspec alone, as `pip install segue` makes it.
-- Peers are imported as their users import them for messages alone (litellm has no smaller part). They bring more than
-  segue does, network clients among it. litellm is told not to fetch its price list.
-- Of a peer, its own function is timed that maps a history, in its own types, to the wire: pydantic-ai's leaves out
-  tools, options and what it does before; litellm's to OpenAI is nearly a pass-through, and to Claude it leaves foreign
-  reasoning out. segue's row has everything in it, the report of what was changed too. Their bodies differ in places.
-- Two processes are compared as multiples of `orjson.dumps` of the same body, measured in both, in turn: "1/3" means
-  that segue needs a third of what the peer needs.
-- What a history holds of its replies beyond segue's words (`extra`: who served it, how it was spelt, the request that
-  OpenAI repeats) is there in the first row of a passage and left out in the second.
-- orjson is given the payloads of a stream ready cut, and keeps nothing of them.
-- The garbage collector is on, as it is where the library is used, unless the run says otherwise.
-"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -111,18 +45,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse_options(arguments)
     if options.no_gc:
         gc.disable()
-    machine = describe_machine(options)
+    needed = [] if options.no_peers else [peer for peer in PEERS if NEEDED & set(options.groups)]
+    machine = describe_machine(needed, collects=not options.no_gc)
     print(render_table(machine), flush=True)
-    sections: list[str] = []
+    bench = Bench(options)
+    groups: dict[str, list[Figure]] = {}
     for name in options.groups:
-        figures = GROUPS[name](options)
-        check_goals(name, figures)
-        rows = [HEADINGS, *(figure.cells(GOALS.get(figure.key)) for figure in figures)]
-        sections.append(f"## {name}\n\n{INTRODUCTIONS[name]}\n\n{render_table(rows)}\n")
-        print("\n" + sections[-1], flush=True)
+        begun = time.monotonic()
+        groups[name] = GROUPS[name](bench)
+        check_goals(name, groups[name])
+        print(f"\n{render_section(name, groups[name])}", flush=True)
+        print(f"{name} took {time.monotonic() - begun:.0f} seconds", file=sys.stderr, flush=True)
     if options.output is not None:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text(render_page(machine, sections), encoding="utf-8")
+        write_page(options.output, machine, groups)
+
+
+def write_page(path: Path, machine: list[tuple[str, ...]], groups: Mapping[str, Sequence[Figure]]) -> None:
+    """Write the page, and the plots beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(render_page(machine, groups), encoding="utf-8")
+    figures = [figure for group in groups.values() for figure in group]
+    for name, drawing in draw_plots(figures).items():
+        (path.parent / f"{name}.svg").write_text(drawing, encoding="utf-8")
 
 
 class Options(argparse.Namespace):
@@ -149,112 +93,55 @@ def parse_options(arguments: Sequence[str] | None) -> Options:
     return options
 
 
-def check_goals(group: str, figures: Sequence[Figure]) -> None:
-    """Refuse a goal that no figure of its group is held against: a misspelt key would never be missed."""
-    unused = {key for key in GOALS if key.startswith(f"{group}.")} - {figure.key for figure in figures}
-    if unused:
-        raise AssertionError(f"goals without a figure: {sorted(unused)}")
+class Bench:
+    """What the groups share: how much to measure, and the peers' environments, made when first asked for."""
+
+    def __init__(self, options: Options) -> None:
+        self.quick = options.quick
+        self.effort: Effort = QUICK if options.quick else FULL
+        self.lengths: tuple[int, int] = (60, 240) if options.quick else (1_000, 10_000)
+        self._no_peers = options.no_peers
+        self._made: dict[str, Environment] = {}
+
+    def environments(self, peers: Sequence[Peer] = PEERS) -> list[Environment]:
+        """Give the environments of some peers; those that are missing are made two at a time."""
+        missing = [peer for peer in peers if peer.name not in self._made]
+        with ThreadPoolExecutor(2) as pool:
+            self._made.update(zip((peer.name for peer in missing), pool.map(self._make, missing), strict=True))
+        return [self._made[peer.name] for peer in peers]
+
+    def _make(self, peer: Peer) -> Environment:
+        if self._no_peers:
+            return Environment(peer, None, "peers were left out")
+        return make_environment(peer, ROOT / ".bench")
 
 
-def measure_import_group(options: Options) -> list[Figure]:
-    """Hold `import segue` against an interpreter without it, msgspec alone, and the peers."""
-    python = _environment(SEGUE_ALONE, options).python or Path(sys.executable)
-    environments = [_environment(peer, options) for peer in PEERS]
-    subjects = [Subject(name, python, statement) for name, statement in SEGUE_IMPORTS]
-    subjects.append(Subject("msgspec alone", python, "import msgspec"))
-    subjects += [Subject(it.peer.name, it.python, it.peer.statement) for it in environments if it.python is not None]
-    costs, bare = measure_imports(subjects, source=ROOT / "src", rounds=2 if options.quick else 15)
-    figures = [
-        Figure("", "bare python, CPU", "ms", bare.cpu_ms),
-        Figure("", "bare python, memory", "MB", bare.memory_mb),
-    ]
-    for subject in subjects:
-        cost = costs[subject.name]
-        is_segue = subject.name in dict(SEGUE_IMPORTS)
-        figures.append(Figure("", f"{subject.name}, CPU", "ms", cost.cpu_ms))
-        figures.append(Figure("import.memory" if is_segue else "", f"{subject.name}, memory", "MB", cost.memory_mb))
-    for it in environments:
-        for name, _ in SEGUE_IMPORTS:
-            what, key = f"{name} / {it.peer.statement.removeprefix('import ')}", f"import.{it.peer.name}"
-            if it.python is None:
-                figures.append(Figure(key, what, "part", None, note=f"not measured: {it.reason}"))
-            else:
-                value = max(costs[name].cpu_ms, 0.0) / costs[it.peer.name].cpu_ms
-                figures.append(Figure(key, what, "part", value))
-    return figures
+def _measure_import(bench: Bench) -> list[Figure]:
+    (alone,) = bench.environments([SEGUE_ALONE])
+    python = alone.python or Path(sys.executable)
+    return measure_import_costs(python, bench.environments(), source=ROOT / "src", rounds=2 if bench.quick else 10)
 
 
-def _environment(peer: Peer, options: Options) -> Environment:
-    if options.no_peers:
-        return Environment(peer, None, "peers were left out")
-    return make_environment(peer, ROOT / ".bench")
+def _measure_warm(bench: Bench) -> list[Figure]:
+    peers = [peer for peer in PEERS if peer.name == "pydantic-ai"]
+    return measure_warm(bench.effort, bench.lengths, *bench.environments(peers))
 
 
-def _effort(options: Options) -> tuple[Effort, tuple[int, int]]:
-    return (QUICK, (60, 240)) if options.quick else (FULL, (1_000, 10_000))
-
-
-def measure_request_group(options: Options) -> list[Figure]:
-    """Hold `prepare` against orjson and against the peers that map a history."""
-    effort, (length, _) = _effort(options)
-    environments = [_environment(get_peer(name), options) for name in ("pydantic-ai", "litellm")]
-    return measure_requests(effort, length, environments)
-
-
-GROUPS: Final[Mapping[str, Callable[[Options], list[Figure]]]] = {
-    "import": measure_import_group,
-    "stored": lambda options: measure_stored(*_effort(options)),
-    "projection": lambda options: measure_projection(*_effort(options)),
-    "requests": measure_request_group,
-    "streams": lambda options: measure_streams(
-        _effort(options)[0], (1_000, 4_000) if options.quick else (12_000, 200_000)
+GROUPS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
+    "import": _measure_import,
+    "stored": lambda bench: measure_stored(bench.effort, bench.lengths),
+    "projection": lambda bench: measure_projection(bench.effort, bench.lengths),
+    "requests": lambda bench: measure_requests(bench.effort, bench.lengths[0], bench.environments()),
+    "growth": lambda bench: measure_growth(
+        bench.effort, (10, 40, 100) if bench.quick else (10, 100, 1_000, 10_000), bench.environments()
     ),
+    "warm": _measure_warm,
+    "streams": lambda bench: measure_streams(bench.effort, (1_000, 4_000) if bench.quick else (12_000, 200_000)),
+    "client": lambda bench: measure_client(bench.effort),
+    "convert": lambda bench: measure_batches(1_000 if bench.quick else 40_000),
 }
-
-
-def describe_machine(options: Options) -> list[tuple[str, ...]]:
-    """Say where and when the figures were taken, with which versions."""
-    versions = [f"{name} {importlib.metadata.version(name)}" for name in ("msgspec", "orjson")]
-    peers = [f"{peer.package} {peer.version}" for peer in PEERS if _asks_for(peer, options)]
-    return [
-        ("machine", ""),
-        ("processor", _processor()),
-        ("cores", str(os.cpu_count())),
-        ("load before the run", " ".join(f"{load:.1f}" for load in os.getloadavg())),
-        ("system", f"{platform.system()} {platform.machine()}"),
-        ("Python", platform.python_version()),
-        ("libraries", ", ".join(versions)),
-        ("peers", ", ".join(peers) or "left out"),
-        ("garbage collector", "off" if options.no_gc else "on"),
-        ("date", datetime.now(UTC).date().isoformat()),
-    ]
-
-
-def _asks_for(peer: Peer, options: Options) -> bool:
-    mapped = "requests" in options.groups and peer.name != "langchain"
-    return not options.no_peers and ("import" in options.groups or mapped)
-
-
-def _processor() -> str:
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        for line in information.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or "unknown"
-
-
-def render_page(machine: list[tuple[str, ...]], sections: Sequence[str]) -> str:
-    """Write the page of a whole run."""
-    parts = [
-        "# What segue costs\n",
-        "Written by `make bench`; the goals stand in `benchmarks/run.py`.\n",
-        render_table(machine) + "\n",
-        *sections,
-        "## How to read this\n",
-        NOTES,
-    ]
-    return "\n".join(parts)
+NEEDED: Final = frozenset({"import", "requests", "growth", "warm"})
+"""Groups that hold segue against peers."""
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 from figures import Figure
 from measure import Comparison, Effort, compare
-from request_costs import WRITERS, is_spoken
+from passages import WRITERS, is_spoken
 from streamed import Stream, argument_stream, mixed_stream
 
 from segue import Model

@@ -87,7 +87,12 @@ _PATHS: Final = (
     "src/app/config/defaults.toml",
     "web/index.ts",
 )
-_CALL_PREFIXES: Final[Mapping[str, str]] = {"anthropic-messages": "toolu_", "openai-responses": "call_"}
+_CALL_PREFIXES: Final[Mapping[str, str]] = {
+    "anthropic-messages": "toolu_",
+    "bedrock-converse": "tooluse_",
+    "google-genai": "",
+    "openai-responses": "call_",
+}
 _OTHER_CALL_PREFIX: Final = "call_00_"  # what DeepSeek writes
 _CALLS_AT_ONCE: Final = (1, 2, 3)
 _CALLS_WEIGHTS: Final = (48, 32, 20)

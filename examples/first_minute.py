@@ -1,4 +1,4 @@
-"""The first minute: a conversation that ran over three providers, read, shown, and stored again.
+"""The first minute: a conversation that ran over four providers, read, shown, and stored again.
 
 `make demo` runs this; where segue is installed, so does `python examples/first_minute.py`. No key is needed.
 """

@@ -1,80 +1,104 @@
 """The same history in litellm's form, which is OpenAI's chat messages, and its transformation to a wire.
 
 Facts this file rests on:
-- `AnthropicConfig.transform_request` and `OpenAIGPTConfig.transform_request` make the body.  (litellm 1.106.2, 2026-11)
+- `transform_request` of `AnthropicConfig`, `OpenAIGPTConfig` and `AmazonConverseConfig`, and for Gemini
+  `transform_request_body` make the body; over its bridge to OpenAI's Responses,
+  `convert_chat_completion_messages_to_responses_api` makes the input alone.               (litellm 1.106.2, 2026-11)
 - Claude's sealed thinking is kept as `thinking_blocks` beside `reasoning_content`.                        (the same)
+- OpenAI's sealed reasoning is kept as `reasoning_items`.                                                  (the same)
+- Gemini's seal is kept with the call: `provider_specific_fields.thought_signature`.                       (the same)
 - To OpenAI it is nearly a pass-through, because its own form is OpenAI's.                                 (the same)
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-Json = Mapping[str, Any]
+from chat_form import Json, Said, chat_history, chat_tools, thinking_of
+
+_SEALED_BLOCKS = frozenset({"anthropic-messages", "bedrock-converse"})
 
 
 def make_call(task: Json) -> Callable[[], object]:
     """Build the history in litellm's form and give its transformation to the wire of the target."""
     litellm = import_module("litellm")
     target, context = task["target"], task["context"]
-    history = [{"role": "system", "content": context["systemPrompt"]}]
-    history += [_message(message) for message in context["messages"]]
-    tools = [
-        {"type": "function", "function": {key: tool[key] for key in ("name", "description", "parameters")}}
-        for tool in context["tools"]
-    ]
+    history, tools = chat_history(context, _seal), chat_tools(context)
+    config, transform = _TRANSFORMS[target["protocol"]](litellm)
+    asked: dict[str, Any] = {"tools": tools}
     if target["protocol"] == "anthropic-messages":
-        config: Any = litellm.AnthropicConfig()
-        options = config.map_openai_params({"tools": tools, "max_tokens": 4096}, {}, target["id"], drop_params=False)
-    else:
-        config, options = litellm.OpenAIGPTConfig(), {"tools": tools}
-
-    def transform() -> object:
-        # It takes lists apart and puts keys in: each call gets its own outer containers, as `completion` would give.
-        return config.transform_request(
-            model=target["id"],
-            messages=list(history),
-            optional_params=dict(options),
-            litellm_params={},
-            headers={},
-        )
-
-    return transform
+        asked["max_tokens"] = 4096
+    name = target["id"]
+    options = asked if config is None else config.map_openai_params(asked, {}, name, drop_params=False)
+    # It takes lists apart and puts keys in: each call gets its own outer containers, as `completion` would give.
+    return lambda: transform(name, list(history), dict(options))
 
 
-def _message(message: Json) -> dict[str, Any]:
-    content = message["content"]
-    if message["role"] == "user":
-        return {"role": "user", "content": _text(content)}
-    if message["role"] == "toolResult":
-        return {
-            "role": "tool",
-            "tool_call_id": message["toolCallId"],
-            "name": message["toolName"],
-            "content": _text(content),
-        }
-    said: dict[str, Any] = {"role": "assistant", "content": None}
-    for piece in content:
-        if piece["type"] == "text":
-            said["content"] = piece["text"]
-        elif piece["type"] == "thinking":
-            said["reasoning_content"] = piece["thinking"]
-            if message["protocol"] == "anthropic-messages":
-                block = {
-                    "type": "thinking",
-                    "thinking": piece["thinking"],
-                    "signature": piece["thinkingSignature"],
-                }
-                said["thinking_blocks"] = [block]
-        else:
-            arguments = json.dumps(piece["arguments"], ensure_ascii=False, separators=(",", ":"))
-            function = {"name": piece["name"], "arguments": arguments}
-            said.setdefault("tool_calls", []).append({"id": piece["id"], "type": "function", "function": function})
-    return said
+Transform = Callable[[str, list[Any], dict[str, Any]], object]
 
 
-def _text(content: object) -> str:
-    return content if isinstance(content, str) else content[0]["text"]  # type: ignore[index]
+def _by_config(config: Any) -> Transform:  # noqa: ANN401  # the peer's types are not known here
+    return lambda model, messages, options: config.transform_request(
+        model=model, messages=messages, optional_params=options, litellm_params={}, headers={}
+    )
+
+
+def _anthropic(litellm: Any) -> tuple[Any, Transform]:  # noqa: ANN401
+    config = litellm.AnthropicConfig()
+    return config, _by_config(config)
+
+
+def _chat(litellm: Any) -> tuple[Any, Transform]:  # noqa: ANN401
+    return None, _by_config(litellm.OpenAIGPTConfig())
+
+
+def _bedrock(litellm: Any) -> tuple[Any, Transform]:  # noqa: ANN401
+    config = litellm.AmazonConverseConfig()
+    return config, _by_config(config)
+
+
+def _google(litellm: Any) -> tuple[Any, Transform]:  # noqa: ANN401
+    make_body = import_module("litellm.llms.vertex_ai.gemini.transformation").transform_request_body
+    return litellm.GoogleAIStudioGeminiConfig(), lambda model, messages, options: make_body(
+        messages=messages,
+        model=model,
+        optional_params=options,
+        custom_llm_provider="gemini",
+        litellm_params={},
+        cached_content=None,
+    )
+
+
+def _responses(_: Any) -> tuple[Any, Transform]:  # noqa: ANN401
+    bridge = import_module("litellm.completion_extras.litellm_responses_transformation.transformation")
+    convert = bridge.LiteLLMResponsesTransformationHandler().convert_chat_completion_messages_to_responses_api
+    return None, lambda _, messages, __: convert(messages)
+
+
+_TRANSFORMS: Mapping[str, Callable[[Any], tuple[Any, Transform]]] = {
+    "anthropic-messages": _anthropic,
+    "openai-chat": _chat,
+    "openai-responses": _responses,
+    "google-genai": _google,
+    "bedrock-converse": _bedrock,
+}
+"""What maps the options where the wire has its own, and what makes the body."""
+
+
+def _seal(said: Said, message: Json) -> None:
+    thinking = thinking_of(message)
+    if thinking is None:
+        return
+    said["reasoning_content"] = thinking["thinking"]
+    seal = thinking["thinkingSignature"]
+    if message["protocol"] in _SEALED_BLOCKS:
+        said["thinking_blocks"] = [{"type": "thinking", "thinking": thinking["thinking"], "signature": seal}]
+    elif message["protocol"] == "openai-responses":
+        name = message["responseId"].removeprefix("msg_")
+        summary = [{"type": "summary_text", "text": thinking["thinking"]}]
+        item = {"type": "reasoning", "id": f"rs_{name}", "encrypted_content": seal, "summary": summary}
+        said["reasoning_items"] = [item]
+    elif message["protocol"] == "google-genai" and "tool_calls" in said:
+        said["tool_calls"][0]["provider_specific_fields"] = {"thought_signature": seal}

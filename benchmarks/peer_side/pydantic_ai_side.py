@@ -1,9 +1,9 @@
 """The same history in pydantic-ai's types, and its mapping to a wire.
 
 Facts this file rests on:
-- `AnthropicModel._map_message`, `OpenAIChatModel._map_messages` and `OpenAIResponsesModel._map_messages` turn a history
-  into plain dicts of the wire; they are coroutines that never wait when there is nothing to fetch.
-                                                                       (pydantic-ai-slim 2.66.0, read 2026-11)
+- `AnthropicModel._map_message` and `_map_messages` of `OpenAIChatModel`, `OpenAIResponsesModel`, `GoogleModel` and
+  `BedrockConverseModel` turn a history into plain dicts of the wire (Gemini's hold signatures as bytes); they are
+  coroutines that never wait when there is nothing to fetch.           (pydantic-ai-slim 2.66.0, read 2026-11)
 - A call's arguments are kept as they came: text from OpenAI's wires, an object from Anthropic's.        (the same)
 - Signatures and ids go back to the provider whose name stands beside them, and nowhere else.            (the same)
 
@@ -17,10 +17,12 @@ from collections.abc import Callable, Coroutine, Mapping
 from importlib import import_module
 from typing import Any
 
-Json = Mapping[str, Any]
+from chat_form import Json, text_of
 
 _FIELDS_AS_IDS = {"openai-chat": "reasoning_content"}
 _ARGUMENTS_AS_TEXT = frozenset({"openai-chat", "openai-responses"})
+_PROVIDERS = {"amazon-bedrock": "bedrock"}
+"""What it calls them, where it is not what segue does."""
 
 
 def make_call(task: Json) -> Callable[[], object]:
@@ -30,11 +32,15 @@ def make_call(task: Json) -> Callable[[], object]:
     parameters = models.ModelRequestParameters()
     target = task["target"]
     model = _MODELS[target["protocol"]](target)
-    if target["protocol"] == "anthropic-messages":
-        return lambda: run(model._map_message(history, parameters, {}))  # noqa: SLF001
-    if target["protocol"] == "openai-chat":
-        return lambda: run(model._map_messages(history, parameters))  # noqa: SLF001
-    return lambda: run(model._map_messages(history, {}, parameters))  # noqa: SLF001
+    match target["protocol"]:
+        case "anthropic-messages":
+            return lambda: run(model._map_message(history, parameters, {}))  # noqa: SLF001
+        case "openai-responses":
+            return lambda: run(model._map_messages(history, {}, parameters))  # noqa: SLF001
+        case "bedrock-converse":
+            return lambda: run(model._map_messages(history, parameters, {}))  # noqa: SLF001
+        case _:
+            return lambda: run(model._map_messages(history, parameters))  # noqa: SLF001
 
 
 def run(work: Coroutine[Any, Any, Any]) -> object:
@@ -63,10 +69,23 @@ def _responses(target: Json) -> Any:  # noqa: ANN401
     return models.OpenAIResponsesModel(target["id"], provider=providers.OpenAIProvider(api_key="none"))
 
 
+def _google(target: Json) -> Any:  # noqa: ANN401
+    models, providers = import_module("pydantic_ai.models.google"), import_module("pydantic_ai.providers.google")
+    return models.GoogleModel(target["id"], provider=providers.GoogleProvider(api_key="none"))
+
+
+def _bedrock(target: Json) -> Any:  # noqa: ANN401
+    models, providers = import_module("pydantic_ai.models.bedrock"), import_module("pydantic_ai.providers.bedrock")
+    provider = providers.BedrockProvider(api_key="none", region_name="us-east-1")
+    return models.BedrockConverseModel(target["id"], provider=provider)
+
+
 _MODELS: Mapping[str, Callable[[Json], Any]] = {
     "anthropic-messages": _anthropic,
     "openai-chat": _chat,
     "openai-responses": _responses,
+    "google-genai": _google,
+    "bedrock-converse": _bedrock,
 }
 
 
@@ -84,25 +103,20 @@ def make_history(context: Json) -> list[Any]:
         elif message["role"] == "toolResult":
             part = kinds.ToolReturnPart(
                 tool_name=message["toolName"],
-                content=_text(message["content"]),
+                content=text_of(message["content"]),
                 tool_call_id=message["toolCallId"],
                 outcome="failed" if message.get("isError") else "success",
             )
             waiting.append(part)
         else:
-            waiting.append(kinds.UserPromptPart(content=_text(message["content"])))
+            waiting.append(kinds.UserPromptPart(content=text_of(message["content"])))
     if waiting:
         messages.append(kinds.ModelRequest(parts=waiting))
     return messages
 
 
-def _text(content: object) -> str:
-    """Give the text of a message: it is a string, or a list with one text."""
-    return content if isinstance(content, str) else content[0]["text"]  # type: ignore[index]
-
-
 def _response(message: Json, kinds: Any) -> Any:  # noqa: ANN401
-    provider, protocol = message["provider"], message["protocol"]
+    provider, protocol = _PROVIDERS.get(message["provider"], message["provider"]), message["protocol"]
     parts: list[Any] = []
     for index, piece in enumerate(message["content"]):
         name = f"{message['responseId'].removeprefix('msg_')}{index:026}"

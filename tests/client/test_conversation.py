@@ -214,6 +214,28 @@ def test_the_last_model_is_asked_again_when_none_is_named(client: Client, tmp_pa
         assert talk.model.full_name() == "anthropic/claude-opus-4-5"
 
 
+def test_a_request_costs_what_is_new_and_says_the_same(server: ScriptedServer, client: Client, monkeypatch):
+    from segue.outbox import Outbox
+    from segue.request import prepare
+
+    made: list[Model] = []
+
+    def counted(self: Outbox, model: Model, *rest: object) -> None:
+        made.append(model)
+        original(self, model, *rest)  # pyright: ignore[reportArgumentType]
+
+    original = Outbox.__init__
+    monkeypatch.setattr(Outbox, "__init__", counted)
+    mine, other = CHAT.model(server.url), CLAUDE.model(server.url)
+    server.reply(*[CHAT.answer(), CHAT.answer(), CLAUDE.answer(), CHAT.answer(), CLAUDE.answer()])
+    with Conversation(mine, client=client, system_prompt="Be kind.", tools=[TOOL]) as talk:
+        for number, model in enumerate((mine, mine, other, mine, other)):
+            talk.ask(f"number {number}", model=model)
+            asked = Context(system_prompt="Be kind.", tools=(TOOL,), messages=talk.messages[:-1])
+            assert server.requests[-1].body == prepare(asked, model).content
+    assert made == [mine, other]
+
+
 # -- one writer --------------------------------------------------------------------------------------------------------
 
 

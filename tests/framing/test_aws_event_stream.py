@@ -174,11 +174,11 @@ def test_a_message_that_comes_in_many_pieces_costs_its_length():
     def seconds(count: int) -> float:
         stream = framed(header(":event-type", "a"), b"x" * (16 * count))
         decoder, found = AwsEventStreamDecoder(), []
-        began = time.perf_counter()
+        began = time.process_time()
         for at in range(0, len(stream), 16):
             found += decoder.feed(stream[at : at + 16])
         assert len(found[0].payload) == 16 * count
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     small = min(seconds(5_000) for _ in range(3))
     large = min(seconds(50_000) for _ in range(3))

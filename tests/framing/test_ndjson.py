@@ -38,12 +38,12 @@ def test_any_cut_gives_the_same_lines(stream: bytes, expected: list[bytes]):
 def test_a_line_that_comes_in_many_pieces_costs_its_length():
     def seconds(count: int) -> float:
         decoder, piece = NdjsonDecoder(), b"x" * 16
-        began = time.perf_counter()
+        began = time.process_time()
         for _ in range(count):
             decoder.feed(piece)
         (line,) = decoder.feed(b"\n")
         assert len(line) == 16 * count
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     small = min(seconds(5_000) for _ in range(3))
     large = min(seconds(50_000) for _ in range(3))

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from segue.client.async_sending import AsyncWire
 from segue.client.async_streams import AsyncStream
 from segue.client.attempts import Attempt
-from segue.client.flow import Ask
+from segue.client.flow import Ask, Prepare, prepare_anew
 from segue.client.letters import Desk
 from segue.client.sending import Wire
 from segue.client.settings import ClientSettings, OnAttempt, Setup, import_httpx2, shared_tls
@@ -52,6 +52,7 @@ class _Office:
         fallback_models: Sequence[Model | str],
         *,
         tells: bool,
+        prepare: Prepare | None,
     ) -> Ask:
         """Put together what is wanted. With `sticky`, whoever answered last is asked first."""
         candidates = self._desk.find_candidates(model, fallback_models)
@@ -69,6 +70,7 @@ class _Office:
             policy=policy,
             retry=self._setup.retry,
             tells=tells,
+            prepare=prepare or prepare_anew,
         )
 
     def _hooks(self, ask: Ask, on_attempt: OnAttempt | None, on_end: OnEnd | None) -> tuple[OnAttempt | None, OnEnd]:
@@ -173,11 +175,15 @@ class Client(_Office):
         policy: Policy | None = None,
         fallback_models: Sequence[Model | str] = (),
         tells: bool = True,
+        prepare: Prepare | None = None,
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
     ) -> Stream:
-        """Make a request ready without sending it: `complete`, which tells the end alone, and `stream` begin so."""
-        ask = self._ask(context, model, options, policy, fallback_models, tells=tells)
+        """Make a request ready without sending it: `complete`, which tells the end alone, and `stream` begin so.
+
+        `prepare` projects and encodes in its own way: an `Outbox` pays only for what is new.
+        """
+        ask = self._ask(context, model, options, policy, fallback_models, tells=tells, prepare=prepare)
         tell, end = self._hooks(ask, on_attempt, on_end)
         return Stream(ask, self._desk, Wire(self._http), on_attempt=tell, on_end=end)
 
@@ -263,11 +269,12 @@ class AsyncClient(_Office):
         policy: Policy | None = None,
         fallback_models: Sequence[Model | str] = (),
         tells: bool = True,
+        prepare: Prepare | None = None,
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
     ) -> AsyncStream:
         """Make a request ready without sending it, like `Client.begin`."""
-        ask = self._ask(context, model, options, policy, fallback_models, tells=tells)
+        ask = self._ask(context, model, options, policy, fallback_models, tells=tells, prepare=prepare)
         tell, end = self._hooks(ask, on_attempt, on_end)
         return AsyncStream(ask, self._desk, AsyncWire(self._http), on_attempt=tell, on_end=end)
 

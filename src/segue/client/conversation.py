@@ -14,6 +14,7 @@ from segue.client.async_streams import AsyncStream
 from segue.client.attempts import Attempt
 from segue.client.clients import AsyncClient, Client
 from segue.client.history import History, new_result, new_user_message
+from segue.client.outboxes import Outboxes
 from segue.client.shell import OnEnd
 from segue.client.streams import Stream
 from segue.conversation.content import SystemContent, ToolCall, ToolResultContent, UserContent
@@ -56,6 +57,7 @@ class _Talk:
         self._fallback_models = tuple(settings.get("fallback_models", ()))
         self._sticky = settings.get("sticky", False)
         self._is_asking = False
+        self._outboxes = Outboxes()
         self._attempts: tuple[Attempt, ...] = ()
         self._history = History(
             settings.get("path"),
@@ -217,6 +219,7 @@ class Conversation(_Talk):
             policy=policy or self._policy,
             fallback_models=self._fallback_models,
             tells=tells,
+            prepare=self._outboxes.prepare,
             on_end=self._keep_end(is_override=model is not None),
         )
         self._begun(said)
@@ -289,6 +292,7 @@ class AsyncConversation(_Talk):
             policy=policy or self._policy,
             fallback_models=self._fallback_models,
             tells=tells,
+            prepare=self._outboxes.prepare,
             on_end=self._keep_end(is_override=model is not None),
         )
         self._begun(said)

@@ -62,7 +62,8 @@ _ERROR_BYTES: Final = 1_000_000
 """How much of an error's body is read: some servers answer with a page."""
 
 
-def _prepare(context: Context, model: Model, options: Options | None, policy: Policy | None) -> Request:
+def prepare_anew(context: Context, model: Model, options: Options | None, policy: Policy | None) -> Request:
+    """Make the whole conversation ready for a model."""
     return prepare(context, model, options=options, policy=policy)
 
 
@@ -81,7 +82,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy | None = None
     retry: Retry = Retry()
     tells: bool = True
-    prepare: Prepare = _prepare
+    prepare: Prepare = prepare_anew
 
 
 @final
