@@ -9,15 +9,18 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 Unit: TypeAlias = Literal["times", "part", "MB", "ms", "us", "ns", "a second"]
 
 
-def _part(value: float) -> str:
+def as_part(value: float) -> str:
+    """Write a ratio as a part of one; as a multiple where it is more than that."""
     if value <= 0.0005:
         return "under 1/2000"
+    if value > 1:
+        return f"{value:.2f} x"
     return f"1/{1 / value:.1f}" if value > 0.05 else f"1/{1 / value:.0f}"
 
 
 _WRITTEN: Final[Mapping[Unit, Callable[[float], str]]] = {
     "times": "{:.2f} x".format,
-    "part": _part,
+    "part": as_part,
     "MB": "{:.1f} MB".format,
     "ms": "{:.2f} ms".format,
     "us": "{:.2f} µs".format,

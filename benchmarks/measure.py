@@ -23,6 +23,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from figures import as_part
+
 CONTROL: Final = "control"
 
 
@@ -52,7 +54,7 @@ class Ratio:
 
     def spread_as_part(self) -> str:
         """Write the middle half of the rounds as parts of one."""
-        return f"1/{1 / self.high:.1f} to 1/{1 / self.low:.1f}"
+        return f"{as_part(self.high)} to {as_part(self.low)}"
 
 
 @dataclass(frozen=True)

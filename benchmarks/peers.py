@@ -41,6 +41,32 @@ _BEDROCK: Final = "boto3==1.44.0"
 
 PEERS: Final = (
     Peer(
+        "pydantic-ai",
+        "pydantic-ai-slim",
+        "2.66.0",
+        "import pydantic_ai.messages",
+        extras="[openai,anthropic,google,bedrock]",
+        beside=("openai==3.49.0", "anthropic==2.8.0", "google-genai==3.1.0", _BEDROCK, _YARDSTICK),
+    ),
+    Peer("litellm", "litellm", "1.106.2", "import litellm", beside=(_BEDROCK, _YARDSTICK)),
+    Peer("llm-rosetta", "llm-rosetta", "0.13.0", "import llm_rosetta", beside=(_YARDSTICK,)),
+    Peer(
+        "strands",
+        "strands-agents",
+        "1.62.0",
+        "import strands.types.content",
+        extras="[anthropic,gemini,openai]",
+        beside=("anthropic==0.125.0", "google-genai==2.34.0", "openai==2.54.0", _BEDROCK, _YARDSTICK),
+    ),
+    Peer(
+        "any-llm",
+        "any-llm-sdk",
+        "1.40.2",
+        "import any_llm",
+        extras="[anthropic,bedrock,gemini]",
+        beside=("anthropic==0.125.0", "google-genai==3.1.0", _BEDROCK, _YARDSTICK),
+    ),
+    Peer(
         "langchain",
         "langchain-core",
         "1.7.2",
@@ -53,32 +79,6 @@ PEERS: Final = (
             _YARDSTICK,
         ),
     ),
-    Peer("litellm", "litellm", "1.106.2", "import litellm", beside=(_BEDROCK, _YARDSTICK)),
-    Peer(
-        "pydantic-ai",
-        "pydantic-ai-slim",
-        "2.66.0",
-        "import pydantic_ai.messages",
-        extras="[openai,anthropic,google,bedrock]",
-        beside=("openai==3.49.0", "anthropic==2.8.0", "google-genai==3.1.0", _BEDROCK, _YARDSTICK),
-    ),
-    Peer(
-        "any-llm",
-        "any-llm-sdk",
-        "1.40.2",
-        "import any_llm",
-        extras="[anthropic,bedrock,gemini]",
-        beside=("anthropic==0.125.0", "google-genai==3.1.0", _BEDROCK, _YARDSTICK),
-    ),
-    Peer(
-        "strands",
-        "strands-agents",
-        "1.62.0",
-        "import strands.types.content",
-        extras="[anthropic,gemini,openai]",
-        beside=("anthropic==0.125.0", "google-genai==2.34.0", "openai==2.54.0", _BEDROCK, _YARDSTICK),
-    ),
-    Peer("llm-rosetta", "llm-rosetta", "0.13.0", "import llm_rosetta", beside=(_YARDSTICK,)),
 )
 
 

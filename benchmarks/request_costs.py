@@ -18,7 +18,7 @@ from measure import Comparison, Effort, compare
 from passages import PASSAGES, Journey, make_journey, without_replies
 from peer_processes import PeerProcess, start_peer
 from peers import Environment
-from rivals import BEDROCK, GOOGLE, is_passed_through, less_work, make_task, make_tasks, why_not
+from rivals import BEDROCK, GOOGLE, is_aside, less_work, make_task, make_tasks, why_not
 
 from segue.protocols.doors import decode_request
 from segue.request import convert, prepare
@@ -110,17 +110,17 @@ class _Against:
     def figure(self, journey: Journey, peer: PeerProcess, compared: Comparison) -> Figure:
         """Hold one passage against what a peer needs for it."""
         passage = journey.passage
-        passes = is_passed_through(peer.name, passage)
+        aside = is_aside(peer.name, passage)
         key = f"requests.{peer.name}"
         if peer.name in _CHIEF and passage.wire in _NEWER:
             key += f".{passage.wire}"
-        key = "" if passes or peer.name not in _CHIEF else key
+        key = "" if aside or peer.name not in _CHIEF else key
         what = f"{passage.wire}: prepare {passage.place} / {peer.name}"
         if reason := why_not(peer.name, passage) or peer.reasons[passage.name]:
             return Figure(key, what, "part", None, note=f"not measured: {reason}")
         there = f"{peer.name}: yardstick"
         ratio, its = compared.against("prepare", peer.name), compared.ratio(peer.name, there)
-        if not passes:
+        if not aside:
             self.ratios.setdefault(peer.name, []).append(ratio.best)
         self.controls.append(compared.ratio(f"{peer.name}: control", there).best)
         note = f"it needs {its.best:.1f} x orjson.dumps"

@@ -119,7 +119,7 @@ class Bench:
 def _measure_import(bench: Bench) -> list[Figure]:
     (alone,) = bench.environments([SEGUE_ALONE])
     python = alone.python or Path(sys.executable)
-    return measure_import_costs(python, bench.environments(), source=ROOT / "src", rounds=2 if bench.quick else 10)
+    return measure_import_costs(python, bench.environments(), source=ROOT / "src", rounds=2 if bench.quick else 8)
 
 
 def _measure_warm(bench: Bench) -> list[Figure]:
@@ -137,7 +137,7 @@ GROUPS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     ),
     "warm": _measure_warm,
     "streams": lambda bench: measure_streams(bench.effort, (1_000, 4_000) if bench.quick else (12_000, 200_000)),
-    "client": lambda bench: measure_client(bench.effort),
+    "client": lambda bench: measure_client(Effort(3 if bench.quick else 15, bench.effort.sample_ns)),
     "convert": lambda bench: measure_batches(1_000 if bench.quick else 40_000),
 }
 NEEDED: Final = frozenset({"import", "requests", "growth", "warm"})

@@ -39,7 +39,7 @@ class Heard:
 
     def check(self) -> Heard:
         """See that it ended once, that what is left can be stored, and that no connection is stuck."""
-        ends = [event for event in self.events if event.type in ("done", "error")]
+        ends = [event for event in self.events if event.type == "done" or event.type == "error"]
         assert len(ends) == 1
         assert ends[0] is self.events[-1]
         assert self.events[0].type == "start"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+
 from servers.llama import llama_server
 from servers.scripted import ScriptedServer
 

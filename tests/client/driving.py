@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from client.wires import WIRES
-
 from segue.client.attempts import Attempt
 from segue.client.flow import Ask, Flow
 from segue.client.steps import Answer, Broken, Head, Listen, Moment

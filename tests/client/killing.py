@@ -1,9 +1,9 @@
 """Kills a writer of a session in the middle of its work, again and again, and looks at what is left each time.
 
-Run as a program: `python killing.py <folder> <how often> <seed>`. It is a process of its own, so that the writers can be
-forked from one that has no threads and everything loaded. Each writer opens the session anew, appends numbered messages
-and says so after each; it is killed after a random time. Then the file has to hold every message that was said to be
-kept, in order, and nothing else. What it prints in the end: how many messages were kept, and how many lines were torn.
+Run as a program: `python killing.py <folder> <how often> <seed>`. It is a process of its own, so that the writers can
+be forked from one that has no threads and everything loaded. Each writer opens the session anew, appends numbered
+messages and says so after each; it is killed after a random time. Then the file has to hold every message that was said
+to be kept, in order, and nothing else. In the end it says how many messages were kept, and how many lines were torn.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def write_for_ever(path: Path, said: int, client: Client, seed: int) -> None:
 
 
 def kill_one(path: Path, client: Client, rng: random.Random) -> tuple[int, int]:
-    """Let a writer work for a moment and kill it; give how many messages it said it had kept in all, and how many are."""
+    """Let a writer work for a moment and kill it; give how many messages it said are kept, and how many it wrote."""
     heard, said = os.pipe()
     writer = os.fork()
     if writer == 0:
@@ -79,7 +79,7 @@ def main(folder: Path, kills: int, seed: int) -> None:
             warnings.simplefilter("always")
             messages = read_session(path).messages
         torn += len(caught)
-        numbers = [int(str(message.content[0].text).split(" ", 1)[0]) for message in messages]  # pyright: ignore
+        numbers = [int(str(message.content[0].text).split(" ", 1)[0]) for message in messages]  # pyright: ignore[reportAttributeAccessIssue]
         if numbers != list(range(len(numbers))) or len(numbers) < kept:
             raise AssertionError(f"{path}: {kept} were kept, and there are {numbers}")
         kept = len(numbers)
@@ -87,7 +87,7 @@ def main(folder: Path, kills: int, seed: int) -> None:
             path.unlink()
             files += 1
             kept, path = 0, folder / f"session-{files}.jsonl"
-    print(total, torn)
+    sys.stdout.write(f"{total} {torn}\n")
 
 
 if __name__ == "__main__":

@@ -1,20 +1,21 @@
-"""A server that resets, closes, stalls or talks nonsense in every phase: one end, what arrived is kept, nothing leaks."""
+"""A server that resets, closes, stalls or talks nonsense in every phase: one end, and what arrived is kept."""
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import pytest
+
 from client.asking import AT_ONCE, HELLO, listen
 from client.test_replies import both_clients, each_wire
 from client.wires import WIRES, WORDS, Wire
-from servers.script import Break, Phase, Reply
-from servers.scripted import ScriptedServer
-
 from segue.client.clients import Client
 from segue.conversation.messages import StopReason
 from segue.errors import RequestFailed
 from segue.failures.failure import FailureKind
+from servers.script import Break, Phase, Reply
+from servers.scripted import ScriptedServer
 
 IMPATIENT = 0.3
 """Seconds without a byte until the client gives up, where a server stalls; nothing is said about how long it takes."""
@@ -181,7 +182,14 @@ def test_a_failed_request_says_what_was_tried(server: ScriptedServer):
     wire = WIRES["anthropic-messages"]
     server.reply(*[Reply.json({"error": {"message": "Overloaded"}}, status=503)] * 3)
     noted: list[object] = []
-    with Client(api_key="nobody", retry=AT_ONCE, on_attempt=noted.append) as client:
-        with pytest.raises(RequestFailed, match=r"anthropic/a-model: overloaded \(HTTP 503\): Overloaded; 3 attempts"):
-            client.complete(HELLO, wire.model(server.url), on_attempt=noted.append)
+    said = r"anthropic/a-model: overloaded \(HTTP 503\): Overloaded; 3 attempts"
+    client = Client(api_key="nobody", retry=AT_ONCE, on_attempt=noted.append)
+    with client, pytest.raises(RequestFailed, match=said) as raised:
+        client.complete(HELLO, wire.model(server.url), on_attempt=noted.append)
     assert len(noted) == 6
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert (again.failure, again.attempts, again.message) == (
+        raised.value.failure,
+        raised.value.attempts,
+        raised.value.message,
+    )

@@ -7,11 +7,9 @@ import subprocess
 import sys
 
 import pytest
+
 from client.asking import AT_ONCE
 from client.wires import WIRES, WORDS
-from servers.script import Phase, Reply
-from servers.scripted import ScriptedServer
-
 from segue.client.clients import AsyncClient, Client
 from segue.client.conversation import AsyncConversation, Conversation
 from segue.conversation.content import TextContent, ToolCall
@@ -19,7 +17,10 @@ from segue.conversation.context import Context, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.errors import ConversationError, EmptyConversation, RequestFailed, SessionLocked, SettingsError
 from segue.models.model import Model
+from segue.models.origin import new_assistant_message
 from segue.sessions import append_message, read_session
+from servers.script import Phase, Reply
+from servers.scripted import ScriptedServer
 
 CHAT, CLAUDE = WIRES["openai-chat"], WIRES["anthropic-messages"]
 TOOL = ToolDefinition(name="look", parameters={"type": "object"})
@@ -207,9 +208,8 @@ def test_the_last_model_is_asked_again_when_none_is_named(client: Client, tmp_pa
     path = tmp_path / "session.jsonl"
     with pytest.raises(SettingsError, match="which model"):
         Conversation(client=client, path=path)
-    origin = {"protocol": "anthropic-messages", "provider": "anthropic", "model": "claude-opus-4-5"}
     append_message(path, UserMessage.of("a"))
-    append_message(path, AssistantMessage(content=(TextContent(text="b"),), **origin))
+    append_message(path, new_assistant_message("anthropic/claude-opus-4-5", content=(TextContent(text="b"),)))
     with Conversation(client=client, path=path) as talk:
         assert talk.model.full_name() == "anthropic/claude-opus-4-5"
 
@@ -242,9 +242,8 @@ def test_a_request_costs_what_is_new_and_says_the_same(server: ScriptedServer, c
 def test_a_second_writer_is_refused_until_the_first_is_done(server: ScriptedServer, client: Client, tmp_path):
     path = tmp_path / "session.jsonl"
     model = CHAT.model(server.url)
-    with Conversation(model, client=client, path=path):
-        with pytest.raises(SessionLocked):
-            Conversation(model, client=client, path=path)
+    with Conversation(model, client=client, path=path), pytest.raises(SessionLocked):
+        Conversation(model, client=client, path=path)
     with Conversation(model, client=client, path=path):
         pass
     assert not (tmp_path / "session.jsonl.lock").exists()
@@ -283,21 +282,19 @@ def test_the_same_with_tasks(server: ScriptedServer, tmp_path):
     server.reply(Reply.json(CALL), CHAT.stream(), CHAT.stream().broken(Phase.BODY, "stall", 3))
 
     async def run() -> None:
-        async with AsyncClient(timeout=10.0) as client:
-            async with AsyncConversation(CHAT.model(server.url), client=client, path=path, tools=[TOOL]) as talk:
-                await talk.ask("look")
-                talk.add_result(talk.pending_calls()[0], "a tree")
-                assert (await talk.stream().result()).text() == WORDS
-                task = asyncio.create_task(talk.ask("more", options=None))
-                task.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await task
-                stream = talk.stream("and more")
-                async for event in stream:
-                    if event.type == "text_delta":
-                        await stream.close()
-                assert talk.messages[-1].role == "assistant"
-                assert read_session(path) == talk.context
+        client = AsyncClient(timeout=10.0)
+        model = CHAT.model(server.url)
+        async with client, AsyncConversation(model, client=client, path=path, tools=[TOOL]) as talk:
+            await talk.ask("look")
+            talk.add_result(talk.pending_calls()[0], "a tree")
+            assert (await talk.stream().result()).text() == WORDS
+            stream = talk.stream("and more")
+            async for event in stream:
+                if event.type == "text_delta":
+                    await stream.close()
+            assert stream.message.stop_reason == StopReason.ABORTED
+            assert talk.messages[-1] == stream.message
+            assert read_session(path) == talk.context
 
     asyncio.run(run())
     assert [message.role for message in read_session(path).messages][:4] == [

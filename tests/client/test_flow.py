@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from client.driving import Run, Said, bad, good, run
 from client.wires import WIRES, WORDS
-
 from segue.client.backoff import ELSEWHERE, Retry, compute_wait
 from segue.client.decisions import estrange
 from segue.client.flow import Ask
@@ -48,7 +48,10 @@ BAD_SEAL = bad(
 RESET = Said(Broken("the connection failed (ReadError: reset)"))
 
 
-def ask(*candidates: Model, context: Context = HELLO, retry: Retry = Retry(), tells: bool = True, **more) -> Ask:
+USUAL = Retry()
+
+
+def ask(*candidates: Model, context: Context = HELLO, retry: Retry = USUAL, tells: bool = True, **more) -> Ask:
     return Ask(context=context, candidates=candidates or (CLAUDE,), options=STREAMED, retry=retry, tells=tells, **more)
 
 

@@ -10,19 +10,20 @@ import traceback
 from urllib.parse import urlsplit
 
 import pytest
-from client.asking import AT_ONCE, HELLO, ONCE
-from client.wires import WIRES, WORDS
-from servers.script import Reply
-from servers.scripted import ScriptedServer
 
+from client.asking import AT_ONCE, HELLO
+from client.wires import WIRES, WORDS
 from segue.client.addressing import fill_url
 from segue.client.clients import AsyncClient, Client
 from segue.client.conversation import Conversation
+from segue.client.settings import ClientSettings
 from segue.conversation.stored import dump_message
 from segue.errors import RequestFailed, SettingsError
 from segue.failures.failure import FailureKind
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
+from servers.script import Reply
+from servers.scripted import ScriptedServer
 
 KEY = "sk-planted-0123456789abcdef"
 
@@ -51,8 +52,12 @@ def test_a_key_from_the_environment_goes_where_its_provider_looks(
     protocol, variable, header, value = row
     server.reply(WIRES[protocol].answer(), WIRES[protocol].answer())
     environment = {variable: f" {KEY}\n", "GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "global"}
-    for settings in ({"environment": environment}, {"api_key": KEY, "environment": {**environment, variable: "other"}}):
-        with Client(retry=ONCE, **settings) as client:
+    given: list[ClientSettings] = [
+        {"environment": environment},
+        {"environment": {**environment, variable: "other"}, "api_key": KEY},
+    ]
+    for settings in given:
+        with Client(**settings) as client:
             client.complete(HELLO, answering(protocol, server.url, provider))
         headers = server.requests.pop().headers
         assert headers[header] == value
@@ -214,7 +219,7 @@ def test_a_planted_key_is_found_nowhere(server_says, caplog, tmp_path, capfd):
         assert any(KEY in str(request.headers) for request in server.requests)
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     told = capfd.readouterr()
-    everything = "\n".join((seen.getvalue(), caplog.text, written.decode(), told.out, told.err))
+    everything = f"{seen.getvalue()}\n{caplog.text}\n{written.decode()}\n{told.out}\n{told.err}"
     assert "gpt-5" in everything
     assert KEY not in everything
     assert KEY[6:] not in everything
@@ -226,9 +231,9 @@ def test_a_transport_that_repeats_a_header_does_not_show_the_key(monkeypatch):
     def refuse(request: httpx2.Request) -> httpx2.Response:
         raise httpx2.LocalProtocolError(f"Illegal header value {request.headers['x-api-key']!r}")
 
-    with Client(api_key=KEY, transport=httpx2.MockTransport(refuse)) as client:
-        with pytest.raises(RequestFailed) as raised:
-            client.complete(HELLO, Model("claude-x", "anthropic", "anthropic-messages"))
+    client = Client(api_key=KEY, transport=httpx2.MockTransport(refuse))
+    with client, pytest.raises(RequestFailed) as raised:
+        client.complete(HELLO, Model("claude-x", "anthropic", "anthropic-messages"))
     shown = "".join(traceback.format_exception(raised.value)) + repr(raised.value.attempts)
     assert "Illegal header value" in shown
     assert KEY not in shown
@@ -283,9 +288,9 @@ def test_a_request_to_bedrock_is_signed(server: ScriptedServer, monkeypatch, cap
 
 def test_credentials_that_are_missing_are_named(server: ScriptedServer):
     model = Model("m", "amazon-bedrock", "bedrock-converse", base_url=server.url)
-    with Client(environment={"AWS_REGION": "eu-west-1"}) as client:
-        with pytest.raises(RequestFailed, match="AWS_ACCESS_KEY_ID") as raised:
-            client.complete(HELLO, model)
+    client = Client(environment={"AWS_REGION": "eu-west-1"})
+    with client, pytest.raises(RequestFailed, match="AWS_ACCESS_KEY_ID") as raised:
+        client.complete(HELLO, model)
     assert raised.value.failure.kind == FailureKind.AUTH
 
 
@@ -305,6 +310,6 @@ def test_an_extra_that_is_missing_is_named(monkeypatch):
 
 
 @pytest.mark.parametrize("settings", [{"api_kye": "x"}, {"retries": 3}])
-def test_a_misspelt_setting_is_refused(settings: dict[str, object]):
+def test_a_misspelt_setting_is_refused(settings):
     with pytest.raises(SettingsError, match="no setting"):
         Client(**settings)

@@ -1,4 +1,4 @@
-"""Killed while saving: nothing that was said to be kept is lost, and the session opens again. `SEGUE_KILLS` says how often."""
+"""Killed while saving, as often as `SEGUE_KILLS` says: nothing that was kept is lost, and the session opens again."""
 
 from __future__ import annotations
 

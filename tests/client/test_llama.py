@@ -1,4 +1,4 @@
-"""A real server: complete, stream, call a tool and go on, over three wires, and from one to the next in mid-conversation."""
+"""A real server: complete, stream, call a tool and go on, over three wires and from one to the next."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import asyncio
 from itertools import permutations
 
 import pytest
-from client.asking import Heard, held
-from servers.llama import WEATHER, WIRES, LlamaServer
 
+from client.asking import Heard, held
 from segue.client.clients import AsyncClient, Client
 from segue.client.conversation import AsyncConversation, Conversation
+from segue.client.settings import ClientSettings
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage, StopReason, UserMessage
 from segue.errors import RequestFailed
 from segue.failures.failure import FailureKind
 from segue.models.model import Model
 from segue.sessions import read_session
+from servers.llama import WEATHER, WIRES, LlamaServer
 
 ASKED = Context(messages=(UserMessage.of("How is the weather?"),))
 WARM = Options(max_tokens=600, temperature=0.8)
-PATIENT = {"timeout": 60.0, "retry": 0}
+PATIENT: ClientSettings = {"timeout": 60.0, "retry": 0}
 ENDS = (StopReason.STOP, StopReason.LENGTH, StopReason.TOOL_USE)
 
 each_wire = pytest.mark.parametrize("protocol", WIRES)
@@ -127,9 +128,8 @@ def test_the_same_with_tasks(llama_server: LlamaServer):
 def test_too_long_a_conversation_is_an_overflow_and_goes_where_there_is_room(llama_server: LlamaServer, protocol: str):
     crowded = llama_server.model(protocol)
     long = Context(messages=(UserMessage.of("word " * llama_server.window),))
-    with Client(**PATIENT) as client:
-        with pytest.raises(RequestFailed) as raised:
-            client.complete(long, crowded, options=WARM)
+    with Client(**PATIENT) as client, pytest.raises(RequestFailed) as raised:
+        client.complete(long, crowded, options=WARM)
     failure = raised.value.failure
     assert failure.kind == FailureKind.OVERFLOW
     assert failure.limit == llama_server.window

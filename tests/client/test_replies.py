@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+
 from client.asking import HELLO, ONCE, listen
 from client.wires import WIRES, WORDS, Wire
 from protocols.speaking import spoken
-from servers.script import Reply
-from servers.scripted import ScriptedServer
-
 from segue.client.clients import AsyncClient, Client, complete, stream
+from segue.client.settings import ClientSettings
 from segue.conversation.context import Options
 from segue.conversation.messages import StopReason
 from segue.errors import EmptyConversation, UnknownModel
 from segue.models.model import Model
+from servers.script import Reply
+from servers.scripted import ScriptedServer
 
 SPOKEN = [WIRES[codec.name] for codec in spoken() if codec.name in WIRES]
-SETTINGS = {"api_key": "a-key-of-nobody", "retry": ONCE, "timeout": 10.0}
+SETTINGS: ClientSettings = {"api_key": "a-key-of-nobody", "retry": ONCE, "timeout": 10.0}
 each_wire = pytest.mark.parametrize("wire", SPOKEN, ids=lambda wire: wire.protocol)
 both_clients = pytest.mark.parametrize("is_async", [False, True], ids=["threads", "tasks"])
 

@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
-from servers.script import Reply
-
 from segue.models.model import Model
+from servers.script import Reply
 
 PIECES = ("Grüße, ", "wörld → ", "🌍!")
 WORDS = "".join(PIECES)

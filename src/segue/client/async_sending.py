@@ -1,4 +1,4 @@
-"""The network, with tasks: `sending`, awaited. It runs under asyncio and under trio, as httpx2 does."""
+"""The network, with tasks: `sending`, awaited, and with the means of anyio, which httpx2 stands on."""
 
 from __future__ import annotations
 

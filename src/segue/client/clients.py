@@ -201,7 +201,7 @@ class Client(_Office):
 
 
 class AsyncClient(_Office):
-    """Sends conversations to models, holding connections; for asyncio and trio.
+    """Sends conversations to models, holding connections; for asyncio.
 
     Every setting is optional: see `ClientSettings`. Close it, or use it in an `async with` block.
     """

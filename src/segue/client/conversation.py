@@ -241,7 +241,7 @@ class Conversation(_Talk):
 
 
 class AsyncConversation(_Talk):
-    """`Conversation` for asyncio and trio. Messages are written to the file without leaving the event loop."""
+    """`Conversation` for asyncio. Messages are written to the file without leaving the event loop."""
 
     def __init__(
         self,

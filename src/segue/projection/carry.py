@@ -66,7 +66,9 @@ class Carry:
 
     def count_id(self, call_id: str) -> int:
         """Say how many calls of this id were sent before; counts this one."""
-        before = self.seen(call_id)
+        before = self._given_ids.get(call_id)
+        if before is None:
+            before = 0 if self._parent is None else self._parent.seen(call_id)
         self._given_ids[call_id] = before + 1
         return before
 
@@ -87,14 +89,22 @@ class Carry:
 
     def is_used(self, wire_id: str) -> bool:
         """Whether an id stands on the wire already: made for it, or given and, being legal, kept when it first came."""
-        return self.seen(wire_id) > 0 or self.is_made(wire_id)
+        carry: Carry | None = self
+        while carry is not None:
+            if wire_id in carry._made_ids or carry._given_ids.get(wire_id):
+                return True
+            carry = carry._parent
+        return False
 
     def seen(self, call_id: str) -> int:
         """Say how many calls of this id, as given, were sent so far."""
-        count = self._given_ids.get(call_id)
-        if count is None:
-            return 0 if self._parent is None else self._parent.seen(call_id)
-        return count
+        carry: Carry | None = self
+        while carry is not None:
+            count = carry._given_ids.get(call_id)
+            if count is not None:
+                return count
+            carry = carry._parent
+        return 0
 
     def is_made(self, wire_id: str) -> bool:
         """Whether an id was made for the wire."""

@@ -98,10 +98,10 @@ class _Reasoning:
 
     def turn(self, index: int, message: AssistantMessage, *, is_own: bool) -> None:
         """Give every block of a turn the form in which it can be sent."""
-        if is_own and (self.work.survey.unsigned or self.replay == "none"):
+        if is_own:
+            if self.is_whole(message):
+                return
             is_own = self.lives(message)
-        if is_own and self.is_whole(message):
-            return
         work, place, wants_seal = self.work, self.work.places[index], self.placeholder is not None
         out: list[AssistantContent] = list(message.content)
         gone: list[int] = []
@@ -146,14 +146,17 @@ class _Reasoning:
 
     def is_whole(self, message: AssistantMessage) -> bool:
         """Whether an own turn can be replayed as it is."""
+        wants_seal = self.placeholder is not None
         for piece in message.content:
-            if piece.kind == "toolCall":
-                if self.placeholder is not None or piece.thought_signature == "":
+            if type(piece) is ToolCall:
+                seal = piece.thought_signature
+                if seal == "" or (wants_seal and seal is None):
                     return False
-            elif piece.kind == "thinking":
-                if not piece.thinking_signature or self.replay == "none":
+                wants_seal = False
+            elif type(piece) is ThinkingContent:
+                if piece.thinking_signature == "" or not self.can_replay(piece):
                     return False
-            elif piece.kind == "text" and piece.text_signature == "":
+            elif type(piece) is TextContent and piece.text_signature == "":
                 return False
         return True
 
@@ -166,8 +169,9 @@ class _Reasoning:
         """Whether the target takes its own thought back."""
         if self.replay == "none":
             return False
-        is_readable = not piece.redacted and bool(piece.thinking.strip())
-        return bool(piece.thinking_signature) or (self.replay != "signed" and is_readable)
+        if piece.thinking_signature:
+            return True
+        return self.replay != "signed" and not piece.redacted and bool(piece.thinking) and not piece.thinking.isspace()
 
     def rearrange(
         self, index: int, message: AssistantMessage, out: list[AssistantContent], gone: list[int], *, is_own: bool

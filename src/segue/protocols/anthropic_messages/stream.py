@@ -7,6 +7,7 @@ Facts this file rests on:
 - Redacted thinking and server results come whole in their start; a call may too, without any delta.
                                                                       (anthropic 2.8.0; eager input streaming)
 - llama.cpp opens several blocks at once, stops them all at the end, and starts a call without `input`.      (tried)
+- A summary of what was said before comes in one delta, which says it whole.        (anthropic 2.8.0: its own folding)
 - A signature may come in pieces from others than Anthropic.                                    (strands #3425)
 - An error may come in mid-stream with status 200.                                             (anthropic 2.8.0)
 
@@ -156,6 +157,8 @@ class _Reader:
             citations = block.wire.get("citations")
             known = cast("list[object]", citations) if isinstance(citations, list) else []
             block.wire["citations"] = [*known, delta.get("citation")]
+        elif kind == "compaction_delta" and block.part.kind == "native":
+            block.wire.update((key, value) for key, value in delta.items() if key != "type")
         elif block.part.kind == "native":
             _merge(block.wire, delta)
 

@@ -175,6 +175,7 @@ class ChoiceReader:
         self._calls = CallReader(endpoint)
         self._audio: dict[str, object] = {}
         self._images: list[object] = []
+        self._fields: dict[str, Part] = {}  # what only this wire knows, by its key; it stands where it began
         self._seal: str | None = None
         self.left: dict[str, object] = {}
         self.beside: dict[str, object] = {}
@@ -305,9 +306,9 @@ class ChoiceReader:
                     if isinstance(value, str) and value:
                         self._read_refusal(value, out)
                 case "audio":
-                    self._read_audio(value)
+                    self._read_audio(value, out)
                 case "images":
-                    self._images += cast("list[object]", value) if isinstance(value, list) else []
+                    self._read_images(value, out)
                 case "extra_content":
                     self._read_seal(value)
                 case "reasoning_details" | "reasoning_content" | "reasoning" | "reasoning_text":
@@ -330,9 +331,18 @@ class ChoiceReader:
         else:
             self.left[key] = value
 
-    def _read_audio(self, value: object) -> None:
+    def _read_images(self, value: object, out: Assembly) -> None:
+        if not isinstance(value, list) or not value:
+            return
+        if not self._images:
+            self._fields["images"] = out.add_native({"images": []})
+        self._images += cast("list[object]", value)
+
+    def _read_audio(self, value: object, out: Assembly) -> None:
         if not isinstance(value, Mapping):
             return
+        if "audio" not in self._fields:
+            self._fields["audio"] = out.add_native({"audio": {}})
         for key, piece in cast("Block", value).items():
             earlier = self._audio.get(key)
             if key in ("data", "transcript") and isinstance(piece, str):
@@ -359,19 +369,18 @@ class ChoiceReader:
             text = self._text or next((part for part in out.parts if part.kind == "text" and part.extra is None), None)
             if text is not None:
                 text.signature = self._seal
-        for native in self._natives():
-            out.add_native(native.block, native.fallback)
+        for key, native in self._natives().items():
+            self._fields[key].block, self._fields[key].fallback = native.block, native.fallback
         self._calls.finish()
 
-    def _natives(self) -> list[NativeContent]:
-        found: list[NativeContent] = []
-        if self._audio:
+    def _natives(self) -> dict[str, NativeContent]:
+        found: dict[str, NativeContent] = {}
+        if "audio" in self._fields:
             joined = {
                 key: join_chunks(cast("list[str]", value)) if isinstance(value, list) else value
                 for key, value in self._audio.items()
             }
-            found.append(audio_content(joined))
+            found["audio"] = audio_content(joined)
         if self._images:
-            found.append(images_content(self._images))
-        self._audio, self._images = {}, []
+            found["images"] = images_content(self._images)
         return found

@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
-from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.arguments import encode_arguments
+from segue.conversation.content import AssistantContent
 from segue.conversation.messages import StopReason
 from segue.protocols.codec import Endpoint
 from segue.protocols.openai_responses.errors import decode_error
@@ -218,15 +219,17 @@ class _Reader:
         """Give the parts of an item what the finished item says, and close them."""
         for index, content in enumerate(contents):
             part = state.parts.get(index)
-            if part is None and content.kind == "text":
-                part = state.parts[index] = out.open_text()
+            if part is None and content.kind in ("text", "native"):
+                part = state.parts[index] = _opened(content, out)
             if part is None or part.closed is not None:
                 continue
-            if part.kind != content.kind:
+            if part.kind == content.kind:
+                _fill(part, content, item, out)
+                out.close(part)
+            else:
                 # It was announced as something that segue reads, and turned out otherwise.
-                part.kind = content.kind
-            _fill(part, content, item, out)
-            out.close(part)
+                out.close(part)
+                part.kind, part.closed = content.kind, content
 
     def finished(self, frame: Frame, out: Assembly) -> None:
         given = frame.get("response")
@@ -234,12 +237,12 @@ class _Reader:
         if not isinstance(response.get("output"), list):
             response = {**response, "output": []}
         message = decode_response(response, self.endpoint, out.tool_names)
-        out.close_all()
         self.align(message.content, out)
+        out.close_all()
         called = any(part.kind == "toolCall" for part in out.parts)
         status = {"status": str(frame.get("type")).removeprefix("response."), **response}
-        out.response_id = message.response_id or out.response_id
-        out.response_model = message.response_model or out.response_model
+        out.response_id = out.response_id if message.response_id is None else message.response_id
+        out.response_model = out.response_model if message.response_model is None else message.response_model
         out.usage = message.usage
         out.stop_reason, out.raw_stop_reason = stop_of(status, called=called, has_content=bool(out.parts))
         out.error_message = error_message_of(status, out.stop_reason)
@@ -253,13 +256,17 @@ class _Reader:
 
     def align(self, contents: tuple[AssistantContent, ...], out: Assembly) -> None:
         """Let the terminal reply have the last word; what it lacks stays as it was streamed."""
+        if any(part.kind != content.kind for part, content in zip(out.parts, contents, strict=False)):
+            # Items grew side by side, or became what they were not announced as: the reply's order is the one to keep.
+            out.close_all()
+            out.parts = [_closed(content, index) for index, content in enumerate(contents)]
+            return
         for index, content in enumerate(contents):
-            if index < len(out.parts):
-                if out.parts[index].kind != content.kind:
-                    return
-                out.parts[index].closed = content
-            else:
-                _append(content, out)
+            part = out.parts[index] if index < len(out.parts) else _opened(content, out)
+            if part.closed is None:
+                _take(part, content, out)
+                out.close(part)
+            part.closed = content
 
     def error(self, frame: Frame, out: Assembly) -> None:
         error = decode_error(frame, None)
@@ -313,32 +320,43 @@ def _whole(part: Part, text: str, out: Assembly) -> None:
         part.chunks = [text]
 
 
-def _append(content: AssistantContent, out: Assembly) -> None:
-    """Add what was never streamed, with the events that it would have had."""
-    part = _opened(content, out)
-    part.extra = content.extra
-    out.close(part)
+def _closed(content: AssistantContent, index: int) -> Part:
+    part = Part(content.kind, index)
     part.closed = content
+    return part
 
 
 def _opened(content: AssistantContent, out: Assembly) -> Part:
-    if isinstance(content, TextContent):
-        part = out.open_text()
-        out.grow(part, content.text)
-        return part
-    if isinstance(content, ThinkingContent):
-        part = out.open_thinking()
-        if content.thinking:
-            out.grow(part, content.thinking)
-        return part
-    if isinstance(content, ToolCall):
-        part = out.open_call(content.id, content.name)
-        part.name = content.name
-        part.arguments = content.arguments
-        if content.arguments_text:
-            out.grow(part, content.arguments_text)
-        return part
-    return out.add_native(content.block, content.fallback)
+    """Begin a part for what was never announced."""
+    match content.kind:
+        case "text":
+            return out.open_text()
+        case "thinking":
+            return out.open_thinking()
+        case "toolCall":
+            return out.open_call(content.id, content.name)
+        case "native":
+            return out.add_native(content.block, content.fallback)
+
+
+def _take(part: Part, content: AssistantContent, out: Assembly) -> None:
+    """Bring a part to what the terminal reply says of it, with the events that it would have had."""
+    part.extra = content.extra
+    match content.kind:
+        case "text":
+            _whole(part, content.text, out)
+            part.signature = content.text_signature
+        case "thinking":
+            _whole(part, content.thinking, out)
+            part.signature = content.thinking_signature
+        case "toolCall":
+            part.id, part.name, part.signature = content.id, content.name, content.thought_signature
+            text = content.arguments_text
+            _catch_up(part, encode_arguments(content.arguments) if text is None else text, out)
+            part.chunks = [] if text is None else [text]
+            part.arguments = content.arguments if text is None else None
+        case "native":
+            part.block, part.fallback = content.block, content.fallback
 
 
 _HANDLERS: Final[Mapping[str, Callable[[_Reader, Frame, Assembly], None]]] = {

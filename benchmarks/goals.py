@@ -1,0 +1,55 @@
+"""The goals that figures are held against, by the key of the figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from figures import Figure, Goal
+
+GOALS: Final[Mapping[str, Goal]] = {
+    "import.langchain": Goal(must=1 / 5),
+    "import.litellm": Goal(must=1 / 70),
+    "import.memory": Goal(must=8.0),
+    "stored.load": Goal(must=1.0, aim=0.8),
+    "stored.dump": Goal(must=2.0, aim=1.5),
+    "stored.load.linear": Goal(must=2.0, aim=1.3),
+    "stored.dump.linear": Goal(must=2.0, aim=1.3),
+    "projection.home": Goal(must=1.5, aim=1.0),
+    "projection.abroad": Goal(must=1.5, aim=1.0),
+    "projection.home.linear": Goal(must=2.0, aim=1.3),
+    "projection.abroad.linear": Goal(must=2.0, aim=1.3),
+    "projection.home.warm": Goal(must=100.0, aim=30.0),
+    "projection.abroad.warm": Goal(must=100.0, aim=30.0),
+    "requests.home": Goal(must=2.5, aim=1.5),
+    "requests.abroad": Goal(must=4.0, aim=2.5),
+    "requests.pydantic-ai": Goal(must=1 / 2, aim=1 / 4),
+    "requests.pydantic-ai.mean": Goal(must=1 / 2, aim=1 / 4),
+    "requests.pydantic-ai.google-genai": Goal(must=1 / 2, aim=1 / 3),
+    "requests.pydantic-ai.bedrock-converse": Goal(must=1 / 2, aim=1 / 3),
+    "requests.litellm": Goal(must=1 / 3, aim=1 / 5),
+    "requests.litellm.google-genai": Goal(must=1 / 2, aim=1 / 3),
+    "requests.litellm.bedrock-converse": Goal(must=1 / 2, aim=1 / 3),
+    "requests.litellm.mean": Goal(must=1 / 3, aim=1 / 5),
+    "requests.llm-rosetta.mean": Goal(must=1 / 10),
+    "requests.decode": Goal(must=4.0, aim=2.5),
+    "growth.prepare": Goal(must=2.0, aim=1.3),
+    "warm.copy": Goal(must=3.0, aim=1.5),
+    "warm.pydantic-ai": Goal(must=1 / 50),
+    "streams.mixed": Goal(must=5.0, aim=3.0),
+    "streams.argument": Goal(must=5.0, aim=3.0),
+    "streams.growth": Goal(must=1.2),
+    "client.overhead": Goal(must=1.6, aim=1.25),
+    "client.sdks": Goal(must=1 / 2.5),
+    "convert.rate": Goal(must=30_000, aim=50_000, at_least=True),
+    "convert.jobs": Goal(must=1.5, aim=1.8, at_least=True),
+}
+"""What every figure that has a goal must not exceed (or must reach), and what it aims at. Quadratic work would show as
+10 in the growth from 1,000 to 10,000 messages; caches and the garbage collector alone bring some of it to 1.3."""
+
+
+def check_goals(group: str, figures: Sequence[Figure]) -> None:
+    """Refuse a goal that no figure of its group is held against: a misspelt key would never be missed."""
+    unused = {key for key in GOALS if key.startswith(f"{group}.")} - {figure.key for figure in figures}
+    if unused:
+        raise AssertionError(f"goals without a figure: {sorted(unused)}")

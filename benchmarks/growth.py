@@ -1,0 +1,87 @@
+"""How the cost of a message grows with the history it stands in: from ten messages to ten thousand.
+
+Where nothing is quadratic the cost of one message stays what it was; what is fixed in a request (tools, options) shows
+in short histories, and what does not fit into the caches of the processor in long ones. Peers are shown on one wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Final
+
+import orjson
+from figures import Figure, Mark
+from measure import Comparison, Effort, compare
+from passages import HOMES, Journey, make_journey
+from peer_processes import PeerProcess, start_peer
+from peers import Environment
+from rivals import ANTHROPIC, make_task
+
+from segue.request import prepare
+
+_LONGEST: Final[Mapping[str, int]] = {"langchain": 1_000}
+"""Where a peer needs seconds for one call, and shows its slope without."""
+
+
+def measure_growth(effort: Effort, lengths: Sequence[int], environments: Sequence[Environment]) -> list[Figure]:
+    """Measure every wire at home at every length; on one of them beside the peers."""
+    figures: list[Figure] = []
+    few = Effort(max(3, effort.rounds // 4), effort.sample_ns)
+    for passage in HOMES:
+        journeys = {length: make_journey(passage, length) for length in lengths}
+        with ExitStack() as stack:
+            peers: list[PeerProcess] = []
+            if passage.wire == ANTHROPIC:
+                peers = [_start(stack, it, journeys, few) for it in environments]
+            compared = {length: _compare(journey, length, few, peers) for length, journey in journeys.items()}
+        figures += _figures(passage.wire, compared, peers)
+    return figures
+
+
+def _start(stack: ExitStack, environment: Environment, journeys: Mapping[int, Journey], effort: Effort) -> PeerProcess:
+    name = environment.peer.name
+    tasks = [
+        make_task(name, journey, name=str(length))
+        for length, journey in journeys.items()
+        if length <= _LONGEST.get(name, length)
+    ]
+    return stack.enter_context(start_peer(environment, tasks, effort.sample_ns))
+
+
+def _compare(journey: Journey, length: int, effort: Effort, peers: Sequence[PeerProcess]) -> Comparison:
+    context, target, body = journey.context, journey.passage.target, journey.body
+    subjects = {"prepare": lambda: prepare(context, target).body, "orjson.dumps": lambda: orjson.dumps(body)}
+    asked = str(length)
+    able = [peer for peer in peers if not peer.reasons.get(asked, "it was not asked")]
+    return compare("orjson.dumps", subjects, effort, [peer.sampler(asked) for peer in able])
+
+
+def _figures(wire: str, compared: Mapping[int, Comparison], peers: Sequence[PeerProcess]) -> Iterator[Figure]:
+    *_, middle, long = compared
+    each = {length: it.best("prepare") / length / 1e3 for length, it in compared.items()}
+    for length, it in compared.items():
+        ratio = it.ratio("prepare")
+        mark = Mark("growth", str(length), "segue", each[length]) if wire == ANTHROPIC else None
+        note = f"{ratio.best:.2f} x orjson.dumps ({ratio.spread()})"
+        yield Figure("", f"{wire}: prepare home, a message of {length:,}", "us", each[length], note=note, mark=mark)
+    growth = each[long] / each[middle]
+    yield Figure("growth.prepare", f"{wire}: a message of {long:,} / of {middle:,}", "times", growth)
+    floor = (compared[long].best("orjson.dumps") / long) / (compared[middle].best("orjson.dumps") / middle)
+    yield Figure("", f"{wire}: orjson.dumps, the same", "times", floor, note="for comparison")
+    for peer in peers:
+        yield from _figures_of(peer, wire, compared)
+
+
+def _figures_of(peer: PeerProcess, wire: str, compared: Mapping[int, Comparison]) -> Iterator[Figure]:
+    for length, it in compared.items():
+        reason = peer.reasons.get(str(length), "it would take too long")
+        what = f"{wire}: {peer.name} home, a message of {length:,}"
+        if reason:
+            yield Figure("", what, "us", None, note=f"not measured: {reason}")
+            continue
+        # In microseconds of this process: multiples of the yardstick over there, times what it costs here.
+        ratio = it.ratio(peer.name, f"{peer.name}: yardstick")
+        each = ratio.best * it.best("orjson.dumps") / length / 1e3
+        note = f"{ratio.best:.2f} x orjson.dumps ({ratio.spread()})"
+        yield Figure("", what, "us", each, note=note, mark=Mark("growth", str(length), peer.name, each))

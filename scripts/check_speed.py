@@ -1,0 +1,13 @@
+"""See that no hot path got slower by half: part of `make check`. The work is done in `benchmarks/hot_paths.py`."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(BENCHMARKS))
+    runpy.run_path(str(BENCHMARKS / "hot_paths.py"), run_name="__main__")

@@ -1,0 +1,50 @@
+"""The command line in the documents: the help of every command, and what a command says when it is run."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, cast
+
+import click
+
+from segue.cli.program import COMMANDS, program
+
+ROOT: Final = Path(__file__).parent.parent
+_WIDTH: Final = 100
+
+
+def commands(_: str) -> str:
+    """Give the help of the program and of each of its commands."""
+    parent = click.Context(program, info_name="segue", terminal_width=_WIDTH, max_content_width=_WIDTH)
+    parent.help_option_names = ["-h", "--help"]
+    parts = [f"```text\n{program.get_help(parent)}\n```\n"]
+    for name in COMMANDS:
+        command = cast("click.Command", import_module(f"segue.cli.{name}").command)
+        inner = click.Context(command, info_name=name, parent=parent, terminal_width=_WIDTH)
+        parts.append(f"### segue {name}\n\n```text\n{command.get_help(inner)}\n```\n")
+    return "\n".join(parts)
+
+
+def output(command: str) -> str:
+    """Run a command of the program beside the examples and show what it says; a test runs it once more."""
+    with TemporaryDirectory() as folder:
+        Path(folder, "examples").symlink_to(ROOT / "examples")
+        done = subprocess.run(
+            [sys.executable, "-m", "segue", *shlex.split(command)],
+            cwd=folder,
+            env={**os.environ, "NO_COLOR": "1", "COLUMNS": str(_WIDTH)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+    end = f"  # ends with {done.returncode}" if done.returncode else ""
+    said = "\n".join(line.rstrip() for line in done.stdout.strip("\n").splitlines())
+    return f"```sh\nsegue {command}{end}\n```\n\n```text\n{said}\n```\n"

@@ -1,0 +1,307 @@
+"""The generated parts of the protocols' pages: rules with their sources, families, and what becomes of each piece.
+
+The sources of rules are the comments that stand beside them in each protocol's `rules.py`: whoever changes a rule
+changes the page. What becomes of a piece is found out by sending one: nothing here says what should happen.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import io
+import re
+import tokenize
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Final, NamedTuple, cast
+
+import msgspec
+from doc_tables import in_words, table
+
+from segue import (
+    Context,
+    FileContent,
+    ImageContent,
+    Message,
+    Model,
+    NativeContent,
+    SystemMessage,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolDefinition,
+    ToolResultMessage,
+    UserMessage,
+    get_model,
+    new_assistant_message,
+    prepare,
+)
+from segue.models.dialect import Dialect
+from segue.models.family import Family
+from segue.models.rules import Rules
+from segue.protocols.registry import PROTOCOLS
+
+# -- facts ------------------------------------------------------------------------------------------------------------
+
+
+def facts(name: str) -> str:
+    """Give what the docstring of a protocol's rules says they rest on."""
+    text = inspect.getdoc(import_module(f"{PROTOCOLS[name].package}.rules")) or ""
+    paragraphs = text.split("\n\n")[1:]
+    lines = [line for paragraph in paragraphs for line in re.split(r"\n(?=- )", paragraph)]
+    return "\n".join(_item(line) for line in lines if not line.startswith("Facts")) + "\n"
+
+
+def _item(line: str) -> str:
+    words = " ".join(line.split())
+    return words if words.startswith("- ") else f"{words}\n"
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+def _comments(source: str) -> dict[int, str]:
+    """Give the comments of a file by their line."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
+
+
+def _written_rules(source: str) -> list[ast.keyword]:
+    """Find the arguments of `RULES = Rules(...)`."""
+    for node in ast.parse(source).body:
+        match node:
+            case ast.AnnAssign(target=ast.Name(id="RULES"), value=ast.Call(keywords=keywords)):
+                return keywords
+            case _:
+                pass
+    raise LookupError("a protocol's rules are called RULES")
+
+
+def _sources(source: str) -> Iterator[tuple[str, str]]:
+    """Give each rule with what is said beside it, above it, or at the head of its section."""
+    comments = _comments(source)
+    for keyword in _written_rules(source):
+        beside = [comments[line] for line in range(keyword.lineno, (keyword.end_lineno or 0) + 1) if line in comments]
+        above = comments.get(keyword.lineno - 1, "")
+        said = "; ".join(beside) or ("" if above.startswith("--") or _is_code(source, keyword.lineno - 1) else above)
+        yield str(keyword.arg), said or _of_section(comments, keyword.lineno)
+
+
+def _is_code(source: str, line: int) -> bool:
+    return not source.splitlines()[line - 1].lstrip().startswith("#")
+
+
+def _of_section(comments: Mapping[int, str], line: int) -> str:
+    heads = [at for at, comment in comments.items() if at < line and comment.startswith("--")]
+    return comments[max(heads)].partition(":")[2].strip() if heads else ""
+
+
+def rules(name: str) -> str:
+    """Give the rules of a protocol that differ from the defaults, with their sources."""
+    protocol = PROTOCOLS[name]
+    source = inspect.getsource(import_module(f"{protocol.package}.rules"))
+    defaults = Rules()
+    rows = (
+        (f"`{rule}`", in_words(value), said or "see the facts above")
+        for rule, said in _sources(source)
+        if (value := cast("object", getattr(protocol.rules, rule))) != getattr(defaults, rule)
+    )
+    return table(("rule", "value", "source"), rows)
+
+
+def spelling(name: str) -> str:
+    """Give the fields of a protocol's dialect that differ from the defaults."""
+    dialect, defaults = PROTOCOLS[name].dialect, Dialect()
+    rows = [
+        (f"`{field}`", in_words(value))
+        for field in Dialect.__struct_fields__
+        if (value := cast("object", getattr(dialect, field))) != getattr(defaults, field)
+    ]
+    return table(("dialect field", "value"), rows) if rows else "Every field has its default.\n"
+
+
+# -- families ----------------------------------------------------------------------------------------------------------
+
+
+def families(name: str) -> str:
+    """Give what kinds of models want on this wire."""
+    rows = tuple(map(_family, PROTOCOLS[name].families))
+    header = ("model ids with", "at", "differ in", "source", "read")
+    return table(header, rows) if rows else "None is known to differ.\n"
+
+
+def _family(family: Family) -> tuple[str, ...]:
+    differs = (f"`{key}`: {in_words(value)}" for key, value in {**family.rules, **family.dialect}.items())
+    providers = ", ".join(f"`{provider}`" for provider in family.providers)
+    return f"`{family.pattern}`", providers or "everyone", "; ".join(differs), family.source, family.read
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------
+
+EXAMPLES: Final[Mapping[str, Model | str]] = {
+    "anthropic-messages": "anthropic/claude-opus-4-8",
+    "openai-chat": Model("my-model", "my-provider", "openai-chat", input=("text", "image", "document"), reasoning=True),
+    "openai-responses": "openai/gpt-5.4",
+    "google-genai": "google/gemini-3.5-flash",
+    "bedrock-converse": "amazon-bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "mistral-chat": "mistral/mistral-large-4",
+    "ollama-chat": Model("qwen3-vl", "ollama", "ollama-chat", reasoning=True),
+    "vscode-lm": Model("copilot", "vscode", "vscode-lm"),
+    "plain-text": Model("any", "any", "plain-text"),
+    "cohere-chat": Model("command-a-reasoning", "cohere", "cohere-chat", reasoning=True),
+}
+"""Who the pieces are sent to."""
+
+_FOREIGN: Final = Model("elsewhere", "elsewhere", "elsewhere")
+_PNG: Final = "iVBORw0KGgo="
+_PDF: Final = "JVBERi0xLjc="
+_SEAL: Final = "c2lnbmVk"
+_TOOL: Final = ToolDefinition(name="look", description="Look something up.", parameters={"type": "object"})
+_CALL: Final = ToolCall(id="call_0001", name="look", arguments={"at": "the sky"})
+
+
+def _user(*content: TextContent | ImageContent | FileContent) -> UserMessage:
+    return UserMessage(content=content or (TextContent(text="Go on."),))
+
+
+def _says(model: Model, *content: TextContent | ThinkingContent | ToolCall | NativeContent) -> Message:
+    return new_assistant_message(model, content=content)
+
+
+def _answers(*content: TextContent | ImageContent, is_error: bool = False) -> ToolResultMessage:
+    return ToolResultMessage(tool_call_id=_CALL.id, tool_name=_CALL.name, content=content, is_error=is_error)
+
+
+class Piece(NamedTuple):
+    """A piece of a conversation, told as messages to one target, and the words that it can be found by in a body."""
+
+    title: str
+    messages: tuple[Message, ...]
+    place: int
+    """Which of the messages it stands in."""
+    mark: str
+    beside: str = ""
+    """What else stands in the object that is to be shown, where there is such a one."""
+
+
+def _thinking(signature: str | None, text: str) -> ThinkingContent:
+    return ThinkingContent(thinking=text, thinking_signature=signature)
+
+
+def _own_seal(model: Model) -> str:
+    # On the chat wire the seal is the name of the field that the reasoning came in.
+    return "reasoning_content" if model.protocol == "openai-chat" else _SEAL
+
+
+_CALLED: Final = "call_0001|look"
+_LOOK: Final = (_says(_FOREIGN, _CALL),)
+_NATIVE: Final = NativeContent(protocol="elsewhere", block={"type": "map"}, fallback=(TextContent(text="(a map)"),))
+
+
+def _pieces(model: Model) -> tuple[Piece, ...]:
+    """List one of each, for the model that they are sent to."""
+    return (
+        Piece("words of the user", (_user(TextContent(text="Look up.")),), 0, "Look up."),
+        Piece("an image, as data", (_user(TextContent(text="See."), _image(_PNG)),), 0, _PNG),
+        Piece("an image, by URL", (_user(TextContent(text="See."), _linked()),), 0, r"https://a.example/b.png"),
+        Piece("a PDF, as data", (_user(TextContent(text="Read."), _document()),), 0, _PDF),
+        Piece("words of the model", (_user(), _says(model, TextContent(text="Blue.")), _user()), 1, "Blue."),
+        Piece("its own thinking, sealed", (_user(), _own(model), _user()), 1, "I see.", _SEAL),
+        Piece("another model's thinking", (_user(), _foreign(), _user()), 1, "They see.", "thinking"),
+        Piece("a tool call", (_user(), *_LOOK, _answers(TextContent(text="Blue."))), 1, "the sky", "look"),
+        Piece("a tool's result", (_user(), *_LOOK, _answers(TextContent(text="A kite."))), 2, "A kite.", _CALLED),
+        Piece(
+            "a result that is an error",
+            (_user(), *_LOOK, _answers(TextContent(text="Clouds."), is_error=True)),
+            2,
+            "Clouds.",
+            _CALLED,
+        ),
+        Piece("an image in a result", (_user(), *_LOOK, _answers(_image(_PNG))), 2, _PNG, _CALLED),
+        Piece(
+            "another wire's own block",
+            (_user(), _says(_FOREIGN, _NATIVE, TextContent(text="Here.")), _user()),
+            1,
+            "(a map)",
+        ),
+        Piece(
+            "instructions in mid-conversation",
+            (_user(), _says(model, TextContent(text="Blue.")), _user(), _instruct("Be brief.")),
+            3,
+            "Be brief.",
+            "system",
+        ),
+    )
+
+
+def _image(data: str) -> ImageContent:
+    return ImageContent(data=data, mime_type="image/png")
+
+
+def _linked() -> ImageContent:
+    return ImageContent(url="https://a.example/b.png", mime_type="image/png")
+
+
+def _document() -> FileContent:
+    return FileContent(data=_PDF, mime_type="application/pdf", name="b.pdf")
+
+
+def _own(model: Model) -> Message:
+    return _says(model, _thinking(_own_seal(model), "I see."), TextContent(text="Blue."))
+
+
+def _foreign() -> Message:
+    return _says(_FOREIGN, _thinking(_SEAL, "They see."), TextContent(text="Blue."))
+
+
+def _instruct(text: str) -> SystemMessage:
+    return SystemMessage(content=(TextContent(text=text),))
+
+
+def pieces(name: str) -> str:
+    """Send one of each piece, and tell what came out and what was reported."""
+    model = get_model(EXAMPLES[name])
+    rows = ((piece.title, *_sent(piece, model)) for piece in _pieces(model))
+    head = f"Tried with `{model.full_name()}`; the pieces of other models come from one that segue does not know.\n\n"
+    return head + table(("piece", "reported", "on the wire"), rows)
+
+
+def _sent(piece: Piece, model: Model) -> tuple[str, str]:
+    context = Context(messages=piece.messages, tools=(_TOOL,))
+    request = prepare(context, model)
+    mark = re.escape(piece.mark)
+    found = (
+        _smallest(request.body, mark, piece.beside)
+        or _smallest(request.body, mark, "")
+        or _smallest(request.body, _PLACEHOLDER, "")
+    )
+    place = ("messages", piece.place)
+    reported = [f"`{each.code}` ({each.loss})" for each in request.report.changes if each.path[:2] == place]
+    return ", ".join(dict.fromkeys(reported)) or "nothing", f"`{_short(found)}`" if found else "not sent"
+
+
+_PLACEHOLDER: Final = r"\(\w+ omitted|\[[Ii]mage: "
+"""How the texts begin that stand for media."""
+
+
+def _smallest(value: object, mark: str, beside: str) -> str | None:
+    """Find the smallest object in a list of a body that holds both patterns, as JSON."""
+    fields = cast("Mapping[str, object]", value).values() if isinstance(value, Mapping) else ()
+    items = cast("list[object]", value) if isinstance(value, list) else ()
+    for each in (*fields, *items):
+        found = _smallest(each, mark, beside)
+        if found is not None:
+            return found
+    for each in items:
+        text = msgspec.json.encode(each).decode()
+        if isinstance(each, Mapping) and re.search(mark, text) and re.search(beside, text):
+            return text
+    return None
+
+
+_LONGEST: Final = 220
+"""A longer spelling is cut: it shows the form, and the rest is the conversation's."""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."

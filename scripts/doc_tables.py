@@ -1,0 +1,197 @@
+"""Tables of the documents that are generated: names, protocols, changes, texts, failures, vendors, rules."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from itertools import pairwise
+from typing import Final, cast, get_args
+
+import segue
+from segue.failures.failure import FailureKind
+from segue.models.dialect import Dialect
+from segue.models.hosts import HOSTS
+from segue.models.makers import MAKERS
+from segue.models.provider import Provider
+from segue.models.rules import ReasoningReplay, Rules
+from segue.projection.policy import Texts
+from segue.projection.report import SENTENCES, ChangeCode
+from segue.protocols.registry import PROTOCOLS
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Write a table; a bar inside a cell would end it."""
+    lines = [tuple(header), ("---",) * len(tuple(header)), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def in_words(value: object) -> str:
+    """Write a setting as people read it."""
+    match value:
+        case None:
+            return "any"
+        case bool():
+            return "yes" if value else "no"
+        case str():
+            return f"`{value}`"
+        case frozenset() | tuple() | list():
+            words = [in_words(each) for each in cast("Iterable[object]", value)]
+            return ", ".join(sorted(words) if isinstance(value, frozenset) else words) or "none"
+        case int():
+            return f"{value:,}"
+        case _:
+            return str(value)
+
+
+# -- protocols ---------------------------------------------------------------------------------------------------------
+
+_REASONING: Final[Mapping[ReasoningReplay, str]] = {
+    "none": "no",
+    "signed": "signed, to its own model",
+    "open": "any readable text",
+    "required": "on every assistant turn",
+}
+_SYSTEM: Final[Mapping[str, str]] = {
+    "anywhere": "anywhere",
+    "before_assistant": "before an assistant turn",
+    "none": "no",
+}
+
+
+def _images(rules: Rules) -> str:
+    places = {"in user turns": rules.user_media, "in tool results": rules.result_media}
+    found = [place for place, types in places.items() if any(kind.startswith(("*", "image/")) for kind in types)]
+    return " and ".join(found) or "no"
+
+
+def protocols(folder: str) -> str:
+    """Say what each registered protocol can carry by its own rules; `folder` is where its pages are from here."""
+    header = ("protocol", "tools", "images", "reasoning sent back", "system text in mid-conversation")
+    rows = (
+        (
+            f"[`{name}`]({folder}{name}.md)",
+            "yes" if rules.tools else "as text",
+            _images(rules),
+            _REASONING[rules.reasoning_replay],
+            _SYSTEM[rules.system_messages],
+        )
+        for name, rules in ((protocol.name, protocol.rules) for protocol in PROTOCOLS.values())
+    )
+    return table(header, rows)
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+def names(_: str) -> str:
+    """Every public name with its first sentence."""
+    return table(("name", "what it is", "lives in"), (_describe(name) for name in segue.__all__ if name[0] != "_"))
+
+
+def _describe(name: str) -> tuple[str, str, str]:
+    value = inspect.unwrap(getattr(segue, name))  # a cache around a function is still that function
+    module = segue._HOMES[name]  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+    if inspect.isfunction(value):
+        return f"`{name}()`", _first_sentence(value.__doc__), f"`{module}`"
+    said = value.__doc__ if inspect.isclass(value) else _said_beside(name, module)
+    return f"`{name}`", _first_sentence(said) if said else _members(value), f"`{module}`"
+
+
+def _said_beside(name: str, module: str) -> str | None:
+    """Find the string that stands under an alias in its file."""
+    for statement, following in pairwise(ast.parse(inspect.getsource(import_module(module))).body):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            match following:
+                case ast.Expr(value=ast.Constant(value=str(said))) if statement.target.id == name:
+                    return said
+                case _:
+                    pass
+    return None
+
+
+def _members(alias: object) -> str:
+    words = [member.__name__ if inspect.isclass(member) else str(member) for member in get_args(alias)]
+    return "One of " + ", ".join(f"`{word}`" for word in words) + "."
+
+
+def _first_sentence(docstring: str | None) -> str:
+    text = " ".join(inspect.cleandoc(docstring or "").split("\n\n")[0].split())
+    return re.split(r"(?<=\.) (?=[A-Z`])", text)[0]
+
+
+# -- changes, texts, failures ------------------------------------------------------------------------------------------
+
+
+def changes(_: str) -> str:
+    """Every kind of change that projection can make."""
+    return table(("code", "what it means"), ((f"`{code.value}`", SENTENCES[code]) for code in ChangeCode))
+
+
+def texts(_: str) -> str:
+    """Every text that segue may put into a conversation, as it is unless the policy says otherwise."""
+    fields = zip(Texts.__struct_fields__, Texts.__struct_defaults__, strict=True)
+    return table(("field of `Texts`", "text"), ((f"`{name}`", f"`{text!r}`") for name, text in fields))
+
+
+def failures(_: str) -> str:
+    """Every kind of failure, with the sentence that stands under it."""
+    said = _sentences(FailureKind)
+    return table(("kind", "what it means"), ((f"`{kind.value}`", said[kind.name]) for kind in FailureKind))
+
+
+def _sentences(record: type) -> dict[str, str]:
+    """Give the fields of a class with the string that stands under each; a name that says enough has none."""
+    body = cast("ast.ClassDef", ast.parse(inspect.getsource(record)).body[0]).body
+    found: dict[str, str] = {}
+    for node, following in pairwise([*body, ast.Pass()]):
+        match node:
+            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
+                found[name] = ""
+            case _:
+                continue
+        match following:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = " ".join(text.split())
+            case _:
+                pass
+    return found
+
+
+# -- rules and dialects ------------------------------------------------------------------------------------------------
+
+
+def settings(name: str) -> str:
+    """Every field of the rules, or of the dialect, with its default and what it means."""
+    record: type[Rules | Dialect] = {"rules": Rules, "dialect": Dialect}[name]
+    defaults = record()
+    rows = (
+        (f"`{field}`", in_words(cast("object", getattr(defaults, field))), text)
+        for field, text in _sentences(record).items()
+    )
+    return table(("field", "default", "what it says"), rows)
+
+
+# -- vendors -----------------------------------------------------------------------------------------------------------
+
+
+def vendors(kind: str) -> str:
+    """Give the rows of those who serve what they make, or of those who serve other people's models."""
+    rows = {"makers": MAKERS, "hosts": HOSTS}[kind]
+    return table(("provider", "who", "protocol", "where", "key", "differs in", "source", "read"), map(_vendor, rows))
+
+
+def _vendor(row: Provider) -> tuple[str, ...]:
+    differs = sorted({key for kept in (row.rules, row.dialect) for part in kept.values() for key in part})
+    return (
+        f"`{row.name}`",
+        row.title,
+        f"`{row.protocol}`",
+        f"`{row.base_url}`" if row.base_url else "the caller says",
+        "<br>".join(f"`{name}`" for name in row.key_variables) or "none of its own",
+        ", ".join(f"`{key}`" for key in differs) or "nothing",
+        row.source,
+        row.read,
+    )

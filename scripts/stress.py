@@ -1,0 +1,178 @@
+"""Ten thousand streams at once, over several clients: `python scripts/stress.py [--streams N] [--clients N]`.
+
+All of them are open at the same time: the server, a process of its own, says the first half of each reply and waits
+until every stream has heard it. A quarter is then cancelled, an eighth was reset by the server, the rest goes on to its
+end. Afterwards every stream had exactly one terminal event and has a message that can be stored, no task and no
+connection is left, and as many objects are alive as before. It ends with 1 where any of that does not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import resource
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import IO, Final
+
+import httpx2
+
+from segue import Context, Model, UserMessage, dump_message, load_message
+from segue.client.async_streams import AsyncStream
+from segue.client.clients import AsyncClient
+
+TESTS: Final = Path(__file__).resolve().parent.parent / "tests"
+HELLO: Final = Context(messages=(UserMessage.of("hello"),))
+WIRES: Final = {
+    "anthropic-messages": "anthropic",
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+    "google-genai": "google",
+    "mistral-chat": "mistral",
+    "ollama-chat": "ollama",
+}
+FATES: Final = ("reset", "cancel", "cancel", "end", "end", "end", "end", "end")
+
+
+class Server:
+    """The server's process, and how it is talked to: a line of words each way."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, __file__, "--serve"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.url = self._read()
+
+    def tell(self, words: str) -> str:
+        """Say something and wait for the answer."""
+        self._pipe(self._process.stdin).write(words + "\n")
+        self._pipe(self._process.stdin).flush()
+        return self._read()
+
+    def close(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.wait()
+
+    def _read(self) -> str:
+        return self._pipe(self._process.stdout).readline().strip()
+
+    def _pipe(self, pipe: IO[str] | None) -> IO[str]:
+        assert pipe is not None
+        return pipe
+
+
+def serve() -> None:
+    """Stream replies as their paths say, until there is nobody to listen for."""
+    sys.path.insert(0, str(TESTS))
+    from client.wires import WIRES as SAMPLES
+    from servers.script import Phase, Reply
+    from servers.scripted import Received, ScriptedServer
+
+    def answer(received: Received) -> Reply:
+        _, protocol, fate, *_ = received.path.split("/")
+        return SAMPLES[protocol].stream().broken(Phase.BODY, "reset" if fate == "reset" else "stall")
+
+    raise_file_limit()
+    with ScriptedServer(answer) as server:
+        print(server.url, flush=True)
+        for line in sys.stdin:
+            word, _, number = line.partition(" ")
+            if word == "stalled":
+                server.wait_until(lambda it, count=int(number): it.stalled == count, seconds=600.0)
+            elif word == "open":
+                server.wait_until(lambda it, count=int(number): it.open == count, seconds=60.0)
+            else:
+                server.go_on()
+            print(f"{server.served} {server.aborted} {server.open}", flush=True)
+
+
+def raise_file_limit() -> int:
+    """Allow as many open files as the system lets us; give how many that are."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return most
+
+
+async def listen(stream: AsyncStream, ends: Counter[str]) -> None:
+    """Hear a stream to its end, also when it is cancelled; see that it ended once and can be stored."""
+    terminal = 0
+    try:
+        async for event in stream:
+            terminal += event.type in ("done", "error")
+    except asyncio.CancelledError:
+        async for event in stream:
+            terminal += event.type in ("done", "error")
+    message = stream.message
+    is_sound = terminal == 1 and load_message(dump_message(message)) == message
+    ends[str(message.stop_reason) if is_sound else "unsound"] += 1
+
+
+async def run(server: Server, streams: int, clients: int) -> Counter[str]:
+    """Open all streams, wait until each has half of its reply, cancel some, and hear the others out."""
+    ends = Counter[str]()
+    # Ten thousand wait for their turn of one loop: to be reached takes each of them as long as all of them.
+    patient = httpx2.Timeout(600.0)
+    keys = dict.fromkeys(WIRES.values(), "nobody")
+    opened = [AsyncClient(api_key=keys, timeout=patient, retry=0) for _ in range(clients)]
+    tasks: list[asyncio.Task[None]] = []
+    for number in range(streams):
+        protocol, provider = list(WIRES.items())[number % len(WIRES)]
+        fate = FATES[(number // len(WIRES)) % len(FATES)]
+        model = Model("a-model", provider, protocol, base_url=f"{server.url}/{protocol}/{fate}")
+        stream = opened[number % clients].stream(HELLO, model)
+        tasks.append(asyncio.create_task(listen(stream, ends), name=fate))
+    fates = Counter(task.get_name() for task in tasks)
+    await asyncio.to_thread(server.tell, f"stalled {streams - fates['reset']}")
+    for task in tasks:
+        if task.get_name() == "cancel":
+            task.cancel()
+    await asyncio.to_thread(server.tell, f"stalled {fates['end']}")
+    await asyncio.to_thread(server.tell, "go")
+    await asyncio.gather(*tasks)
+    for client in opened:
+        await client.close()
+    left = len(asyncio.all_tasks()) - 1
+    expected = {"stop": fates["end"], "aborted": fates["cancel"], "error": fates["reset"]}
+    if dict(ends) != {name: count for name, count in expected.items() if count} or left:
+        raise SystemExit(f"expected {expected} and no task left, got {dict(ends)} and {left} tasks")
+    return ends
+
+
+def main() -> None:
+    """Run it twice, the first time to warm up, and compare what is alive."""
+    parser = argparse.ArgumentParser(description="Ten thousand streams at once.")
+    parser.add_argument("--streams", type=int, default=10_000)
+    parser.add_argument("--clients", type=int, default=10)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve()
+        return
+    files = raise_file_limit()
+    if files < options.streams + 100:
+        raise SystemExit(f"{options.streams} streams need as many open files, and the system allows {files}")
+    server = Server()
+    try:
+        asyncio.run(run(server, len(WIRES) * len(FATES), options.clients))
+        gc.collect()
+        before, began = len(gc.get_objects()), time.monotonic()
+        ends = asyncio.run(run(server, options.streams, options.clients))
+        took = time.monotonic() - began
+        counts = server.tell("open 0")
+        gc.collect()
+        grown = len(gc.get_objects()) - before
+    finally:
+        server.close()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{options.streams:,} streams over {options.clients} clients in {took:.0f} s: {dict(ends)}")
+    print(f"server (served, broken off by us, open): {counts}; objects more than before: {grown}; peak {peak:.0f} MB")
+    if grown > options.streams // 10:
+        raise SystemExit("something is kept of each stream")
+
+
+if __name__ == "__main__":
+    main()
