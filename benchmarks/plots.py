@@ -45,7 +45,11 @@ class Plot:
 
 PLOTS: Final[Mapping[str, Plot]] = {
     "import": Plot("What importing costs", "ms of CPU, net of the interpreter"),
-    "cold": Plot("A request from 1,000 stored messages", "x orjson.dumps of that request; shorter is faster", most=30),
+    "cold": Plot(
+        "A request from 1,000 stored messages",
+        "x orjson.dumps of that request; shorter is faster; * does less, see the table",
+        most=30,
+    ),
     "growth": Plot("Anthropic's wire: what a message costs in a history of so many", "µs a message", lines=True),
     "warm": Plot("One more turn, to the bytes of the body", "ms of CPU; shorter is faster"),
 }
@@ -64,7 +68,7 @@ def draw_plots(figures: Sequence[Figure]) -> dict[str, str]:
 
 def _frame(plot: Plot, height: float, shapes: Iterator[str]) -> str:
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height:.0f}" {_SVG}>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height:.0f}" height="{height:.0f}" {_SVG}>',
         f"<title>{escape(plot.title)}</title>",
         f"<style>{_STYLE}</style>",
         f'<rect class="ground" width="{_WIDTH}" height="{height:.0f}"/>',
@@ -121,8 +125,8 @@ def _bar_shapes(rows: Mapping[str, Sequence[Mark]], scale: float, most: float) -
 
 # -- lines -------------------------------------------------------------------------------------------------------------
 
-_HEIGHT: Final = 440
-_BOTTOM: Final = _HEIGHT - 44
+_HEIGHT: Final = 456
+_BOTTOM: Final = _HEIGHT - 52
 _SIDE: Final = 64
 
 
@@ -131,7 +135,7 @@ def _draw_lines(plot: Plot, marks: Sequence[Mark]) -> str:
     for mark in marks:
         series.setdefault(mark.series, []).append((float(mark.row), mark.value))
     across = _logarithmic([float(mark.row) for mark in marks], _SIDE, _WIDTH - _RIGHT - 20)
-    upward = _logarithmic([mark.value for mark in marks], _BOTTOM, _TOP + 10)
+    upward = _logarithmic([mark.value for mark in marks], _BOTTOM - 14, _TOP + 10)
     return _frame(plot, _HEIGHT, _line_shapes(series, across, upward))
 
 
@@ -150,7 +154,7 @@ def _line_shapes(
     for x in sorted({x for x, _ in points}):
         yield f'<path class="line" d="M{across(x):.1f} {_BOTTOM} v5"/>'
         yield _text(across(x), _BOTTOM + 20, f"{x:,.0f}", anchor="middle", tone="quiet")
-    yield _text(_WIDTH - _RIGHT + 8, _BOTTOM + 20, "messages", tone="quiet")
+    yield _text((_SIDE + _WIDTH - _RIGHT) / 2, _BOTTOM + 38, "messages", anchor="middle", tone="quiet")
     for y in _steps([y for _, y in points]):
         yield f'<path class="line" stroke-opacity="0.35" d="M{_SIDE} {upward(y):.1f} H{_WIDTH - _RIGHT - 20}"/>'
         yield _text(_SIDE - 8, upward(y) + 4, f"{y:g}", anchor="end", tone="quiet")

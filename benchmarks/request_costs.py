@@ -124,9 +124,10 @@ class _Against:
             self.ratios.setdefault(peer.name, []).append(ratio.best)
         self.controls.append(compared.ratio(f"{peer.name}: control", there).best)
         note = f"it needs {its.best:.1f} x orjson.dumps"
-        if less := less_work(peer.name, passage):
+        less = less_work(peer.name, passage)
+        if less:
             note += f"; {less}"
-        mark = Mark("cold", passage.name, peer.name, its.best)
+        mark = Mark("cold", passage.name, peer.name + ("*" if less else ""), its.best)
         return Figure(key, what, "part", ratio.best, ratio.spread_as_part(), note, mark)
 
     def summary(self, peers: Sequence[str]) -> Iterator[Figure]:

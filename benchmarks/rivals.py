@@ -74,7 +74,7 @@ def less_work(peer: str, passage: Passage) -> str:
 
 
 def is_aside(peer: str, passage: Passage) -> bool:
-    """Say whether a passage says nothing about mapping, and has no goal: the peer's own form is the wire's, or OpenAI's."""
+    """Say whether a passage has no goal: the peer's own form is the wire, or nearly so."""
     return less_work(peer, passage) == PASSES_THROUGH or (peer == "litellm" and passage.wire == RESPONSES)
 
 

@@ -36,14 +36,15 @@ def make_call(task: Json) -> Callable[[], object]:
         case "anthropic-messages":
             return lambda: run(model._map_message(history, parameters, {}))  # noqa: SLF001
         case "openai-responses":
-            return lambda: run(model._map_messages(history, {}, parameters))  # noqa: SLF001
+            # The instructions beside them may be a mark for "left out", which cannot be serialised.
+            return lambda: run(model._map_messages(history, {}, parameters))[1]  # noqa: SLF001
         case "bedrock-converse":
             return lambda: run(model._map_messages(history, parameters, {}))  # noqa: SLF001
         case _:
             return lambda: run(model._map_messages(history, parameters))  # noqa: SLF001
 
 
-def run(work: Coroutine[Any, Any, Any]) -> object:
+def run(work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401  # the peer's types are not known here
     """Run a coroutine that never waits, without the cost of an event loop."""
     try:
         work.send(None)

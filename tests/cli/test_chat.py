@@ -98,14 +98,14 @@ class Terminal:
     def wait_for(self, pattern: str) -> str:
         """Read until something is shown; a minute is an age, and a failure."""
         end = time.monotonic() + 60
-        while not re.search(pattern, self.seen):
+        while not re.search(pattern, self.seen, re.DOTALL):
             assert time.monotonic() < end, f"never saw {pattern!r} in {self.seen!r}"
             if select.select([self.master], [], [], 1)[0]:
                 try:
                     self.seen += os.read(self.master, 4096).decode()
                 except OSError:  # the program has ended
                     break
-        assert re.search(pattern, self.seen), self.seen
+        assert re.search(pattern, self.seen, re.DOTALL), self.seen
         return self.seen
 
     def type(self, text: str) -> None:
@@ -126,7 +126,7 @@ def test_without_a_key_the_terminal_offers_the_echo_model():
             terminal.type("\n")
         terminal.wait_for("/help tells")
         terminal.type("hello\r")
-        terminal.wait_for("hello\r\n.*hello")
+        terminal.wait_for(r"hello\r\n.*hello\r\n> $")  # the answer, and the next prompt
         terminal.type("\x04")
         terminal.process.wait(timeout=20)
         assert terminal.process.returncode == 0

@@ -158,7 +158,8 @@ class _Reader:
             known = cast("list[object]", citations) if isinstance(citations, list) else []
             block.wire["citations"] = [*known, delta.get("citation")]
         elif kind == "compaction_delta" and block.part.kind == "native":
-            block.wire.update((key, value) for key, value in delta.items() if key != "type")
+            told = ((key, value) for key, value in delta.items() if key != "type")
+            block.wire.update((key, value) for key, value in told if value is not None or key in block.wire)
         elif block.part.kind == "native":
             _merge(block.wire, delta)
 

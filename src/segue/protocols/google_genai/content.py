@@ -209,22 +209,22 @@ def encode_assistant_parts(pieces: Sequence[AssistantContent], endpoint: Endpoin
     parts: list[Wire] = []
     with_ids = endpoint.dialect.call_ids
     for piece in pieces:
-        if piece.extra is not None:
-            parts.append(encode_assistant_content(piece, endpoint))
-        elif piece.kind == "text":
-            if piece.text_signature is None:
-                parts.append({"text": piece.text})
-            else:
-                parts.append({"text": piece.text, SEAL: piece.text_signature})
-        elif piece.kind == "toolCall" and with_ids:
+        if type(piece) is ToolCall and piece.extra is None and with_ids:
             arguments = piece.arguments if isinstance(piece.arguments, dict) else dict(piece.arguments)
-            call: Wire = {"id": piece.id, "name": piece.name, "args": arguments}
-            if piece.thought_signature is None:
-                parts.append({CALL: call})
-            else:
-                parts.append({CALL: call, SEAL: piece.thought_signature})
+            part: Wire = {CALL: {"id": piece.id, "name": piece.name, "args": arguments}}
+            seal = piece.thought_signature
+        elif type(piece) is TextContent and piece.extra is None:
+            part = {"text": piece.text}
+            seal = piece.text_signature
+        elif type(piece) is ThinkingContent and piece.extra is None:
+            part = {"text": piece.thinking, "thought": True}
+            seal = piece.thinking_signature
         else:
             parts.append(encode_assistant_content(piece, endpoint))
+            continue
+        if seal is not None:
+            part[SEAL] = seal
+        parts.append(part)
     return parts
 
 

@@ -39,9 +39,9 @@ from segue.protocols.google_genai.spelling import (
 )
 from segue.protocols.reading import shape_of, text_of
 
-_OUTPUT: Final = "output"
-_ERROR: Final = "error"
-_WRAPPERS: Final = frozenset({_OUTPUT, _ERROR, "result", "return_value"})
+OUTPUT: Final = "output"
+ERROR: Final = "error"
+_WRAPPERS: Final = frozenset({OUTPUT, ERROR, "result", "return_value"})
 _INNER_KEYS: Final = frozenset({"id", "name", "response", "parts"})
 _PART: Final = "part_keys"
 CONTENT_KEYS: Final = "content_keys"
@@ -137,9 +137,9 @@ def _decode_response(inside: Block, shape: Wire) -> Said:
     if len(response) != 1 or key not in _WRAPPERS:
         shape["form"] = "object"
         return _as_text(response, shape), False
-    is_error = key == _ERROR
+    is_error = key == ERROR
     value: object = response[key]
-    if key not in (_OUTPUT, _ERROR):
+    if key not in (OUTPUT, ERROR):
         shape["key"] = key
     if is_error and value == "":
         return (), True
@@ -171,11 +171,6 @@ def encode_result(message: ToolResultMessage, call: ToolCall | None, endpoint: E
         EncodeError: nobody knows what the tool is called, or the wire has no word for a piece.
     """
     extra = message.extra
-    if extra is None and call is not None and call.extra is None and endpoint.dialect.call_ids:
-        content = message.content
-        if len(content) == 1 and content[0].kind == "text":  # as nearly all
-            key = _ERROR if message.is_error else _OUTPUT
-            return {RESULT: {"id": message.tool_call_id, "name": call.name, "response": {key: content[0].text}}}
     shape = _NOTHING if extra is None else shape_of(extra, PROTOCOL)
     inside: Wire = {}
     if "id" in shape:
@@ -209,7 +204,7 @@ def _response(texts: Sequence[str], message: ToolResultMessage, shape: Block) ->
     if not texts and not message.is_error:
         return {}
     key = shape.get("key")
-    key = key if isinstance(key, str) and not message.is_error else _ERROR if message.is_error else _OUTPUT
+    key = key if isinstance(key, str) and not message.is_error else ERROR if message.is_error else OUTPUT
     if len(texts) != 1:
         return {key: list(texts) if texts else ""}
     value: object = texts[0]

@@ -14,13 +14,21 @@ of a content itself stand under a key of their own in a result's `extra`, else i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import Final, assert_never, cast
 
-from segue.conversation.content import AssistantContent, Extra, ToolCall, UserContent
-from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
+from segue.conversation.content import AssistantContent, Extra, TextContent, ToolCall, UserContent
+from segue.conversation.messages import (
+    AssistantMessage,
+    Message,
+    StopReason,
+    SystemMessage,
+    ToolResultMessage,
+    UserMessage,
+)
 from segue.errors import EncodeError, Path
 from segue.protocols.codec import Endpoint
 from segue.protocols.google_genai.content import (
+    RESULT,
     decode_assistant_part,
     decode_user_part,
     encode_assistant_content,
@@ -28,7 +36,15 @@ from segue.protocols.google_genai.content import (
     encode_user_content,
     encode_user_parts,
 )
-from segue.protocols.google_genai.results import CONTENT_KEYS, Calls, decode_result, encode_result, is_result
+from segue.protocols.google_genai.results import (
+    CONTENT_KEYS,
+    ERROR,
+    OUTPUT,
+    Calls,
+    decode_result,
+    encode_result,
+    is_result,
+)
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.spelling import Block, Wire, keep, object_of
 from segue.protocols.reading import SHAPE, expect_list, expect_object, shape_of
@@ -158,7 +174,17 @@ def encode_turns(messages: Sequence[Message], endpoint: Endpoint) -> list[Wire]:
     index = 0
     try:
         for index, message in enumerate(messages):  # noqa: B007 - the place of a failure
-            turns.add(message)
+            # One that says nothing of how it was spelt, as nearly all, is written without a detour.
+            if message.extra is not None:
+                turns.add_spelt(message, message.extra)
+            elif type(message) is ToolResultMessage:
+                turns.add_result(message)
+            elif type(message) is AssistantMessage:
+                turns.wire.append({"role": "model", "parts": encode_assistant_parts(message.content, endpoint)})
+                turns.recent.append(message)
+                turns.open, turns.after_result = None, False
+            else:
+                turns.add_words(message)
     except EncodeError as error:
         raise _placed(error, messages[index], endpoint, ("messages", index)) from error
     for turn, spelling in turns.odd_parts:
@@ -185,61 +211,77 @@ class _Turns:
     def __init__(self, endpoint: Endpoint) -> None:
         self.wire: list[Wire] = []
         self.endpoint = endpoint
+        self.with_ids = endpoint.dialect.call_ids
         self.open: list[Wire] | None = None  # the parts of the last content, if it is the user's
         self.after_result = False
         self.recent: list[AssistantMessage] = []  # turns that results have not asked for yet
         self.calls: dict[str, ToolCall] = {}
         self.odd_parts: list[tuple[Wire, object]] = []  # contents whose parts came as no list
 
-    def add(self, message: Message) -> None:
-        """Write one message; one that says nothing of how it was spelt, as nearly all, without a detour."""
-        extra = message.extra
-        if message.role == "assistant":
-            parts = encode_assistant_parts(message.content, self.endpoint)
-            if extra is None:
-                self.wire.append({"role": "model", "parts": parts})
-            else:
-                self._begin("model", parts, extra, extra)
-            self.open, self.after_result = None, False
-            self.recent.append(message)
-        elif message.role == "toolResult":
-            part = encode_result(message, self._call(message), self.endpoint)
-            if extra is not None or self.open is None or not self.after_result:
-                self._add_result(part, extra)
-            else:
-                self.open.append(part)
-        elif message.role == "user":
-            if extra is None:
-                self.open = encode_user_parts(message.content)
-                self.wire.append({"role": "user", "parts": self.open})
-                self.after_result = False
-            else:
-                self._add_words(message, extra)
+    def add_result(self, message: ToolResultMessage) -> None:
+        """Write a result that says nothing of how it was spelt, beside the results before it."""
+        call = self._call(message)
+        content = message.content
+        piece = content[0] if len(content) == 1 else None
+        if type(piece) is TextContent and call is not None and call.extra is None and self.with_ids:  # as nearly all
+            said = {ERROR if message.is_error else OUTPUT: piece.text}
+            part: Wire = {RESULT: {"id": message.tool_call_id, "name": call.name, "response": said}}
         else:
+            part = encode_result(message, call, self.endpoint)
+        if self.open is not None and self.after_result:
+            self.open.append(part)
+        else:
+            self.open = [part]
+            self.wire.append({"role": "user", "parts": self.open})
+            self.after_result = True
+
+    def add_words(self, message: UserMessage | SystemMessage) -> None:
+        """Write what the user says and says nothing of how it was spelt."""
+        if message.role == "system":
             # The roles are user and model; projection should have put it into a user's turn.
             raise EncodeError("instructions in mid-conversation have no place on this wire")
+        self.open = encode_user_parts(message.content)
+        self.wire.append({"role": "user", "parts": self.open})
+        self.after_result = False
+
+    def add_spelt(self, message: Message, extra: Extra) -> None:
+        """Write one message the way it was spelt."""
+        match message.role:
+            case "assistant":
+                self._begin("model", encode_assistant_parts(message.content, self.endpoint), extra, extra)
+                self.open, self.after_result = None, False
+                self.recent.append(message)
+            case "toolResult":
+                self._add_spelt_result(encode_result(message, self._call(message), self.endpoint), extra)
+            case "user":
+                self._add_spelt_words(message, extra)
+            case "system":
+                self.add_words(message)
+            case _:
+                assert_never(message)
 
     def _call(self, message: ToolResultMessage) -> ToolCall | None:
         """Find the call that a result answers, in the newest turn that called something."""
-        for turn in reversed(self.recent):
-            found = {piece.id: piece for piece in turn.content if piece.kind == "toolCall"}
-            if found:
-                self.calls = found
-                break
-        self.recent.clear()
+        if self.recent:
+            for turn in reversed(self.recent):
+                found = {piece.id: piece for piece in turn.content if type(piece) is ToolCall}
+                if found:
+                    self.calls = found
+                    break
+            self.recent.clear()
         return self.calls.get(message.tool_call_id)
 
-    def _add_result(self, part: Wire, extra: Extra | None) -> None:
-        shape = _NOTHING if extra is None else shape_of(extra, PROTOCOL)
+    def _add_spelt_result(self, part: Wire, extra: Extra) -> None:
+        shape = shape_of(extra, PROTOCOL)
         if self.open is not None and ("apart" not in shape if self.after_result else "joined" in shape):
             self.open.append(part)
         else:
             self.open = [part]
-            said = None if extra is None else object_of(extra.get(PROTOCOL, _NOTHING).get(CONTENT_KEYS))
-            self._begin("user", self.open, extra, None if said is None else {PROTOCOL: said})
+            said = object_of(extra.get(PROTOCOL, _NOTHING).get(CONTENT_KEYS))
+            self._begin("user", self.open, extra, {PROTOCOL: said})
         self.after_result = True
 
-    def _add_words(self, message: UserMessage, extra: Extra) -> None:
+    def _add_spelt_words(self, message: UserMessage, extra: Extra) -> None:
         parts = encode_user_parts(message.content)
         if self.open is not None and "joined" in shape_of(extra, PROTOCOL):
             self.open += parts
@@ -248,12 +290,10 @@ class _Turns:
             self._begin("user", parts, extra, extra)
         self.after_result = False
 
-    def _begin(self, role: str, parts: list[Wire], extra: Extra | None, said: Extra | None) -> None:
+    def _begin(self, role: str, parts: list[Wire], extra: Extra, said: Extra) -> None:
         """Begin a content, with what it `said` besides and its role and parts in the way they were spelt."""
         turn: Wire = {"role": role, "parts": parts}
         self.wire.append(turn)
-        if extra is None or said is None:
-            return
         for key, value in said.get(PROTOCOL, _NOTHING).items():
             if key != SHAPE:
                 turn.setdefault(key, value)

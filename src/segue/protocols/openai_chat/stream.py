@@ -39,6 +39,8 @@ _QUIET: Final = frozenset({"index", "delta", "message", "finish_reason", "usage"
 _PLAIN_DELTA: Final = frozenset({"role", "content"})
 _EMPTY: Final = frozenset({"content", *FIELDS, "reasoning_details", "tool_calls", "refusal", "images"})
 """Keys of a delta that vendors send along with nothing in them."""
+_SOUND: Final = frozenset({"data", "transcript"})
+"""What grows of an answer that is spoken."""
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
@@ -345,7 +347,7 @@ class ChoiceReader:
             self._fields["audio"] = out.add_native({"audio": {}})
         for key, piece in cast("Block", value).items():
             earlier = self._audio.get(key)
-            if key in ("data", "transcript") and isinstance(piece, str):
+            if key in _SOUND and isinstance(piece, str):
                 pieces = cast("list[str]", earlier) if isinstance(earlier, list) else list[str]()
                 pieces.append(piece)
                 self._audio[key] = pieces
@@ -377,7 +379,7 @@ class ChoiceReader:
         found: dict[str, NativeContent] = {}
         if "audio" in self._fields:
             joined = {
-                key: join_chunks(cast("list[str]", value)) if isinstance(value, list) else value
+                key: join_chunks(cast("list[str]", value)) if key in _SOUND and isinstance(value, list) else value
                 for key, value in self._audio.items()
             }
             found["audio"] = audio_content(joined)
