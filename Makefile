@@ -22,7 +22,7 @@ TOOLS := $(VENV)/.tools
 WRITERS := $(sort $(wildcard scripts/write_*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs site bench clean
+.PHONY: help demo test stress check format docs pictures site bench clean
 
 help: ## list these commands
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -33,7 +33,10 @@ demo: $(LIBRARY) ## show an example conversation that ran over several providers
 	$(PY) examples/demo.py
 
 test: $(TOOLS) ## run the tests
-	$(PY) -m pytest $(PYTEST)
+	$(PY) -m pytest -n auto $(PYTEST)
+
+stress: $(TOOLS) ## ten thousand streams at once, on this machine alone
+	$(PY) scripts/stress.py
 
 check: $(TOOLS) ## format, lint, types, import layers, generated files in step, the site without a warning
 	$(PY) -m ruff format --check .
@@ -49,6 +52,9 @@ format: $(TOOLS) ## format the code and mend what the linter can
 
 docs: $(TOOLS) ## write the generated files anew
 	@for writer in $(WRITERS); do echo "$(PY) $$writer"; $(PY) $$writer || exit 1; done
+
+pictures: $(TOOLS) ## take the pictures of the inspector that the documentation shows
+	SEGUE_PICTURES=docs/pictures $(PY) -m pytest -q tests/inspector/test_page.py
 
 site: $(TOOLS) ## build the documentation, into docs/_build
 	$(PY) -m sphinx -E -W --keep-going -q -b html docs docs/_build
