@@ -18,17 +18,9 @@ from segue.request import prepare
 
 ROOT = Path(__file__).parent.parent
 BENCHMARKS = ROOT / "benchmarks"
-VERDICTS = {
-    "aim met",
-    "must met",
-    "MISSED",
-    "the same thing twice",
-    "for comparison",
-    "the floor: without our checks",
-    "its own form is this wire: nearly a pass-through",
-    "",
-}
+VERDICTS = {"aim met", "must met", "MISSED", ""}
 WIRES = ("anthropic-messages", "openai-chat", "openai-responses")
+PEERS = ("any-llm", "langchain", "litellm", "llm-rosetta", "pydantic-ai", "strands")
 
 
 @pytest.fixture
@@ -56,18 +48,22 @@ def run_python(*arguments, **environment):
 
 def test_a_quick_run_writes_a_page_of_tables(tmp_path):
     page = tmp_path / "page.md"
-    groups = ("stored", "projection", "requests", "streams")
+    groups = ("stored", "projection", "requests", "growth", "warm", "streams", "convert")
     run_python(BENCHMARKS / "run.py", "--quick", "--no-peers", "--groups", *groups, "--output", page)
     text = page.read_text(encoding="utf-8")
-    for heading in ("# What segue costs", *(f"## {group}" for group in groups), "## How to read this"):
+    for heading in ("# What segue costs", "## goals", *(f"## {group}" for group in groups), "## How to read this"):
         assert f"{heading}\n" in text
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
-    figures = [row for row in rows if len(row) == 6 and row[0] != "what" and not row[0].startswith("-")]
-    assert len(figures) >= 60
-    for what, value, _, must, _, verdict in figures:
-        assert verdict in VERDICTS or verdict.startswith("not measured: "), what
-        assert (value == "not measured") == verdict.startswith("not measured: "), what
-        assert verdict or not must, what
+    headings = ["what", "value", "middle half of the rounds", "must", "aim", "verdict", "note"]
+    tables = [list(rows[at + 2 :]) for at, row in enumerate(rows) if row == headings]
+    figures = [row for table in tables for row in itertools.takewhile(lambda row: len(row) == 7, table)]
+    assert len(figures) >= 200
+    for what, value, _, must, _, verdict, note in figures:
+        assert verdict in VERDICTS, what
+        assert (value == "not measured") == note.startswith("not measured: "), what
+        assert bool(verdict) == bool(must and value != "not measured"), what
+    assert {path.stem for path in tmp_path.glob("*.svg")} == {"cold", "growth", "warm"}
+    assert all(f"]({name}.svg)" in text for name in ("cold", "growth", "warm"))
 
 
 @pytest.mark.parametrize("length", [3, 4, 5, 50, 333])
@@ -120,17 +116,34 @@ def test_ratios_are_best_over_best_with_a_control(module_of, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("value", "verdict"), [(0.7, "aim met"), (0.9, "must met"), (1.1, "MISSED"), (None, "no such thing")]
+    ("value", "at_least", "verdict"),
+    [
+        (0.7, False, "aim met"),
+        (0.9, False, "must met"),
+        (1.1, False, "MISSED"),
+        (None, False, ""),
+        (0.7, True, "MISSED"),
+        (1.1, True, "must met"),
+        (1.3, True, "aim met"),
+    ],
 )
-def test_a_figure_is_judged_by_its_goal(module_of, value, verdict):
+def test_a_figure_is_judged_by_its_goal(module_of, value, at_least, verdict):
     figures = module_of("figures")
-    figure = figures.Figure("key", "what", "times", value, note="no such thing")
-    assert figure.verdict(figures.Goal(must=1.0, aim=0.8)) == verdict
+    goal = figures.Goal(must=1.0, aim=1.2 if at_least else 0.8, at_least=at_least)
+    assert figures.Figure("key", "what", "times", value).verdict(goal) == verdict
+
+
+@pytest.mark.parametrize(("at_least", "worst"), [(False, "high"), (True, "low")])
+def test_of_all_figures_with_a_goal_the_worst_is_shown(module_of, at_least, worst):
+    figures = module_of("figures")
+    taken = [figures.Figure("key", what, "times", value) for what, value in (("low", 1.0), ("high", 2.0), ("no", None))]
+    table = figures.render_verdicts(taken, {"key": figures.Goal(must=1.5, at_least=at_least), "unheld": None})
+    assert [cell.strip() for cell in table.splitlines()[-1].strip("|").split("|")][:3] == ["key", "2", worst]
 
 
 def test_a_goal_that_nothing_is_held_against_is_refused(module_of):
     with pytest.raises(AssertionError, match=r"stored\.dump"):
-        module_of("run").check_goals("stored", [])
+        module_of("goals").check_goals("stored", [])
 
 
 def test_a_peer_that_cannot_be_installed_is_a_reason_and_no_error(module_of, tmp_path):
@@ -142,9 +155,9 @@ def test_a_peer_that_cannot_be_installed_is_a_reason_and_no_error(module_of, tmp
     assert environment.reason
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", (*WIRES, "google-genai", "bedrock-converse"))
 def test_a_history_was_decoded_from_replies_and_is_at_home_where_it_was_written(module_of, wire):
-    model = module_of("request_costs").WRITERS[wire]
+    model = next(passage.writer for passage in module_of("passages").HOMES if passage.wire == wire)
     context = module_of("replies").make_history(60, model)
     told = module_of("transcripts").make_transcript(60, model=model)
     assert [message.role for message in context.messages] == [message.role for message in told.messages]
@@ -152,13 +165,29 @@ def test_a_history_was_decoded_from_replies_and_is_at_home_where_it_was_written(
         if message.role == "assistant":
             assert [piece.kind for piece in message.content] == [piece.kind for piece in given.content]
             assert (message.protocol, message.provider, message.model) == (wire, model.provider, model.id)
-            assert all(piece.thinking_signature for piece in message.content if piece.kind == "thinking")
+            assert all(is_sealed(message) for piece in message.content if piece.kind == "thinking")
     assert prepare(context, model).report.changes == ()
+
+
+def is_sealed(message):
+    """Gemini seals the first call of a turn, the others seal the thinking."""
+    if message.protocol == "google-genai":
+        return bool(message.tool_calls()[0].thought_signature)
+    return all(piece.thinking_signature for piece in message.content if piece.kind == "thinking")
+
+
+def test_every_wire_is_reached_from_home_and_from_abroad(module_of):
+    passages = module_of("passages").PASSAGES
+    wires = {*WIRES, "google-genai", "bedrock-converse"}
+    assert {(passage.wire, passage.place) for passage in passages} == set(itertools.product(wires, ("home", "abroad")))
+    for passage in passages:
+        context = module_of("replies").make_history(20, passage.writer)
+        assert bool(prepare(context, passage.target).report.changes) == (passage.place == "abroad")
 
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_stream_says_what_the_whole_reply_says(module_of, wire):
-    model, streamed = module_of("request_costs").WRITERS[wire], module_of("streamed")
+    model, streamed = module_of("passages").WRITERS[wire], module_of("streamed")
     for stream in (streamed.mixed_stream(model), streamed.argument_stream(model, 2_000)):
         last = module_of("stream_costs").read_stream(stream.pieces, model)
         assert last.type == "done"
@@ -169,7 +198,7 @@ def test_a_stream_says_what_the_whole_reply_says(module_of, wire):
 
 
 def test_a_long_argument_has_its_length_and_deltas_of_a_few_characters(module_of):
-    model, streamed = module_of("request_costs").CLAUDE, module_of("streamed")
+    model, streamed = module_of("passages").CLAUDE, module_of("streamed")
     short, long = (streamed.argument_stream(model, size) for size in (12_000, 200_000))
     for stream, size in ((short, 12_000), (long, 200_000)):
         (call,) = stream.message.tool_calls()
@@ -225,9 +254,74 @@ def test_a_peer_without_an_environment_has_a_reason_for_every_task(module_of):
         assert peer.reasons == {"any": "it could not be installed"}
 
 
-@pytest.mark.parametrize("side", ["worker", "pydantic_ai_side", "litellm_side"])
-def test_what_runs_in_a_peers_environment_needs_neither_segue_nor_what_stands_beside_it(side):
+SIDES = sorted(path.stem for path in (BENCHMARKS / "peer_side").glob("*.py"))
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_what_runs_in_a_peers_environment_needs_neither_segue_nor_what_stands_above_it(side):
     tree = ast.parse((BENCHMARKS / "peer_side" / f"{side}.py").read_text(encoding="utf-8"))
     named = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     named += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    assert {name.partition(".")[0] for name in named} - sys.stdlib_module_names <= {"orjson"}
+    assert {name.partition(".")[0] for name in named} - sys.stdlib_module_names <= {"orjson", *SIDES}
+
+
+def test_every_peer_has_a_side_and_says_which_wires_it_speaks(module_of):
+    peers = {peer.name for peer in module_of("peers").PEERS}
+    assert peers == set(PEERS) == set(module_of("rivals").WIRES)
+    assert {f"{name.replace('-', '_')}_side" for name in peers} | {"worker", "chat_form"} == set(SIDES)
+
+
+# -- the guard ---------------------------------------------------------------------------------------------------------
+
+
+def hot_path(module, name, yardstick, *ticks):
+    """Make a path that takes so many ticks of a clock of its own: the last number from then on."""
+    left = list(ticks)
+    return module.HotPath(name, lambda: left.pop(0) if len(left) > 1 else left[0], lambda: yardstick)
+
+
+def tick_timer(call):
+    """Read how long a call takes, instead of calling it: no clock is asked."""
+    return call if isinstance(call, int) else call()
+
+
+@pytest.mark.parametrize(("ticks", "is_slow"), [(200, False), (299, False), (301, True), (4_000, True)])
+def test_a_path_that_got_slower_by_half_is_found(module_of, ticks, is_slow):
+    guard = module_of("hot_paths")
+    paths = [hot_path(guard, "steady", 100, 150), hot_path(guard, "path", 100, ticks)]
+
+    def measure(suspects):
+        return guard.measure_paths(suspects, 3, timer=tick_timer)
+
+    slow = guard.find_slow(paths, {"steady": 1.5, "path": 2.0}, measure)
+    assert slow == ({"path": ticks / 100} if is_slow else {})
+
+
+def test_a_busy_moment_is_no_alarm(module_of):
+    guard = module_of("hot_paths")
+    busy = [hot_path(guard, "path", 100, *[900] * 12, 210)]  # two tries of three rounds, two calls each
+    asked = []
+
+    def measure(suspects):
+        asked.append([path.name for path in suspects])
+        return guard.measure_paths(suspects, 3, timer=tick_timer)
+
+    assert guard.find_slow([*busy, hot_path(guard, "steady", 100, 100)], {"path": 2.0, "steady": 1.0}, measure) == {}
+    assert asked == [["path", "steady"], ["path"], ["path"]]
+
+
+def test_every_hot_path_is_recorded_and_nothing_else_is(module_of):
+    guard = module_of("hot_paths")
+    paths = list(guard.make_paths(20))
+    assert {path.name for path in paths} == guard.read_table().keys()
+    assert all(path.begin()() for path in paths)
+
+
+def test_the_guard_ends_with_an_error_that_names_the_slow_path(module_of, monkeypatch, capsys):
+    guard = module_of("hot_paths")
+    recorded = guard.read_table()
+    monkeypatch.setattr(guard, "make_paths", lambda: guard.HotPath("load", int, int) and iter(()))
+    monkeypatch.setattr(guard, "find_slow", lambda paths, table: {"load": 2 * recorded["load"]})
+    with pytest.raises(SystemExit, match="got slower by half"):
+        guard.main([])
+    assert capsys.readouterr().err.startswith("load: ")

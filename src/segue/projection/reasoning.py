@@ -81,10 +81,11 @@ class _Reasoning:
         survey = self.work.survey
         return bool(
             survey.foreign
-            or survey.unsigned
+            or survey.unusable
             or self.work.estranged
+            or (survey.unsigned and self.replay in ("signed", "none"))
             or (survey.signed and self.replay == "none")
-            or (self.placeholder is not None and survey.call_ids)
+            or (self.placeholder is not None and (survey.unsealed or survey.unclean))
         )
 
     def run(self) -> None:

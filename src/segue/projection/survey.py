@@ -53,7 +53,9 @@ class Survey:
         "thinks_last",
         "unclean",
         "unfinished",
+        "unsealed",
         "unsigned",
+        "unusable",
     )
 
     def __init__(self) -> None:
@@ -80,7 +82,11 @@ class Survey:
         """Images, files or native blocks; native blocks."""
         self.signed = False
         self.unsigned = False
-        """Thinking with a seal; thinking without, or a seal that is none."""
+        """Thinking with a seal; thinking without."""
+        self.unusable = False
+        """A seal that is none, or thinking that has neither words nor a seal."""
+        self.unsealed = False
+        """The first call of a turn has no seal."""
         self.thinks_last = False
         """A turn ends in thinking."""
         self.extra = False
@@ -95,7 +101,7 @@ class Survey:
     def add_odd_seal(self, seal: str) -> None:
         """See to a seal that is empty or not plain ASCII."""
         if not seal:
-            self.unsigned = True
+            self.unusable = True
         elif not is_clean(seal):
             self.unclean = True
 
@@ -191,6 +197,7 @@ def look_over(messages: Sequence[Message], home: Home) -> Survey:  # noqa: C901,
                 elif not is_door:
                     survey.replies = True
             kind = None
+            first = called + 1
             for piece in message.content:
                 kind = type(piece)
                 if type(piece) is ToolCall:
@@ -209,7 +216,10 @@ def look_over(messages: Sequence[Message], home: Home) -> Survey:  # noqa: C901,
                         if not is_clean(piece.arguments_text):
                             survey.unclean = True
                     seal = piece.thought_signature
-                    if seal is not None and (not seal or not seal.isascii()):
+                    if seal is None:
+                        if called == first:
+                            survey.unsealed = True
+                    elif not seal or not seal.isascii():
                         survey.add_odd_seal(seal)
                     if piece.extra is not None:
                         survey.extra = True
@@ -231,6 +241,8 @@ def look_over(messages: Sequence[Message], home: Home) -> Survey:  # noqa: C901,
                     seal = piece.thinking_signature
                     if not seal:
                         survey.unsigned = True
+                        if seal is not None or piece.redacted or not text or text.isspace():
+                            survey.unusable = True
                     else:
                         survey.signed = True
                         if not seal.isascii():

@@ -12,7 +12,7 @@ has no word for raises `EncodeError` with its path: making it fit is projection'
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 import msgspec
 
@@ -26,6 +26,27 @@ from segue.protocols.streaming import StreamDecoder
 
 Framing: TypeAlias = Literal["sse", "ndjson", "aws-event-stream", "none"]
 JsonObject: TypeAlias = Mapping[str, object]
+
+
+NOT_IN_A_BODY: Final = frozenset(
+    {
+        # of messages: a body holds the conversation, not how it came about
+        "protocol",
+        "provider",
+        "model",
+        "response_model",
+        "response_id",
+        "usage",
+        "stop_reason",
+        "raw_stop_reason",
+        "error_message",
+        "diagnostics",
+        "timestamp",
+        "details",  # what a result is for the application
+        "fallback",  # of a native block: read from it
+    }
+)
+"""What no request of any wire tells; each codec's `forgets` adds what its own cannot."""
 
 
 @final

@@ -10,7 +10,7 @@ from segue.protocols.anthropic_messages.request import decode_request, encode_re
 from segue.protocols.anthropic_messages.response import decode_response, encode_response
 from segue.protocols.anthropic_messages.rules import PROTOCOL, RULES
 from segue.protocols.anthropic_messages.stream import stream_decoder
-from segue.protocols.codec import Codec, Endpoint
+from segue.protocols.codec import NOT_IN_A_BODY, Codec, Endpoint
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
@@ -29,34 +29,19 @@ CODEC: Final = Codec(
     stream_decoder=stream_decoder,
     decode_error=decode_error,
     check=check,
-    forgets=frozenset(
-        {
-            # of messages: a body holds the conversation, not how it came about
-            "provider",
-            "model",
-            "protocol",
-            "response_model",
-            "response_id",
-            "usage",
-            "stop_reason",
-            "raw_stop_reason",
-            "error_message",
-            "diagnostics",
-            "timestamp",
-            "details",
-            "tool_name",  # of a result: read from its call
-            # of content
-            "text_signature",
-            "thought_signature",  # this wire seals thinking alone
-            "arguments_text",  # input is an object here
-            "mime_type",  # of what lies at a URL or has a file id
-            "fallback",  # of a native block: read from it
-            # of tools
-            "strict",  # where the provider does not take it
-            # of the prompt
-            "options",  # levels become budgets or efforts, retention becomes marks, a limit has to be said
-        }
-    ),
+    forgets=NOT_IN_A_BODY
+    | {
+        "tool_name",  # of a result: read from its call
+        # of content
+        "text_signature",
+        "thought_signature",  # this wire seals thinking alone
+        "arguments_text",  # input is an object here
+        "mime_type",  # of what lies at a URL or has a file id
+        # of tools
+        "strict",  # where the provider does not take it
+        # of the prompt
+        "options",  # levels become budgets or efforts, retention becomes marks, a limit has to be said
+    },
     headers={"anthropic-version": "2026-10-21"},  # what anthropic 2.8.0 sends; read 2026-11-15
     sdk_parameters=frozenset(
         {

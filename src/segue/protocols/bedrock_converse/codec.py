@@ -13,7 +13,7 @@ from segue.protocols.bedrock_converse.response import decode_response, encode_re
 from segue.protocols.bedrock_converse.rules import PROTOCOL, RULES
 from segue.protocols.bedrock_converse.sdk import sdk_arguments
 from segue.protocols.bedrock_converse.stream import stream_decoder
-from segue.protocols.codec import Codec, Endpoint
+from segue.protocols.codec import NOT_IN_A_BODY, Codec, Endpoint
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:
@@ -35,39 +35,24 @@ CODEC: Final = Codec(
     stream_decoder=stream_decoder,
     decode_error=decode_error,
     check=check,
-    forgets=frozenset(
-        {
-            # of messages: a body holds the conversation, not how it came about
-            "provider",
-            "model",
-            "protocol",
-            "response_model",
-            "response_id",
-            "usage",
-            "stop_reason",
-            "raw_stop_reason",
-            "error_message",
-            "diagnostics",
-            "timestamp",
-            "details",
-            "tool_name",  # of a result: read from its call
-            "is_error",  # where the model takes no status
-            # of content
-            "text_signature",
-            "thought_signature",  # this wire seals reasoning alone
-            "thinking_signature",  # where the model takes none
-            "arguments_text",  # input is an object here
-            "mime_type",  # of media whose type has several names
-            "name",  # of a file: made legal and different from the others; those of tools and calls are told
-            "fallback",  # of a native block: read from it
-            # of tools
-            "strict",  # where the model does not take it
-            # of the prompt
-            "system_prompt",  # a text and a list of one text are spelt alike
-            "options",  # levels become budgets or efforts, retention becomes cache points
-            "stream",  # said by the address
-        }
-    ),
+    forgets=NOT_IN_A_BODY
+    | {
+        "tool_name",  # of a result: read from its call
+        "is_error",  # where the model takes no status
+        # of content
+        "text_signature",
+        "thought_signature",  # this wire seals reasoning alone
+        "thinking_signature",  # where the model takes none
+        "arguments_text",  # input is an object here
+        "mime_type",  # of media whose type has several names
+        "name",  # of a file: made legal and different from the others; those of tools and calls are told
+        # of tools
+        "strict",  # where the model does not take it
+        # of the prompt
+        "system_prompt",  # a text and a list of one text are spelt alike
+        "options",  # levels become budgets or efforts, retention becomes cache points
+        "stream",  # said by the address
+    },
     remembers=names_documents,
     sdk_arguments=sdk_arguments,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.protocols.codec import Codec, Endpoint, JsonObject
+from segue.protocols.codec import NOT_IN_A_BODY, Codec, Endpoint, JsonObject
 from segue.protocols.cohere_chat.check import check
 from segue.protocols.cohere_chat.errors import decode_error
 from segue.protocols.cohere_chat.request import decode_request, encode_request
@@ -65,37 +65,22 @@ CODEC: Final = Codec(
     stream_decoder=stream_decoder,
     decode_error=decode_error,
     check=check,
-    forgets=frozenset(
-        {
-            # who wrote a turn, when, how it went
-            "protocol",
-            "provider",
-            "model",
-            "response_model",
-            "response_id",
-            "usage",
-            "stop_reason",
-            "raw_stop_reason",
-            "error_message",
-            "diagnostics",
-            "timestamp",
-            # what a result is for the application
-            "details",
-            "is_error",
-            "tool_name",
-            # this wire has no place for seals
-            "text_signature",
-            "thinking_signature",
-            "redacted",
-            "thought_signature",
-            # nor for strictness of one tool; the type of what only has an address; what others would see
-            "strict",
-            "mime_type",
-            "fallback",
-            # texts beside calls are one plan, and stand before the calls
-            "pieces",
-            "extra",
-        }
-    ),
+    forgets=NOT_IN_A_BODY
+    | {
+        # what a result is for the application
+        "is_error",
+        "tool_name",
+        # this wire has no place for seals
+        "text_signature",
+        "thinking_signature",
+        "redacted",
+        "thought_signature",
+        # nor for strictness of one tool; the type of what only has an address; what others would see
+        "strict",
+        "mime_type",
+        # texts beside calls are one plan, and stand before the calls
+        "pieces",
+        "extra",
+    },
     sdk_arguments=_sdk_arguments,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.protocols.codec import Codec, Endpoint
+from segue.protocols.codec import NOT_IN_A_BODY, Codec, Endpoint
 from segue.protocols.google_genai.check import check
 from segue.protocols.google_genai.errors import decode_error
 from segue.protocols.google_genai.request import decode_request, encode_request
@@ -42,34 +42,19 @@ CODEC: Final = Codec(
     stream_decoder=stream_decoder,
     decode_error=decode_error,
     check=check,
-    forgets=frozenset(
-        {
-            # of messages: a body holds the conversation, not how it came about
-            "provider",
-            "model",
-            "protocol",
-            "response_model",
-            "response_id",
-            "usage",
-            "stop_reason",
-            "raw_stop_reason",
-            "error_message",
-            "diagnostics",
-            "timestamp",
-            "details",
-            "tool_name",  # of a result: the call's
-            "pieces",  # of a result: its words come before its media, whatever the order was
-            # of content
-            "redacted",  # a thought without words is a thought with no words here
-            "arguments_text",  # args is an object here
-            "mime_type",  # of what lies at a URL: read from its name
-            "fallback",  # of a native part: read from it
-            # of tools
-            "strict",  # there is a mode for all of them, and no word for one
-            # of the prompt
-            "stream",  # the address says it
-            "options",  # levels become budgets
-        }
-    ),
+    forgets=NOT_IN_A_BODY
+    | {
+        "tool_name",  # of a result: the call's
+        "pieces",  # of a result: its words come before its media, whatever the order was
+        # of content
+        "redacted",  # a thought without words is a thought with no words here
+        "arguments_text",  # args is an object here
+        "mime_type",  # of what lies at a URL: read from its name
+        # of tools
+        "strict",  # there is a mode for all of them, and no word for one
+        # of the prompt
+        "stream",  # the address says it
+        "options",  # levels become budgets
+    },
     sdk_arguments=sdk_arguments,
 )

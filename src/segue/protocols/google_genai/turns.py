@@ -220,7 +220,9 @@ class _Turns:
 
     def add_result(self, message: ToolResultMessage) -> None:
         """Write a result that says nothing of how it was spelt, beside the results before it."""
-        call = self._call(message)
+        if self.recent:
+            self._note_calls()
+        call = self.calls.get(message.tool_call_id)
         content = message.content
         piece = content[0] if len(content) == 1 else None
         if type(piece) is TextContent and call is not None and call.extra is None and self.with_ids:  # as nearly all
@@ -252,7 +254,9 @@ class _Turns:
                 self.open, self.after_result = None, False
                 self.recent.append(message)
             case "toolResult":
-                self._add_spelt_result(encode_result(message, self._call(message), self.endpoint), extra)
+                self._note_calls()
+                call = self.calls.get(message.tool_call_id)
+                self._add_spelt_result(encode_result(message, call, self.endpoint), extra)
             case "user":
                 self._add_spelt_words(message, extra)
             case "system":
@@ -260,16 +264,14 @@ class _Turns:
             case _:
                 assert_never(message)
 
-    def _call(self, message: ToolResultMessage) -> ToolCall | None:
-        """Find the call that a result answers, in the newest turn that called something."""
-        if self.recent:
-            for turn in reversed(self.recent):
-                found = {piece.id: piece for piece in turn.content if type(piece) is ToolCall}
-                if found:
-                    self.calls = found
-                    break
-            self.recent.clear()
-        return self.calls.get(message.tool_call_id)
+    def _note_calls(self) -> None:
+        """Remember the calls of the newest turn that called something: results answer those."""
+        for turn in reversed(self.recent):
+            found = {piece.id: piece for piece in turn.content if type(piece) is ToolCall}
+            if found:
+                self.calls = found
+                break
+        self.recent.clear()
 
     def _add_spelt_result(self, part: Wire, extra: Extra) -> None:
         shape = shape_of(extra, PROTOCOL)

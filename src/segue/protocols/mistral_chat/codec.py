@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from segue.errors import EncodeError
-from segue.protocols.codec import Codec, Endpoint, JsonObject
+from segue.protocols.codec import NOT_IN_A_BODY, Codec, Endpoint, JsonObject
 from segue.protocols.mistral_chat.check import check
 from segue.protocols.mistral_chat.errors import decode_error
 from segue.protocols.mistral_chat.request import decode_request, encode_request
@@ -75,35 +75,20 @@ CODEC: Final = Codec(
     stream_decoder=stream_decoder,
     decode_error=decode_error,
     check=check,
-    forgets=frozenset(
-        {
-            # who wrote a turn, when, how it went
-            "protocol",
-            "provider",
-            "model",
-            "response_model",
-            "response_id",
-            "usage",
-            "stop_reason",
-            "raw_stop_reason",
-            "error_message",
-            "diagnostics",
-            "timestamp",
-            # what a result is for the application
-            "details",
-            "is_error",
-            "tool_name",
-            # seals that this wire has no place for; that a seal is all there is
-            "text_signature",
-            "thought_signature",
-            "redacted",
-            # the type of bare sound and of what only has an address or an id; what others would see
-            "mime_type",
-            "fallback",
-            # where calls stood among the words of a turn
-            "pieces",
-            "extra",
-        }
-    ),
+    forgets=NOT_IN_A_BODY
+    | {
+        # what a result is for the application
+        "is_error",
+        "tool_name",
+        # seals that this wire has no place for; that a seal is all there is
+        "text_signature",
+        "thought_signature",
+        "redacted",
+        # the type of bare sound and of what only has an address or an id; what others would see
+        "mime_type",
+        # where calls stood among the words of a turn
+        "pieces",
+        "extra",
+    },
     sdk_arguments=_sdk_arguments,
 )

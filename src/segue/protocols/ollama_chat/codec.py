@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from segue.errors import EncodeError
-from segue.protocols.codec import Codec, Endpoint, JsonObject
+from segue.protocols.codec import NOT_IN_A_BODY, Codec, Endpoint, JsonObject
 from segue.protocols.ollama_chat.check import check
 from segue.protocols.ollama_chat.errors import decode_error
 from segue.protocols.ollama_chat.request import decode_request, encode_request
@@ -59,39 +59,24 @@ CODEC: Final = Codec(
     stream_decoder=stream_decoder,
     decode_error=decode_error,
     check=check,
-    forgets=frozenset(
-        {
-            # of messages: a body holds the conversation, not how it came about
-            "provider",
-            "model",
-            "protocol",
-            "response_model",
-            "response_id",
-            "usage",
-            "stop_reason",
-            "raw_stop_reason",
-            "error_message",
-            "diagnostics",
-            "timestamp",
-            # of results
-            "details",
-            "is_error",
-            # seals that this wire has no place for
-            "thinking_signature",
-            "redacted",
-            "text_signature",
-            "thought_signature",
-            # of content and tools
-            "arguments_text",  # arguments are an object here
-            "mime_type",  # pictures are bare bytes
-            "fallback",
-            "strict",
-            # of options: left open it is said to be false, for the server would stream
-            "stream",
-            # where one text of a turn ends and the next begins, and where pictures stood among them
-            "pieces",
-            "extra",
-        }
-    ),
+    forgets=NOT_IN_A_BODY
+    | {
+        # of results
+        "is_error",
+        # seals that this wire has no place for
+        "thinking_signature",
+        "redacted",
+        "text_signature",
+        "thought_signature",
+        # of content and tools
+        "arguments_text",  # arguments are an object here
+        "mime_type",  # pictures are bare bytes
+        "strict",
+        # of options: left open it is said to be false, for the server would stream
+        "stream",
+        # where one text of a turn ends and the next begins, and where pictures stood among them
+        "pieces",
+        "extra",
+    },
     sdk_arguments=_sdk_arguments,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.protocols.codec import Codec, Endpoint
+from segue.protocols.codec import NOT_IN_A_BODY, Codec, Endpoint
 from segue.protocols.openai_chat.check import check
 from segue.protocols.openai_chat.errors import decode_error
 from segue.protocols.openai_chat.request import decode_request, encode_request
@@ -72,38 +72,23 @@ CODEC: Final = Codec(
     stream_decoder=stream_decoder,
     decode_error=decode_error,
     check=check,
-    forgets=frozenset(
-        {
-            # who wrote a turn, when, how it went
-            "protocol",
-            "provider",
-            "model",
-            "response_model",
-            "response_id",
-            "usage",
-            "stop_reason",
-            "raw_stop_reason",
-            "error_message",
-            "diagnostics",
-            "timestamp",
-            # what a result is for the application
-            "details",
-            "is_error",
-            "tool_name",
-            # reasoning is signed with the name of its field
-            "thinking_signature",
-            "redacted",
-            # seals that this wire has no place for
-            "text_signature",
-            "thought_signature",
-            # strictness where the provider has none; the type of what only has an address; what others would see
-            "strict",
-            "mime_type",
-            "fallback",
-            # where one text of a turn or of a result ends and the next begins, and where it stood among calls
-            "pieces",
-            "extra",
-        }
-    ),
+    forgets=NOT_IN_A_BODY
+    | {
+        # what a result is for the application
+        "is_error",
+        "tool_name",
+        # reasoning is signed with the name of its field
+        "thinking_signature",
+        "redacted",
+        # seals that this wire has no place for
+        "text_signature",
+        "thought_signature",
+        # strictness where the provider has none; the type of what only has an address; what others would see
+        "strict",
+        "mime_type",
+        # where one text of a turn or of a result ends and the next begins, and where it stood among calls
+        "pieces",
+        "extra",
+    },
     sdk_parameters=_SDK_PARAMETERS,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.protocols.codec import Codec, Endpoint
+from segue.protocols.codec import NOT_IN_A_BODY, Codec, Endpoint
 from segue.protocols.openai_responses.check import check
 from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.request import decode_request, encode_request
@@ -12,42 +12,25 @@ from segue.protocols.openai_responses.response import decode_response, encode_re
 from segue.protocols.openai_responses.rules import PROTOCOL, RULES
 from segue.protocols.openai_responses.stream import stream_decoder
 
-_FORGETS: Final = frozenset(
-    {
-        # Who wrote a turn, and what was reported of it.
-        "protocol",
-        "provider",
-        "model",
-        "response_model",
-        "response_id",
-        "usage",
-        "stop_reason",
-        "raw_stop_reason",
-        "error_message",
-        "diagnostics",
-        "timestamp",
-        # An output names its call alone, and has no flag for errors.
-        "tool_name",
-        "is_error",
-        "details",
-        # What others read of a native block is found out again.
-        "fallback",
-        # Reasoning has words or none; nothing says why.
-        "redacted",
-        # An address or a file id comes without a type.
-        "mime_type",
-        # Not strict and not said are one word.
-        "strict",
-        # Of several ways to the same media one is written: data, else the address, else the file id.
-        "url",
-        "file_id",
-        # A signature in a form that this wire did not make has no place on it.
-        "text_signature",
-        "thought_signature",
-        # Items stand in one row: where one turn of a role ends and the next begins is not said.
-        "turns",
-    }
-)
+_FORGETS: Final = NOT_IN_A_BODY | {
+    # An output names its call alone, and has no flag for errors.
+    "tool_name",
+    "is_error",
+    # Reasoning has words or none; nothing says why.
+    "redacted",
+    # An address or a file id comes without a type.
+    "mime_type",
+    # Not strict and not said are one word.
+    "strict",
+    # Of several ways to the same media one is written: data, else the address, else the file id.
+    "url",
+    "file_id",
+    # A signature in a form that this wire did not make has no place on it.
+    "text_signature",
+    "thought_signature",
+    # Items stand in one row: where one turn of a role ends and the next begins is not said.
+    "turns",
+}
 
 _SDK_PARAMETERS: Final = frozenset(
     {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.protocols.codec import Codec, Endpoint
+from segue.protocols.codec import NOT_IN_A_BODY, Codec, Endpoint
 from segue.protocols.plain_text.check import check
 from segue.protocols.plain_text.errors import decode_error
 from segue.protocols.plain_text.request import decode_request, encode_request
@@ -29,26 +29,12 @@ CODEC: Final = Codec(
     stream_decoder=stream_decoder,
     decode_error=decode_error,
     check=check,
-    forgets=frozenset(
-        {
-            # of messages: a body holds the words, not how they came about
-            "provider",
-            "model",
-            "protocol",
-            "response_model",
-            "response_id",
-            "usage",
-            "stop_reason",
-            "raw_stop_reason",
-            "error_message",
-            "diagnostics",
-            "timestamp",
-            # of content
-            "text_signature",
-            "fallback",
-            # where one text of a turn ends and the next begins
-            "pieces",
-            "extra",
-        }
-    ),
+    forgets=NOT_IN_A_BODY
+    | {
+        # of content
+        "text_signature",
+        # where one text of a turn ends and the next begins
+        "pieces",
+        "extra",
+    },
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.protocols.codec import Codec, Endpoint
+from segue.protocols.codec import NOT_IN_A_BODY, Codec, Endpoint
 from segue.protocols.vscode_lm.check import check
 from segue.protocols.vscode_lm.errors import decode_error
 from segue.protocols.vscode_lm.request import decode_request, encode_request
@@ -29,31 +29,16 @@ CODEC: Final = Codec(
     stream_decoder=stream_decoder,
     decode_error=decode_error,
     check=check,
-    forgets=frozenset(
-        {
-            # of messages: a body holds the conversation, not how it came about
-            "provider",
-            "model",
-            "protocol",
-            "response_model",
-            "response_id",
-            "usage",
-            "stop_reason",
-            "raw_stop_reason",
-            "error_message",
-            "diagnostics",
-            "timestamp",
-            # of results
-            "details",
-            "is_error",
-            "tool_name",  # read from the call
-            # of content
-            "text_signature",
-            "thought_signature",
-            "arguments_text",  # input is an object here
-            "fallback",
-            # of tools
-            "strict",
-        }
-    ),
+    forgets=NOT_IN_A_BODY
+    | {
+        # of results
+        "is_error",
+        "tool_name",  # read from the call
+        # of content
+        "text_signature",
+        "thought_signature",
+        "arguments_text",  # input is an object here
+        # of tools
+        "strict",
+    },
 )
