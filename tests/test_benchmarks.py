@@ -53,10 +53,9 @@ def test_a_quick_run_writes_a_page_of_tables(tmp_path):
     text = page.read_text(encoding="utf-8")
     for heading in ("# What segue costs", "## goals", *(f"## {group}" for group in groups), "## How to read this"):
         assert f"{heading}\n" in text
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
-    headings = ["what", "value", "middle half of the rounds", "must", "aim", "verdict", "note"]
-    tables = [list(rows[at + 2 :]) for at, row in enumerate(rows) if row == headings]
-    figures = [row for table in tables for row in itertools.takewhile(lambda row: len(row) == 7, table)]
+    measured = text.partition("## stored\n")[2]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in measured.splitlines() if line[:1] == "|"]
+    figures = [row for row in rows if row[0] != "what" and not row[0].startswith("-")]
     assert len(figures) >= 200
     for what, value, _, must, _, verdict, note in figures:
         assert verdict in VERDICTS, what
@@ -155,7 +154,7 @@ def test_a_peer_that_cannot_be_installed_is_a_reason_and_no_error(module_of, tmp
     assert environment.reason
 
 
-@pytest.mark.parametrize("wire", (*WIRES, "google-genai", "bedrock-converse"))
+@pytest.mark.parametrize("wire", [*WIRES, "google-genai", "bedrock-converse"])
 def test_a_history_was_decoded_from_replies_and_is_at_home_where_it_was_written(module_of, wire):
     model = next(passage.writer for passage in module_of("passages").HOMES if passage.wire == wire)
     context = module_of("replies").make_history(60, model)
@@ -274,26 +273,27 @@ def test_every_peer_has_a_side_and_says_which_wires_it_speaks(module_of):
 # -- the guard ---------------------------------------------------------------------------------------------------------
 
 
-def hot_path(module, name, yardstick, *ticks):
-    """Make a path that takes so many ticks of a clock of its own: the last number from then on."""
+def hot_path(guard, name, yardstick, *ticks):
+    """Make a path whose calls take so many ticks, one number after the other and the last one from then on."""
     left = list(ticks)
-    return module.HotPath(name, lambda: left.pop(0) if len(left) > 1 else left[0], lambda: yardstick)
+
+    def begin():
+        taken = left.pop(0) if len(left) > 1 else left[0]
+        return lambda: taken
+
+    return guard.HotPath(name, begin, lambda: yardstick)
 
 
-def tick_timer(call):
-    """Read how long a call takes, instead of calling it: no clock is asked."""
-    return call if isinstance(call, int) else call()
+def measuring(guard):
+    """Measure by the ticks that calls give: no clock is asked."""
+    return lambda suspects: guard.measure_paths(suspects, 3, timer=lambda call: call())
 
 
 @pytest.mark.parametrize(("ticks", "is_slow"), [(200, False), (299, False), (301, True), (4_000, True)])
 def test_a_path_that_got_slower_by_half_is_found(module_of, ticks, is_slow):
     guard = module_of("hot_paths")
     paths = [hot_path(guard, "steady", 100, 150), hot_path(guard, "path", 100, ticks)]
-
-    def measure(suspects):
-        return guard.measure_paths(suspects, 3, timer=tick_timer)
-
-    slow = guard.find_slow(paths, {"steady": 1.5, "path": 2.0}, measure)
+    slow = guard.find_slow(paths, {"steady": 1.5, "path": 2.0}, measuring(guard))
     assert slow == ({"path": ticks / 100} if is_slow else {})
 
 
@@ -304,7 +304,7 @@ def test_a_busy_moment_is_no_alarm(module_of):
 
     def measure(suspects):
         asked.append([path.name for path in suspects])
-        return guard.measure_paths(suspects, 3, timer=tick_timer)
+        return measuring(guard)(suspects)
 
     assert guard.find_slow([*busy, hot_path(guard, "steady", 100, 100)], {"path": 2.0, "steady": 1.0}, measure) == {}
     assert asked == [["path", "steady"], ["path"], ["path"]]
@@ -320,7 +320,7 @@ def test_every_hot_path_is_recorded_and_nothing_else_is(module_of):
 def test_the_guard_ends_with_an_error_that_names_the_slow_path(module_of, monkeypatch, capsys):
     guard = module_of("hot_paths")
     recorded = guard.read_table()
-    monkeypatch.setattr(guard, "make_paths", lambda: guard.HotPath("load", int, int) and iter(()))
+    monkeypatch.setattr(guard, "make_paths", lambda: iter(()))
     monkeypatch.setattr(guard, "find_slow", lambda paths, table: {"load": 2 * recorded["load"]})
     with pytest.raises(SystemExit, match="got slower by half"):
         guard.main([])

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import re
-import select
 import signal
-import subprocess
-import sys
-import time
 
 import pytest
 
 from cli.running import SESSION, run
+from cli.terminal import NO_KEYS, Terminal
 from segue import read_session
 
 pytest.importorskip("httpx2")
-
-NO_KEYS = {name: "" for name in os.environ if name.endswith(("_KEY", "_TOKEN"))}
 
 
 def chat(typed: str, *arguments: object):
@@ -81,41 +73,6 @@ def test_a_mistake_is_told_and_the_talk_goes_on(typed, said):
 def test_a_provider_without_a_key_says_which_variable_is_missing():
     talked = run("chat", "openai/gpt-5.4", stdin="hello\n", env={"OPENAI_API_KEY": ""})
     assert "OPENAI_API_KEY" in talked.err
-
-
-class Terminal:
-    """A program in a terminal of its own, typed at and read like a person would."""
-
-    def __init__(self, *arguments: object) -> None:
-        self.master, inner = pty.openpty()
-        command = [sys.executable, "-m", "segue", *map(str, arguments)]
-        self.process = subprocess.Popen(
-            command, stdin=inner, stdout=inner, stderr=inner, env={**os.environ, **NO_KEYS, "TERM": "dumb"}
-        )
-        os.close(inner)
-        self.seen = ""
-
-    def wait_for(self, pattern: str) -> str:
-        """Read until something is shown; a minute is an age, and a failure."""
-        end = time.monotonic() + 60
-        while not re.search(pattern, self.seen, re.DOTALL):
-            assert time.monotonic() < end, f"never saw {pattern!r} in {self.seen!r}"
-            if select.select([self.master], [], [], 1)[0]:
-                try:
-                    self.seen += os.read(self.master, 4096).decode()
-                except OSError:  # the program has ended
-                    break
-        assert re.search(pattern, self.seen, re.DOTALL), self.seen
-        return self.seen
-
-    def type(self, text: str) -> None:
-        os.write(self.master, text.encode())
-
-    def close(self) -> int:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGKILL)
-        os.close(self.master)
-        return self.process.wait(timeout=20)
 
 
 def test_without_a_key_the_terminal_offers_the_echo_model():

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli.running import SESSION, run
+from cli.terminal import Terminal
 from segue import check, dump, load, prepare, read_session
 from segue.models.catalogue import get_model
 
@@ -179,6 +180,17 @@ def test_a_run_that_was_cut_off_goes_on_where_it_was(tmp_path):
 
 def whole(path, count: int) -> list[str]:
     return path.read_text().splitlines(keepends=True)[:count]
+
+
+def test_whoever_watches_sees_how_far_it_is(tmp_path):
+    many, out = tmp_path / "many.jsonl", tmp_path / "out.jsonl"
+    many.write_text(numbered(4000))
+    terminal = Terminal("convert", many, "--to", "openai/gpt-5.4", "-o", out, term="xterm")
+    try:
+        terminal.wait_for(r"\d+%.*[\d,]+ messages, [\d,]+/s.*\d:\d\d:\d\d")
+        terminal.wait_for("4,000 conversations converted")
+    finally:
+        terminal.close()
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a program's memory")

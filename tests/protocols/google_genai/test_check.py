@@ -9,6 +9,7 @@ from segue.protocols.google_genai.codec import CODEC
 
 PRO = endpoint_of("gemini-2.5-pro")
 FLASH = endpoint_of("gemini-3.6-flash")
+OLDEST = endpoint_of("gemini-2.0-flash")
 SEAL = {"thoughtSignature": "c2VhbA=="}
 
 
@@ -48,7 +49,7 @@ REFUSED = {
     "no contents": ({"contents": []}, OLDER, "no_contents"),
     "a role nobody has": ({"contents": [{"role": "assistant", "parts": [{"text": "x"}]}]}, OLDER, "role"),
     "no parts": ({"contents": [user(), {"role": "model", "parts": []}, user()]}, OLDER, "no_parts"),
-    "an empty text alone": ({"contents": [user({"text": ""})]}, OLDER, "empty_text"),
+    "an empty text alone": ({"contents": [user({"text": ""})]}, OLDEST, "empty_text"),
     "a part of nothing": ({"contents": [user(), model({"thought": True}), user()]}, OLDER, "no_data"),
     "a call without a name": ({"contents": [user(), model(call("")), user(result())]}, OLDER, "no_name"),
     "a result without a name": ({"contents": [user(), model(call()), user(result(""))]}, OLDER, "no_name"),
@@ -142,6 +143,11 @@ ACCEPTED = {
         "contents": [user(), model(call()), user(result()), model({"text": "x"}), user({"text": "next"})]
     },
     "a seal on an empty text": {"contents": [user(), model({"text": "x"}, {"text": "", **SEAL}), user()]},
+    "an empty text alone, beside instructions": {
+        "contents": [user({"text": ""})],
+        "systemInstruction": {"parts": [{"text": "x"}]},
+    },
+    "a turn of the model's that is empty": {"contents": [user(), model({"text": ""}), user()]},
     "a content without a role": {"contents": [{"parts": [{"text": "x"}]}]},
     "tools as one object": asks(tools={"functionDeclarations": [function()]}),
     "a mode that keeps to the schemas": asks(

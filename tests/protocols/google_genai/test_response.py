@@ -37,6 +37,8 @@ REASONS = {
     "a broken call": ("MALFORMED_FUNCTION_CALL", (), StopReason.ERROR),
     "too many calls": ("TOO_MANY_TOOL_CALLS", (), StopReason.ERROR),
     "a reason nobody knows": ("MOON_PHASE", (), StopReason.ERROR),
+    "no reason": (None, (), StopReason.STOP),
+    "no reason with calls": (None, (CALL,), StopReason.TOOL_USE),
 }
 
 
@@ -45,6 +47,11 @@ def test_why_a_reply_ended(raw, parts, stop):
     message = read(reply({"text": "x"}, *parts, finishReason=raw))
     assert (message.stop_reason, message.raw_stop_reason) == (stop, raw)
     assert (message.error_message is not None) is (stop == StopReason.ERROR)
+
+
+def test_a_reply_without_a_word_and_without_a_reason_has_failed():
+    message = read({"candidates": [{"content": {"role": "model"}}], "responseId": "r"})
+    assert (message.stop_reason, message.raw_stop_reason) == (StopReason.ERROR, None)
 
 
 def test_the_providers_own_words_say_what_went_wrong():
@@ -108,6 +115,8 @@ KEPT = {
     "a content without parts": {"candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS"}]},
     "a content without a role": {"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "STOP"}]},
     "no reason": {"candidates": [{"content": {"role": "model", "parts": [{"text": "x"}]}}]},
+    "no reason and no words": {"candidates": [{"content": {}}]},
+    "nothing but who answered": {"modelVersion": "m", "responseId": "r"},
     "the other spelling": {
         "candidates": [{"content": {"role": "model", "parts": [{"text": "x"}]}, "finish_reason": "STOP"}],
         "model_version": "m",

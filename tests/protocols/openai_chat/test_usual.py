@@ -13,6 +13,7 @@ from segue.conversation.content import NativeContent, TextContent, ThinkingConte
 from segue.errors import EncodeError
 from segue.protocols.doors import resolve_endpoint
 from segue.protocols.openai_chat.assistant import encode_assistant
+from segue.protocols.openai_chat.reasoning import plain_field
 from segue.protocols.openai_chat.usual import encode_usual
 
 ENDPOINTS = [resolve_endpoint(model) for model in TARGETS["openai-chat"]]
@@ -25,13 +26,15 @@ SHORT = {
     "a text": (TEXT,),
     "several texts": (TEXT, TextContent(text=" and no")),
     "thinking, a text, calls": (THOUGHT, TEXT, CALL, CALL),
+    "thinking that does not say where it stood": (ThinkingContent(thinking="hm"), TEXT),
     "calls alone": (CALL,),
     "arguments in the provider's own spelling": (ToolCall(id="a", name="read", arguments_text='{ "path": "x" }'),),
 }
 LONG = {
     "a text with a seal": (TextContent(text="yes", text_signature="seal"),),
     "a text with a spelling of its own": (TextContent(text="no", extra={"openai-chat": {"shape": {}}}),),
-    "thinking that is not in a field": (ThinkingContent(thinking="hm"),),
+    "thinking in tags": (ThinkingContent(thinking="hm", thinking_signature="think_tags"),),
+    "thinking with details": (ThinkingContent(thinking="hm", thinking_signature='[{"type":"x"}]'),),
     "thinking without words": (ThinkingContent(thinking="", thinking_signature="reasoning"),),
     "two thoughts": (THOUGHT, THOUGHT),
     "a call with a seal": (ToolCall(id="a", name="read", thought_signature="seal"),),
@@ -40,23 +43,33 @@ LONG = {
 }
 
 
+def field_of(endpoint):
+    return None if endpoint.dialect.think_tags else plain_field(endpoint)
+
+
 @pytest.mark.parametrize("content", SHORT.values(), ids=SHORT.keys())
 def test_what_most_turns_are_is_written_the_short_way(content):
     for endpoint in ENDPOINTS:
-        written = encode_usual(content)
+        written = encode_usual(content, field_of(endpoint))
         assert written == encode_assistant(content, endpoint, ())
         assert list(written) == list(encode_assistant(content, endpoint, ()))
 
 
 @pytest.mark.parametrize("content", LONG.values(), ids=LONG.keys())
 def test_what_is_rare_is_left_to_the_long_way(content):
-    assert encode_usual(content) is None
+    assert encode_usual(content, "reasoning_content") is None
+
+
+def test_thinking_that_goes_into_tags_is_left_to_the_long_way():
+    assert encode_usual((ThinkingContent(thinking="hm"),), None) is None
 
 
 @given(seed=st.integers(0, 2**32), endpoint=st.sampled_from(ENDPOINTS), make=st.sampled_from([make_home, make_ugly]))
 def test_both_ways_agree(seed, endpoint, make):
     for message in make(seed, endpoint.model).messages:
-        if message.role == "assistant" and (written := encode_usual(message.content)) is not None:
+        if message.role == "assistant" and (
+            written := encode_usual(message.content, field_of(endpoint))
+        ) is not None:
             assert written == encode_assistant(message.content, endpoint, ())
 
 

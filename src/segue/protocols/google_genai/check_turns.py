@@ -8,6 +8,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
@@ -19,6 +20,8 @@ from segue.protocols.reading import text_of
 
 _ROLES: Final = frozenset({"user", "model", "function", None})
 _NO_DATA: Final = frozenset({"thought", SEAL, "partMetadata", "videoMetadata"})
+_REFUSES_EMPTY: Final = re.compile(r"gemini-(?:1\.|2\.0)")
+"""Who refuses a content of empty texts: from 2.5 on they are answered (recordings of 2.5 and 3 Flash in pydantic-ai)."""
 
 
 def objects_of(value: object) -> Iterator[tuple[int, Block]]:
@@ -82,7 +85,8 @@ def _check_parts(index: int, parts: list[tuple[Path, Block]], endpoint: Endpoint
         # "contents.parts must not be empty." (vercel/ai #3775, langgraph #3939)
         yield Violation(code="no_parts", path=("contents", index, "parts"), message="a content has to have parts")
         return
-    if endpoint.rules.refused_text != "none" and all(part.get("text") == "" and SEAL not in part for _, part in parts):
+    is_empty = all(part.get("text") == "" and SEAL not in part for _, part in parts)
+    if is_empty and endpoint.rules.refused_text != "none" and _REFUSES_EMPTY.search(endpoint.model.id):
         # "Unable to submit request because it has an empty text parameter" (Portkey gateway #462, chatbox #1846)
         yield Violation(code="empty_text", path=parts[0][0], message="a content has to say something")
     for path, part in parts:

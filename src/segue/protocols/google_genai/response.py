@@ -8,6 +8,7 @@ Facts this file rests on:
 - Every other reason than STOP and the two limits says that something was withheld or came out wrong.
                                                                      (google-genai 3.1.0: finish reasons)
 - A prompt that was blocked has no candidates: `promptFeedback` says why.                  (google-genai 3.1.0)
+- A whole reply may say something and not why it ended.                 (1.5 Flash, as pydantic-ai has recorded it)
 
 A reply is written the usual way, then what the one that was read had said differently is put in its place. That stands
 in the message's shape under `response`: only the way back to a reply looks at it, and none of it belongs into a request
@@ -47,6 +48,10 @@ _REASONS_BACK: Final[Mapping[StopReason, str]] = {
     StopReason.TOOL_USE: "STOP",
     StopReason.LENGTH: "MAX_TOKENS",
 }
+_BODY_KEYS: Final = frozenset(
+    {"promptFeedback", "usageMetadata", "error", "modelVersion", "responseId", "createTime", "modelStatus"}
+)
+"""Keys of a reply beside its candidates, of which there may be none."""
 _RESPONSE: Final = "response"
 _ABSENT: Final = "absent"
 
@@ -70,7 +75,7 @@ def decode_response(body: Block, endpoint: Endpoint, tool_names: Mapping[str, st
             said, others = expect_object(items[0], ("candidates", 0)), items[1:]
         else:
             shape["candidates"] = "empty"
-    elif not wire.keys() & {"promptFeedback", "usageMetadata", "error"} and "candidates" not in body:
+    elif wire.keys().isdisjoint(_BODY_KEYS) and "candidates" not in body:
         raise DecodeError("a reply has to have candidates", path=("candidates",))
     else:
         shape["candidates"] = _ABSENT
@@ -138,12 +143,11 @@ def said_by_reply(said: Block) -> Extra:
 def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopReason:
     """Say why a reply ended; one that stopped with calls in it waits for their results.
 
-    Without a reason only calls tell that it is finished: they come whole.
+    One that gives no reason came whole all the same, if it says something.
     """
     has_calls = any(piece.kind == "toolCall" for piece in pieces)
-    if raw is None:
-        return StopReason.TOOL_USE if has_calls else StopReason.ERROR
-    stop = STOP_REASONS.get(raw.upper(), StopReason.ERROR)
+    unsaid = StopReason.STOP if pieces else StopReason.ERROR
+    stop = unsaid if raw is None else STOP_REASONS.get(raw.upper(), StopReason.ERROR)
     return StopReason.TOOL_USE if has_calls and stop == StopReason.STOP else stop
 
 

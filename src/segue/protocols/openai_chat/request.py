@@ -90,6 +90,7 @@ def _encode_messages(
 ) -> None:
     """Write the messages behind those that are there; `demanded` is the field that every assistant's has to have."""
     named = endpoint.dialect.result_name
+    field = None if endpoint.dialect.think_tags else plain_field(endpoint)
     wire: dict[str, object]
     for index, message in enumerate(given):
         if type(message) is ToolResultMessage:
@@ -102,7 +103,7 @@ def _encode_messages(
                 wire = _encode_result(message, endpoint, ("messages", index))
         elif type(message) is AssistantMessage:
             is_bare = message.extra is None or is_of_reply(message.extra, PROTOCOL)
-            usual = encode_usual(message.content) if is_bare else None
+            usual = encode_usual(message.content, field) if is_bare else None
             wire = _encode_turn(message, endpoint, ("messages", index)) if usual is None else usual
             if demanded is not None and demanded not in wire:
                 demand_reasoning(wire, demanded)

@@ -17,10 +17,14 @@ from segue.errors import EncodeError
 from segue.protocols.openai_chat.reasoning import FIELDS
 
 
-def encode_usual(content: Sequence[AssistantContent]) -> dict[str, object] | None:
-    """Write a turn in which nothing carries a seal or a spelling of its own; None when it is another."""
+def encode_usual(content: Sequence[AssistantContent], field: str | None) -> dict[str, object] | None:
+    """Write a turn in which nothing carries a seal or a spelling of its own; None when it is another.
+
+    `field` is where thinking goes that does not say where it stood; None where it goes into tags.
+    """
     text: str | None = None
-    thinking: ThinkingContent | None = None
+    thinking: str | None = None
+    told = field
     calls: list[dict[str, object]] = []
     for piece in content:
         if type(piece) is ToolCall:
@@ -38,14 +42,15 @@ def encode_usual(content: Sequence[AssistantContent]) -> dict[str, object] | Non
                 return None
             text = piece.text if text is None else text + piece.text
         elif type(piece) is ThinkingContent:
-            if thinking is not None or not piece.thinking or piece.thinking_signature not in FIELDS:
+            told = field if piece.thinking_signature is None else piece.thinking_signature
+            if thinking is not None or not piece.thinking or told not in FIELDS:
                 return None
-            thinking = piece
+            thinking = piece.thinking
         else:
             return None
     message: dict[str, object] = {"role": "assistant", "content": text}
-    if thinking is not None and thinking.thinking_signature is not None:
-        message[thinking.thinking_signature] = thinking.thinking
+    if thinking is not None and told is not None:
+        message[told] = thinking
     if calls:
         message["tool_calls"] = calls
     return message

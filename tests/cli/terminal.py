@@ -1,0 +1,50 @@
+"""A terminal of its own for a program: typed at and read like a person would."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+
+NO_KEYS = {name: "" for name in os.environ if name.endswith(("_KEY", "_TOKEN"))}
+"""An environment in which no provider has a key."""
+
+
+class Terminal:
+    """A program in a terminal of its own, typed at and read like a person would."""
+
+    def __init__(self, *arguments: object, term: str = "dumb") -> None:
+        self.master, inner = pty.openpty()
+        command = [sys.executable, "-m", "segue", *map(str, arguments)]
+        self.process = subprocess.Popen(
+            command, stdin=inner, stdout=inner, stderr=inner, env={**os.environ, **NO_KEYS, "TERM": term}
+        )
+        os.close(inner)
+        self.seen = ""
+
+    def wait_for(self, pattern: str) -> str:
+        """Read until something is shown; a minute is an age, and a failure."""
+        end = time.monotonic() + 60
+        while not re.search(pattern, self.seen, re.DOTALL):
+            assert time.monotonic() < end, f"never saw {pattern!r} in {self.seen!r}"
+            if select.select([self.master], [], [], 1)[0]:
+                try:
+                    self.seen += os.read(self.master, 4096).decode()
+                except OSError:  # the program has ended
+                    break
+        assert re.search(pattern, self.seen, re.DOTALL), self.seen
+        return self.seen
+
+    def type(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def close(self) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+        os.close(self.master)
+        return self.process.wait(timeout=20)
