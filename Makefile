@@ -38,13 +38,14 @@ test: $(TOOLS) ## run the tests
 stress: $(TOOLS) ## ten thousand streams at once, on this machine alone
 	$(PY) scripts/stress.py
 
-check: $(TOOLS) ## format, lint, types, import layers, generated files in step, the site without a warning
+check: $(TOOLS) ## format, lint, types, import layers, generated files in step, the site without a warning, hot paths
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m pyright --pythonpath $(PY)
 	$(VENV)/bin/lint-imports --no-cache
 	@for writer in $(WRITERS); do echo "$(PY) $$writer --check"; $(PY) $$writer --check || exit 1; done
 	$(PY) -m sphinx -E -W --keep-going -q -b html docs docs/_build
+	$(PY) scripts/check_speed.py
 
 format: $(TOOLS) ## format the code and mend what the linter can
 	$(PY) -m ruff check --fix .

@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 import orjson
 from measure import settled, time_calls
-from passages import HOMES, PASSAGES, WRITERS, Journey, make_journey
+from passages import HOMES, PASSAGES, Journey, make_journey
 from stream_costs import read_stream
 from streamed import mixed_stream
 from transcripts import as_plain, make_transcript, make_turn
@@ -64,8 +64,8 @@ def make_paths(length: int = _LENGTH) -> Iterator[HotPath]:
         if passage in HOMES:
             yield _reading(journey)
             yield _one_more_turn(journey)
-    for protocol, model in WRITERS.items():
-        yield _streaming(protocol, model)
+    for passage in HOMES:
+        yield _streaming(passage.wire, passage.writer)
 
 
 def _preparing(journey: Journey) -> HotPath:

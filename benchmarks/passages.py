@@ -26,7 +26,7 @@ WRITERS: Final[Mapping[str, Model]] = {
     "openai-chat": DEEPSEEK,
     "openai-responses": GPT,
 }
-"""Who streams over each wire. OpenAI tells no reasoning over its chat wire, DeepSeek does."""
+"""Who streams server-sent events, word by word. OpenAI tells no reasoning over its chat wire, DeepSeek does."""
 
 
 @dataclass(frozen=True)

@@ -12,49 +12,49 @@ from typing import Final
 import orjson
 from figures import Figure
 from measure import Comparison, Effort, compare
-from passages import WRITERS, is_spoken
+from passages import HOMES
 from streamed import Stream, argument_stream, mixed_stream
 
 from segue import Model
+from segue.framing.aws_event_stream import AwsEventStreamDecoder
 from segue.framing.sse import SseDecoder
 from segue.protocols.doors import decode_response, stream_decoder
 
 _PIECE: Final = 16_384
+_WHOLE_CALLS: Final = frozenset({"google-genai"})
+"""Wires that do not stream arguments."""
+_FRAMINGS: Final = {"bedrock-converse": AwsEventStreamDecoder}
+"""The others send server-sent events."""
 
 
 def measure_streams(effort: Effort, sizes: tuple[int, int]) -> list[Figure]:
     """Measure a mixed stream and a long argument at two sizes, for each wire."""
     figures: list[Figure] = []
-    for protocol, model in WRITERS.items():
-        figures += _measure_wire(protocol, model, effort, sizes)
+    for passage in HOMES:
+        figures += _measure_wire(passage.wire, passage.writer, effort, sizes)
     return figures
 
 
 def _measure_wire(protocol: str, model: Model, effort: Effort, sizes: tuple[int, int]) -> Iterator[Figure]:
-    names = {"mixed": "mixed", **{f"argument {size // 1000} KB": "argument" for size in sizes}}
-    short, long = list(names)[1:]
-    if missing := is_spoken(protocol):
-        for name, key in names.items():
-            yield Figure(f"streams.{key}", f"{protocol}: {name} / orjson.loads", "times", None, note=missing)
-        yield Figure("streams.growth", f"{protocol}: an event of {long} / of {short}", "times", None, note=missing)
-        return
     streams = {"mixed": mixed_stream(model)}
-    streams |= {name: argument_stream(model, size) for name, size in zip((short, long), sizes, strict=True)}
+    if protocol not in _WHOLE_CALLS:
+        streams |= {f"argument {size // 1000} KB": argument_stream(model, size) for size in sizes}
     compared = _compare(streams, model, effort)
     each: dict[str, float] = {}
     for name, stream in streams.items():
         ratio = compared.ratio(name, f"{name}: loads")
         each[name] = compared.best(name) / len(stream.payloads)
-        yield Figure(
-            f"streams.{names[name]}", f"{protocol}: {name} / orjson.loads", "times", ratio.best, ratio.spread()
-        )
+        key = f"streams.{name.split()[0]}"
+        yield Figure(key, f"{protocol}: {name} / orjson.loads", "times", ratio.best, ratio.spread())
         yield Figure("", f"{protocol}: {name}, an event of {len(stream.payloads):,}", "us", each[name] / 1e3)
     ratio = compared.ratio("in pieces", "mixed: loads")
     yield Figure("", f"{protocol}: mixed, in pieces of 16 KB / orjson.loads", "times", ratio.best, ratio.spread())
-    growth = each[long] / each[short]
-    yield Figure("streams.growth", f"{protocol}: an event of {long} / of {short}", "times", growth)
-    floors = [compared.best(f"{name}: loads") / len(streams[name].payloads) for name in (long, short)]
-    yield Figure("", f"{protocol}: orjson.loads, the same", "times", floors[0] / floors[1], note="for comparison")
+    if protocol not in _WHOLE_CALLS:
+        short, long = list(streams)[1:]
+        what = f"{protocol}: an event of {long} / of {short}"
+        yield Figure("streams.growth", what, "times", each[long] / each[short])
+        floors = [compared.best(f"{name}: loads") / len(streams[name].payloads) for name in (long, short)]
+        yield Figure("", f"{protocol}: orjson.loads, the same", "times", floors[0] / floors[1], note="for comparison")
     control = compared.control()
     yield Figure(
         "", f"{protocol}: orjson.loads / itself", "times", control.best, control.spread(), note="the same thing twice"
@@ -75,7 +75,8 @@ def _compare(streams: dict[str, Stream], model: Model, effort: Effort) -> Compar
 
 def read_stream(pieces: Sequence[bytes], model: Model) -> object:
     """Read a stream to its end, as an application does that looks at each event and keeps the last."""
-    frames, decoder = SseDecoder(), stream_decoder(model=model)
+    frames: SseDecoder | AwsEventStreamDecoder = _FRAMINGS.get(model.protocol, SseDecoder)()
+    decoder = stream_decoder(model=model)
     last: object = None
     for piece in pieces:
         for frame in frames.feed(piece):

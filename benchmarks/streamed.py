@@ -1,11 +1,14 @@
-"""Streamed replies of three providers, as bytes: the same on every machine.
+"""Streamed replies of five providers, as bytes: the same on every machine.
 
 Facts this file rests on (shapes alone; words and numbers are made up):
 - Anthropic names its events, opens and closes every block, and sends pings.               (anthropic 2.8.0)
 - A chat chunk repeats who answers each time; the end is `[DONE]`.   (openai 3.49.0; DeepSeek documentation, 2026-11)
 - The Responses wire names and numbers its events, pads its deltas, tells every finished thing once more, and in the
   end the whole reply.                                                                        (openai 3.49.0)
-- Deltas are a token or a few: some four to twenty characters.                            (seen in all of them)
+- A chunk of Gemini's is a reply of its own, with the counts so far; calls come whole.      (google-genai 3.1.0)
+- Bedrock sends AWS messages: calls have a start, text and reasoning begin with their first delta, every event is
+  padded, and the counts come last.                                            (botocore 1.44.0 service model)
+- Deltas are a token or a few: some four to twenty characters, and ten times as much from Gemini.   (seen in them)
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
+from struct import pack
 from typing import Final
+from zlib import crc32
 
 import orjson
 from replies import (
@@ -23,6 +28,8 @@ from replies import (
     anthropic_usage,
     arguments_text,
     chat_usage,
+    google_parts,
+    google_usage,
     responses_frame,
     responses_item,
     write_reply,
@@ -32,6 +39,7 @@ from transcripts import make_transcript
 from segue import AssistantMessage, Context, Model, StopReason, TextContent, ToolCall
 
 _NAMED: Final = frozenset({"anthropic-messages", "openai-responses"})
+_BEDROCK: Final = "bedrock-converse"
 _PING_AFTER: Final = 2
 
 
@@ -89,20 +97,24 @@ def _stream(message: AssistantMessage, context: Context) -> Stream:
     payloads: list[bytes] = []
     pieces: list[bytes] = []
     for frame in _FRAMES[protocol](message, context):
-        payload = orjson.dumps(frame)
+        if protocol == _BEDROCK:
+            ((kind, told),) = frame.items()
+            payloads.append(orjson.dumps(told))
+            pieces.append(_aws_message(kind, payloads[-1]))
+            continue
+        payloads.append(orjson.dumps(frame))
         name = f"event: {frame['type']}\n".encode() if protocol in _NAMED else b""
-        payloads.append(payload)
-        pieces.append(name + b"data: " + payload + b"\n\n")
-    if protocol not in _NAMED:
+        pieces.append(name + b"data: " + payloads[-1] + b"\n\n")
+    if protocol == "openai-chat":
         pieces.append(b"data: [DONE]\n\n")
     return Stream(message, write_reply(message, context), tuple(pieces), tuple(payloads))
 
 
-def _deltas(text: str, seed: int) -> Iterator[str]:
+def _deltas(text: str, seed: int, longer: int = 1) -> Iterator[str]:
     rng = random.Random(seed)  # noqa: S311  # repeatable, not secret
     place = 0
     while place < len(text):
-        size = rng.randint(4, 20)
+        size = rng.randint(4, 20) * longer
         yield text[place : place + size]
         place += size
 
@@ -246,8 +258,78 @@ def _text_steps(text: str, place: Wire, seed: int) -> Iterator[Wire]:
     yield {"type": "response.content_part.done", **spot, "part": {**bare, "text": text}}
 
 
+# -- google-genai ------------------------------------------------------------------------------------------------------
+
+
+def _google_frames(message: AssistantMessage, _: Context) -> Iterator[Wire]:
+    name = (message.response_id or "").removeprefix("msg_")
+
+    def chunk(parts: list[Wire], reason: str | None = None) -> Wire:
+        candidate: Wire = {"content": {"parts": parts, "role": "model"}, "index": 0}
+        if reason is not None:
+            candidate["finishReason"] = reason
+        usage = google_usage(message)
+        return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": message.model, "responseId": name}
+
+    for index, part in enumerate(google_parts(message)):
+        text = part.get("text")
+        if isinstance(text, str) and "thoughtSignature" not in part:
+            yield from (chunk([{**part, "text": delta}]) for delta in _deltas(text, index, longer=10))
+        else:
+            yield chunk([part])
+    yield chunk([{"text": ""}], "STOP")
+
+
+# -- bedrock-converse --------------------------------------------------------------------------------------------------
+
+
+def _bedrock_frames(message: AssistantMessage, context: Context) -> Iterator[Wire]:
+    whole = write_reply(message, context)
+    for frame in _bedrock_steps(message, whole):
+        ((kind, told),) = frame.items()
+        assert isinstance(told, dict)
+        yield {kind: {**told, "p": "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[: 4 + len(kind)]}}
+
+
+def _bedrock_steps(message: AssistantMessage, whole: Wire) -> Iterator[Wire]:
+    yield {"messageStart": {"role": "assistant"}}
+    for index, piece in enumerate(message.content):
+
+        def delta(said: Wire, index: int = index) -> Wire:
+            return {"contentBlockDelta": {"contentBlockIndex": index, "delta": said}}
+
+        if piece.kind == "thinking":
+            yield from (delta({"reasoningContent": {"text": text}}) for text in _deltas(piece.thinking, index))
+            yield delta({"reasoningContent": {"signature": piece.thinking_signature}})
+        elif piece.kind == "toolCall":
+            start = {"toolUse": {"toolUseId": piece.id, "name": piece.name}}
+            yield {"contentBlockStart": {"contentBlockIndex": index, "start": start}}
+            written = arguments_text(piece.arguments)
+            yield from (delta({"toolUse": {"input": text}}) for text in _deltas(written, index))
+        else:
+            assert piece.kind == "text"
+            yield from (delta({"text": text}) for text in _deltas(piece.text, index))
+        yield {"contentBlockStop": {"contentBlockIndex": index}}
+    yield {"messageStop": {"stopReason": whole["stopReason"]}}
+    yield {"metadata": {"usage": whole["usage"], "metrics": whole["metrics"]}}
+
+
+def _aws_message(kind: str, payload: bytes) -> bytes:
+    """Frame one event the way AWS does."""
+    told = {":event-type": kind, ":content-type": "application/json", ":message-type": "event"}
+    headers = b"".join(
+        pack("!B", len(name)) + name.encode() + pack("!BH", 7, len(value)) + value.encode()
+        for name, value in told.items()
+    )
+    prelude = pack("!II", 16 + len(headers) + len(payload), len(headers))
+    message = prelude + pack("!I", crc32(prelude)) + headers + payload
+    return message + pack("!I", crc32(message))
+
+
 _FRAMES: Final[Mapping[str, Callable[[AssistantMessage, Context], Iterator[Wire]]]] = {
     "anthropic-messages": _anthropic_frames,
     "openai-chat": _chat_frames,
     "openai-responses": _responses_frames,
+    "google-genai": _google_frames,
+    "bedrock-converse": _bedrock_frames,
 }

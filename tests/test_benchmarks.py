@@ -19,7 +19,7 @@ from segue.request import prepare
 ROOT = Path(__file__).parent.parent
 BENCHMARKS = ROOT / "benchmarks"
 VERDICTS = {"aim met", "must met", "MISSED", ""}
-WIRES = ("anthropic-messages", "openai-chat", "openai-responses")
+ALL_WIRES = ("anthropic-messages", "bedrock-converse", "google-genai", "openai-chat", "openai-responses")
 PEERS = ("any-llm", "langchain", "litellm", "llm-rosetta", "pydantic-ai", "strands")
 
 
@@ -154,9 +154,9 @@ def test_a_peer_that_cannot_be_installed_is_a_reason_and_no_error(module_of, tmp
     assert environment.reason
 
 
-@pytest.mark.parametrize("wire", [*WIRES, "google-genai", "bedrock-converse"])
+@pytest.mark.parametrize("wire", ALL_WIRES)
 def test_a_history_was_decoded_from_replies_and_is_at_home_where_it_was_written(module_of, wire):
-    model = next(passage.writer for passage in module_of("passages").HOMES if passage.wire == wire)
+    model = writer_of(module_of, wire)
     context = module_of("replies").make_history(60, model)
     told = module_of("transcripts").make_transcript(60, model=model)
     assert [message.role for message in context.messages] == [message.role for message in told.messages]
@@ -168,6 +168,11 @@ def test_a_history_was_decoded_from_replies_and_is_at_home_where_it_was_written(
     assert prepare(context, model).report.changes == ()
 
 
+def writer_of(module_of, wire):
+    """Find who writes the histories that are at home on a wire."""
+    return next(passage.writer for passage in module_of("passages").HOMES if passage.wire == wire)
+
+
 def is_sealed(message):
     """Gemini seals the first call of a turn, the others seal the thinking."""
     if message.protocol == "google-genai":
@@ -177,23 +182,24 @@ def is_sealed(message):
 
 def test_every_wire_is_reached_from_home_and_from_abroad(module_of):
     passages = module_of("passages").PASSAGES
-    wires = {*WIRES, "google-genai", "bedrock-converse"}
-    assert {(passage.wire, passage.place) for passage in passages} == set(itertools.product(wires, ("home", "abroad")))
+    reached = sorted((passage.wire, passage.place) for passage in passages)
+    assert reached == list(itertools.product(ALL_WIRES, ("abroad", "home")))
     for passage in passages:
         context = module_of("replies").make_history(20, passage.writer)
         assert bool(prepare(context, passage.target).report.changes) == (passage.place == "abroad")
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", ALL_WIRES)
 def test_a_stream_says_what_the_whole_reply_says(module_of, wire):
-    model, streamed = module_of("passages").WRITERS[wire], module_of("streamed")
+    model, streamed = writer_of(module_of, wire), module_of("streamed")
     for stream in (streamed.mixed_stream(model), streamed.argument_stream(model, 2_000)):
         last = module_of("stream_costs").read_stream(stream.pieces, model)
         assert last.type == "done"
         assert last.message.content == decode_response(stream.reply, model=model).content
         assert {piece.kind for piece in last.message.content} >= {"text", "toolCall"}
         assert [json.loads(payload) for payload in stream.payloads]
-        assert stream.whole.count(b"\n\n") == len(stream.pieces)
+        if wire != "bedrock-converse":
+            assert stream.whole.count(b"\n\n") == len(stream.pieces)
 
 
 def test_a_long_argument_has_its_length_and_deltas_of_a_few_characters(module_of):

@@ -16,7 +16,7 @@ from segue.errors import DecodeError, EmptyConversation, UnknownModel
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.models.providers import find_row
-from segue.projection.policy import Policy
+from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection, project
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement
@@ -26,10 +26,12 @@ from segue.protocols.doors import decode_request, get_codec, resolve_endpoint
 from segue.protocols.plain_text.transcript import write_transcript
 from segue.protocols.reading import ASKED_OF, SHAPE, as_mapping, shape_of
 from segue.protocols.registry import get_protocol
+from segue.protocols.schemas import carry_title
 from segue.protocols.streaming import StreamDecoder
 
 _READER: Final = Model("reader", "plain-text", "plain-text")
 """Whoever reads a transcript."""
+_USUAL_TEXTS: Final = Texts()
 
 
 class Request:
@@ -145,7 +147,7 @@ def fit_request(
     projection = projecting(options)
     if projection.requirements:
         projection = _think_not(projection, projecting, model, options)
-    if not _has_words(projection.context.messages, policy or Policy()):
+    if not _has_words(projection.context.messages, _USUAL_TEXTS if policy is None else policy.texts):
         raise EmptyConversation("nothing visible is left to send: no messages, blank ones, or unfinished turns only")
     return projection
 
@@ -170,8 +172,7 @@ def _think_not(
     return replace(calmed, report=Report((*calmed.report.changes, change)))
 
 
-def _has_words(messages: Sequence[Message], policy: Policy) -> bool:
-    texts = policy.texts
+def _has_words(messages: Sequence[Message], texts: Texts) -> bool:
     fillers = {texts.first_turn, texts.last_turn, texts.empty_turn, texts.bridge}
     return any(
         _is_visible(content, fillers) for message in messages if message.role != "system" for content in message.content
@@ -219,7 +220,9 @@ def convert(
 
 def prepare_prompt(prompt: Prompt, model: Model, *, source: str, policy: Policy | None = None) -> Request:
     """Make a request that was read off the wire `source` ready for a model."""
-    if source == model.protocol:
+    if source != model.protocol:
+        prompt = replace(prompt, options=carry_title(prompt.options, source))
+    else:
         named = prompt.model or ""
         if _writer(prompt) not in (None, model.provider) and named != model.id:
             prompt = replace(

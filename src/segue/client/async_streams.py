@@ -94,7 +94,8 @@ class AsyncStream(Shell):
     aclose = close
 
     async def _run_out(self) -> None:
-        self._go_on(None)
+        if self._step is not None:
+            self._go_on(None)
         while (step := self._step) is not None:
             self._go_on(await self._perform(step))
 
@@ -134,7 +135,7 @@ class AsyncStream(Shell):
                 await anyio.to_thread.run_sync(desk.sign, letter)  # fetching credentials would block everyone
         except SettingsError as error:
             return desk.explain(error)
-        return await self._wire.send(letter)
+        return None if self._is_closing else await self._wire.send(letter)
 
 
 async def _in_time(value: _Value | Awaitable[_Value]) -> _Value:

@@ -12,8 +12,8 @@ What holds however it goes:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from typing import Final, TypeAlias, TypeVar, cast, final
+from collections.abc import Callable, Generator
+from typing import Final, TypeAlias, TypeVar, final
 
 import msgspec
 from msgspec.structs import replace
@@ -21,7 +21,15 @@ from msgspec.structs import replace
 from segue.client.attempts import Attempt, note_attempt
 from segue.client.backoff import Retry
 from segue.client.decisions import Course, choose_course, estrange, estranged_policy
-from segue.client.reading import Ending, StreamReading, ending_of, parse_body, read_whole, with_message
+from segue.client.disguises import explain_document, explain_error
+from segue.client.reading import (
+    Ending,
+    StreamReading,
+    ending_of,
+    is_streamed,
+    read_whole,
+    with_message,
+)
 from segue.client.steps import (
     CLOSE,
     DRAIN,
@@ -40,18 +48,18 @@ from segue.client.steps import (
     Tell,
     Wait,
 )
+from segue.client.storable import make_storable
 from segue.conversation.context import Context, Options
 from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.conversation.stored import dump_message, load_message
-from segue.errors import DecodeError, ProjectionRefused
+from segue.errors import DecodeError, ProjectionRefused, SegueError
 from segue.failures.classify import classify, is_context_overflow
 from segue.failures.failure import Failure, FailureKind
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.projection.policy import Policy
 from segue.projection.report import Report
-from segue.protocols.doors import get_codec
 from segue.request import Request, prepare
 
 Prepare: TypeAlias = Callable[[Context, Model, Options | None, Policy | None], Request]
@@ -187,7 +195,10 @@ class Flow:
         yield Note(attempt)
 
     def _prepare(self) -> Request | Failure:
-        """Project the stored conversation for this model; what the policy refuses here may pass for another."""
+        """Project the stored conversation for this model; what cannot be made ready for one may pass for another.
+
+        The first mistake is the caller's, and is raised; once someone was asked, it is how this attempt ended.
+        """
         ask, course = self.ask, self._course
         context, policy = ask.context, ask.policy
         if course.is_estranged:
@@ -198,33 +209,40 @@ class Flow:
             if len(ask.candidates) == 1 and not course.is_estranged:
                 raise
             self.report = error.report
-            return Failure(
-                kind=FailureKind.INVALID_HISTORY,
-                provider=self.model.provider,
-                evidence="the policy refuses a change",
-                message=str(error),
-            )
+            return replace(classify(error, provider=self.model.provider), evidence="the policy refuses a change")
+        except SegueError as error:
+            if not self.attempts:
+                raise
+            self.report = Report(())
+            return replace(classify(error), provider=self.model.provider)
 
     # -- the reply -----------------------------------------------------------------------------------------------------
 
     def _read_reply(self, request: Request, head: Head) -> _Doing[_Outcome]:
         if head.status >= 300:
             return (yield from self._read_error(head))
-        if request.projection.options.stream and not _is_document(request, head):
-            return (yield from self._read_stream(request))
+        if is_streamed(request, head.headers):
+            return (yield from self._read_stream(request, head))
         body = yield from self._read_body()
         if isinstance(body, Broken):
             return self._failed(self._broken(body), is_whole=False)
+        return self._read_document(body, request, head)
+
+    def _read_document(self, body: bytes, request: Request, head: Head) -> _Outcome:
         try:
             message = read_whole(body, request)
         except DecodeError as error:
-            return self._failed(self._unreadable(parse_body(body), head, error))
+            text = self._conceal(body.decode("utf-8", "replace"))
+            return self._failed(explain_document(text, self._concealed(head), self.model.provider, error))
         event = ErrorEvent if message.stop_reason in _BAD_ENDS else DoneEvent
         return self._judged([StartEvent(), event(reason=message.stop_reason, message=message)])
 
-    def _read_stream(self, request: Request) -> _Doing[_Outcome]:
+    def _read_stream(self, request: Request, head: Head) -> _Doing[_Outcome]:
         reading = self._reading = StreamReading(request)
         answer = yield Listen(reading.feed, self.ask.tells)
+        if answer is None and (document := reading.document) is not None:
+            self._reading = None
+            return self._read_document(document, request, head)
         told = answer if isinstance(answer, list) else []
         if isinstance(answer, Broken):
             told = reading.fail(answer.text)
@@ -240,14 +258,12 @@ class Flow:
     def _read_error(self, head: Head) -> _Doing[_Outcome]:
         body = yield from self._read_body(_ERROR_BYTES)
         is_whole = isinstance(body, bytes) and len(body) <= _ERROR_BYTES
-        text = self._conceal(body.decode("utf-8", "replace")) if isinstance(body, bytes) else ""
-        failure = classify(
-            parse_body(text.encode()),
-            provider=self.model.provider,
-            status=head.status,
-            headers=head.headers,
-        )
+        text = body.decode("utf-8", "replace") if isinstance(body, bytes) else ""
+        failure = explain_error(self._conceal(text), self._concealed(head), self.model.provider)
         return self._failed(failure, is_whole=is_whole)
+
+    def _concealed(self, head: Head) -> Head:
+        return Head(head.status, {name: self._conceal(value) for name, value in head.headers.items()})
 
     def _read_body(self, limit: int | None = None) -> _Doing[bytes | Broken]:
         pieces: list[bytes] = []
@@ -280,6 +296,7 @@ class Flow:
 
     def _purged(self, message: AssistantMessage) -> AssistantMessage:
         """Take out of a message that ended badly what its server should not have repeated, wherever it stands."""
+        message = make_storable(message)
         text = dump_message(message).decode()
         purged = self._conceal(text)
         if purged == text:
@@ -291,19 +308,6 @@ class Flow:
     def _broken(self, answer: Answer) -> Failure:
         assert isinstance(answer, Broken), "a shell answers bytes, None or what broke where it is asked to read"
         return Failure(kind=answer.kind, provider=self.model.provider, evidence="the connection", message=answer.text)
-
-    def _unreadable(self, body: object, head: Head, error: DecodeError) -> Failure:
-        """A reply with a good status that is none: an error in disguise, or not what the protocol says."""
-        if isinstance(body, Mapping) and "error" in body:
-            told = classify(cast("object", body), provider=self.model.provider, headers=head.headers)
-            return replace(told, message=self._conceal(told.message), evidence=self._conceal(told.evidence))
-        return Failure(
-            kind=FailureKind.SERVER,
-            provider=self.model.provider,
-            status=head.status,
-            evidence="the body of the reply",
-            message=self._conceal(f"the reply cannot be read: {error}"),
-        )
 
     def _failed(self, failure: Failure, *, is_whole: bool = True) -> _Outcome:
         """Make the end of an attempt that brought nothing."""
@@ -341,7 +345,7 @@ class Flow:
             timestamp=self._began.unix_ms,
             diagnostics=(*ending.message.diagnostics, *notes),
         )
-        self.ending = with_message(ending, message)
+        self.ending = with_message(ending, make_storable(message))
         told = events if self.ask.tells else events[-1:]
         return [*told[:-1], self.ending]
 
@@ -352,10 +356,3 @@ _BAD_ENDS: Final = frozenset({StopReason.ERROR, StopReason.ABORTED})
 def _moment(answer: Answer) -> Moment:
     assert isinstance(answer, Moment), "a shell answers with the time where it is asked for it"
     return answer
-
-
-def _is_document(request: Request, head: Head) -> bool:
-    """Whether one JSON document came where a stream was asked for."""
-    return get_codec(request.protocol).framing == "sse" and head.headers.get("content-type", "").startswith(
-        "application/json"
-    )

@@ -55,9 +55,10 @@ class ClientSettings(TypedDict, total=False):
     on_attempt: OnAttempt | None
     """Sees each attempt when it is over."""
     environment: Mapping[str, str] | None
-    """Where variables are looked up; the process's environment when not given."""
+    """Where variables are looked up; the process's environment when not given. An empty one has none."""
     transport: object
-    """An httpx2 transport to send through instead of the network's own."""
+    """An httpx2 transport to send through instead of the network's own, or several by address, which httpx2 calls
+    `mounts`: whatever they do not take goes the usual way, proxies of the environment included."""
 
 
 class Setup:
@@ -77,11 +78,16 @@ class Setup:
         self.sticky = settings.get("sticky", False)
         self.on_request = settings.get("on_request")
         self.on_attempt = settings.get("on_attempt")
-        self.environment: Mapping[str, str] = settings.get("environment") or os.environ
+        environment = settings.get("environment")
+        self.environment: Mapping[str, str] = os.environ if environment is None else environment
         self.transport = settings.get("transport")
 
     def __repr__(self) -> str:
         return "Setup()"
+
+    def transports(self) -> dict[str, object]:
+        """Give what is sent through, in the words of httpx2."""
+        return {"mounts" if isinstance(self.transport, Mapping) else "transport": self.transport}
 
     def resolve_timeout(self) -> httpx2.Timeout:
         """Give the timeouts: connecting and waiting for a connection have their own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspect import isawaitable, iscoroutine
+from threading import Lock
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
@@ -33,7 +34,7 @@ class Stream(Shell):
         self, ask: Ask, desk: Desk, wire: Wire, *, on_attempt: OnAttempt | None = None, on_end: OnEnd | None = None
     ) -> None:
         self._wire = wire
-        self._is_busy = False
+        self._turn = Lock()  # held by whoever is at work
         super().__init__(ask, desk, wire.conceal, on_attempt=on_attempt, on_end=on_end)
 
     def __iter__(self) -> Stream:
@@ -41,26 +42,24 @@ class Stream(Shell):
 
     def __next__(self) -> Event:
         ready = self._ready
-        while not ready:
-            step = self._step
-            if step is None:
-                raise StopIteration
-            self._is_busy = True
-            try:
-                answer = self._wire.hear(step.feed) if step.kind == "listen" else self._perform(step)
-            except BaseException:
-                self._is_closing = True
-                self._run_out()
-                raise
-            finally:
-                self._is_busy = False
-            if not isinstance(answer, list) or answer[-1].type in TERMINAL or self._is_closing:
-                self._go_on(answer)
-            elif self._tells:
-                if len(answer) == 1:  # as it nearly always is
-                    return answer[0]
-                ready.extend(reversed(answer))
-        return ready.pop()
+        with self._turn:
+            while not ready:
+                step = self._step
+                if step is None:
+                    raise StopIteration
+                try:
+                    answer = self._wire.hear(step.feed) if step.kind == "listen" else self._perform(step)
+                except BaseException:
+                    self._is_closing = True
+                    self._run_out()
+                    raise
+                if not isinstance(answer, list) or answer[-1].type in TERMINAL or self._is_closing:
+                    self._go_on(answer)
+                elif self._tells:
+                    if len(answer) == 1:  # as it nearly always is
+                        return answer[0]
+                    ready.extend(reversed(answer))
+            return ready.pop()
 
     def __enter__(self) -> Self:
         return self
@@ -90,13 +89,17 @@ class Stream(Shell):
         if self._step is None:
             return
         self._is_closing = True
-        if self._is_busy:
-            self._wire.interrupt()  # whoever is at work, in another thread or in a hook, notices and ends it
+        if self._turn.acquire(blocking=False):
+            try:
+                self._run_out()
+            finally:
+                self._turn.release()
         else:
-            self._run_out()
+            self._wire.interrupt()  # whoever is at work, in another thread or in a hook, notices and ends it
 
     def _run_out(self) -> None:
-        self._go_on(None)
+        if self._step is not None:
+            self._go_on(None)
         while (step := self._step) is not None:
             self._go_on(self._perform(step))
 
@@ -134,7 +137,7 @@ class Stream(Shell):
                 desk.sign(letter)
         except SettingsError as error:
             return desk.explain(error)
-        return self._wire.send(letter)
+        return None if self._is_closing else self._wire.send(letter)
 
 
 def _at_once(value: _Value, name: str) -> _Value:

@@ -97,7 +97,9 @@ def parse_arguments(text: str | bytes) -> ParsedArguments:
         return _recover(text, damaged)
     if text.count("{") + text.count("[") > MAX_LEVELS and _is_too_deep(arguments):
         return _parsed("invalid", {}, text, _TOO_DEEP)
-    return _parsed("repaired", arguments, text, _REPAIRED) if damaged else _parsed("strict", arguments, text, None)
+    if damaged:
+        return _parsed("repaired", arguments, text, _REPAIRED)
+    return ParsedArguments(arguments=arguments, text=None if _is_own_spelling(text, arguments) else text)
 
 
 def encode_arguments(arguments: Mapping[str, object]) -> str:
@@ -147,7 +149,12 @@ def _parsed(mode: ArgumentsMode, arguments: dict[str, object], text: str, messag
 
 def _is_own_spelling(text: str, arguments: dict[str, object]) -> bool:
     try:
-        return encode_arguments(arguments) == text
+        # What was read from JSON holds no number that JSON has no word for, so nobody has to look for one.
+        return _ENCODE(arguments).decode() == text
+    except (TypeError, ValueError, RecursionError):
+        pass
+    try:
+        return _encode_slowly(arguments) == text
     except EncodeError:  # the caller's stack is nearly used up, so deep ones cannot be written just now
         return False
 

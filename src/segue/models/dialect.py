@@ -74,6 +74,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """An empty list of tools is sent when only the history has calls."""
     parallel_tool_calls: bool = True
     json_schema: bool = True
+    strict_schema: bool = False
+    """A schema that can be followed to the letter is asked to be, where that is not what happens anyway."""
     grammar_tools: bool = False
     tool_search: bool = False
 

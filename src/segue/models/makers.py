@@ -24,6 +24,7 @@ _OPENAI_KEYS: Final[Mapping[str, object]] = {
     "developer_role": True,
     "store": True,
     "strict_tools": True,
+    "strict_schema": True,
     "cache_format": "openai-key",
     "cache_long": "24h",
     "session_header": "openai",

@@ -161,6 +161,9 @@ class _Options:
 
     def fit(self, given: Options) -> Options:
         """Fit the options; the same object when all fit."""
+        if given.extra is not None and replace(given, extra=None) == _NOTHING_ASKED:
+            self.fit_extra(given, thinks=False)
+            return replace(given, **self.changed) if self.changed else given
         self.fit_thinking(given)
         thinks = is_thinking(replace(given, **self.changed))
         self.remove_refused(given, thinks=thinks)

@@ -141,8 +141,11 @@ _REPLY_KEYS: Final[Mapping[str, str]] = {
     "candidates": "google-genai",
     "promptFeedback": "google-genai",
     "usageMetadata": "google-genai",
+    "prompt_feedback": "google-genai",  # as its own client spells them
+    "usage_metadata": "google-genai",
     "stop_reason": "anthropic-messages",
     "done_reason": "ollama-chat",
+    "done": "ollama-chat",  # older servers give no reason
     "finish_reason": "cohere-chat",  # elsewhere a choice has it
 }
 """A key that only one wire's replies have; bodies of the other wires look like one of these."""
@@ -159,7 +162,7 @@ def _is_plain(messages: Sequence[object]) -> bool:
 
 def _clues(body: object) -> Iterator[Mapping[str, int]]:
     messages: object = body
-    if isinstance(body, Mapping):
+    if isinstance(body, (dict, Mapping)):
         mapping = cast("Mapping[str, object]", body)
         yield from _found(mapping, _BODY_KEYS)
         messages = next((mapping[key] for key in ("messages", "contents", "input") if key in mapping), ())
@@ -172,32 +175,49 @@ def _clues(body: object) -> Iterator[Mapping[str, int]]:
         for tool in _objects(mapping.get("tools")):
             yield from _found(tool, _TOOL_KEYS)
     for message in _objects(messages):
-        yield from _found(message, _MESSAGE_KEYS)
-        yield from _typed(message)
-        for call in _objects(message.get("tool_calls")):
-            function = call.get("function")
-            if isinstance(function, Mapping) and isinstance(
-                cast("Mapping[str, object]", function).get("arguments"), Mapping
-            ):
+        # Written out, for a long history goes by here: to make an iterator costs more than all that it gives.
+        for key in message:
+            if key in _MESSAGE_KEYS:
+                yield _MESSAGE_KEYS[key]
+        if "type" in message:
+            yield from _typed(message)
+        if "tool_calls" in message:
+            yield from _of_calls(message["tool_calls"])
+        content = message.get("content")
+        if content is not None and type(content) is not str:
+            yield from _of_blocks(content)
+
+
+def _of_calls(calls: object) -> Iterator[Mapping[str, int]]:
+    for call in _objects(calls):
+        function = call.get("function")
+        if isinstance(function, (dict, Mapping)):
+            arguments = cast("Mapping[str, object]", function).get("arguments")
+            if type(arguments) is not str and isinstance(arguments, Mapping):
                 yield _OLLAMA
-        for block in _objects(message.get("content")):
-            yield from _found(block, _BLOCK_KEYS)
+
+
+def _of_blocks(content: object) -> Iterator[Mapping[str, int]]:
+    for block in _objects(content):
+        for key in block:
+            if key in _BLOCK_KEYS:
+                yield _BLOCK_KEYS[key]
+        if "type" in block:
             yield from _typed(block)
-            if "text" in block and "type" not in block:
-                yield _BEDROCK
+        elif "text" in block:
+            yield _BEDROCK
 
 
-def _objects(value: object) -> Iterator[Mapping[str, object]]:
-    if isinstance(value, (list, tuple)):
-        for item in cast("Sequence[object]", value):
-            if isinstance(item, Mapping):
-                yield cast("Mapping[str, object]", item)
+def _objects(value: object) -> Sequence[Mapping[str, object]]:
+    if not isinstance(value, (list, tuple)):
+        return ()
+    # JSON objects are dicts: to ask whether something is any mapping costs ten times as much, so that comes second.
+    items = cast("Sequence[object]", value)
+    return [cast("Mapping[str, object]", item) for item in items if type(item) is dict or isinstance(item, Mapping)]
 
 
 def _found(mapping: Mapping[str, object], table: Mapping[str, Mapping[str, int]]) -> Iterator[Mapping[str, int]]:
-    for key in mapping:
-        if key in table:
-            yield table[key]
+    return (table[key] for key in mapping if key in table)
 
 
 def _typed(mapping: Mapping[str, object]) -> Iterator[Mapping[str, int]]:

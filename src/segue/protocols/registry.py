@@ -97,8 +97,9 @@ def resolve_rules(model: Model | str, overrides: Mapping[str, object] | None = N
         SettingsError: an override names a rule that does not exist, or a value it cannot have.
     """
     model = get_model(model)
-    rules = _rules_of(model.protocol, model.provider, model.id, _telling_url(model))
-    if model.rules:
+    spelt = _spell(model.rules)
+    rules = _rules_of(model.protocol, model.provider, model.id, _telling_url(model), spelt)
+    if spelt is None:
         rules = _override(rules, model.rules, where=f"model {model.full_name()}")
     return _override(rules, overrides, where="the caller") if overrides else rules
 
@@ -111,10 +112,24 @@ def resolve_dialect(model: Model | str, overrides: Mapping[str, object] | None =
         SettingsError: an override names a field that does not exist, or a value it cannot have.
     """
     model = get_model(model)
-    dialect = _dialect_of(model.protocol, model.provider, model.id, _telling_url(model))
-    if model.dialect:
+    spelt = _spell(model.dialect)
+    dialect = _dialect_of(model.protocol, model.provider, model.id, _telling_url(model), spelt)
+    if spelt is None:
         dialect = _override(dialect, model.dialect, where=f"model {model.full_name()}")
     return _override(dialect, overrides, where="the caller") if overrides else dialect
+
+
+def _spell(overrides: Mapping[str, object]) -> bytes | None:
+    """Write a model's overrides, so that what becomes of them can be remembered by that; None if they are no JSON.
+
+    What is remembered is made of the bytes alone: so it cannot be stale, whatever happens to the mapping.
+    """
+    if not overrides:
+        return b""
+    try:
+        return _ENCODE(overrides)
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 def _telling_url(model: Model) -> str | None:
@@ -123,31 +138,34 @@ def _telling_url(model: Model) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _rules_of(protocol: str, provider: str, model_id: str, base_url: str | None) -> Rules:
+def _rules_of(protocol: str, provider: str, model_id: str, base_url: str | None, spelt: bytes | None) -> Rules:
     entry, row = get_protocol(protocol), find_row(provider, base_url)
     rules = entry.rules
     if row is not None:
         rules = _override(rules, row.rules.get(protocol, {}), where=f"provider {row.name}")
     for family in _families(entry, row, provider, model_id):
         rules = _override(rules, family.rules, where=f"family {family.pattern}")
-    return rules
+    return _override(rules, _DECODE(spelt), where=f"model {provider}/{model_id}") if spelt else rules
 
 
 @lru_cache(maxsize=4096)
-def _dialect_of(protocol: str, provider: str, model_id: str, base_url: str | None) -> Dialect:
+def _dialect_of(protocol: str, provider: str, model_id: str, base_url: str | None, spelt: bytes | None) -> Dialect:
     entry, row = get_protocol(protocol), find_row(provider, base_url)
     dialect = entry.dialect
     if row is not None:
         dialect = _override(dialect, row.dialect.get(protocol, {}), where=f"provider {row.name}")
     for family in _families(entry, row, provider, model_id):
         dialect = _override(dialect, family.dialect, where=f"family {family.pattern}")
-    return dialect
+    return _override(dialect, _DECODE(spelt), where=f"model {provider}/{model_id}") if spelt else dialect
 
 
 def _families(entry: Protocol, row: Provider | None, provider: str, model_id: str) -> Iterator[Family]:
     name = provider if row is None else row.name
     return (family for family in entry.families if family.includes(name, model_id))
 
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+_DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
 
 _Settings = TypeVar("_Settings", Rules, Dialect)
 

@@ -17,6 +17,8 @@ from anthropic.types import message_create_params
 from anthropic.types.beta import message_create_params as beta_message_create_params
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from protocols.required_keys import is_required
+
 _ITERABLES = (collections.abc.Iterable, collections.abc.Sequence, SequenceNotStr, list)
 _PLAIN = (str, int, float, bool, object, type(None))
 _UNSENT = object()
@@ -65,13 +67,12 @@ class _Strict:
         if kind in self.done:
             return self.done[kind]
         hints = typing_extensions.get_type_hints(kind, include_extras=True)
-        required = getattr(kind, "__required_keys__", frozenset())
         open_shape = getattr(kind, "__pydantic_config__", {}).get("extra") == "allow"
         self.done[kind] = dict[str, object]  # for a shape that holds itself
         fields: dict[str, object] = {}
         for name, hint in hints.items():
             inner = self.rewritten(hint)
-            mark = typing_extensions.Required if name in required else typing_extensions.NotRequired
+            mark = typing_extensions.Required if is_required(kind, name, hint) else typing_extensions.NotRequired
             fields[name] = mark[inner]
         make = typing.cast("typing.Callable[[str, object], type]", typing_extensions.TypedDict)
         made = make(kind.__name__, fields)

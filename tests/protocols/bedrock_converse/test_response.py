@@ -160,6 +160,11 @@ ERRORS = {
         429,
         WireError(status=429, type="ThrottlingException", message="slow down"),
     ),
+    "a kind as gateways say it": (
+        {"type": "ValidationException", "message": "no"},
+        400,
+        WireError(status=400, type="ValidationException", message="no"),
+    ),
     "a kind with a URL": (
         {"__type": "AccessDeniedException:http://internal.amazon.com/coral/", "Message": None},
         403,

@@ -212,6 +212,21 @@ def test_calls_are_found_by_their_index():
     )
 
 
+def test_a_plan_that_goes_on_behind_a_call_is_kept():
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    events, message = decoded(
+        event("tool-plan-delta", tool_plan="First f."),
+        event("tool-call-start", 0, tool_calls=call),
+        event("tool-call-end", 0),
+        event("tool-plan-delta", tool_plan="Then I see."),
+        {"type": "message-end", "delta": {"finish_reason": "TOOL_CALL"}},
+    )
+    assert [piece.kind for piece in message.content] == ["text", "toolCall", "text"]
+    assert message.text() == "First f.Then I see."
+    assert [told.type for told in events].count("text_end") == 2
+    assert CODEC.encode_response(message, PLAIN)["message"]["tool_plan"] == "First f.\nThen I see."
+
+
 def test_a_block_that_nobody_knows_is_kept():
     _, message = decoded(event("content-start", 0, content={"type": "odd"}), event("content-end", 0), END)
     assert message.content == (NativeContent(protocol="cohere-chat", block={"type": "odd"}),)

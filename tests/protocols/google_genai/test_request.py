@@ -32,6 +32,7 @@ RESPONSES = {
     "an error without words": ({"error": ""}, [], True),
     "the official client's wrapping": ({"result": "x"}, ["x"], False),
     "pydantic's wrapping": ({"return_value": "x"}, ["x"], False),
+    "pydantic's wrapping of what went wrong": ({"call_error": "x"}, ["x"], True),
     "nothing": ({}, [], False),
     "several texts": ({"output": ["a", "b"]}, ["a", "b"], False),
     "a list of something else": ({"output": ["a", 1]}, ['["a",1]'], False),

@@ -192,6 +192,7 @@ def test_what_is_no_reply_is_refused_by_name(body, path):
 def test_a_reply_is_recognised():
     assert detect_reply({"candidates": []}) == "google-genai"
     assert detect_reply({"promptFeedback": {"blockReason": "SAFETY"}}) == "google-genai"
+    assert detect_reply({"prompt_feedback": {"block_reason": "SAFETY"}}) == "google-genai"
 
 
 # -- errors ------------------------------------------------------------------------------------------------------------

@@ -143,6 +143,7 @@ def test_a_picture_that_a_model_drew_is_there_for_others():
 
 def test_a_reply_is_recognised_by_its_shape():
     assert detect_reply(reply(done_reason="stop")) == "ollama-chat"
+    assert detect_reply({"model": "m", "message": {"role": "assistant", "content": "x"}, "done": True}) == "ollama-chat"
 
 
 ERRORS = {

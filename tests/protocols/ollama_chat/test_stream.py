@@ -50,6 +50,11 @@ STREAMS = {
         ["start", "thinking_start", "thinking_delta", "thinking_end", "text_start", "text_delta", "text_end", "done"],
         ["thinking", "text"],
     ),
+    "thinking and words on a line that names no role": (
+        [{"message": {"thinking": "a", "content": "b"}, "done": False}, line(done=True)],
+        ["start", "thinking_start", "thinking_delta", "thinking_end", "text_start", "text_delta", "text_end", "done"],
+        ["thinking", "text"],
+    ),
     "thinking that goes on after words": (
         [line(thinking="a"), line(content="b"), line(thinking="c"), line(done=True)],
         [

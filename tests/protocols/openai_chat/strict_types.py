@@ -18,6 +18,8 @@ from openai.types.chat.completion_create_params import (
 )
 from pydantic import ConfigDict, TypeAdapter
 
+from protocols.required_keys import is_required
+
 _STRICT = ConfigDict(extra="forbid", strict=True)
 
 
@@ -51,7 +53,6 @@ def _strict(kind: typing.Any) -> typing.Any:
 def _strict_object(kind: type) -> type:
     if kind not in _KNOWN:
         hints = typing_extensions.get_type_hints(kind, include_extras=True)
-        required = kind.__required_keys__
         fields = {}
         for name, hint in hints.items():
             bare = hint
@@ -62,7 +63,7 @@ def _strict_object(kind: type) -> type:
                 typing.NotRequired,
             ):
                 bare = typing.get_args(bare)[0]
-            marker = typing_extensions.Required if name in required else typing_extensions.NotRequired
+            marker = typing_extensions.Required if is_required(kind, name, hint) else typing_extensions.NotRequired
             fields[name] = marker[_strict(bare)]
         make: typing.Any = typing_extensions.TypedDict
         strict = make(kind.__name__, fields)

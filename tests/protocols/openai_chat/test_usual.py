@@ -33,7 +33,7 @@ SHORT = {
 LONG = {
     "a text with a seal": (TextContent(text="yes", text_signature="seal"),),
     "a text with a spelling of its own": (TextContent(text="no", extra={"openai-chat": {"shape": {}}}),),
-    "thinking in tags": (ThinkingContent(thinking="hm", thinking_signature="think_tags"),),
+    "thinking in tags": (ThinkingContent(thinking="hm", thinking_signature="<think>"),),
     "thinking with details": (ThinkingContent(thinking="hm", thinking_signature='[{"type":"x"}]'),),
     "thinking without words": (ThinkingContent(thinking="", thinking_signature="reasoning"),),
     "two thoughts": (THOUGHT, THOUGHT),

@@ -13,6 +13,8 @@ from typing import Annotated, Literal, Required, Union, get_args, get_origin, ge
 import pydantic
 from typing_extensions import is_typeddict
 
+from protocols.required_keys import is_required
+
 _STRICT = pydantic.ConfigDict(extra="forbid", strict=True, protected_namespaces=())
 
 
@@ -38,7 +40,7 @@ def strict(given: object) -> object:
 def _model(given: type) -> type[pydantic.BaseModel]:
     fields = {}
     for index, (name, kind) in enumerate(get_type_hints(given, include_extras=True).items()):
-        needed = name in given.__required_keys__
+        needed = is_required(given, name, kind)
         # A key may be a word that pydantic keeps for itself, so fields are numbered and the key is an alias.
         fields[f"field_{index}"] = (strict(kind), pydantic.Field(default=... if needed else None, alias=name))
     return pydantic.create_model(given.__name__, __config__=_STRICT, **fields)

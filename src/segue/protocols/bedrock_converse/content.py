@@ -230,7 +230,7 @@ def encode_user_blocks(pieces: Sequence[UserContent], names: DocumentNames) -> l
     """
     blocks: list[Wire] = []
     for piece in pieces:
-        if piece.kind == "text" and piece.extra is None:
+        if type(piece) is TextContent and piece.extra is None:
             blocks.append({"text": piece.text})
             continue
         blocks.append(encode_user_content(piece, names))
@@ -276,12 +276,12 @@ def encode_assistant_blocks(
             mark = mark_of(extra)
             if mark is not None:
                 blocks.append({"cachePoint": mark})
-        elif piece.kind == "text":
-            blocks.append({"text": piece.text})
-        elif piece.kind == "toolCall":
+        elif type(piece) is ToolCall:
             arguments = piece.arguments if isinstance(piece.arguments, dict) else dict(piece.arguments)
             blocks.append({"toolUse": {"toolUseId": piece.id, "name": piece.name, "input": arguments}})
-        elif piece.kind == "thinking" and signs and piece.thinking_signature and not piece.redacted:
+        elif type(piece) is TextContent:
+            blocks.append({"text": piece.text})
+        elif type(piece) is ThinkingContent and signs and piece.thinking_signature and not piece.redacted:
             said = {"text": piece.thinking, "signature": piece.thinking_signature}
             blocks.append({"reasoningContent": {"reasoningText": said}})
         else:

@@ -2,8 +2,8 @@
 
 Facts this file rests on:
 - A body is `{"message"}`, of other AWS services and gateways `{"Message"}`; the kind of error stands in the header
-  `x-amzn-ErrorType`, or in `__type` with a namespace before it, sometimes with a URL behind it.
-                                                         (AWS restJson protocol; recorded traffic, 2026-11)
+  `x-amzn-ErrorType`, or in `__type` with a namespace before it, sometimes with a URL behind it; gateways call it `type`.
+                                               (AWS restJson protocol; recorded traffic, 2026-11; vercel/ai's schema)
 - A stream reports an exception as an event of its own name; a model's own error has its original status and message.
                                                                      (botocore 1.44.0 service model, read 2026-11-15)
 - boto3 gives `{"Error": {"Code", "Message"}, "ResponseMetadata": {"HTTPStatusCode", "HTTPHeaders"}}`. (botocore, tried)
@@ -58,7 +58,7 @@ def decode_error(body: object, status: int | None) -> WireError:
     kind = _name_of(outer.get("__type")) or _name_of(object_of(outer.get("Output")).get("__type"))
     if isinstance(outer.get("error"), str) and not _message_of(outer):
         return WireError(status=status, type=kind, message=str(outer["error"]))
-    return _error(outer, kind or _name_of(outer.get("code")), status)
+    return _error(outer, kind or _name_of(outer.get("code")) or _name_of(outer.get("type")), status)
 
 
 def _error(inner: Mapping[str, object], kind: str | None, status: int | None) -> WireError:

@@ -259,7 +259,16 @@ def encode_turns(messages: Sequence[Message], endpoint: Endpoint) -> list[Wire]:
     index = 0
     try:
         for index, message in enumerate(messages):  # noqa: B007 - the place of a failure
-            turns.add(message)
+            # One that says nothing of how it was spelt, as nearly all, is written without a detour.
+            extra = message.extra
+            if type(message) is ToolResultMessage and extra is None:
+                turns.add_result(message)
+            elif type(message) is AssistantMessage and (extra is None or is_of_reply(extra, RESPONSE)):
+                blocks = encode_assistant_blocks(message.content, endpoint, turns.documents)
+                turns.wire.append({"role": "assistant", "content": blocks})
+                turns.open, turns.after_result = None, False
+            else:
+                turns.add_spelt(message)
     except EncodeError as error:
         raise _placed(error, messages[index], endpoint, ("messages", index)) from error
     return turns.wire
@@ -290,38 +299,25 @@ class _Turns:
         self.open: list[Wire] | None = None  # the blocks of the last wire message, if it is the user's
         self.after_result = False
 
-    def add(self, message: Message) -> None:
-        """Write one message; one that says nothing of how it was spelt, as nearly all, without a detour."""
-        extra = message.extra
-        if extra is not None and not (message.role == "assistant" and is_of_reply(extra, RESPONSE)):
-            self._add_spelt(message)
-        elif message.role == "assistant":
-            blocks = encode_assistant_blocks(message.content, self.endpoint, self.documents)
-            self.wire.append({"role": "assistant", "content": blocks})
-            self.open, self.after_result = None, False
-        elif message.role == "toolResult":
-            content = encode_user_blocks(message.content, self.documents)
-            result: Wire = {"toolUseId": message.tool_call_id, "content": content}
-            if message.is_error and self.flags:
-                result["status"] = "error"
-            if self.open is not None and self.after_result:
-                self.open.append({"toolResult": result})
-            else:
-                self.open = [{"toolResult": result}]
-                self.wire.append({"role": "user", "content": self.open})
-                self.after_result = True
-        elif message.role == "user":
-            blocks = encode_user_blocks(message.content, self.documents)
-            if self.open is not None and self.after_result and self.joins:
-                self.open += blocks
-            else:
-                self.open = blocks
-                self.wire.append({"role": "user", "content": blocks})
-            self.after_result = False
+    def add_result(self, message: ToolResultMessage) -> None:
+        """Write a result that says nothing of how it was spelt, beside the results before it."""
+        content = message.content
+        piece = content[0] if len(content) == 1 else None
+        if type(piece) is TextContent and piece.extra is None:
+            blocks: list[Wire] = [{"text": piece.text}]
         else:
-            self._add_spelt(message)
+            blocks = encode_user_blocks(content, self.documents)
+        result: Wire = {"toolUseId": message.tool_call_id, "content": blocks}
+        if message.is_error and self.flags:
+            result["status"] = "error"
+        if self.open is not None and self.after_result:
+            self.open.append({"toolResult": result})
+        else:
+            self.open = [{"toolResult": result}]
+            self.wire.append({"role": "user", "content": self.open})
+            self.after_result = True
 
-    def _add_spelt(self, message: Message) -> None:
+    def add_spelt(self, message: Message) -> None:
         """Write one message the way it was spelt."""
         extra = message.extra
         shape = NOTHING if extra is None else shape_of(extra, PROTOCOL)

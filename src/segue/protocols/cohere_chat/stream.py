@@ -43,7 +43,7 @@ class _Reader:
         self._endpoint = endpoint
         self._blocks: dict[object, Part] = {}  # blocks of content that are open, by index
         self._content: list[tuple[Part, Wire]] = []  # all of them, with what their starts said
-        self._plan: Part | None = None
+        self._plans: list[Part] = []  # what was planned; a call that begins ends one
         self._calls: dict[object, Part] = {}
         self._names: dict[int, str] = {}  # places of calls -> their names on the wire
         self._citations: list[object] = []
@@ -64,8 +64,9 @@ class _Reader:
         elif kind == "tool-plan-delta":
             more = _said(frame, "tool_plan")
             if isinstance(more, str) and more:
-                self._plan = self._plan or out.open_text()
-                out.grow(self._plan, more)
+                if not self._plans or self._plans[-1].closed is not None:
+                    self._plans.append(out.open_text())
+                out.grow(self._plans[-1], more)
         else:
             self._read_rest(kind, frame, out)
 
@@ -139,8 +140,8 @@ class _Reader:
         return part
 
     def _open_call(self, index: object, start: Block, out: Assembly) -> None:
-        if self._plan is not None:
-            out.close(self._plan)
+        if self._plans:
+            out.close(self._plans[-1])
         earlier = self._calls.pop(index, None)
         if earlier is not None:
             out.close(earlier)
@@ -179,10 +180,11 @@ class _Reader:
         wire: Wire = {"role": "assistant"}
         blocks = [_whole_block(part, start) for part, start in self._content]
         calls = [part for part in out.parts if part.kind == "toolCall"]
-        if blocks or not (calls or self._plan):
+        plans = [part.closed.text for part in self._plans if part.closed is not None and part.closed.kind == "text"]
+        if blocks or not (calls or plans):
             wire["content"] = blocks
-        if self._plan is not None and self._plan.closed is not None and self._plan.closed.kind == "text":
-            wire["tool_plan"] = self._plan.closed.text
+        if plans:
+            wire["tool_plan"] = "\n".join(plans)
         if calls:
             wire["tool_calls"] = [self._whole_call(part) for part in calls]
         if self._citations:

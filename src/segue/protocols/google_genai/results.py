@@ -3,8 +3,8 @@
 Facts this file rests on:
 - `response` is an object. What a tool gave stands under `output`, what went wrong under `error`; without either the
   whole object is what it gave, and it may be empty.   (google-genai 3.1.0, read 2026-11-15; recorded traffic, 2026-11)
-- Others wrap what is no object as well: the official client under `result`, pydantic-ai under `return_value`.
-                                                                      (google-genai 3.1.0; recorded traffic, 2026-11)
+- Others wrap what is no object as well: the official client under `result`, pydantic-ai under `return_value`, and what
+  went wrong under `call_error`.                                      (google-genai 3.1.0; recorded traffic, 2026-11)
 - Media stand in `parts` of the response, from Gemini 3 on.   (Google documentation: multimodal function responses)
 - `name` may not be empty: "function_response.name: Name cannot be empty" (CLIProxyAPI #2104). It is the call's.
 - A call without an id is answered without one, in the order of the calls.                  (recorded traffic, 2026-11)
@@ -41,7 +41,8 @@ from segue.protocols.reading import shape_of, text_of
 
 OUTPUT: Final = "output"
 ERROR: Final = "error"
-_WRAPPERS: Final = frozenset({OUTPUT, ERROR, "result", "return_value"})
+_FAILURES: Final = frozenset({ERROR, "call_error"})
+_WRAPPERS: Final = _FAILURES | {OUTPUT, "result", "return_value"}
 _INNER_KEYS: Final = frozenset({"id", "name", "response", "parts"})
 _PART: Final = "part_keys"
 CONTENT_KEYS: Final = "content_keys"
@@ -137,7 +138,7 @@ def _decode_response(inside: Block, shape: Wire) -> Said:
     if len(response) != 1 or key not in _WRAPPERS:
         shape["form"] = "object"
         return _as_text(response, shape), False
-    is_error = key == ERROR
+    is_error = key in _FAILURES
     value: object = response[key]
     if key not in (OUTPUT, ERROR):
         shape["key"] = key
@@ -204,7 +205,8 @@ def _response(texts: Sequence[str], message: ToolResultMessage, shape: Block) ->
     if not texts and not message.is_error:
         return {}
     key = shape.get("key")
-    key = key if isinstance(key, str) and not message.is_error else ERROR if message.is_error else OUTPUT
+    if not isinstance(key, str) or (key in _FAILURES) is not message.is_error:
+        key = ERROR if message.is_error else OUTPUT
     if len(texts) != 1:
         return {key: list(texts) if texts else ""}
     value: object = texts[0]

@@ -52,7 +52,7 @@ class _Reader:
         message: Wire | None = frame.get("message")  # pyright: ignore[reportAssignmentType]
         if isinstance(message, dict):
             words = message.get("content")
-            if words and isinstance(words, str) and len(message) == 2:
+            if words and isinstance(words, str) and len(message) == 2 and message.get("role") == "assistant":
                 self._grow("text", words, out)
             else:
                 self._take(message, out)

@@ -58,6 +58,8 @@ REFUSED: Final[Extra] = {PROTOCOL: {SHAPE: {"refusal": "field"}}}
 """The extra of a text that came as the message's refusal."""
 _WHOLE: Final[Extra] = {PROTOCOL: {SHAPE: {"audio": "whole"}}}
 """The extra of sound that a request told in full."""
+_TYPELESS: Final[Extra] = {PROTOCOL: {SHAPE: {"part": True}}}
+"""The extra of a part of the content that has no type; without it a block is a field of the message."""
 
 
 class Turn(NamedTuple):
@@ -151,7 +153,7 @@ def _decode_content(
 def _decode_part(block: object, path: Path) -> TextContent | NativeContent:
     part = decode_part(block, path)
     if part.kind == "native":
-        return read_refusal(part.block) or part
+        return read_refusal(part.block) or (part if "type" in part.block else replace(part, extra=_TYPELESS))
     if part.kind == "text":
         return part
     # Only this wire puts media into an assistant's content; for others they are what the fallback says.
@@ -329,7 +331,7 @@ def _encode_rare(message: dict[str, object], content: Sequence[AssistantContent]
                 (said if is_tagged(piece, writing.endpoint) else thoughts).append(piece)
             case "native":
                 block = native_block(piece, writing.path)
-                if "type" in block:
+                if "type" in block or "part" in shape_of(piece.extra, PROTOCOL):
                     said.append(piece)
                     as_list = True
                 elif "tool_calls" not in block:

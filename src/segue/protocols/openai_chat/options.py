@@ -8,7 +8,8 @@ Facts this file rests on:
 
 Each option is read from some keys and written to some keys. Where a body says it otherwise than we would, its shape
 keeps both: as long as we would still write the one, the other is written. What is not understood is kept as it is.
-Options do not say whom they were meant for, so their shape names the provider, and holds for that one alone.
+Options do not say whom they were meant for, so their shape names the provider, and holds for that one alone. A key that
+the model refuses is written only where the very request that had it is written again.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.thinking import THINKING_KEYS, decode_thinking, encode_thinking
 from segue.protocols.openai_chat.tools import decode_tool_choice, encode_tool_choice
 from segue.protocols.openai_chat.wire import fill_in, object_of
-from segue.protocols.reading import SHAPE, left_over, shape_of
+from segue.protocols.reading import ASKED_OF, SHAPE, left_over, shape_of
+from segue.protocols.schemas import FORM, form_of, is_closed, schema_name
 
 Fragment = dict[str, object]
 Body = Mapping[str, object]
 
-_SCHEMA_NAME: Final = "output"
 _MOST_OF_A_KEY: Final = 64
 _STREAM_USAGE: Final[Mapping[str, object]] = {"include_usage": True}
 
@@ -96,18 +97,27 @@ def _write_parallel(value: object, _: Options, endpoint: Endpoint) -> Fragment:
     return {"parallel_tool_calls": value} if endpoint.dialect.parallel_tool_calls else {}
 
 
+def _form_in(body: Body) -> Body:
+    """Give what a body says of its schema, the schema included."""
+    return object_of(object_of(body.get("response_format")).get("json_schema"))
+
+
 def _read_schema(body: Body, _: Endpoint) -> object:
     said = object_of(body.get("response_format"))
     if said.get("type") != "json_schema":
         return None
-    schema = object_of(said.get("json_schema")).get("schema")
+    schema = _form_in(body).get("schema")
     return cast("Body", schema) if isinstance(schema, Mapping) else None
 
 
 def _write_schema(value: object, _: Options, endpoint: Endpoint) -> Fragment:
     if not endpoint.dialect.json_schema:
         return {"response_format": {"type": "json_object"}}
-    return {"response_format": {"type": "json_schema", "json_schema": {"name": _SCHEMA_NAME, "schema": value}}}
+    schema = cast("Body", value)
+    form: Fragment = {"name": schema_name(schema), "schema": schema}
+    if endpoint.dialect.strict_schema and is_closed(schema):
+        form["strict"] = True
+    return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 
 def _read_retention(body: Body, endpoint: Endpoint) -> object:
@@ -199,6 +209,10 @@ def decode_options(body: Body, context: Context, known: set[str], shape: Fragmen
         usual = setting.write(value, options, endpoint)
         if said != usual:
             spelt[setting.field] = {"usual": usual, "said": said}
+            if not endpoint.rules.refused_extra.isdisjoint(said):
+                shape[ASKED_OF] = endpoint.model.id
+    if "output_schema" in spelt and (form := form_of(_form_in(body))):
+        shape[FORM] = form
     if spelt:
         shape["spelt"] = spelt
     unsaid: list[str] = []
@@ -221,17 +235,28 @@ def own_shape(extra: Mapping[str, Mapping[str, object]] | None, endpoint: Endpoi
     return shape if shape.get("provider") == endpoint.model.provider else {}
 
 
+def _name_schema(body: Fragment, shape: Mapping[str, object]) -> None:
+    """Call a schema what it was called before, whoever was asked then."""
+    form = _form_in(body)
+    if FORM in shape and "schema" in form:
+        named = {**form, **cast("Body", shape[FORM])}
+        body["response_format"] = {**cast("Body", body["response_format"]), "json_schema": named}
+
+
 def encode_options(body: Fragment, options: Options, context: Context, endpoint: Endpoint) -> None:
     """Write the options into a body."""
     shape = own_shape(options.extra, endpoint)
     spelt = cast("Mapping[str, Mapping[str, Fragment]]", shape.get("spelt", {}))
+    refused, again = endpoint.rules.refused_extra, ASKED_OF in shape
     for setting in _SETTINGS:
         value = cast("object", getattr(options, setting.field))
         if value is None:
             continue
         usual = setting.write(value, options, endpoint)
         other = spelt.get(setting.field)
-        body.update(other["said"] if other is not None and other["usual"] == usual else usual)
+        is_other = other is not None and other["usual"] == usual and (again or refused.isdisjoint(other["said"]))
+        body.update(other["said"] if other is not None and is_other else usual)
+    _name_schema(body, shape_of(options.extra, PROTOCOL))
     fill_in(body, left_over(options.extra, PROTOCOL))
     unsaid = cast("list[str]", shape.get("unsaid", ()))
     for key, value in _customs(options, context, endpoint).items():

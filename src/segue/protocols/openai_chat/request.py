@@ -44,7 +44,16 @@ from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.tools import decode_tools, encode_tools
 from segue.protocols.openai_chat.usual import encode_usual
 from segue.protocols.openai_chat.wire import MISSING, fill_in, object_of
-from segue.protocols.reading import RESPONSE, SHAPE, expect_objects, extra_of, is_of_reply, left_over, shape_of
+from segue.protocols.reading import (
+    ASKED_OF,
+    RESPONSE,
+    SHAPE,
+    expect_objects,
+    extra_of,
+    is_of_reply,
+    left_over,
+    shape_of,
+)
 
 _SYSTEM_ROLES: Final = ("system", "developer")
 _SYSTEM_KEY: Final = "system"
@@ -68,7 +77,8 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
     context, options = prompt.context, prompt.options
     frame = own_shape(context.extra, endpoint)
     asked = own_shape(options.extra, endpoint)
-    is_demanded = endpoint.rules.reasoning_replay == "required" and not asked.get("bare_reasoning")
+    is_bare = "bare_reasoning" in asked and ASKED_OF in asked
+    is_demanded = endpoint.rules.reasoning_replay == "required" and not is_bare
     demanded = plain_field(endpoint) if is_demanded else None
     messages: list[dict[str, object]] = []
     if context.system_prompt is not None and (context.system_prompt != () or "system" in frame):
@@ -241,6 +251,7 @@ class _Reading:
             self.demanded = not any(REASONING_KEYS.isdisjoint(wire) for wire in turns)
             if not self.demanded:
                 asked["bare_reasoning"] = True
+                asked[ASKED_OF] = self.model
         for index, wire in enumerate(wires):
             path = ("messages", index)
             role = wire.get("role")

@@ -20,7 +20,7 @@ from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.wire import MISSING, fill_in, object_of
 from segue.protocols.reading import SHAPE, expect_list, expect_object, left_over, shape_of
 
-_KNOWN: Final = frozenset({"name", "description", "parameters", "strict"})
+_KNOWN: Final[Mapping[str, type]] = {"name": str, "description": str, "parameters": Mapping, "strict": bool}
 _WORDS: Final = frozenset({"auto", "none", "required"})
 
 
@@ -71,23 +71,31 @@ def _decode_function(
     if description is None or description == "":
         shape["description"] = description
     if not isinstance(parameters, Mapping):
-        shape["parameters"] = "absent" if parameters is MISSING else "null"
+        shape["parameters"] = "null" if parameters is None else "absent"
     if strict is None:
         shape["strict"] = "null"
     elif isinstance(strict, bool) and not endpoint.dialect.strict_tools:
         shape["strict"] = "said"
-    beyond = {key: value for key, value in function.items() if key not in _KNOWN}
+    name = function.get("name")
+    if not isinstance(name, str):
+        shape["name"] = "absent"
+    beyond = {key: value for key, value in function.items() if key not in _KNOWN or not _is_sound(key, value)}
     if beyond:
         left["function"] = beyond
     if shape:
         left[SHAPE] = shape
     return ToolDefinition(
-        name=str(function.get("name", "")),
+        name=name if isinstance(name, str) else "",
         description=description if isinstance(description, str) else "",
         parameters=cast("Mapping[str, object]", parameters) if isinstance(parameters, Mapping) else {},
         strict=strict if isinstance(strict, bool) else None,
         extra={PROTOCOL: left} if left else None,
     )
+
+
+def _is_sound(key: str, value: object) -> bool:
+    """Whether a key of a function has a value that it can have; one that has not is kept as it is."""
+    return (value is None and key != "name") or isinstance(value, _KNOWN[key])
 
 
 def encode_tools(body: dict[str, object], tools: Sequence[Tool], endpoint: Endpoint) -> None:
@@ -141,6 +149,8 @@ def _encode_respelt(tool: ToolDefinition, endpoint: Endpoint, wire: list[object]
         function["strict"] = None
     elif tool.strict is not None and shape.get("strict") == "said":
         function["strict"] = tool.strict
+    if "name" in shape and not tool.name:
+        del function["name"]
     left = dict(left_over(tool.extra, PROTOCOL))
     beyond = left.pop("function", None)
     fill_in(function, object_of(beyond))

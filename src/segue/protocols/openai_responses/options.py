@@ -31,6 +31,7 @@ from segue.protocols.openai_responses.content import ABSENT, Wire, object_of
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.tools import custom_names
 from segue.protocols.reading import ASKED_OF, SHAPE, left_over, shape_of
+from segue.protocols.schemas import FORM, form_of, is_closed, schema_name
 
 _ELSEWHERE: Final[Mapping[str, type | tuple[type, ...]]] = {
     "model": str,
@@ -43,7 +44,6 @@ _LEAST_TOKENS: Final = 16
 _KEY_LENGTH: Final = 64
 _ENCRYPTED: Final = ("reasoning.encrypted_content",)
 _CHOICES: Final = frozenset({"auto", "none", "required"})
-_SCHEMA_NAME: Final = "output"
 _WORDLESS: Final = ("stop", "seed")
 """Options that this wire has no word for."""
 
@@ -175,10 +175,10 @@ def _named(model: object, endpoint: Endpoint) -> str:
 
 def _take_schema(rest: Wire, shape: Wire) -> Mapping[str, object] | None:
     text = rest.get("text")
-    form = cast("Mapping[str, object]", text).get("format") if isinstance(text, Mapping) else None
-    if not isinstance(form, Mapping):
+    given = cast("Mapping[str, object]", text).get("format") if isinstance(text, Mapping) else None
+    if not isinstance(given, Mapping):
         return None
-    spelling = cast("Mapping[str, object]", form)
+    spelling = cast("Mapping[str, object]", given)
     schema = spelling.get("schema")
     if spelling.get("type") != "json_schema" or not isinstance(schema, Mapping):
         return None
@@ -189,6 +189,8 @@ def _take_schema(rest: Wire, shape: Wire) -> Mapping[str, object] | None:
         kept = {key: value for key, value in spelling.items() if key != "schema"}
         rest["text"] = {**cast("Mapping[str, object]", text), "format": kept}
         shape["schema"] = "taken"
+        if form := form_of(spelling):
+            shape[FORM] = form
     return wanted
 
 
@@ -243,7 +245,7 @@ def encode_options(options: Options, body: Wire, endpoint: Endpoint, tools: Sequ
         choice = options.tool_choice
         body["tool_choice"] = choice if choice in _CHOICES else _named_choice(choice, tools)
     _put_thinking(options, body, endpoint)
-    _put_schema(options.output_schema, body, taken=shape.get("schema") == "taken")
+    _put_schema(options.output_schema, body, shape)
 
 
 def _ask_no_reasoning(body: Wire) -> None:
@@ -301,7 +303,7 @@ def _named_choice(name: str, tools: Sequence[Tool]) -> Wire:
     return {"type": "custom" if name in custom_names(tools) else "function", "name": name}
 
 
-def _put_schema(schema: Mapping[str, object] | None, body: Wire, *, taken: bool) -> None:
+def _put_schema(schema: Mapping[str, object] | None, body: Wire, shape: Mapping[str, object]) -> None:
     text = body.get("text")
     kept = dict(object_of(text))
     spelling = object_of(kept.get("format"))
@@ -309,7 +311,7 @@ def _put_schema(schema: Mapping[str, object] | None, body: Wire, *, taken: bool)
         is_spelt = spelling.get("type") == "json_schema"
         kept["format"] = {**spelling, "schema": schema} if is_spelt else _encode_format(schema)
         body["text"] = kept
-    elif taken and "format" in kept:
+    elif shape.get("schema") == "taken" and "format" in kept:
         # It was read, and has been taken back since.
         del kept["format"]
         body["text"] = kept
@@ -318,21 +320,4 @@ def _put_schema(schema: Mapping[str, object] | None, body: Wire, *, taken: bool)
 
 
 def _encode_format(schema: Mapping[str, object]) -> Wire:
-    return {"type": "json_schema", "name": _SCHEMA_NAME, "schema": schema, "strict": _is_closed(schema)}
-
-
-def _is_closed(schema: object) -> bool:
-    """Say whether a schema can be followed strictly: every object closed, every property required."""
-    if isinstance(schema, list):
-        return all(_is_closed(inner) for inner in cast("list[object]", schema))
-    if not isinstance(schema, Mapping):
-        return True
-    given = cast("Mapping[str, object]", schema)
-    properties = given.get("properties")
-    if isinstance(properties, Mapping) or given.get("type") == "object":
-        names = set(cast("Mapping[str, object]", properties)) if isinstance(properties, Mapping) else set[str]()
-        required = given.get("required")
-        listed = set(cast("list[str]", required)) if isinstance(required, list) else set[str]()
-        if given.get("additionalProperties") is not False or names - listed:
-            return False
-    return all(_is_closed(inner) for inner in given.values())
+    return {"type": "json_schema", "name": schema_name(schema), "schema": schema, "strict": is_closed(schema)}

@@ -1,0 +1,69 @@
+"""A reply that stored JSON can carry, whatever its server sent.
+
+Facts this file rests on:
+- Servers written in Python send `NaN` where a number is missing, in log probabilities most often, and `json.loads`
+  takes it; stored JSON has no word for it.                                       (RFC 8259; vLLM, seen 2026)
+- Nothing that was said is lost: only values that segue keeps without reading them can be of that kind.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final, TypeVar, cast
+
+from msgspec.structs import replace
+
+from segue.conversation.content import AssistantContent
+from segue.conversation.messages import AssistantMessage, Diagnostic
+from segue.conversation.stored import dump_message
+from segue.errors import DumpError
+
+_DEEPEST: Final = 100
+"""Levels of a value that are kept: stored JSON has 200, and the message around it takes some."""
+_TOO_DEEP: Final = "(nested too deeply to be kept)"
+_Values = TypeVar("_Values", bound=Mapping[str, object] | None)
+
+
+def make_storable(message: AssistantMessage) -> AssistantMessage:
+    """Give the message as it is, or with a word in place of each value that could not be stored, and a note of it."""
+    try:
+        dump_message(message)
+    except DumpError as error:
+        note = Diagnostic(type="unstorable", message=f"values were replaced by words: {error.reason}")
+        return replace(
+            message,
+            content=tuple(map(_mend_content, message.content)),
+            diagnostics=(*map(_mend_details, message.diagnostics), note),
+            extra=_mend_all(message.extra),
+        )
+    return message
+
+
+def _mend_content(content: AssistantContent) -> AssistantContent:
+    extra = _mend_all(content.extra)
+    match content.kind:
+        case "text" | "thinking":
+            return replace(content, extra=extra)
+        case "toolCall":
+            return replace(content, arguments=_mend_all(content.arguments), extra=extra)
+        case "native":
+            return replace(content, block=_mend_all(content.block), extra=extra)
+
+
+def _mend_details(diagnostic: Diagnostic) -> Diagnostic:
+    return replace(diagnostic, details=_mend_all(diagnostic.details))
+
+
+def _mend_all(values: _Values) -> _Values:
+    return cast("_Values", _mend(values, _DEEPEST))
+
+
+def _mend(value: object, levels: int) -> object:
+    if isinstance(value, Mapping | list):
+        if levels == 0:
+            return _TOO_DEEP
+        if isinstance(value, list):
+            return [_mend(item, levels - 1) for item in cast("list[object]", value)]
+        return {key: _mend(item, levels - 1) for key, item in cast("Mapping[str, object]", value).items()}
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
