@@ -27,7 +27,7 @@ _LONGEST: Final[Mapping[str, int]] = {"langchain": 1_000}
 def measure_growth(effort: Effort, lengths: Sequence[int], environments: Sequence[Environment]) -> list[Figure]:
     """Measure every wire at home at every length; on one of them beside the peers."""
     figures: list[Figure] = []
-    few = Effort(max(3, effort.rounds // 4), effort.sample_ns)
+    few = Effort(max(3, effort.rounds // 2), effort.sample_ns)
     for passage in HOMES:
         journeys = {length: make_journey(passage, length) for length in lengths}
         with ExitStack() as stack:

@@ -138,7 +138,7 @@ GROUPS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "warm": _measure_warm,
     "streams": lambda bench: measure_streams(bench.effort, (1_000, 4_000) if bench.quick else (12_000, 200_000)),
     "client": lambda bench: measure_client(Effort(3 if bench.quick else 15, bench.effort.sample_ns)),
-    "convert": lambda bench: measure_batches(1_000 if bench.quick else 40_000),
+    "convert": lambda bench: measure_batches(1_000 if bench.quick else 120_000),
 }
 NEEDED: Final = frozenset({"import", "requests", "growth", "warm"})
 """Groups that hold segue against peers."""

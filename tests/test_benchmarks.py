@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -274,6 +275,45 @@ def test_every_peer_has_a_side_and_says_which_wires_it_speaks(module_of):
     peers = {peer.name for peer in module_of("peers").PEERS}
     assert peers == set(PEERS) == set(module_of("rivals").WIRES)
     assert {f"{name.replace('-', '_')}_side" for name in peers} | {"worker", "chat_form"} == set(SIDES)
+
+
+# -- plots -------------------------------------------------------------------------------------------------------------
+
+
+def drawn(module_of, *marks):
+    """Draw figures that stand in plots; give the texts and the widths of bars in each drawing."""
+    figures, plots = module_of("figures"), module_of("plots")
+    taken = [figures.Figure("", "what", "times", 1.0, mark=figures.Mark(*mark)) for mark in marks]
+    drawings = {}
+    for name, drawing in plots.draw_plots([*taken, figures.Figure("", "unplotted", "times", 1.0)]).items():
+        root = ET.fromstring(drawing)
+        texts = [node.text for node in root.iter() if node.tag.endswith("}text")]
+        bars = [float(node.get("width")) for node in root.iter() if node.get("class") in ("ours", "theirs")]
+        drawings[name] = texts, bars
+    return drawings
+
+
+def test_bars_are_named_and_as_long_as_their_numbers(module_of):
+    marks = [("warm", "a <wire>", "segue", 0.5), ("warm", "a <wire>", "a peer", 1.0), ("warm", "b", "segue", 0.25)]
+    ((texts, bars),) = drawn(module_of, *marks).values()
+    assert texts[2:] == ["a <wire>", "segue", "0.50", "a peer", "1.00", "b", "segue", "0.25"]
+    assert bars == pytest.approx([bars[1] / 2, bars[1], bars[1] / 4], abs=0.1)
+
+
+def test_a_bar_that_is_far_too_long_is_cut_off_and_its_number_told(module_of):
+    most = module_of("plots").PLOTS["cold"].most
+    marks = [("cold", "a", "segue", most / 2), ("cold", "a", "a peer", most * 10)]
+    ((texts, bars),) = drawn(module_of, *marks).values()
+    assert texts[-1] == f"{most * 10:,.0f}"
+    assert bars[1] == pytest.approx(bars[0] * 2, abs=0.1)
+
+
+def test_a_line_is_named_at_its_end_and_names_do_not_stand_on_each_other(module_of):
+    marks = [("growth", str(x), name, y) for name, y in (("segue", 2.0), ("peer", 2.01)) for x in (10, 100)]
+    ((texts, _),) = drawn(module_of, *marks).values()
+    assert {"segue 2.00", "peer 2.01", "10", "100", "messages"} <= set(texts)
+    places = module_of("plots")._spaced({"a": 10.0, "b": 11.0, "c": 60.0})
+    assert places == {"a": 10.0, "b": 24.0, "c": 60.0}
 
 
 # -- the guard ---------------------------------------------------------------------------------------------------------

@@ -158,7 +158,16 @@ def _find_rest(handle: int) -> tuple[int, bytes]:
 
 
 def _write_line(handle: int, line: bytes) -> None:
-    """Write a line in one go. Where the system takes only part of it, the rest follows under the same lock."""
+    """Write a line in one go. Where the system takes only part of it, the rest follows under the same lock.
+
+    Where it takes no more, because the disk is full or a limit is reached, the file is as it was.
+    """
+    begin = os.lseek(handle, 0, os.SEEK_END)
     waiting = memoryview(line + b"\n")
-    while waiting:
-        waiting = waiting[os.write(handle, waiting) :]
+    try:
+        while waiting:
+            waiting = waiting[os.write(handle, waiting) :]
+    except OSError:
+        with suppress(OSError):
+            os.ftruncate(handle, begin)
+        raise

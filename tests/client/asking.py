@@ -51,7 +51,8 @@ class Heard:
 
 
 def held(client: Client | AsyncClient) -> list[bool]:
-    pool = client._http._transport._pool  # pyright: ignore[reportAttributeAccessIssue]
+    http = client._http if isinstance(client, Client) else client._http.here()
+    pool = http._transport._pool  # pyright: ignore[reportAttributeAccessIssue]
     assert not pool._requests
     return [connection.is_idle() for connection in pool.connections]
 

@@ -45,7 +45,7 @@ def test_a_stream(llama_server: LlamaServer, protocol: str):
             stream = client.stream(ASKED, llama_server.model(protocol), options=WARM)
             events = list(stream)
             heard = Heard(events, stream.message, stream.attempts, held(client)).check()
-            assert heard.events[-1].type == "done"
+            assert heard.events[-1].type == "done", (heard.message.error_message, heard.attempts)
             assert heard.message.stop_reason in ENDS
 
 

@@ -31,6 +31,10 @@ BODIES: dict[str, tuple[object, str | None]] = {
     "Gemini by its contents": ({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}, "google-genai"),
     "Bedrock by untyped blocks": ({"messages": [{"role": "user", "content": [{"text": "hi"}]}]}, "bedrock-converse"),
     "Mistral by its seed": ({"model": "x", "messages": [], "random_seed": 1}, "mistral-chat"),
+    "Mistral by its own ids": (
+        {"model": "voxtral-small-latest", "messages": [{"role": "user", "content": "hi"}]},
+        "mistral-chat",
+    ),
     "Ollama by its options": ({"model": "x", "messages": [], "options": {"num_ctx": 9}}, "ollama-chat"),
     "Ollama by its thinking": ([{"role": "assistant", "content": "x", "thinking": "hm"}], "ollama-chat"),
     "Cohere by a tool plan": ({"messages": [{"role": "assistant", "tool_plan": "x"}]}, "cohere-chat"),

@@ -32,6 +32,11 @@ class Break:
     after: int | None = None
 
 
+def _phrase(status: int) -> str:
+    """Say a status in words; some providers have statuses of their own, such as 529."""
+    return HTTPStatus(status).phrase if status in set(HTTPStatus) else "Something Of Its Own"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reply:
     """What one request is answered with: `chunks` are sent one by one, each in a write of its own."""
@@ -103,7 +108,7 @@ class Reply:
             headers["content-length"] = str(sum(map(len, self.chunks)) + missing)
         if not self.lasting:
             headers["connection"] = "close"
-        lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}"]
+        lines = [f"HTTP/1.1 {self.status} {_phrase(self.status)}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 

@@ -46,7 +46,7 @@ def command(
     Keys come from each provider's usual variable. Without MODEL, whoever can be reached is offered: a provider whose
     key is set, a server on this machine, or the echo model, which needs nothing.
     """
-    from segue.cli.echo import ECHO, EchoTransport
+    from segue.cli.echo import ECHO, ECHO_MOUNT
     from segue.cli.talk import Talk
     from segue.client.clients import Client
 
@@ -54,7 +54,7 @@ def command(
     target = ECHO if model == ECHO.id else _choose(model, protocol, session, known, catalogue)
     options = Options(thinking=cast("ThinkingLevel | None", thinking), max_tokens=max_tokens)
     urls = None if base_url is None else {target.provider: base_url}
-    with Client(base_url=urls, transport=EchoTransport()) as client:
+    with Client(base_url=urls, transport=ECHO_MOUNT) as client:
         talk = Talk(client, target, known, path=session, system_prompt=system, options=options)
         try:
             click.echo(f"{target.full_name()}; /help tells what else there is.", err=True)

@@ -1,7 +1,7 @@
 """The echo model: answers with what was said, in this process, so that the first minute needs no key and no server.
 
 It stands behind the client like any provider: its replies are streamed over OpenAI's chat wire and read by the same
-code. Whatever is not for it goes on to the network.
+code. Whatever is not for it goes the usual way, through the proxies of the environment too.
 """
 
 from __future__ import annotations
@@ -28,24 +28,19 @@ ECHO: Final = Model(
 
 
 class EchoTransport(httpx2.BaseTransport):
-    """Answers for the echo model, and leaves all other requests to the network."""
-
-    def __init__(self) -> None:
-        self._network = httpx2.HTTPTransport()
+    """Answers for the echo model."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer one request."""
-        if request.url.host != _HOST:
-            return self._network.handle_request(request)
         body = cast("Mapping[str, object]", msgspec.json.decode(request.read()))
         said = _last_words(cast("list[Mapping[str, object]]", body["messages"]))
         return httpx2.Response(
             200, headers={"content-type": "text/event-stream"}, stream=httpx2.ByteStream(b"".join(_frames(said)))
         )
 
-    def close(self) -> None:
-        """Close the network's connections."""
-        self._network.close()
+
+ECHO_MOUNT: Final = {f"all://{_HOST}": EchoTransport()}
+"""For a client's `transport`: who answers where."""
 
 
 def _last_words(messages: list[Mapping[str, object]]) -> str:

@@ -40,7 +40,7 @@ def find_local_models() -> list[Model]:
     for server in _SERVERS:
         row = PROVIDERS[server.provider]
         try:
-            reply = httpx2.get(f"{row.base_url}{server.path}", timeout=_PATIENCE)
+            reply = httpx2.get(f"{row.base_url}{server.path}", timeout=_PATIENCE, trust_env=False)
             listed = cast("Mapping[str, object]", msgspec.json.decode(reply.content))[server.listed]
             names = [str(entry[server.named]) for entry in cast("list[Mapping[str, object]]", listed)]
         except (httpx2.HTTPError, msgspec.DecodeError, KeyError, TypeError):

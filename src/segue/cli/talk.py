@@ -164,9 +164,9 @@ class Talk:
             extra=self.context.extra,
         )
         model = self._conversation.model
-        self._conversation.close()
         if self._path is not None:
-            _write_session(left, self._path)
+            _write_session(left, self._path)  # while nobody else can write to it
+        self._conversation.close()
         self._conversation = Conversation(
             model,
             client=self._client,

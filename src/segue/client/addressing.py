@@ -4,15 +4,18 @@ Facts this file rests on:
 - `{NAME}` in a base URL stands for an environment variable: a resource, an account, a region.      (providers' rows)
 - The region of AWS and the location of Google have a second usual name.         (botocore 1.44.0, google-genai 3.1.0)
 - Vertex has no host `global-aiplatform`: the global location is the bare host.          (google-genai 3.1.0, 2026-11)
+- Whoever sends a request writes its address into the log.                                     (httpx2 2.16.0: INFO)
 - A session id in a header keeps a conversation on the server that has it cached.   (pi-ai 1.5.0: session affinity)
 """
 
 from __future__ import annotations
 
+import logging
 import re
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from msgspec.structs import replace
 
@@ -27,6 +30,7 @@ _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "GOOGLE_CLOUD_PROJECT": ("GOOGLE_VERTEX_PROJECT",),
 }
 _BARE_HOSTS: Final[Mapping[str, str]] = {"//global-aiplatform.": "//aiplatform."}
+_SECRET_PARAMETER: Final = re.compile(r"key|token|secret|sig|code", re.IGNORECASE)
 _SESSION_HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
     "none": (),
     "openai": ("session_id", "x-client-request-id", "x-session-affinity"),
@@ -52,7 +56,8 @@ def fill_url(url: str, environment: Mapping[str, str]) -> str:
         for spelling in (name, *_OTHER_NAMES.get(name, ())):
             if found := environment.get(spelling, "").strip():
                 return found
-        raise SettingsError(f"the address {url} needs the variable {name}: set it, or give `base_url`", key=name)
+        shown = split_login(url)[0]
+        raise SettingsError(f"the address {shown} needs the variable {name}: set it, or give `base_url`", key=name)
 
     filled = _VARIABLE.sub(value, url)
     for written, meant in _BARE_HOSTS.items():
@@ -68,6 +73,39 @@ def _is_address(url: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # brackets that do not close, a port that is none
         return False
+
+
+def with_query_last(url: str, base_url: str | None) -> str:
+    """Put the query of a base URL, such as Azure's `api-version`, behind the path that was added to it."""
+    base, asks, query = (base_url or "").rstrip("/").partition("?")
+    if not asks:
+        return url
+    path = url.removeprefix((base_url or "").rstrip("/"))
+    return f"{base.rstrip('/')}{path}{'&' if '?' in path else '?'}{query}"
+
+
+def query_secrets(url: str) -> dict[str, str]:
+    """Give what of an address nobody should be shown: a query may hold a key. The transport's log is told so too."""
+    found = {name: value for name, value in parse_qsl(urlsplit(url).query) if _SECRET_PARAMETER.search(name)}
+    if found:
+        logging.getLogger("httpx2").addFilter(_hide_queries)  # adding the same filter again changes nothing
+    return found
+
+
+def _hide_queries(record: logging.LogRecord) -> bool:
+    if isinstance(record.args, tuple):
+        record.args = tuple(str(each).partition("?")[0] if "?" in str(each) else each for each in record.args)
+    return True
+
+
+def split_login(url: str) -> tuple[str, dict[str, str]]:
+    """Take a name and a password out of an address and put them into a header: addresses are written into logs."""
+    parts = urlsplit(url)
+    login, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    sealed = b64encode(unquote(login).encode()).decode()
+    return parts._replace(netloc=host).geturl(), {"authorization": f"Basic {sealed}"}
 
 
 def session_headers(dialect: Dialect, session_id: str | None) -> dict[str, str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from segue.client.faults import explain_fault, list_faults
+from segue.client.faults import CONNECTING, explain_fault, is_stale, list_faults
 from segue.client.keys import conceal
 from segue.client.letters import Letter
+from segue.client.loops import find_loop
 from segue.client.sending import PATIENCE
 from segue.client.steps import Broken, Head
 from segue.conversation.events import Event
@@ -18,11 +20,16 @@ if TYPE_CHECKING:
     import httpx2
 
 
+_FAREWELLS: Final[set[asyncio.Task[None]]] = set()
+"""Streams that were forgotten and are being closed: a loop holds its tasks only loosely."""
+
+
 class AsyncWire:
     """Sends letters and reads replies for one request; never more than one reply at a time."""
 
-    def __init__(self, http: httpx2.AsyncClient) -> None:
-        self._http = http
+    def __init__(self, find_http: Callable[[], httpx2.AsyncClient]) -> None:
+        self._find_http = find_http
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._faults = list_faults()
         self._secrets: tuple[str, ...] = ()
         self._response: httpx2.Response | None = None
@@ -41,11 +48,12 @@ class AsyncWire:
         import anyio
 
         self._secrets = (*letter.secrets, *self._secrets)
+        self._loop = find_loop()
+        http = self._find_http()
         with anyio.CancelScope() as scope:
             self._scope = scope
             try:
-                request = self._http.build_request("POST", letter.url, headers=letter.headers, content=letter.content)
-                response = await self._http.send(request, stream=True)
+                response = await self._post(letter, http)
             except self._faults as error:
                 return explain_fault(error, self._secrets)
             finally:
@@ -55,6 +63,26 @@ class AsyncWire:
             self._chunks = response.aiter_bytes() if packed else _iterate(response)
             return Head(response.status_code, dict(response.headers))
         return Broken("the request was interrupted")
+
+    async def _post(self, letter: Letter, http: httpx2.AsyncClient) -> httpx2.Response:
+        connecting: list[str] = []
+
+        async def note(step: str, _info: object) -> None:
+            if step.startswith(CONNECTING):
+                connecting.append(step)
+
+        async def post() -> httpx2.Response:
+            request = http.build_request(
+                "POST", letter.url, headers=letter.headers, content=letter.content, extensions={"trace": note}
+            )
+            return await http.send(request, stream=True)
+
+        try:
+            return await post()
+        except self._faults as error:
+            if not is_stale(error, is_new=bool(connecting)):
+                raise
+        return await post()
 
     async def read(self) -> bytes | Broken | None:
         """Give the next bytes of the reply; None at its end."""
@@ -99,6 +127,20 @@ class AsyncWire:
                 if isinstance(chunks, AsyncGenerator):
                     await chunks.aclose()  # left alone, it would be finished by a task of its own
                 await response.aclose()
+
+    def bid_farewell(self, close: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Let the loop close what nobody holds any more, if a reply is still open and the loop still runs."""
+        loop = self._loop
+        if self._response is None or loop is None or loop.is_closed():
+            return
+
+        def begin() -> None:
+            task = loop.create_task(close())
+            _FAREWELLS.add(task)
+            task.add_done_callback(_FAREWELLS.discard)
+
+        with suppress(RuntimeError):  # it was closed at this moment
+            loop.call_soon_threadsafe(begin)
 
     async def wait(self, seconds: float) -> None:
         """Wait, unless someone interrupts."""

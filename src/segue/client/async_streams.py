@@ -55,12 +55,11 @@ class AsyncStream(Shell):
                 raise
             finally:
                 self._is_busy = False
-            if not isinstance(answer, list) or answer[-1].type in TERMINAL or self._is_closing:
-                self._go_on(answer)
-            elif self._tells:
-                if len(answer) == 1:  # as it nearly always is
-                    return answer[0]
-                ready.extend(reversed(answer))
+            if isinstance(answer, list) and len(answer) == 1 and self._tells and not self._is_closing:
+                event = answer[0]  # as it nearly always is
+                if event.type not in TERMINAL:
+                    return event
+            self._take(answer)
         return ready.pop()
 
     async def __aenter__(self) -> Self:
@@ -70,6 +69,11 @@ class AsyncStream(Shell):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    def __del__(self) -> None:
+        # Whoever forgets a stream half way would keep its connection for ever; only its loop can let go of it.
+        if getattr(self, "_step", None) is not None:
+            self._wire.bid_farewell(self.close)
 
     async def result(self) -> AssistantMessage:
         """Read to the end and give the message.

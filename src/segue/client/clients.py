@@ -16,6 +16,7 @@ from segue.client.async_streams import AsyncStream
 from segue.client.attempts import Attempt
 from segue.client.flow import Ask, Prepare, prepare_anew
 from segue.client.letters import Desk
+from segue.client.loops import HttpByLoop
 from segue.client.sending import Wire
 from segue.client.settings import ClientSettings, OnAttempt, Setup, import_httpx2, shared_tls
 from segue.client.shell import OnEnd
@@ -106,7 +107,7 @@ class Client(_Office):
         self._http: httpx2.Client = http.Client(
             timeout=self._setup.resolve_timeout(),
             limits=http.Limits(max_connections=None, max_keepalive_connections=_KEPT),
-            transport=self._setup.transport,
+            **self._setup.transports(),
             verify=shared_tls(),
         )
 
@@ -201,7 +202,7 @@ class Client(_Office):
 
 
 class AsyncClient(_Office):
-    """Sends conversations to models, holding connections; for asyncio.
+    """Sends conversations to models, holding connections; for asyncio. Each event loop has connections of its own.
 
     Every setting is optional: see `ClientSettings`. Close it, or use it in an `async with` block.
     """
@@ -209,12 +210,16 @@ class AsyncClient(_Office):
     def __init__(self, **settings: Unpack[ClientSettings]) -> None:
         super().__init__(settings)
         http = import_httpx2()
-        self._http: httpx2.AsyncClient = http.AsyncClient(
-            timeout=self._setup.resolve_timeout(),
-            limits=http.Limits(max_connections=None, max_keepalive_connections=_KEPT),
-            transport=self._setup.transport,
-            verify=shared_tls(),
-        )
+
+        def connect() -> httpx2.AsyncClient:
+            return http.AsyncClient(
+                timeout=self._setup.resolve_timeout(),
+                limits=http.Limits(max_connections=None, max_keepalive_connections=_KEPT),
+                **self._setup.transports(),
+                verify=shared_tls(),
+            )
+
+        self._http = HttpByLoop(connect)
 
     async def complete(
         self,
@@ -276,11 +281,11 @@ class AsyncClient(_Office):
         """Make a request ready without sending it, like `Client.begin`."""
         ask = self._ask(context, model, options, policy, fallback_models, tells=tells, prepare=prepare)
         tell, end = self._hooks(ask, on_attempt, on_end)
-        return AsyncStream(ask, self._desk, AsyncWire(self._http), on_attempt=tell, on_end=end)
+        return AsyncStream(ask, self._desk, AsyncWire(self._http.here), on_attempt=tell, on_end=end)
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._http.aclose()
+        await self._http.close()
 
     aclose = close
 

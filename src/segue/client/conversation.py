@@ -6,16 +6,18 @@ It holds nothing back: `context` is the conversation as any other function takes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from threading import Lock
 from types import TracebackType
-from typing import Self, TypedDict, Unpack
+from typing import Self, TypedDict, TypeVar, Unpack
+from weakref import ref
 
 from segue.client.async_streams import AsyncStream
 from segue.client.attempts import Attempt
 from segue.client.clients import AsyncClient, Client
 from segue.client.history import History, new_result, new_user_message
 from segue.client.outboxes import Outboxes
-from segue.client.shell import OnEnd
+from segue.client.shell import Shell
 from segue.client.streams import Stream
 from segue.conversation.content import SystemContent, ToolCall, ToolResultContent, UserContent
 from segue.conversation.context import Context, Options, Tool
@@ -25,6 +27,8 @@ from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.sessions import StrPath
+
+_Reply = TypeVar("_Reply", bound=Shell)
 
 
 class ConversationSettings(TypedDict, total=False):
@@ -56,9 +60,11 @@ class _Talk:
         self._policy = settings.get("policy")
         self._fallback_models = tuple(settings.get("fallback_models", ()))
         self._sticky = settings.get("sticky", False)
-        self._is_asking = False
+        self._reply: ref[Shell] | None = None  # the last one: asked of, not held
+        self._turn = Lock()  # two threads that ask at once: one of them is refused
         self._outboxes = Outboxes()
         self._attempts: tuple[Attempt, ...] = ()
+        self._unkept: AssistantMessage | None = None
         self._history = History(
             settings.get("path"),
             settings.get("context"),
@@ -95,6 +101,11 @@ class _Talk:
         """What was tried for the last answer."""
         return self._attempts
 
+    @property
+    def unkept(self) -> AssistantMessage | None:
+        """The last answer, where its file could not take it: when there is room again, `add` it."""
+        return self._unkept
+
     def switch(self, model: Model | str) -> None:
         """Ask another model from now on; the history stays as it is."""
         self._model = get_model(model)
@@ -120,30 +131,58 @@ class _Talk:
                 return tuple(call for call in message.tool_calls() if call.id not in answered)
         return ()
 
+    def _running(self) -> Shell | None:
+        """Give the reply that has not ended, unless whoever read it has forgotten it."""
+        reply = None if self._reply is None else self._reply()
+        return reply if reply is not None and not reply.is_over else None
+
     def _refuse_while_asking(self) -> None:
-        if self._is_asking:
+        if self._running() is not None:
             raise ConversationError("the last reply has not ended: read it to its end, or close it")
 
-    def _grown(self, content: Sequence[str | UserContent]) -> tuple[Context, tuple[Message, ...]]:
-        """Give the conversation with what is said now; it is kept when the request stands."""
-        self._refuse_while_asking()
-        said = (new_user_message(content),) if content else ()
-        return self.context.add(*said), said
+    def _ask(
+        self,
+        begin: Callable[..., _Reply],
+        content: Sequence[str | UserContent],
+        model: Model | str | None,
+        options: Options | None,
+        policy: Policy | None,
+        *,
+        tells: bool,
+    ) -> _Reply:
+        """Make a request of the conversation and what is said now, which is kept before anything is sent."""
+        with self._turn:
+            self._refuse_while_asking()
+            said = (new_user_message(content),) if content else ()
+            stands = False
 
-    def _keep_end(self, *, is_override: bool) -> OnEnd:
-        def keep(message: AssistantMessage, attempts: tuple[Attempt, ...]) -> None:
-            self._is_asking = False
-            self._attempts = attempts
-            if self._sticky and not is_override and attempts and attempts[-1].failure is None:
-                self._model = attempts[-1].model
+            def keep(message: AssistantMessage, attempts: tuple[Attempt, ...]) -> None:
+                if stands:  # else what was said could not be kept, so nothing was asked
+                    self._keep(message, attempts, is_override=model is not None)
+
+            reply = begin(
+                self.context.add(*said),
+                self._model if model is None else model,
+                options=options or self._options,
+                policy=policy or self._policy,
+                fallback_models=self._fallback_models,
+                tells=tells,
+                prepare=self._outboxes.prepare,
+                on_end=keep,
+            )
+            self._history.append(*said)
+            stands = True
+            self._reply = ref(reply)
+            return reply
+
+    def _keep(self, message: AssistantMessage, attempts: tuple[Attempt, ...], *, is_override: bool) -> None:
+        self._attempts = attempts
+        if self._sticky and not is_override and attempts and attempts[-1].failure is None:
+            self._model = attempts[-1].model
+        if not self._history.is_closed:
+            self._unkept = message
             self._history.append(message)
-
-        return keep
-
-    def _begun(self, said: tuple[Message, ...]) -> None:
-        """The request stands, and nothing is sent yet: what was said is kept first."""
-        self._history.append(*said)
-        self._is_asking = True
+            self._unkept = None
 
 
 def _last_model(context: Context) -> str:
@@ -188,8 +227,9 @@ class Conversation(_Talk):
 
         Raises:
             RequestFailed: nobody answered as they should.
+            OSError: the file cannot be written; an answer that came all the same stands in `unkept`.
         """
-        with self._begin(content, model, options, policy, tells=False) as reply:
+        with self._ask(self._client.begin, content, model, options, policy, tells=False) as reply:
             return reply.result()
 
     def stream(
@@ -200,33 +240,12 @@ class Conversation(_Talk):
         policy: Policy | None = None,
     ) -> Stream:
         """Say something, if anything, and give the events of the answer; it is kept when it ends, however it ends."""
-        return self._begin(content, model, options, policy, tells=True)
-
-    def _begin(
-        self,
-        content: Sequence[str | UserContent],
-        model: Model | str | None,
-        options: Options | None,
-        policy: Policy | None,
-        *,
-        tells: bool,
-    ) -> Stream:
-        context, said = self._grown(content)
-        reply = self._client.begin(
-            context,
-            self._model if model is None else model,
-            options=options or self._options,
-            policy=policy or self._policy,
-            fallback_models=self._fallback_models,
-            tells=tells,
-            prepare=self._outboxes.prepare,
-            on_end=self._keep_end(is_override=model is not None),
-        )
-        self._begun(said)
-        return reply
+        return self._ask(self._client.begin, content, model, options, policy, tells=True)
 
     def close(self) -> None:
-        """Let others write to the file, and close the client if it is this conversation's own."""
+        """End a reply that is still coming, let others write to the file, close the client if it is its own."""
+        if isinstance(reply := self._running(), Stream):
+            reply.close()
         self._history.close()
         if self._owns_client:
             self._client.close()
@@ -262,7 +281,7 @@ class AsyncConversation(_Talk):
         policy: Policy | None = None,
     ) -> AssistantMessage:
         """Say something, if anything, and give the answer, like `Conversation.ask`."""
-        async with self._begin(content, model, options, policy, tells=False) as reply:
+        async with self._ask(self._client.begin, content, model, options, policy, tells=False) as reply:
             return await reply.result()
 
     def stream(
@@ -273,33 +292,12 @@ class AsyncConversation(_Talk):
         policy: Policy | None = None,
     ) -> AsyncStream:
         """Say something, if anything, and give the events of the answer, like `Conversation.stream`."""
-        return self._begin(content, model, options, policy, tells=True)
-
-    def _begin(
-        self,
-        content: Sequence[str | UserContent],
-        model: Model | str | None,
-        options: Options | None,
-        policy: Policy | None,
-        *,
-        tells: bool,
-    ) -> AsyncStream:
-        context, said = self._grown(content)
-        reply = self._client.begin(
-            context,
-            self._model if model is None else model,
-            options=options or self._options,
-            policy=policy or self._policy,
-            fallback_models=self._fallback_models,
-            tells=tells,
-            prepare=self._outboxes.prepare,
-            on_end=self._keep_end(is_override=model is not None),
-        )
-        self._begun(said)
-        return reply
+        return self._ask(self._client.begin, content, model, options, policy, tells=True)
 
     async def close(self) -> None:
-        """Let others write to the file, and close the client if it is this conversation's own."""
+        """End a reply that is still coming, let others write to the file, close the client if it is its own."""
+        if isinstance(reply := self._running(), AsyncStream):
+            await reply.close()
         self._history.close()
         if self._owns_client:
             await self._client.close()

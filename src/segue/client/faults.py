@@ -18,6 +18,11 @@ _KINDS: Final[Mapping[str, FailureKind]] = {
 }
 """By the name of the error; whatever is not here is the network's fault."""
 
+_STALE: Final = frozenset({"ReadError", "RemoteProtocolError", "WriteError"})
+"""How it shows that nobody is at the other end any more."""
+CONNECTING: Final = "connection.connect_"
+"""How the names of steps begin that a transport takes for a new connection.            (httpcore2 2.16.0: trace)"""
+
 _WORDS: Final[Mapping[str, str]] = {
     "ConnectTimeout": "no connection in time",
     "PoolTimeout": "no free connection in time",
@@ -30,6 +35,11 @@ def list_faults() -> tuple[type[Exception], ...]:
     """Give every error that means: this exchange is broken, another one may not be."""
     httpx2 = import_httpx2()
     return (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError)
+
+
+def is_stale(error: Exception, *, is_new: bool) -> bool:
+    """Whether a kept connection was closed at the other end before it was used again: nobody has heard us yet."""
+    return not is_new and type(error).__name__ in _STALE
 
 
 def explain_fault(error: Exception, secrets: tuple[str, ...]) -> Broken:

@@ -118,6 +118,7 @@ class Flow:
         self._is_open = False
         self._has_told = False
         self._outcome: _Outcome | None = None
+        self._is_recorded = False
 
     @property
     def model(self) -> Model:
@@ -153,6 +154,7 @@ class Flow:
             if course is None:
                 return outcome.events
             self._outcome = self._reading = None
+            self._is_recorded = False
             self._course = course
             if course.wait > 0:
                 yield Wait(course.wait)
@@ -192,6 +194,7 @@ class Flow:
         )
         self._began = replace(self._began, chance=moment.chance)
         self.attempts = (*self.attempts, attempt)
+        self._is_recorded = True
         yield Note(attempt)
 
     def _prepare(self) -> Request | Failure:
@@ -332,6 +335,7 @@ class Flow:
                 events,
                 Failure(kind=FailureKind.UNKNOWN, provider=self.model.provider, evidence="aborted", message=reason),
             )
+        if not self._is_recorded:
             yield from self._record(outcome.failure)
         return outcome.events
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from threading import Lock
 
 import msgspec
 
@@ -35,6 +36,8 @@ class History:
         self._path = path
         self._fsync = fsync
         self._lock = None if path is None else SessionLock(path)
+        self.is_closed = False
+        self._turn = Lock()  # threads that append take turns: the file and the memory have one order
         try:
             self.context = self._open(context, system_prompt, tools)
         except BaseException:
@@ -70,16 +73,25 @@ class History:
         return wanted
 
     def append(self, *messages: Message) -> None:
-        """Add messages at the end."""
-        for message in messages:
-            if self._path is not None:
-                append_message(self._path, message, fsync=self._fsync)
-            self.context = self.context.add(message)
+        """Add messages at the end.
+
+        Raises:
+            ConversationError: the file was closed; it may be someone else's by now.
+        """
+        with self._turn:
+            for message in messages:
+                if self._path is not None:
+                    if self.is_closed:
+                        raise ConversationError(f"{os.fspath(self._path)} was closed: open it again to go on")
+                    append_message(self._path, message, fsync=self._fsync)
+                self.context = self.context.add(message)
 
     def close(self) -> None:
         """Let others write to the file."""
-        if self._lock is not None:
-            self._lock.release()
+        with self._turn:
+            self.is_closed = True
+            if self._lock is not None:
+                self._lock.release()
 
 
 def now_ms() -> int:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from segue.client.addressing import at_base_url, fill_url, session_headers
+from segue.client.addressing import (
+    at_base_url,
+    fill_url,
+    query_secrets,
+    session_headers,
+    split_login,
+    with_query_last,
+)
 from segue.client.keys import (
     Auth,
     Token,
@@ -34,6 +42,9 @@ from segue.version import __version__
 _SECRET_HEADERS: Final = frozenset(
     {"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-goog-api-key"}
 )
+"""A request that has one of these needs no other key."""
+_SECRET_NAME: Final = re.compile(r"key|auth|token|secret|cookie|password|credential")
+"""Gateways have headers of their own for theirs: nobody is shown the value of one that is called like this."""
 
 
 class Letter:
@@ -84,14 +95,16 @@ class Desk:
         """
         setup, model = self.setup, request.model
         row, dialect = find_row(model.provider, model.base_url), resolve_dialect(model)
-        url = fill_url(request.url, setup.environment)
+        url = fill_url(with_query_last(request.url, model.base_url), setup.environment)
+        url, login = split_login(url)
         options = request.projection.options
         headers = {
             "user-agent": f"segue/{__version__}",
             "accept": "text/event-stream, application/json" if options.stream else "application/json",
-            **request.headers,
+            **{name.lower(): value for name, value in request.headers.items()},
             **session_headers(dialect, options.session_id),
             **setup.headers,
+            **login,
         }
         if options.stream:
             headers["accept-encoding"] = "identity"  # what is packed together does not arrive as it is said
@@ -109,10 +122,10 @@ class Desk:
             return Broken(missing, FailureKind.AUTH)
         else:
             secret = {}
-        headers |= secret
-        hidden = secret | {name: value for name, value in headers.items() if name in _SECRET_HEADERS}
+        headers |= secret | login
+        hidden = secret | {name: value for name, value in headers.items() if _SECRET_NAME.search(name)}
         content = request.content if body is None else msgspec.json.encode(body)
-        return Letter(url, headers, content, secrets_in(hidden), is_signed=is_signed)
+        return Letter(url, headers, content, secrets_in(hidden | query_secrets(url)), is_signed=is_signed)
 
     def explain(self, error: SettingsError) -> Broken:
         """Make a setting that stands in the way of one model a failure of that model: another one may be set up."""

@@ -3,6 +3,8 @@
 Facts this file rests on:
 - A connection is used again only when its reply was read to the very end, which often comes after the last event.
                                                                                      (httpcore2 2.16.0, HTTP/1.1)
+- A server closes a connection that it kept for a while, and may do so at the moment it is used again: then a request
+  fails that nobody has heard, and it is made again over a new one.                         (RFC 9112, 9.3.1; llama.cpp)
 - A blocked read wakes up when its socket is shut down from another thread.                 (POSIX, shutdown(2))
 """
 
@@ -14,7 +16,7 @@ from threading import Event as Signal
 from threading import Timer
 from typing import TYPE_CHECKING, Final, cast
 
-from segue.client.faults import explain_fault, list_faults
+from segue.client.faults import CONNECTING, explain_fault, is_stale, list_faults
 from segue.client.keys import conceal
 from segue.client.letters import Letter
 from segue.client.steps import Broken, Head
@@ -52,8 +54,7 @@ class Wire:
         """Send a letter and wait for the beginning of the reply."""
         self._secrets = (*letter.secrets, *self._secrets)
         try:
-            request = self._http.build_request("POST", letter.url, headers=letter.headers, content=letter.content)
-            response = self._http.send(request, stream=True)
+            response = self._post(letter)
         except self._faults as error:
             return explain_fault(error, self._secrets)
         self._response = response
@@ -61,6 +62,26 @@ class Wire:
         # Next to nobody packs a stream, and what unpacks it costs a tenth of what reading costs (measured 2026-11-15).
         self._chunks = response.iter_bytes() if "content-encoding" in response.headers else _iterate(response)
         return Head(response.status_code, dict(response.headers))
+
+    def _post(self, letter: Letter) -> httpx2.Response:
+        http, connecting = self._http, list[str]()
+
+        def note(step: str, _info: object) -> None:
+            if step.startswith(CONNECTING):
+                connecting.append(step)
+
+        def post() -> httpx2.Response:
+            request = http.build_request(
+                "POST", letter.url, headers=letter.headers, content=letter.content, extensions={"trace": note}
+            )
+            return http.send(request, stream=True)
+
+        try:
+            return post()
+        except self._faults as error:
+            if not is_stale(error, is_new=bool(connecting)):
+                raise
+        return post()
 
     def read(self) -> bytes | Broken | None:
         """Give the next bytes of the reply; None at its end."""

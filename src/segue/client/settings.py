@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Final, TypeAlias, TypedDict, cast
 
 from segue.client.attempts import Attempt
 from segue.client.backoff import Retry
@@ -80,14 +80,15 @@ class Setup:
         self.on_attempt = settings.get("on_attempt")
         environment = settings.get("environment")
         self.environment: Mapping[str, str] = os.environ if environment is None else environment
-        self.transport = settings.get("transport")
+        self.transport: object = settings.get("transport")
 
     def __repr__(self) -> str:
         return "Setup()"
 
     def transports(self) -> dict[str, object]:
         """Give what is sent through, in the words of httpx2."""
-        return {"mounts" if isinstance(self.transport, Mapping) else "transport": self.transport}
+        given = self.transport
+        return {"mounts": cast("object", given)} if isinstance(given, Mapping) else {"transport": given}
 
     def resolve_timeout(self) -> httpx2.Timeout:
         """Give the timeouts: connecting and waiting for a connection have their own."""

@@ -62,6 +62,11 @@ class Shell:
         return f"{type(self).__name__}({self.model.full_name()}, {len(self.attempts)} attempts)"
 
     @property
+    def is_over(self) -> bool:
+        """Whether it has ended; the caller may not have taken the last events yet."""
+        return self._step is None
+
+    @property
     def attempts(self) -> tuple[Attempt, ...]:
         """Every attempt that is over, the one that was answered among them."""
         return self._flow.attempts
@@ -81,10 +86,25 @@ class Shell:
         """What projection changed for the request under way."""
         return self._flow.report
 
-    def _go_on(self, answer: Answer) -> None:
+    def _take(self, answer: Answer) -> None:
+        """Take what came of a step: events for the caller, or an answer for the flow.
+
+        What was heard before someone closed is told all the same, and a reply that was whole stays so.
+        """
+        if not isinstance(answer, list):
+            self._go_on(answer)
+        elif answer[-1].type in TERMINAL:
+            self._go_on(answer, is_whole=True)
+        else:
+            if self._tells:
+                self._ready.extend(reversed(answer))
+            if self._is_closing:
+                self._go_on(None)
+
+    def _go_on(self, answer: Answer, *, is_whole: bool = False) -> None:
         """Answer the flow and take its next step; whoever closes ends it instead, once."""
         try:
-            if self._is_closing and not self._is_aborted:
+            if self._is_closing and not self._is_aborted and not is_whole:
                 self._is_aborted = True
                 step = self._steps.throw(Aborted())
             else:

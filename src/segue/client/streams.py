@@ -53,12 +53,11 @@ class Stream(Shell):
                     self._is_closing = True
                     self._run_out()
                     raise
-                if not isinstance(answer, list) or answer[-1].type in TERMINAL or self._is_closing:
-                    self._go_on(answer)
-                elif self._tells:
-                    if len(answer) == 1:  # as it nearly always is
-                        return answer[0]
-                    ready.extend(reversed(answer))
+                if isinstance(answer, list) and len(answer) == 1 and self._tells and not self._is_closing:
+                    event = answer[0]  # as it nearly always is
+                    if event.type not in TERMINAL:
+                        return event
+                self._take(answer)
             return ready.pop()
 
     def __enter__(self) -> Self:

@@ -275,6 +275,13 @@ LOOKALIKES: Final[tuple[Row, ...]] = (
     ),
     row(
         FailureKind.SERVER,
+        "cannot be read",
+        r"\b(?:stream|reply|frame)\b[^\n.]{0,20}\bcannot be read",
+        sample="the stream cannot be read: the checksum of the beginning of a message does not hold",
+        source="segue's own words for a reply that is not what its protocol says",
+    ),
+    row(
+        FailureKind.SERVER,
         "too long",
         r"\b(?:took|taking|takes|waited|running|ran|been)\b[^\n.]{0,20}\btoo long",
         sample="The request took too long to process",

@@ -83,28 +83,22 @@ class Carry:
             self._given_ids = distinct
         return True
 
-    def use_id(self, wire_id: str) -> None:
-        """Take an id that was made for the wire."""
-        self._made_ids.add(wire_id)
+    def use_ids(self, wire_ids: Iterable[str]) -> None:
+        """Take ids that were made for the wire."""
+        self._made_ids.update(wire_ids)
 
     def is_used(self, wire_id: str) -> bool:
         """Whether an id stands on the wire already: made for it, or given and, being legal, kept when it first came."""
-        carry: Carry | None = self
-        while carry is not None:
-            if wire_id in carry._made_ids or carry._given_ids.get(wire_id):
-                return True
-            carry = carry._parent
-        return False
+        if wire_id in self._made_ids or self._given_ids.get(wire_id):
+            return True
+        return self._parent is not None and self._parent.is_used(wire_id)
 
     def seen(self, call_id: str) -> int:
         """Say how many calls of this id, as given, were sent so far."""
-        carry: Carry | None = self
-        while carry is not None:
-            count = carry._given_ids.get(call_id)
-            if count is not None:
-                return count
-            carry = carry._parent
-        return 0
+        count = self._given_ids.get(call_id)
+        if count is None:
+            return 0 if self._parent is None else self._parent.seen(call_id)
+        return count
 
     def is_made(self, wire_id: str) -> bool:
         """Whether an id was made for the wire."""

@@ -101,6 +101,24 @@ def _all_are_fine(work: Work) -> bool:
     )
 
 
+def _make_all(work: Work, length: int) -> dict[str, str]:
+    """Make all ids at once where that is the same: the target takes none of a length that is given, and all are new.
+
+    So it is with nearly all histories of others that go to a target with short ids; elsewhere nothing is made here.
+    """
+    call_ids, rules, carry = work.survey.call_ids, work.target.rules, work.carry
+    lengths = set(map(len, call_ids))
+    is_legal = any(rules.call_id_min <= size <= (rules.call_id_max or size) for size in lengths)
+    if is_legal or work.survey.unfinished:
+        return {}
+    made = {given: digest(f"0:{given}", length, rules.call_id_alphabet) for given in call_ids}
+    wire_ids = set(made.values())
+    if len(wire_ids) < len(call_ids) or not carry.are_new(wire_ids) or not carry.count_new_ids(call_ids):
+        return {}
+    carry.use_ids(wire_ids)
+    return made
+
+
 class _Allotment:
     """Goes through the turns in order and gives out ids."""
 
@@ -112,6 +130,7 @@ class _Allotment:
         """How long the ids are that are made here."""
         self.owners: dict[str, str] = {}
         """Wire id -> the given id that first came to it; asked only where a normaliser may make two the same."""
+        self.ready = _make_all(work, self.length) if normalize is None else {}
 
     def turn(self, index: int, message: AssistantMessage) -> None:
         """Allot the ids of one turn, and let its results follow."""
@@ -141,13 +160,16 @@ class _Allotment:
 
     def allot(self, given: str, message: AssistantMessage, batch: set[str]) -> str:
         """Keep an id that is legal and free; else make one."""
+        ready = self.ready.get(given)
+        if ready is not None:
+            return ready
         carry, rules = self.work.carry, self.rules
         before = carry.count_id(given)
         if self.normalize is not None:
             return self.normalized(self.normalize, given, before, message, batch)
-        if is_legal_id(given, rules) and given not in batch:
-            if rules.call_id_scope == "batch" or not (before or carry.is_made(given)):
-                return given
+        is_free = rules.call_id_scope == "batch" or not (before or carry.is_made(given))
+        if is_free and given not in batch and is_legal_id(given, rules):
+            return given
         return self.made(given, before, batch)
 
     def normalized(
@@ -178,7 +200,7 @@ class _Allotment:
         while True:
             candidate = digest(seed, self.length, alphabet)
             if candidate not in batch and candidate not in self.owners and not carry.is_used(candidate):
-                carry.use_id(candidate)
+                carry.use_ids((candidate,))
                 return candidate
             attempt += 1
             seed = f"{before}:{attempt}:{given}"

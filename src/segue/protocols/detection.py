@@ -112,6 +112,9 @@ _MODEL_IDS: Final[Mapping[str, Mapping[str, int]]] = {
     "codestral-": {"mistral-chat": 4},
     "devstral-": {"mistral-chat": 4},
     "pixtral-": {"mistral-chat": 4},
+    "voxtral-": {"mistral-chat": 4},
+    "open-mistral-": {"mistral-chat": 4},
+    "open-mixtral-": {"mistral-chat": 4},
     "command-": {"cohere-chat": 6},
     "c4ai-aya-": {"cohere-chat": 6},
 }

@@ -150,7 +150,11 @@ def as_mapping(body: object) -> Mapping[str, object]:
         return cast("dict[str, object]", body)
     if isinstance(body, Mapping):
         return cast("Mapping[str, object]", body)
-    for name, options in (("model_dump", {"mode": "json", "exclude_unset": True}), ("to_dict", {}), ("dict", {})):
+    for name, options in (
+        ("model_dump", {"mode": "json", "by_alias": True, "exclude_unset": True}),
+        ("to_dict", {}),
+        ("dict", {}),
+    ):
         method = getattr(body, name, None)
         if callable(method):
             plain = method(**options)

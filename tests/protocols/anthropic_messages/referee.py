@@ -81,7 +81,7 @@ class _Strict:
         return made
 
 
-def complaints(body: dict[str, object], endpoint: object = None) -> list[str]:  # noqa: ARG001 - the same in every folder
+def complaints(body: dict[str, object], endpoint: object = None) -> list[str]:  # the same in every folder
     """Say what the SDK's own types have against a request; sampling settings are no longer among them."""
     named = {key: value for key, value in body.items() if key not in ("temperature", "top_p", "top_k")}
     try:

@@ -28,6 +28,8 @@ SAID = {
     "a list that is a text": {"messages": "hi"},
     "a key nobody knows": {"messages": [{"role": "user", "content": [{"type": "text", "text": "x", "foo": 1}]}]},
     "a number that is a text": {"max_tokens": "1"},
+    "a turn without content": {"messages": [{"role": "user"}]},
+    "a call without input": {"messages": [{"role": "user", "content": [{"type": "tool_use", "id": "a", "name": "b"}]}]},
     "an id that is a number": {"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": 3}]}]},
 }
 

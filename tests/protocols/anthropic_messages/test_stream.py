@@ -150,6 +150,20 @@ CONTENT = {
         ],
         (NativeContent(protocol=P, block={"type": "hologram", "a": "xy", "b": 2, "c": None}),),
     ),
+    "a summary that comes whole in its delta": (
+        [
+            opened(0, type="compaction", content=None, encrypted_content="a"),
+            delta(0, "compaction_delta", content="They spoke.", encrypted_content="ab", signature=None),
+            closed(0),
+        ],
+        (
+            NativeContent(
+                protocol=P,
+                block={"type": "compaction", "content": "They spoke.", "encrypted_content": "ab"},
+                fallback=(TextContent(text="They spoke."),),
+            ),
+        ),
+    ),
     "unknown events and deltas": (
         [
             {"type": "ping"},

@@ -143,6 +143,13 @@ def test_what_is_no_reply_is_refused(body):
         CODEC.decode_response(body, SONNET, {})
 
 
+def test_an_output_of_a_kind_to_come_is_kept():
+    body = {"output": {"hologram": {"depth": 3}}, "stopReason": "end_turn"}
+    message = CODEC.decode_response(body, SONNET, {})
+    assert (message.content, message.stop_reason) == ((), StopReason.STOP)
+    assert CODEC.encode_response(message, SONNET) == body
+
+
 def test_a_reply_that_was_never_read_is_written():
     message = AssistantMessage(content=(), stop_reason=StopReason.LENGTH)
     assert CODEC.encode_response(message, SONNET) == {

@@ -172,6 +172,10 @@ SPELLINGS = {
         "role": "user",
         "content": [{"type": "input_audio", "input_audio": "data:audio/wav;base64,AAAA"}],
     },
+    "sound that may be the name of a file": {
+        "role": "user",
+        "content": [{"type": "input_audio", "input_audio": "talk-1"}],
+    },
     "a picture that came as a document": {
         "role": "user",
         "content": [{"type": "document_url", "document_url": "data:image/png;base64,AAAA", "document_name": None}],

@@ -16,6 +16,7 @@ from segue.conversation.content import (
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EncodeError
 from segue.protocols.openai_chat.codec import CODEC
+from segue.request import prepare
 
 HI = {"role": "user", "content": "hi"}
 
@@ -322,6 +323,32 @@ def test_an_old_call_and_its_result_find_each_other():
     assert asked.tool_calls()[0].id == answered.tool_call_id
     assert answered.tool_name == "f"
     assert write(asked, answered)["messages"] == [turn, result]
+
+
+def test_an_old_call_of_a_reply_is_sent_back_as_a_call_that_its_result_can_answer():
+    old = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+    body = {"choices": [{"index": 0, "message": old, "finish_reason": "function_call"}]}
+    answer = CODEC.decode_response(body, GPT, {})
+    assert CODEC.encode_response(answer, GPT) == body
+    made = answer.tool_calls()[0]
+    result = ToolResultMessage(tool_call_id=made.id, tool_name="f", content=(TextContent(text="x"),))
+    turn, answered = write(answer, result)["messages"]
+    assert [sent["id"] for sent in turn["tool_calls"]] == [answered["tool_call_id"]]
+    assert "function_call" not in turn
+
+
+def test_a_transcript_without_reasoning_comes_out_as_it_was_and_is_asked_anew_with_it():
+    at = endpoint("deepseek", "deepseek-v4", reasoning=True)
+    body = {"model": "deepseek-v4", "messages": [HI, {"role": "assistant", "content": "a"}, HI]}
+    prompt = CODEC.decode_request(body, at)
+    assert CODEC.encode_request(prompt, at) == body
+    anew = prepare(prompt.context, at.model, options=prompt.options).body["messages"]
+    assert [sent.get("reasoning_content") for sent in anew] == [None, "", None]
+
+
+def test_a_part_of_a_turn_without_a_type_stays_a_part():
+    turn = {"role": "assistant", "content": [{"refusal": "no"}, {"type": "text", "text": "a"}, {}]}
+    assert write(read(HI, turn).context.messages[1])["messages"] == [turn]
 
 
 def test_a_result_learns_the_name_of_its_tool_from_the_call():

@@ -210,6 +210,8 @@ ACCEPTED = {
     "no arguments": (arguing(""), GPT),
     "arguments with spaces": (arguing('{ "a": 1 }'), GPT),
     "an assistant who refused": (saying(content=None, refusal="no"), GPT),
+    "a call of an unknown kind that nobody can answer": (saying(content=None, tool_calls=[{"type": "odd"}]), GPT),
+    "an assistant who drew": (saying(content=None, images=[{"type": "image_url"}]), GPT),
     "an assistant who spoke": (saying(content=None, audio={"id": "a"}), GPT),
     "an assistant who called as of old": (saying(content=None, function_call={"name": "f", "arguments": "{}"}), GPT),
     "a film where they are looked at": (

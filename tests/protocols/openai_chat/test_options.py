@@ -10,6 +10,7 @@ from segue.conversation.context import Context, NativeTool, Options, Prompt, Too
 from segue.conversation.messages import UserMessage
 from segue.errors import EncodeError
 from segue.protocols.openai_chat.codec import CODEC
+from segue.request import prepare
 
 HI = {"role": "user", "content": "hi"}
 HELLO = UserMessage.of("hi")
@@ -133,6 +134,50 @@ def test_a_changed_option_is_not_written_as_it_was():
     assert body["stop"] == "a"
 
 
+def test_a_name_of_the_limit_that_the_next_model_refuses_is_not_imitated():
+    prompt = read(HI, max_tokens=9)
+    request = prepare(prompt.context, endpoint("openai", "gpt-5-mini").model, options=prompt.options)
+    assert request.body["max_completion_tokens"] == 9
+    assert "max_tokens" not in request.body
+
+
+def test_a_request_that_was_refused_for_the_name_of_its_limit_comes_out_as_it_was():
+    at, body = endpoint("openai", "gpt-5-mini"), {**body_of(HI, max_tokens=9), "model": "gpt-5-mini"}
+    prompt = CODEC.decode_request(body, at)
+    assert CODEC.encode_request(prompt, at) == body
+    assert "max_tokens" not in prepare(prompt.context, at.model, options=prompt.options).body
+
+
+NAMED = {"name": "person", "description": "Someone.", "strict": False, "schema": SCHEMA}
+CLOSED = {"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": False}
+
+
+def schema_at(at, **form):
+    given = read(HI, response_format={"type": "json_schema", "json_schema": {**NAMED, **form}})
+    return CODEC.encode_request(given, at)["response_format"]["json_schema"]
+
+
+def test_a_schema_keeps_its_name_at_another_provider():
+    assert schema_at(endpoint("groq")) == {"name": "person", "description": "Someone.", "schema": SCHEMA}
+
+
+def test_a_schema_that_can_be_followed_to_the_letter_is_asked_to_be_where_that_is_known():
+    options = Options(output_schema={**CLOSED, "title": "A person!"})
+    assert asked(options)["response_format"]["json_schema"] == {
+        "name": "A_person",
+        "schema": options.output_schema,
+        "strict": True,
+    }
+    assert "strict" not in asked(options, endpoint("groq"))["response_format"]["json_schema"]
+
+
+@pytest.mark.parametrize("required", [[{}], "a", None, ["b"]], ids=str)
+def test_a_schema_that_leaves_things_open_is_not_followed_to_the_letter(required):
+    assert (
+        "strict" not in asked(Options(output_schema={**CLOSED, "required": required}))["response_format"]["json_schema"]
+    )
+
+
 def test_no_key_of_a_session_without_a_cache():
     assert asked(Options(session_id="s", cache_retention="none")) == {}
 
@@ -164,6 +209,9 @@ TOOLS = {
         "cache_control": {"type": "ephemeral"},
     },
     "one without a type": {"function": {"name": "f", "parameters": SCHEMA}},
+    "one with parameters that are none": {"type": "function", "function": {"name": "f", "parameters": [1]}},
+    "one with a list for a description": {"type": "function", "function": {"name": "f", "description": ["a"]}},
+    "one with a number for strictness": {"type": "function", "function": {"name": "f", "strict": 1}},
 }
 
 
@@ -188,6 +236,12 @@ def test_a_tool_that_only_this_wire_knows_is_kept(tool):
     prompt = read(HI, tools=[tool])
     assert prompt.context.tools == (NativeTool(protocol=PROTOCOL, definition=tool),)
     assert CODEC.encode_request(prompt, GPT)["tools"] == [tool]
+
+
+@pytest.mark.parametrize("function", [{}, {"name": None}, {"name": 1, "parameters": "x"}], ids=str)
+def test_a_function_of_old_without_a_name_comes_out_as_it_was(function):
+    body = body_of(HI, functions=[function])
+    assert CODEC.encode_request(CODEC.decode_request(body, GPT), GPT) == body
 
 
 def test_functions_of_old_are_tools_and_come_out_as_they_were():

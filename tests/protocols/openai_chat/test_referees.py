@@ -79,6 +79,9 @@ WRONG = {
     "an unknown key": {"model": "m", "messages": [], "oops": 1},
     "messages that are no list": {"model": "m", "messages": "hi"},
     "an unknown key of a message": {"model": "m", "messages": [{"role": "user", "content": "x", "oops": 1}]},
+    "a message without a role": {"model": "m", "messages": [{"content": "x"}]},
+    "a result of no call": {"model": "m", "messages": [{"role": "tool", "content": "x"}]},
+    "no model": {"messages": []},
     "a number for a text": {"model": "m", "messages": [{"role": "user", "content": 7}]},
 }
 

@@ -295,6 +295,10 @@ USAGES = {
         },
         Usage(input=4, output=3, cache_read=8, total_tokens=15),
     ),
+    "cached tokens in Claude's own words": (
+        {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15, "cache_read_input_tokens": 8},
+        Usage(input=4, output=3, cache_read=8, total_tokens=15),
+    ),
     "Kimi's": (
         {"prompt_tokens": 20, "completion_tokens": 30, "total_tokens": 50, "cached_tokens": 10},
         Usage(input=10, output=30, cache_read=10, total_tokens=50),

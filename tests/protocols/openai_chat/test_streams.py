@@ -211,7 +211,15 @@ CONTENTS = {
             chunk({"function_call": {"arguments": '{"a":1}'}}),
             chunk(reason="function_call"),
         ),
-        (ToolCall(id="function_call", name="f", arguments={"a": 1}, extra={"openai-chat": {"shape": {"old": True}}}),),
+        (ToolCall(id="function_call", name="f", arguments={"a": 1}),),
+    ),
+    "words said aloud, then a call": (
+        (chunk({"audio": {"id": "a1", "x": []}}), calling(entry(0, "c1", "f", "{}")), CALLED),
+        (NativeContent(protocol="openai-chat", block={"audio": {"id": "a1", "x": []}}), tool("c1")),
+    ),
+    "a picture, then a call": (
+        (chunk({"images": [{"type": "odd"}]}), calling(entry(0, "c1", "f", "{}")), CALLED),
+        (NativeContent(protocol="openai-chat", block={"images": [{"type": "odd"}]}), tool("c1")),
     ),
     "a call of a custom tool": (
         (
@@ -269,7 +277,7 @@ CONTENTS = {
     ),
     "an old name in pieces": (
         (chunk({"function_call": {"name": "get_"}}), chunk({"function_call": {"name": "it", "arguments": "{}"}}), STOP),
-        (ToolCall(id="function_call", name="get_it", extra={"openai-chat": {"shape": {"old": True}}}),),
+        (ToolCall(id="function_call", name="get_it"),),
     ),
     "a call of a kind that nobody knows": (
         (
@@ -522,6 +530,11 @@ def test_usage_is_found_wherever_it_is_told(frames):
     _, decoder = fold(*frames, DONE)
     usage = decoder.message.usage
     assert (usage.input, usage.output, usage.total_tokens) == (10, 5, 15)
+
+
+def test_what_a_vendor_says_of_its_queue_is_no_usage():
+    _, decoder = fold(WHOLE, chunk(reason="stop", x_groq={"usage": {"queue_time": 0.1}}), DONE)
+    assert decoder.message.usage is None
 
 
 # -- other choices -----------------------------------------------------------------------------------------------------

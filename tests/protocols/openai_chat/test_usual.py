@@ -67,9 +67,7 @@ def test_thinking_that_goes_into_tags_is_left_to_the_long_way():
 @given(seed=st.integers(0, 2**32), endpoint=st.sampled_from(ENDPOINTS), make=st.sampled_from([make_home, make_ugly]))
 def test_both_ways_agree(seed, endpoint, make):
     for message in make(seed, endpoint.model).messages:
-        if message.role == "assistant" and (
-            written := encode_usual(message.content, field_of(endpoint))
-        ) is not None:
+        if message.role == "assistant" and (written := encode_usual(message.content, field_of(endpoint))) is not None:
             assert written == encode_assistant(message.content, endpoint, ())
 
 

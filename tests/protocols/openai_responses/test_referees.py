@@ -118,8 +118,9 @@ def test_the_official_types_take_every_request(referee, context, options, model)
         {"model": "m", "input": [{"role": "user", "content": "x", "stray": 1}]},
         {"model": "m", "input": [{"type": "function_call", "call_id": "c", "name": "n", "arguments": {}}]},
         {"model": "m", "input": "x", "tools": [{"type": "function", "function": {"name": "n"}}]},
+        {"model": "m", "input": [{"type": "function_call", "call_id": "c", "name": "n"}]},
     ],
-    ids=["a stray key", "arguments as an object", "a nested function"],
+    ids=["a stray key", "arguments as an object", "a nested function", "no arguments"],
 )
 def test_the_referee_can_say_no(referee, body):
     import pydantic

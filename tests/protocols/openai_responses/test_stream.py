@@ -206,3 +206,55 @@ def test_calls_that_arrive_side_by_side_stay_apart():
     ]
     calls = fold(frames)[1].tool_calls()
     assert [(made.id, made.arguments) for made in calls] == [("a", {"path": "x"}), ("b", {"path": "y"})]
+
+
+def grown(index, **fields):
+    return {"type": "response.output_text.delta", "output_index": index, "content_index": 0, **fields}
+
+
+def added(index, item):
+    return {"type": "response.output_item.added", "output_index": index, "item": item}
+
+
+SIDE_BY_SIDE = {
+    "words that begin after a later item": (
+        [added(0, said(content=[])), added(1, call(arguments="")), grown(0, delta="Hello.")],
+        reply(said(), call()),
+    ),
+    "a message that holds nothing": ([added(0, said(content=[])), added(1, call())], reply(said(content=[]), call())),
+    "a message that turns out to be of another kind": (
+        [added(0, said(content=[])), grown(0, delta="Hello.")],
+        reply(said(content=[{"type": "hologram"}])),
+    ),
+    "items whose end is never told": (
+        [added(0, reasoning(encrypted_content="a")), added(1, call())],
+        reply(reasoning(), call()),
+    ),
+    "an id of no characters": ([], reply(said(), id="", model="")),
+}
+
+
+@pytest.mark.parametrize(("frames", "whole"), SIDE_BY_SIDE.values(), ids=SIDE_BY_SIDE.keys())
+def test_the_terminal_reply_has_the_last_word_and_every_part_its_end(frames, whole):
+    ends = [
+        {"type": "response.output_item.done", "output_index": index, "item": item}
+        for index, item in enumerate(whole["output"])
+    ]
+    for closing in ([], ends):
+        events, message = fold([*frames, *closing, {"type": "response.completed", "response": whole}])
+        assert message == CODEC.decode_response(whole, endpoint(), {})
+        starts = [event.index for event in events if event.type.endswith("_start")]
+        assert sorted(starts) == sorted(event.index for event in events if event.type.endswith("_end"))
+
+
+def test_the_end_of_a_part_says_what_the_message_says():
+    whole = reply(reasoning(), said(), call())
+    frames = [
+        added(0, reasoning(encrypted_content="a")),
+        added(1, said(content=[])),
+        grown(1, delta="Hel"),
+        added(2, call()),
+    ]
+    events, message = fold([*frames, {"type": "response.completed", "response": whole}])
+    ends = [getattr(event, "content", None) or event.tool_call for event in events if event.type.endswith("_end")]
+    assert tuple(ends) == message.content

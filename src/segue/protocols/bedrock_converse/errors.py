@@ -2,7 +2,7 @@
 
 Facts this file rests on:
 - A body is `{"message"}`, of other AWS services and gateways `{"Message"}`; the kind of error stands in the header
-  `x-amzn-ErrorType`, or in `__type` with a namespace before it, sometimes with a URL behind it; gateways call it `type`.
+  `x-amzn-ErrorType`, or in `__type` with a namespace before it, sometimes with a URL behind it, or in `type`.
                                                (AWS restJson protocol; recorded traffic, 2026-11; vercel/ai's schema)
 - A stream reports an exception as an event of its own name; a model's own error has its original status and message.
                                                                      (botocore 1.44.0 service model, read 2026-11-15)

@@ -56,6 +56,8 @@ _REASONS_BACK: Final[Mapping[StopReason, str]] = {
 _FRAME_KEYS: Final = frozenset({"output"})
 _MESSAGE_KEYS: Final = frozenset({"role", "content"})
 _LONG: Final = "1h"
+_OTHER: Final = "other_output"
+"""The key of the shape for an output that is no message: it is a union, and may have more members one day."""
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
@@ -70,6 +72,8 @@ def decode_response(body: Mapping[str, object], endpoint: Endpoint, tool_names: 
     output = object_of(body.get("output"))
     message = output.get("message")
     if not isinstance(message, Mapping):
+        if output and "message" not in output and "stopReason" in body:
+            return finish_response(body, (), {_OTHER: plain(output)}, endpoint)
         if "output" in body or not is_error(body):
             raise DecodeError("a reply has to have a message", path=("output", "message"))
         failed = finish_response(body, (), {"output": "absent"}, endpoint)
@@ -191,6 +195,8 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
     wire = _completed(_frame(message), said)
     if shape.get("output") == "absent" and not message.content:
         return wire
+    if _OTHER in shape and not message.content:
+        return {"output": shape[_OTHER], **wire}
     blocks = encode_assistant_blocks(message.content, endpoint, DocumentNames(), reply=True)
     content = spell_content(blocks, shape)
     turn: Wire = {"role": shape.get("role", "assistant"), "content": content, **object_of(shape.get("message"))}

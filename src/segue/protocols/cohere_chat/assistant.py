@@ -23,6 +23,7 @@ from segue.conversation.content import (
     NativeContent,
     TextContent,
     ThinkingContent,
+    ToolCall,
 )
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
@@ -151,6 +152,9 @@ def encode_assistant(content: Sequence[AssistantContent], path: Path, extra: Ext
     if extra is None and is_string(content):
         piece = content[0]
         return {"role": "assistant", "content": piece.text if isinstance(piece, TextContent) else ""}
+    usual = _encode_usual(content) if extra is None else None
+    if usual is not None:
+        return usual
     calls = _encode_calls(content, path)
     blocks: list[Wire] = []
     texts: list[TextContent] = []
@@ -174,6 +178,34 @@ def encode_assistant(content: Sequence[AssistantContent], path: Path, extra: Ext
             case "toolCall":
                 pass
     return _message(blocks, texts, plan, calls, extra)
+
+
+def _encode_usual(content: Sequence[AssistantContent]) -> Wire | None:
+    """Write a turn with calls in which nothing says how it was spelt, as an agent's are; None when it is another."""
+    thoughts: list[Wire] = []
+    plan: list[str] = []
+    calls: list[Wire] = []
+    for piece in content:
+        if piece.extra is not None:
+            return None
+        if type(piece) is ToolCall:
+            calls.append(encode_call(PROTOCOL, piece))
+        elif type(piece) is TextContent:
+            if piece.text:
+                plan.append(piece.text)
+        elif type(piece) is ThinkingContent:
+            thoughts.append({"type": "thinking", "thinking": piece.thinking})
+        else:
+            return None
+    if not calls:
+        return None  # then the words are no plan
+    wire: Wire = {"role": "assistant"}
+    if thoughts:
+        wire["content"] = thoughts
+    if plan:
+        wire["tool_plan"] = "\n".join(plan)
+    wire["tool_calls"] = calls
+    return wire
 
 
 def _encode_calls(content: Sequence[AssistantContent], path: Path) -> list[object]:

@@ -73,18 +73,22 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
 
 
 def _encode_message(message: Message, path: Path) -> Wire:
-    match message.role:
-        case "assistant":
-            return encode_assistant(message.content, path, _of_request(message.extra))
-        case "toolResult":
-            return _encode_result(message, path)
-        case "user" | "system":
-            return _encode_spoken(message.role, message.content, message.extra, path)
+    if type(message) is ToolResultMessage:
+        content = message.content
+        piece = content[0] if len(content) == 1 else None
+        if type(piece) is TextContent and piece.extra is message.extra is None:
+            # The short way, for these are most of an agent's messages.
+            return {"role": "tool", "tool_call_id": message.tool_call_id, "content": piece.text}
+        return _encode_result(message, path)
+    if type(message) is AssistantMessage:
+        extra = message.extra
+        return encode_assistant(message.content, path, None if extra is None else _of_request(extra))
+    return _encode_spoken(message.role, message.content, message.extra, path)
 
 
-def _of_request(extra: Extra | None) -> Extra | None:
+def _of_request(extra: Extra) -> Extra | None:
     """Leave out what only a reply said, which no request repeats: for most turns that is all there is."""
-    if extra is None or PROTOCOL not in extra:
+    if PROTOCOL not in extra:
         return None
     shape = shape_of(extra, PROTOCOL)
     return None if "response" in shape and len(shape) == len(extra[PROTOCOL]) == 1 else extra

@@ -21,7 +21,7 @@ from segue.protocols.reading import text_of
 _ROLES: Final = frozenset({"user", "model", "function", None})
 _NO_DATA: Final = frozenset({"thought", SEAL, "partMetadata", "videoMetadata"})
 _REFUSES_EMPTY: Final = re.compile(r"gemini-(?:1\.|2\.0)")
-"""Who refuses a content of empty texts: from 2.5 on they are answered (recordings of 2.5 and 3 Flash in pydantic-ai)."""
+"""Who refuses a content of empty texts: from 2.5 on it is answered (2.5 and 3 Flash, as pydantic-ai has recorded)."""
 
 
 def objects_of(value: object) -> Iterator[tuple[int, Block]]:

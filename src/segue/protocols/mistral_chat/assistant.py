@@ -27,6 +27,7 @@ from segue.conversation.content import (
     NativeContent,
     TextContent,
     ThinkingContent,
+    ToolCall,
 )
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
@@ -171,8 +172,9 @@ def encode_assistant(content: Sequence[AssistantContent], path: Path, extra: Ext
     Raises:
         EncodeError: a piece that this wire has no word for.
     """
-    if len(content) == 1 and extra is None and is_string(content):
-        return [{"role": "assistant", "content": cast("TextContent", content[0]).text}]
+    usual = _encode_usual(content) if extra is None else None
+    if usual is not None:
+        return [usual]
     out: list[Wire] = []
     chunks: list[Wire] = []
     calls: list[object] = []
@@ -202,6 +204,33 @@ def encode_assistant(content: Sequence[AssistantContent], path: Path, extra: Ext
     if chunks or calls or not out:
         out.append(_message(chunks, calls, pieces, extra))
     return out
+
+
+def _encode_usual(content: Sequence[AssistantContent]) -> Wire | None:
+    """Write a turn of words, thoughts and calls that say nothing of how they were spelt; None when it is another."""
+    chunks: list[Wire] = []
+    calls: list[Wire] = []
+    text: str | None = None
+    for piece in content:
+        if piece.extra is not None:
+            return None
+        if type(piece) is ToolCall:
+            calls.append(encode_call(PROTOCOL, piece))
+        elif type(piece) is TextContent:
+            text = piece.text
+            chunks.append({"type": "text", "text": text})
+        elif type(piece) is ThinkingContent:
+            chunks.append(encode_thinking(piece))
+        else:
+            return None
+    words: object = chunks
+    if len(chunks) < 2 and (text is not None or not chunks):
+        words = text or ""
+    return (
+        {"role": "assistant", "content": words, "tool_calls": calls}
+        if calls
+        else {"role": "assistant", "content": words}
+    )
 
 
 def _message(chunks: list[Wire], calls: list[object], pieces: Sequence[AssistantContent], extra: Extra | None) -> Wire:

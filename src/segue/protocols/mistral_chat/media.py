@@ -36,6 +36,8 @@ _SOME_SOUND: Final = "audio/*"
 _PDF: Final = "application/pdf"
 _NO_TYPE: Final = "none"
 """The shape of a data URL that names no type."""
+_SAID: Final = "said"
+"""The shape of a sound in other letters than base64 has: they may be the name of a file."""
 _FORMATS: Final[Mapping[str, str]] = {"mp3": "audio/mpeg"}
 
 
@@ -112,6 +114,8 @@ def _read_sound(chunk: Block) -> FileContent | None:
     parts = split_data_url(said)
     if parts is not None:
         shape["data_url"] = parts[0]
+    elif standard_base64(said) != said and "://" not in said[:10]:
+        shape[_SAID] = said
     known = ("data", "format") if isinstance(form, str) else ("data",)
     extra = _extra(chunk, "input_audio", known, shape)
     if parts is not None:
@@ -180,6 +184,8 @@ def _encode_sound(content: FileContent, shape: Block) -> Wire:
     if content.data is not None and "data_url" in shape:
         mime = shape["data_url"]
         said = f"data:{mime if isinstance(mime, str) else ''};base64,{content.data}"
+    elif isinstance(given := shape.get(_SAID), str) and standard_base64(given) == content.data:
+        said = given
     if shape.get("input_audio") == "object":
         beyond = object_of(left_over(content.extra, PROTOCOL).get("input_audio"))
         said = {"data": said, **({"format": shape["format"]} if "format" in shape else {}), **beyond}

@@ -75,27 +75,33 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
 
 
 def _encode_messages(given: Sequence[Message], messages: list[Wire], endpoint: Endpoint, *, again: bool) -> None:
-    names: dict[str, str] = {}
+    turn: AssistantMessage | None = None
+    named = endpoint.dialect.result_name
     last = len(given) - 1
     for index, message in enumerate(given):
         path: Path = ("messages", index)
-        match message.role:
-            case "assistant":
-                extra = message.extra
-                written = encode_assistant(message.content, path, _of_request(extra))
-                if index == last or extra is not None:
-                    _encode_prefix(written[-1], extra, endpoint, last=index == last, again=again)
-                messages += written
-                names = {piece.id: piece.name for piece in message.content if piece.kind == "toolCall"}
-            case "toolResult":
-                messages.append(_encode_result(message, names, endpoint, path))
-            case "user" | "system":
-                messages.append(_encode_spoken(message.role, message.content, message.extra, path))
+        if type(message) is ToolResultMessage:
+            content = message.content
+            piece = content[0] if len(content) == 1 else None
+            if type(piece) is TextContent and piece.extra is message.extra is None and message.tool_name and named:
+                # The short way, for these are most of an agent's messages.
+                called = {"tool_call_id": message.tool_call_id, "name": message.tool_name}
+                messages.append({"role": "tool", **called, "content": piece.text})
+            else:
+                messages.append(_encode_result(message, turn, endpoint, path))
+        elif type(message) is AssistantMessage:
+            turn, extra = message, message.extra
+            written = encode_assistant(message.content, path, None if extra is None else _of_request(extra))
+            if index == last or extra is not None:
+                _encode_prefix(written[-1], extra, endpoint, last=index == last, again=again)
+            messages += written
+        else:
+            messages.append(_encode_spoken(message.role, message.content, message.extra, path))
 
 
-def _of_request(extra: Extra | None) -> Extra | None:
+def _of_request(extra: Extra) -> Extra | None:
     """Leave out what only a reply said, which no request repeats: for most turns that is all there is."""
-    if extra is None or PROTOCOL not in extra:
+    if PROTOCOL not in extra:
         return None
     shape = shape_of(extra, PROTOCOL)
     return None if "response" in shape and len(shape) == len(extra[PROTOCOL]) == 1 else extra
@@ -131,9 +137,9 @@ def _encode_spoken(role: str, content: Sequence[UserContent], extra: Extra | Non
     return put_back(wire, extra, PROTOCOL)
 
 
-def _encode_result(message: ToolResultMessage, names: Mapping[str, str], endpoint: Endpoint, path: Path) -> Wire:
+def _encode_result(message: ToolResultMessage, turn: AssistantMessage | None, endpoint: Endpoint, path: Path) -> Wire:
     wire: Wire = {"role": "tool", "tool_call_id": message.tool_call_id}
-    name = message.tool_name or names.get(message.tool_call_id, "")
+    name = message.tool_name or _called(message.tool_call_id, turn)
     if message.extra is None:
         if name and endpoint.dialect.result_name:
             wire["name"] = name
@@ -150,6 +156,12 @@ def _encode_result(message: ToolResultMessage, names: Mapping[str, str], endpoin
     if written is not MISSING:
         wire["content"] = written
     return put_back(wire, message.extra, PROTOCOL)
+
+
+def _called(call_id: str, turn: AssistantMessage | None) -> str:
+    """Name the tool of a call in the turn before, the last one of that id; an empty text when there is none."""
+    calls = turn.tool_calls() if turn is not None else ()
+    return next((call.name for call in reversed(calls) if call.id == call_id), "")
 
 
 def _encode_system(context: Context, frame: Block) -> Wire:

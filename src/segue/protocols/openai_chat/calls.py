@@ -9,7 +9,8 @@ Facts this file rests on:
 - Gemini's seal on a call travels in `extra_content.google.thought_signature`.    (langchain #34056, ruby_llm #591)
 
 The input of a custom tool becomes the argument `input`. A call of the old kind has the id `function_call`, and so has
-its result: they stand next to each other, and ids of later turns are their own. A call of a kind that nobody knows, and
+its result: they stand next to each other, and ids of later turns are their own. Where a reply has one, its result will
+have the role `tool`, so a request repeats it as a call of the new kind. A call of a kind that nobody knows, and
 that names no function, is kept as it is.
 """
 
@@ -29,7 +30,7 @@ from segue.protocols.reading import SHAPE, expect_object, left_over, shape_of
 
 OLD_ID: Final = "function_call"
 _USUAL_TYPES: Final = ("function", None, MISSING)
-_MEANT: Final = frozenset({"type", "old"})
+_CUSTOM: Final[Mapping[str, object]] = {"type": "custom"}
 """The shape of a call that says what it is, and not only how it was spelt."""
 
 
@@ -273,12 +274,12 @@ def set_spelling_aside(call: ToolCall) -> tuple[ToolCall, Mapping[str, object] |
         return call, None
     part = call.extra[PROTOCOL]
     shape = shape_of(call.extra, PROTOCOL)
-    meant = {key: value for key, value in shape.items() if key in _MEANT and value in ("custom", True)}
+    meant = _CUSTOM if shape.get("type") == "custom" else {}
     spelt: dict[str, object] = {key: value for key, value in part.items() if key != SHAPE}
     rest = {key: value for key, value in shape.items() if key not in meant}
     if rest:
         spelt[SHAPE] = rest
-    kept = {PROTOCOL: {SHAPE: meant}} if meant else None
+    kept = {PROTOCOL: {SHAPE: dict(meant)}} if meant else None
     return _with_extra(call, kept), spelt or None
 
 

@@ -104,7 +104,8 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
             continue
         if open_ids:
             yield _unanswered(asked_at, open_ids)
-        open_ids = [call.get("id") for call in _calls(message)]
+        # A call of a kind that nobody knows may have no id: then no result can name it.
+        open_ids = [call.get("id") for call in _calls(message) if "id" in call or "function" in call]
         batch = set(map(str, open_ids))
         if len(batch) < len(open_ids):
             yield Violation(
@@ -219,12 +220,16 @@ def _check_words(messages: Messages, endpoint: Endpoint) -> Found:
             yield Violation(code="result_empty", path=path, message="a tool result may not be empty")
 
 
+_SAYING: Final = ("tool_calls", "function_call", "refusal", "audio", "images")
+"""What a turn says without content."""
+
+
 def _check_nothing(messages: Messages, _: Endpoint) -> Found:
     """Assistants that say nothing: "Invalid value for 'content': expected a string, got null." (llama_index #17921)."""
     for index, message in enumerate(messages):
         if message.get("role") != "assistant" or message.get("content") is not None:
             continue
-        if not any(message.get(key) for key in ("tool_calls", "function_call", "refusal", "audio")):
+        if not any(message.get(key) for key in _SAYING):
             path = ("messages", index, "content")
             yield Violation(code="turn_empty", path=path, message="an assistant's turn has to say or call something")
 

@@ -106,7 +106,7 @@ class ChatReader:
                 self._body[key] = value
                 if usage is None and isinstance(value, Mapping):
                     nested = cast("Block", value).get("usage")
-                    if isinstance(nested, Mapping):
+                    if isinstance(nested, Mapping) and "prompt_tokens" in nested:
                         out.usage = decode_usage(cast("Block", nested), self._endpoint.model)
 
     def _read_choice(self, choice: Block, frame: Block, out: Assembly) -> None:

@@ -87,7 +87,6 @@ class CallReader:
         if self._old is None:
             wire_name = name if isinstance(name, str) else ""
             self._old = _Call(out.open_call(OLD_ID, wire_name), OLD_ID, wire_name)
-            self._old.part.extra = {PROTOCOL: {SHAPE: {"old": True}}}
             self._old.part.arguments = {}
         if isinstance(name, str) and name:
             _name(self._old, name, out)

@@ -4,6 +4,7 @@ Facts this file rests on:
 - `prompt_tokens` includes cached tokens, `completion_tokens` includes reasoning; details are subsets. (openai 3.49.0)
 - Cached tokens are told as `prompt_tokens_details.cached_tokens`, `prompt_cache_hit_tokens` or `cached_tokens`;
   written ones as `prompt_tokens_details.cache_write_tokens`.                        (pi-ai 1.5.0; recorded traffic)
+- Gateways to Claude also pass on its own words, counted into `prompt_tokens`.       (LiteLLM: Usage, read 2026-11-15)
 - One vendor's `completion_tokens` leave reasoning out; its total tells.      (recorded traffic, 2026-11: xai/0095)
 - What a gateway says a reply cost is what it costs; with a key of one's own the upstream's bill comes on top.
                                                                               (pi-ai 1.5.0; recorded traffic, 2026-11)
@@ -25,6 +26,7 @@ from segue.protocols.reading import SHAPE, left_over, number_of, shape_of
 from segue.protocols.streaming import has_price
 
 _COUNTS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
+_CACHED: Final = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
 _TICK: Final = 1e-10
 
 
@@ -32,7 +34,7 @@ def decode_usage(wire: Block, model: Model) -> Usage:
     """Read usage into tokens by category, with what it cost."""
     prompt, completion = number_of(wire.get("prompt_tokens")), number_of(wire.get("completion_tokens"))
     read, written = object_of(wire.get("prompt_tokens_details")), object_of(wire.get("completion_tokens_details"))
-    cached = _first(read.get("cached_tokens"), wire.get("prompt_cache_hit_tokens"), wire.get("cached_tokens"))
+    cached = _first(read.get("cached_tokens"), *(wire.get(key) for key in _CACHED))
     stored = _first(read.get("cache_write_tokens"), wire.get("cache_creation_input_tokens"))
     reasoning = _first(written.get("reasoning_tokens"), wire.get("reasoning_tokens"))
     total = number_of(wire.get("total_tokens"))

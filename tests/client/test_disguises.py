@@ -1,0 +1,177 @@
+"""Replies that are not what they say: documents for streams, streams for documents, pages, redirections, nonsense."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import threading
+import zlib
+from dataclasses import replace
+
+import pytest
+
+from client.asking import AT_ONCE, HELLO, listen
+from client.test_replies import SPOKEN, both_clients, each_wire
+from client.wires import WIRES, WORDS, Wire
+from segue.client.clients import Client
+from segue.errors import RequestFailed
+from segue.failures.failure import FailureKind
+from servers.script import Phase, Reply
+from servers.scripted import ScriptedServer
+
+CHAT = WIRES["openai-chat"]
+EVENTS = {"content-type": "text/event-stream"}
+PAGE = b"<!doctype html><html><head><title>Welcome to the portal</title></head></html>"
+SSE = [wire for wire in SPOKEN if wire.content_type.startswith("text/event-stream")]
+each_sse = pytest.mark.parametrize("wire", SSE, ids=lambda wire: wire.protocol)
+
+
+@each_sse
+@both_clients
+@pytest.mark.parametrize("headers", [EVENTS, {}, {"content-type": "text/plain"}], ids=["events", "nothing", "text"])
+def test_a_document_that_is_called_something_else_is_read(server: ScriptedServer, wire: Wire, is_async, headers):
+    for chunks in (wire.answer().chunks, (b"\n\n", *wire.answer().chunks)):
+        server.reply(replace(wire.answer(), headers=headers, chunks=chunks))
+        heard = listen(wire.model(server.url), is_async=is_async, api_key="nobody").check()
+        assert heard.types == ["start", "done"]
+        assert heard.message.text() == WORDS
+
+
+@each_sse
+@both_clients
+def test_a_stream_nobody_asked_for_is_read(server: ScriptedServer, wire: Wire, is_async: bool):
+    server.reply(wire.stream(split=7))
+    with Client(api_key="nobody", retry=0) as client:
+        assert client.complete(HELLO, wire.model(server.url)).text() == WORDS
+
+
+DISGUISED = {
+    "a provider's own": {"error": {"message": "Rate limit reached", "code": "rate_limit_exceeded"}},
+    "a gateway's": {"message": "Too many requests, please wait"},
+    "MiniMax's": {"base_resp": {"status_code": 1002, "status_msg": "rate limit"}},
+}
+
+
+@each_wire
+@pytest.mark.parametrize("body", DISGUISED.values(), ids=DISGUISED.keys())
+@pytest.mark.parametrize("headers", [EVENTS, {"content-type": "application/json"}], ids=["events", "JSON"])
+def test_an_error_in_disguise_is_one_and_another_model_is_asked(server: ScriptedServer, wire: Wire, body, headers):
+    if wire.protocol == "ollama-chat":
+        pytest.skip("there every line is a frame, and those that say nothing are passed over")
+    server.reply(replace(Reply.json(body), headers=headers), CHAT.stream())
+    heard = listen(wire.model(server.url), api_key="nobody", fallback_models=[CHAT.model(server.url)]).check()
+    assert [attempt.failure and attempt.failure.kind for attempt in heard.attempts] == [FailureKind.RATE_LIMIT, None]
+    assert heard.message.text() == WORDS
+
+
+def test_a_document_that_breaks_off_is_a_broken_connection(server: ScriptedServer):
+    server.reply(replace(CHAT.answer(), headers=EVENTS).broken(Phase.END, "reset"), CHAT.stream())
+    heard = listen(CHAT.model(server.url), retry=AT_ONCE).check()
+    assert [attempt.failure and attempt.failure.kind for attempt in heard.attempts] == [FailureKind.NETWORK, None]
+
+
+@pytest.mark.parametrize("tells", [True, False], ids=["streamed", "whole"])
+def test_a_web_page_says_that_the_address_is_wrong(server: ScriptedServer, tells: bool):
+    server.reply(Reply(headers={"content-type": "text/html; charset=utf-8"}, chunks=(PAGE,)))
+    with Client(retry=AT_ONCE) as client, pytest.raises(RequestFailed, match="Welcome to the portal") as raised:
+        client.begin(HELLO, CHAT.model(server.url), tells=tells).result()
+    assert raised.value.failure.kind == FailureKind.NOT_FOUND
+    assert "base_url" in str(raised.value)
+    assert len(raised.value.attempts) == 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirection_is_told_and_not_followed(server: ScriptedServer, status: int):
+    there = f"{server.url}/elsewhere"
+    server.reply(Reply(status=status, headers={"location": there}, framing="length"))
+    with Client(api_key="sk-never-sent-on", retry=AT_ONCE) as client, pytest.raises(RequestFailed) as raised:
+        client.complete(HELLO, CHAT.model(server.url))
+    assert raised.value.failure.kind == FailureKind.NOT_FOUND
+    assert there in str(raised.value)
+    assert [request.path for request in server.requests] == ["/chat/completions"]
+
+
+EMPTY = {
+    "no content": Reply(status=204, framing="length"),
+    "an empty stream": Reply(headers=EVENTS),
+    "an empty document": Reply.json(b""),
+    "comments alone": Reply.sse(b": ping\n\n: ping\n\n"),
+}
+
+
+@each_wire
+@pytest.mark.parametrize("reply", EMPTY.values(), ids=EMPTY.keys())
+def test_nothing_is_asked_for_again(server: ScriptedServer, wire: Wire, reply: Reply):
+    if wire.content_type.startswith("application/vnd"):
+        reply = replace(reply, chunks=())
+    server.reply(reply, wire.stream())
+    heard = listen(wire.model(server.url), api_key="nobody", retry=AT_ONCE).check()
+    assert len(heard.attempts) == 2
+    assert heard.message.text() == WORDS
+
+
+@each_wire
+def test_bytes_that_are_no_frames_are_the_servers_failure(server: ScriptedServer, wire: Wire):
+    server.reply(Reply(headers={"content-type": wire.content_type}, chunks=(b"\x00\x00\x00\x20nonsense" * 9, b"\n\n")))
+    heard = listen(wire.model(server.url), api_key="nobody").check()
+    assert heard.attempts[0].failure is not None
+    assert heard.attempts[0].failure.kind in (FailureKind.SERVER, FailureKind.NETWORK)
+
+
+PACKED = {
+    "deflate": (zlib.compress, None),
+    "gzip cut off": (lambda body: gzip.compress(body)[:60], FailureKind.NETWORK),
+    "gzip": (lambda body: b"not packed at all", FailureKind.SERVER),
+}
+
+
+@pytest.mark.parametrize(("encoding", "row"), PACKED.items(), ids=PACKED.keys())
+def test_a_reply_that_is_packed_well_or_badly(server: ScriptedServer, encoding: str, row):
+    pack, kind = row
+    headers = {**EVENTS, "content-encoding": encoding.partition(" ")[0]}
+    server.reply(Reply(headers=headers, chunks=(pack(CHAT.body),)))
+    heard = listen(CHAT.model(server.url)).check()
+    assert (heard.attempts[0].failure and heard.attempts[0].failure.kind) == kind
+
+
+def test_a_reply_in_the_first_version_of_the_protocol():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                while b"hello" not in connection.recv(65536):
+                    pass
+                connection.sendall(b"HTTP/1.0 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + CHAT.body)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        heard = listen(CHAT.model(f"http://127.0.0.1:{listener.getsockname()[1]}")).check()
+        thread.join()
+    assert heard.message.text() == WORDS
+
+
+def test_one_event_of_many_megabytes(server: ScriptedServer):
+    long = "ü" * 5_000_000
+    frame = {"id": "c", "choices": [{"index": 0, "delta": {"content": long}}]}
+    event = b"data: " + json.dumps(frame, ensure_ascii=False).encode() + b"\n\n"
+    server.reply(Reply.sse(event + CHAT.body, split=65_521))  # cuts characters in half
+    assert listen(CHAT.model(server.url), timeout=60.0).check().message.text() == long + WORDS
+
+
+DEEP = b'{"a":' * 300 + b"1" + b"}" * 300
+UNSTORABLE = {"no number": b"NaN", "no end": b"-Infinity", "too deep": DEEP}
+
+
+@pytest.mark.parametrize("value", UNSTORABLE.values(), ids=UNSTORABLE.keys())
+def test_what_stored_json_has_no_word_for_does_not_spoil_a_reply(server: ScriptedServer, value: bytes):
+    choice = b'{"index": 0, "delta": {"content": "hm "}, "logprobs": {"content": [{"logprob": %s}]}}' % value
+    first = b'data: {"id": "c", "choices": [%s], "more": %s}\n\n' % (choice, value)
+    failing = b'data: {"error": {"message": "oops", "code": 500, "more": %s}}\n\n' % value
+    server.reply(Reply.sse(first + CHAT.body), Reply.sse(first + failing))
+    whole = listen(CHAT.model(server.url)).check()
+    assert whole.message.text() == f"hm {WORDS}"
+    assert [note.type for note in whole.message.diagnostics] == ["unstorable"]
+    broken = listen(CHAT.model(server.url)).check()
+    assert (broken.message.text(), broken.message.error_message) == ("hm ", "oops")
