@@ -288,7 +288,7 @@ def drawn(module_of, *marks):
     for name, drawing in plots.draw_plots([*taken, figures.Figure("", "unplotted", "times", 1.0)]).items():
         root = ET.fromstring(drawing)
         texts = [node.text for node in root.iter() if node.tag.endswith("}text")]
-        bars = [float(node.get("width")) for node in root.iter() if node.get("class") in ("ours", "theirs")]
+        bars = [float(node.attrib["width"]) for node in root.iter() if node.get("class") in ("ours", "theirs")]
         drawings[name] = texts, bars
     return drawings
 

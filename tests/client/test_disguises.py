@@ -24,6 +24,8 @@ CHAT = WIRES["openai-chat"]
 EVENTS = {"content-type": "text/event-stream"}
 PAGE = b"<!doctype html><html><head><title>Welcome to the portal</title></head></html>"
 SSE = [wire for wire in SPOKEN if wire.content_type.startswith("text/event-stream")]
+LINES = [wire for wire in SPOKEN if wire.content_type == "application/x-ndjson"]
+"""There every line is a frame, and those that say nothing are passed over."""
 each_sse = pytest.mark.parametrize("wire", SSE, ids=lambda wire: wire.protocol)
 
 
@@ -53,12 +55,10 @@ DISGUISED = {
 }
 
 
-@each_wire
+@pytest.mark.parametrize("wire", [wire for wire in SPOKEN if wire not in LINES], ids=lambda wire: wire.protocol)
 @pytest.mark.parametrize("body", DISGUISED.values(), ids=DISGUISED.keys())
 @pytest.mark.parametrize("headers", [EVENTS, {"content-type": "application/json"}], ids=["events", "JSON"])
 def test_an_error_in_disguise_is_one_and_another_model_is_asked(server: ScriptedServer, wire: Wire, body, headers):
-    if wire.protocol == "ollama-chat":
-        pytest.skip("there every line is a frame, and those that say nothing are passed over")
     server.reply(replace(Reply.json(body), headers=headers), CHAT.stream())
     heard = listen(wire.model(server.url), api_key="nobody", fallback_models=[CHAT.model(server.url)]).check()
     assert [attempt.failure and attempt.failure.kind for attempt in heard.attempts] == [FailureKind.RATE_LIMIT, None]

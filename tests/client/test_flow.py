@@ -8,12 +8,12 @@ from client.driving import Run, Said, bad, good, run
 from client.wires import WIRES, WORDS
 from segue.client.backoff import ELSEWHERE, Retry, compute_wait
 from segue.client.decisions import estrange
-from segue.client.flow import Ask
-from segue.client.steps import Broken, Head
-from segue.conversation.content import TextContent, ThinkingContent, ToolCall
+from segue.client.flow import Ask, Flow
+from segue.client.steps import Aborted, Broken, Head, Moment
+from segue.conversation.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, Usage, UserMessage
-from segue.errors import EmptyConversation, ProjectionRefused
+from segue.errors import EmptyConversation, ProjectionRefused, SettingsError
 from segue.failures.failure import FailureKind
 from segue.models.model import Model
 from segue.projection.policy import Policy
@@ -347,6 +347,49 @@ def test_a_stream_that_just_ends_is_an_error_that_keeps_what_arrived():
 def test_a_stream_that_ends_before_it_began_is_asked_again():
     told = run(ask(), Said(Head(200, {})), good("anthropic-messages"))
     assert kinds(told) == [FailureKind.NETWORK, None]
+
+
+def test_whoever_closes_when_everything_was_said_has_a_whole_reply():
+    """Between the last event and its way to the caller: the reply is whole, and the attempt is recorded."""
+    for place in ("drain", "now", "note"):
+        flow = Flow(ask(GPT))
+        steps = flow.run()
+        step, answer, heard = next(steps), None, False
+        while step.kind != "tell":
+            if step.kind == "listen":
+                answer, heard = [*map(step.feed, WIRES["openai-chat"].frames)][-1], True
+            elif heard and step.kind == place:
+                step, heard = steps.throw(Aborted()), False
+                continue
+            else:
+                answer = (
+                    Moment(1.0, 1000, 0.0) if step.kind == "now" else Head(200, {}) if step.kind == "send" else None
+                )
+            step = steps.send(answer)
+        assert flow.message.text() == WORDS
+        assert flow.message.stop_reason == StopReason.STOP
+        assert [attempt.failure for attempt in flow.attempts] == [None]
+
+
+def test_a_fallback_that_cannot_be_made_ready_is_a_failed_attempt_and_no_exception():
+    misspelt = Model("m", "mine", "openai-chat", rules={"no_such_rule": 1})
+    told = run(ask(CLAUDE, misspelt, QWEN, retry=ONCE), DOWN, good("openai-chat"))
+    assert told.asked == [CLAUDE.id, QWEN.id]
+    assert kinds(told) == [FailureKind.OVERLOADED, FailureKind.INVALID_REQUEST, None]
+    with pytest.raises(SettingsError, match="no_such_rule"):
+        run(ask(misspelt, QWEN))
+
+
+def test_a_picture_that_a_fallback_cannot_see_becomes_words_for_it_alone():
+    blind = Model("blind", "mine", "anthropic-messages", input=("text",))
+    picture = ImageContent(data="iVBORw0KGgo=", mime_type="image/png")
+    shown = Context(messages=(UserMessage.of("what is this?", picture),))
+    told = run(ask(GPT, blind, QWEN, context=shown, retry=ONCE), DOWN, DOWN, good("openai-chat"))
+    bodies = [str(request.body) for request in told.requests]
+    assert ["iVBORw0KGgo=" in body for body in bodies] == [True, False, True]
+    assert "image omitted" in bodies[1]
+    changes = [[change.code for change in attempt.report.changes] for attempt in told.flow.attempts]
+    assert [bool(each) for each in changes] == [False, True, False]
 
 
 def test_a_reply_is_let_go_whatever_it_was():

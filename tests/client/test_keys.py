@@ -7,6 +7,7 @@ import io
 import logging
 import pickle
 import traceback
+from base64 import b64encode
 from urllib.parse import urlsplit
 
 import pytest
@@ -145,6 +146,23 @@ def test_a_key_that_cannot_be_sent_is_refused_unseen(server: ScriptedServer, key
     assert server.requests == []
 
 
+def test_an_environment_that_is_given_is_the_only_one(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    server.reply(WIRES["openai-chat"].answer())
+    with Client(environment={}) as client:
+        client.complete(HELLO, WIRES["openai-chat"].model(server.url))
+    assert "authorization" not in server.requests[0].headers
+
+
+def test_a_header_of_the_model_is_one_however_it_is_spelt(server: ScriptedServer):
+    server.reply(WIRES["openai-chat"].answer())
+    headers = {"Authorization": f"Bearer {KEY}", "USER-AGENT": "mine"}
+    with Client(environment={}) as client:
+        client.complete(HELLO, Model("gpt-5", "openai", "openai-chat", base_url=server.url, headers=headers))
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert server.requests[0].headers["user-agent"] == "mine"
+
+
 # -- addresses ---------------------------------------------------------------------------------------------------------
 
 ADDRESSES = {
@@ -178,6 +196,17 @@ def test_another_base_url_is_for_the_provider_it_was_given_for(server: ScriptedS
     with Client(base_url={"openai": f"{server.url}/there"}, environment={}) as client:
         client.complete(HELLO, model)
     assert [request.path for request in server.requests] == ["/here/chat/completions", "/there/chat/completions"]
+
+
+def test_the_query_of_a_base_url_comes_behind_the_path(server: ScriptedServer):
+    streams = {"openai-chat": "/x/chat/completions?api-version=1", "google-genai": "?alt=sse&api-version=1"}
+    for protocol, end in streams.items():
+        wire = WIRES[protocol]
+        server.reply(wire.stream())
+        with Client(environment={}) as client:
+            client.stream(HELLO, wire.model(f"{server.url}/x/?api-version=1")).result()
+        assert server.requests[-1].path.endswith(end)
+        assert server.requests[-1].path.startswith("/x/")
 
 
 # -- nothing secret anywhere -------------------------------------------------------------------------------------------
@@ -223,6 +252,34 @@ def test_a_planted_key_is_found_nowhere(server_says, caplog, tmp_path, capfd):
     assert "gpt-5" in everything
     assert KEY not in everything
     assert KEY[6:] not in everything
+
+
+def repeat_everything(request) -> Reply:
+    return Reply.json({"error": {"message": f"no: {request.path} {dict(request.headers)}"}}, status=400)
+
+
+HIDDEN: dict[str, tuple[str, dict[str, str]]] = {
+    "a password in the address": (f"//me:{KEY}@", {}),
+    "a key in the query": (f"?api-version=1&key={KEY}", {}),
+    "a gateway's own header": ("", {"X-Portkey-Api-Key": KEY}),
+    "a cookie": ("", {"Cookie": f"session={KEY}"}),
+}
+
+
+@pytest.mark.parametrize(("address", "headers"), HIDDEN.values(), ids=HIDDEN.keys())
+def test_a_secret_in_another_place_is_sent_and_found_nowhere_else(address: str, headers: dict[str, str], caplog):
+    caplog.set_level(logging.DEBUG)
+    with ScriptedServer(repeat_everything) as server:
+        url = server.url.replace("//", address, 1) if address.startswith("//") else server.url + address
+        with Client(headers=headers, environment={}, base_url=url) as client, pytest.raises(RequestFailed) as raised:
+            client.complete(HELLO, Model("m", "mine", "openai-chat"))
+        sent = f"{server.requests[0].path} {server.requests[0].headers}"
+    sealed = b64encode(f"me:{KEY}".encode()).decode()
+    assert KEY in sent or sealed in sent
+    shown = "".join(traceback.format_exception(raised.value)) + repr(raised.value.failure) + caplog.text
+    assert "no: /" in shown
+    assert KEY not in shown
+    assert sealed not in shown
 
 
 def test_a_transport_that_repeats_a_header_does_not_show_the_key(monkeypatch):

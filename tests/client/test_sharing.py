@@ -112,7 +112,7 @@ def test_a_task_that_is_cancelled_while_it_connects_leaves_nothing():
         with socket.create_server(("127.0.0.1", 0), backlog=0) as busy, contextlib.ExitStack() as others:
             for _ in range(4):  # fill what the system keeps of those who wait to be let in: nobody else is answered
                 waiting = others.enter_context(socket.socket())
-                waiting.setblocking(False)
+                waiting.settimeout(0)
                 waiting.connect_ex(busy.getsockname())
             await ask(f"http://127.0.0.1:{busy.getsockname()[1]}")
 

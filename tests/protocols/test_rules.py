@@ -133,6 +133,23 @@ def test_what_is_refused_adds_up_over_the_layers_and_can_be_taken_back():
     assert refused == {"seed", "session_id", "temperature", "top_p", "user_id"}
 
 
+def test_what_is_remembered_of_a_model_is_never_stale():
+    rules: dict[str, object] = {"call_id_max": 12}
+    dialect: dict[str, object] = {"thinking_format": "effort"}
+    model = Model("m", "mine", "openai-chat", rules=rules, dialect=dialect)
+    assert resolve_rules(model).call_id_max == 12
+    assert resolve_dialect(model).thinking_format == "effort"
+    rules["call_id_max"] = 13
+    dialect["thinking_format"] = "level"
+    assert resolve_rules(model).call_id_max == 13
+    assert resolve_dialect(model).thinking_format == "level"
+
+
+def test_overrides_that_are_no_json_are_refused_as_any_other():
+    with pytest.raises(SettingsError, match="call_id_max"):
+        resolve_rules(Model("m", "mine", "openai-chat", rules={"call_id_max": object()}))
+
+
 def test_overrides_from_json_become_what_the_record_holds():
     model = Model(
         "m", "mine", "openai-chat", rules={"user_media": ["image/png"], "tool_choices": ["auto"], "max_temperature": 1}

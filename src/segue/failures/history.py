@@ -20,26 +20,29 @@ SEALS: Final[tuple[Row, ...]] = (
     _sealed(
         "signature",
         r"\binvalid\b[^\n]{0,20}\bsignature\b[^\n]{0,30}\bthinking|"
-        r"\bthinking\b[^\n]{0,40}\bsignature\b[^\n]{0,30}\b(?:invalid|mismatch|not valid|field required|verif)",
+        r"\b(?:thinking|reasoning\w*)\b[^\n]{0,40}\bsignature\b[^\n]{0,30}\b(?:invalid|mismatch|not valid|field required|"
+        r"verif)",
         sample="messages.1.content.0: Invalid `signature` in `thinking` block",
         source="Anthropic, llxprt-code#2335",
     ),
     _sealed(
         "signature",
         r"\b(?:corrupted|invalid|bad|malformed|unknown|expired)\b[^\n.]{0,20}\bthought[ _]?signature|"
-        r"\bthought[ _]?signature\b[^\n.]{0,30}\b(?:invalid|corrupted|not valid|malformed|mismatch|cannot be)",
+        r"\bthought[ _]?signature\b[^\n.]{0,30}\b(?:invalid|corrupted|not valid|malformed|mismatch|cannot be|"
+        r"could not be)",
         sample="Unable to submit request because thought_signature is invalid.",
         source="Vertex; Gemini API: 'Corrupted thought signature.' (9router#4136)",
     ),
     _sealed(
         "redacted",
-        r"\binvalid\b[^\n]{0,20}\bdata\b[^\n]{0,20}\bredacted_thinking",
+        r"\binvalid\b[^\n]{0,20}\bdata\b[^\n]{0,20}\bredacted_thinking|\bredacted_thinking\b[^\n]{0,30}\b(?:could not|cannot) "
+        r"be (?:decrypted|verified|read)",
         sample="messages.1.content.0: Invalid `data` in `redacted_thinking` block",
         source="Anthropic on Vertex",
     ),
     _sealed(
         "encrypted",
-        r"\bencrypted (?:content|reasoning)\b[^\n]{0,80}\b(?:could not be|cannot be|failed|was produced|different|"
+        r"\bencrypted[ _](?:content|reasoning)\b[^\n]{0,80}\b(?:could not be|cannot be|failed|was produced|different|"
         r"invalid|not (?:be )?(?:verified|decrypted|valid))|\b(?:decrypt|verify)\b[^\n]{0,30}\bencrypted",
         sample="The encrypted content for item rs_067d4968 could not be verified. Reason: Encrypted content could not "
         "be decrypted or parsed.",
@@ -66,7 +69,7 @@ SHAPES: Final[tuple[Row, ...]] = (
     # -- calls and their results ----------------------------------------------------------------------------------
     _shape(
         "tool_use|tool_result|tooluse|toolresult",
-        r"\btool_use\b[^\n]{0,60}\b(?:without|followed|must have|corresponding|matching|single result)|"
+        r"\btool_use\b[^\n]{0,60}\b(?:without|followed|must have|corresponding|matching|single result|must be unique)|"
         r"\btool_result\b[^\n]{0,60}\b(?:must|unexpected|corresponding|matching|blocks with id)|"
         r"\bunexpected\b[^\n]{0,30}\btool_use_id|\b(?:expected )?toolresult blocks?\b|\btooluse\b[^\n]{0,60}\b(?:must|"
         r"previous)",
@@ -75,10 +78,12 @@ SHAPES: Final[tuple[Row, ...]] = (
         "following Ids'",
     ),
     _shape(
-        "tool_call|tool message|role",
+        "tool_call|tool message|role|corresponding tool|assistant message must",
         r"\btool_calls?\b[^\n]{0,30}\b(?:must be followed|must be a response|preceding|not followed)|"
         r"\brole\W{0,2} ?['\"]?tool['\"]?\W[^\n]{0,40}\b(?:must|preceding|response)|"
-        r"\btool messages?\b[^\n]{0,40}\b(?:must|preced|follow)|tool_call_ids? did not have response",
+        r"\btool messages?\b[^\n]{0,40}\b(?:must|preced|follow)|tool_call_ids? did not have response|"
+        r"\bcorresponding tool (?:call|use|result|response)|\bduplicate\b[^\n]{0,20}\btool_call_ids?\b|"
+        r"\bassistant message must (?:have|contain)\b",
         sample="An assistant message with 'tool_calls' must be followed by tool messages responding to each "
         "'tool_call_id'.",
         source="OpenAI, ellmer#459; Moonshot, DashScope alike",
@@ -164,14 +169,15 @@ SHAPES: Final[tuple[Row, ...]] = (
         "role",
         r"\broles?\b[^\n]{0,80}\b(?:alternat\w*|after role|in a row|does not support|not supported|unsupported)|"
         r"\b(?:unexpected|unsupported|invalid|incorrect|unknown|last|expected)\b[^\n]{0,10}\broles?\b|"
-        r"\balternat\w*\b[^\n]{0,40}\broles?\b|\busing 'role'|\bdoes not support\b[^\n]{0,10}\brole\b",
+        r"\balternat\w*\b[^\n]{0,40}\broles?\b|\busing 'role'|\bmessages\[\d+\]\.role\b|\bdoes not support\b[^\n]{0,10}\brole\b",
         sample="Unexpected role 'user' after role 'tool'",
         source="Mistral, zed#37021; OpenAI: \"'messages[0].role' does not support 'developer' with this model\"",
     ),
     _shape(
-        "conversation|message",
+        "conversation|message|trailing whitespace",
         r"\bconversation must (?:start|end|alternate)|must end with a user|must start with a user|first message must|"
-        r"last message must|assistant message prefill|prefill\w*\b[^\n]{0,20}\bnot supported|"
+        r"last message must|(?:final|last) (?:position|turn|role) must be|cannot end with trailing whitespace|"
+        r"assistant message prefill|prefill\w*\b[^\n]{0,20}\bnot supported|"
         r"system message\b[^\n]{0,20}\bmust be (?:at the beginning|first)|at least one message is required",
         sample="This model does not support assistant message prefill. The conversation must end with a user message.",
         source="Anthropic, llxprt#1977; Bedrock: 'A conversation must start with a user message.'",

@@ -52,8 +52,17 @@ LOOKALIKES: Final[tuple[Row, ...]] = (
     ),
     row(
         FailureKind.RATE_LIMIT,
-        "too many requests",
-        r"too many requests",
+        "time|period|allowed per",
+        r"\b(?:tokens?|requests?|messages?)\b[^\n]{0,40}\b(?:within|in) (?:a |an |the |this )?(?:given |certain |short |"
+        r"allotted )?(?:time ?(?:frame|period|window|span|interval)|period)\b|\brequests? allowed per \d",
+        sample="You have exceeded the maximum number of tokens allowed within a given time frame. Wait a bit and try "
+        "again.",
+        source="Llama API 429, llama-models#354",
+    ),
+    row(
+        FailureKind.RATE_LIMIT,
+        "too many requests|sent too many|request limit",
+        r"too many requests|\bsent too many \w+|\b(?:hit|reached|exceeded)\b[^\n.]{0,20}\brequests? limit",
         sample="Too many requests, please slow down",
         source="everyone's 429",
     ),
@@ -66,8 +75,8 @@ LOOKALIKES: Final[tuple[Row, ...]] = (
     ),
     row(
         FailureKind.RATE_LIMIT,
-        "tpm",
-        r"\b(?:tpm|itpm|otpm|tpd)\b",
+        "tpm|tpd|rpm|rpd|rps|qps|qpm",
+        r"\b(?:tpm|itpm|otpm|tpd|rpm|rpd|rps|qps|qpm)\b",
         sample="TPM limit reached for this model",
         source="SiliconFlow, DashScope",
     ),

@@ -48,6 +48,13 @@ CERTAIN: Final[tuple[Row, ...]] = (
         "exceeded'",
     ),
     _overflow(
+        "+",
+        r"(?:prompt|input|context)\w*\b[^\n+]{0,40}\+[^\n]{0,20}(?:max|output|completion)\w*\b[^\n]{0,60}?(?:exceed\w*|"
+        r"greater than|larger than|more than|beyond|over|>)",
+        sample="tokens_in_prompt (45012) + max_new_tokens (4096) exceeds the model limit 32768",
+        source="generic: input and output against one limit",
+    ),
+    _overflow(
         " > ",
         rf"\({_NUMBER} > {_NUMBER} - {_NUMBER}\)",
         sample="'max_tokens' is too large: 2000. This model's maximum context length is 4096 tokens and your request "
@@ -73,7 +80,7 @@ STRICT: Final[tuple[Row, ...]] = (
     _overflow(
         "context",
         rf"\b{_CONTEXT}\b[^.\n]{{0,60}}?\b(?:exceed\w*|overflow\w*|too (?:long|large|small)|surpass\w*|is full|"
-        r"reached|not enough|insufficient)",
+        r"reached|not enough|not (?:large|big|long) enough|insufficient)",
         sample="invalid params, context window exceeds limit",
         source="MiniMax",
     ),
@@ -103,6 +110,13 @@ STRICT: Final[tuple[Row, ...]] = (
         rf"\b{_CONTEXT}\b[^\n]{{0,80}}?\b(?:but|while|whereas|however|only)\b[^\n]{{0,80}}?\btokens?\b",
         sample="the model is loaded with context length of only 4096 tokens, which is not enough",
         source="LM Studio",
+    ),
+    _overflow(
+        "context",
+        rf"\b{_NUMBER} ?tokens?\b[^\n]{{0,60}}?\b{_CONTEXT}\b\D{{0,20}}{_NUMBER}|"
+        rf"\b{_CONTEXT}\b\D{{0,20}}{_NUMBER}[^\n]{{0,60}}?\b{_NUMBER} ?tokens?\b",
+        sample="The prompt is 2614 tokens and the context window is 2048!",
+        source="GPT4All, private-gpt#839: a count beside a window",
     ),
     _overflow(
         "context",
@@ -156,9 +170,9 @@ STRICT: Final[tuple[Row, ...]] = (
         source="Bedrock, as a peer's list has it",
     ),
     _overflow(
-        "n_ctx|n_prompt|kv cache|kv_cache|max_model_len|max_seq_len|max_position",
-        r"\b(?:n_ctx|max_model_len|max_seq_len|max_position_embeddings)\b|kv[ _]cache (?:is )?(?:full|exhausted|"
-        r"too small)",
+        "n_ctx|n_prompt|kv cache|kv_cache|max_model_len|max_seq_len|max_position|model_max_length",
+        r"\b(?:n_ctx|max_model_len|max_seq_len|max_position_embeddings|model_max_length)\b|kv[ _]cache (?:is )?(?:full|"
+        r"exhausted|too small)|\bfit (?:in|into) (?:the )?kv[ _]cache",
         sample="prompt is longer than max_model_len of 4096",
         source="generic, after the settings of llama.cpp and vLLM",
     ),
@@ -263,6 +277,20 @@ LOOSE: Final[tuple[Row, ...]] = (
         r"\btokens\b[^\n]{0,50}?\b(?:maximum|limit|max) (?:is|of|allowed is|:)\s*(?:only )?\d",
         sample="The prompt is 12000 tokens long; the maximum is 8192 tokens.",
         source="generic",
+    ),
+    _overflow(
+        "input|prompt",
+        rf"\b(?:input|prompt)[ _]tokens?\b[^\n]{{0,30}}?(?:\blimit\b[^\n]{{0,40}}?\bis {_NUMBER}|\bmust be (?:less|"
+        rf"fewer|at most|below|<))",
+        sample="input_tokens must be less than 65536, got 70012",
+        source="generic",
+    ),
+    _overflow(
+        "what|model limit|models limit",
+        rf"\b(?:{_TALK}|tokens)\b[^\n]{{0,50}}?\b(?:(?:beyond|more than|longer than|larger than) what\b[^\n]{{0,40}}?"
+        r"\b(?:can|is able to|could) (?:process|take|handle|read|fit|accept)|exceed\w* (?:the )?models? limit)",
+        sample="The messages (201k tokens) are beyond what this model can process (200k)",
+        source="generic; kilocode#9763: 'context still exceeds model limits'",
     ),
     _overflow(
         "requested tokens|tokens requested|total tokens|number of tokens",

@@ -34,25 +34,28 @@ QUOTAS: Final[tuple[Row, ...]] = (
     row(
         FailureKind.QUOTA,
         "usage limit|spend|subscription|usage_limit|usage cap",
-        r"\busage[ _](?:limit|cap)\b|\bspend\w*[ _-](?:limit|cap)|\bsubscription\b[^\n.]{0,40}\b(?:expired|limit|"
-        r"quota|required)",
+        r"\busage[ _](?:limit|cap)\b(?![^\n]{0,20}\bper[ -](?:second|minute|hour))|\bspend\w*[ _-](?:limit|cap)|"
+        r"\bsubscription\b[^\n.]{0,40}\b(?:expired|limit|quota|required)",
         sample="You have hit your ChatGPT usage limit.",
         source="Codex; Copilot, Anthropic: 'You have reached your specified API usage limits'",
     ),
     row(
         FailureKind.QUOTA,
-        "perday|daily|monthly|weekly",
-        r"\bper(?:day|month)\b|perday|permonth|\b(?:monthly|weekly|daily)\b[^\n.]{0,40}\b(?:limit|quota|allowance|"
+        "perday|daily|monthly|weekly|models-per-day",
+        r"\bper(?:day|month)\b|perday|permonth|\bmodels-per-day\b|\b(?:monthly|weekly|daily)\b[^\n.]{0,40}\b(?:limit|quota|allowance|"
         r"cap)\b",
         sample="Monthly usage limit reached",
         source="Google: quotaId 'GenerateRequestsPerDayPerProjectPerModel-FreeTier'",
     ),
     row(
         FailureKind.QUOTA,
-        "quota|free tier|premium request",
+        "quota|free tier|premium request|allocation|allowance|trial|payment method|over budget|subscription|exceededbudget",
         r"\b(?:insufficient|exhausted your|used up your|used all of your)\b[^\n.]{0,20}\bquota|\bfree (?:quota|"
         r"tier)\b[^\n.]{0,40}\b(?:exhausted|used up|exceeded|expired)|\bquota\b[^\n.]{0,30}\b(?:used up|exhausted|"
-        r"is not enough|insufficient)|premium requests?\b[^\n.]{0,40}\b(?:limit|exceed|used)",
+        r"is not enough|insufficient)|premium requests?\b[^\n.]{0,40}\b(?:limit|exceed|used)|\b(?:allocation|"
+        r"allowance)\b[^\n.]{0,40}\b(?:used up|exhausted|exceeded|reached)|\bno quota\b|\bquota left\b|\b(?:trial|"
+        r"subscription)\b[^\n.]{0,20}\b(?:ended|expired|lapsed|is over)|\b(?:add|valid|update)\b[^\n.]{0,15}\bpayment method|"
+        r"\bover budget\b|exceededbudget",
         sample="The free quota has been exhausted. To continue, disable the free tier only mode",
         source="DashScope; GitHub Copilot",
     ),
@@ -79,25 +82,28 @@ WORDINGS: Final[tuple[Row, ...]] = (
     row(
         FailureKind.AUTH,
         "auth|credential|permission|access denied|not authorized|forbidden|accessdenied|signature|signing|logged "
-        "in|log in",
+        "in|log in|disabled|deactivated|suspended|banned|territory|region|location|身份|鉴权|授权|密钥|令牌",
         r"\bunauthori[sz]ed\b|\bunauthenticated\b|\bauthentication\b[^\n.]{0,30}\b(?:fail\w*|error|required|invalid|"
         r"missing)|\b(?:no|missing|invalid|expired|unable to locate|could not find|"
         r"couldn't find)\b[^\n.]{0,40}\b(?:auth\w*|credentials?)|\bnot authori[sz]ed\b|\baccess (?:is )?denied|"
         r"\bpermissions?\b[^\n]{0,60}\bdenied|\bpermission\b[^\n.]{0,20}\b(?:required|error)|\bforbidden\b|"
         r"\b(?:lacks?|not have|no|insufficient|missing)\b[^\n.]{0,20}\bpermissions?\b|request signature|"
-        r"signature expired|credentials? (?:is|are|was|were|have|has)\b[^\n.]{0,20}(?:invalid|expired|missing|not)",
+        r"signature expired|credentials? (?:is|are|was|were|have|has)\b[^\n.]{0,20}(?:invalid|expired|missing|not)|"
+        r"\bnot authenticated\b|\bonly authori[sz]ed for\b|\b(?:organi[sz]ation|account|user|workspace|"
+        r"project)\b[^\n.]{0,20}\b(?:disabled|deactivated|suspended|banned)|\b(?:country|region|territory|"
+        r"location)\b[^\n.]{0,20}\bnot supported|身份验证|鉴权失败|未授权|(?:密钥|令牌).{0,8}(?:无效|错误|过期)",
         sample="You do not have permission to perform this action: access denied",
         source="AWS, Azure, generic",
     ),
     row(
         FailureKind.RATE_LIMIT,
         "throttl|slow down|try again in|quota exceeded|quota|concurren|resource exhausted|resource has been "
-        "exhausted|limit reached|capacity exceeded|频繁|速率|并发|limit exceeded|requests",
+        "exhausted|limit reached|capacity exceeded|频繁|速率|并发|频率|限流|请求过|limit exceeded|requests",
         r"\bthrottl\w*|\bslow down\b|\bquota\b[^\n.]{0,30}\b(?:exceed\w*|limit|reached)|"
         r"\bexceed\w*\b[^\n.]{0,40}\bquota|\b(?:max\w*|too many|exceed\w*|limit\w*)\b[^\n.]{0,30}\bconcurren\w*|"
         r"\bconcurren\w*\b[^\n.]{0,40}\b(?:limit|exceed\w*|max\w*)|resource (?:has been )?exhausted|"
         r"\brequests? limit (?:reached|exceeded)|service tier capacity exceeded|"
-        r"\bexceed\w*\b[^\n.]{0,30}\b(?:number of|allowed|max\w*) requests|过于频繁|速率限制|并发",
+        r"\bexceed\w*\b[^\n.]{0,30}\b(?:number of|allowed|max\w*) requests|过于频繁|速率限制|并发|请求过[多快]|频率(?:过高|超限|限制)|限流",
         sample="Request was throttled or rate limited",
         source="Together, Replicate; Vertex: 'Quota exceeded for ...'; Mistral: 'service tier capacity exceeded'",
     ),
@@ -112,14 +118,16 @@ WORDINGS: Final[tuple[Row, ...]] = (
         FailureKind.NOT_FOUND,
         "exist|not found|be found|available|deprecated|decommissioned|retired|removed|shut|not a valid "
         "model|invalid|end of its life|supported for this|recogni|unknown|have access|unsupported|no such|no "
-        "endpoints|pulling it|no model",
+        "endpoints|pulling it|no model|no deployment|no allowed|deprecating|不存在|下线",
         r"\b(?:models?|deployment|engine|endpoint|publisher model)\b[^\n]{0,120}?\b(?:does not exist|not found|"
         r"doesn't exist|was not found|is not found|no longer available|has been (?:deprecated|decommissioned|retired|"
         r"removed|shut)|is deprecated|not available|not exist|is not a valid model|identifier is invalid|"
         r"end of its life|is not supported for this|not recogni[sz]ed|is unknown|could not be found|"
         r"do(?:es)? not have access)|\b(?:unknown|invalid|unrecognized|unsupported|no such|"
         r"nonexistent)\b[^\n.]{0,12}\bmodel\b(?! (?:output|response|identity))|\bno endpoints found|"
-        r"\bmodel identifier is invalid|\btry pulling it|\bno models? (?:loaded|named)",
+        r"\bmodel identifier is invalid|\btry pulling it|\bno models? (?:loaded|named)|\bis not a valid model\b|"
+        r"\bno deployments?\b|\bno allowed providers\b|\bdeprecating state\b|\binvalid url \(|"
+        r"模型.{0,12}(?:不存在|未找到|已下线)",
         sample="The model `llama-3.3-70b-versatlie` does not exist or you do not have access to it.",
         source="Groq, recorded; Bedrock: 'The provided model identifier is invalid.'",
     ),
@@ -139,13 +147,14 @@ WORDINGS: Final[tuple[Row, ...]] = (
     ),
     row(
         FailureKind.REFUSED,
-        "content|safety|policy|moderation|guardrail|flagged|blocked|violat|harmful|refus|sensitive|recitation|敏感|违规",
+        "content|safety|policy|moderation|guardrail|flagged|blocked|violat|harmful|refus|sensitive|recitation|declined|"
+        "敏感|违规",
         r"\bcontent[ _-](?:filter\w*|policy|management|moderation|safety)|\b(?:safety|usage|acceptable use|"
         r"responsible ai) (?:policy|policies|system|settings|filters?|reasons)|\bmoderation\b[^\n.]{0,40}\b(?:flag\w*|"
         r"block\w*|fail\w*|required)|\b(?:flagged|blocked)\b[^\n.]{0,60}\b(?:content|safety|policy|moderation|"
         r"potentially|violat\w*|guardrail|by|harmful|for)|\bviolat\w*\b[^\n.]{0,40}\b(?:polic\w*|terms|guidelines|"
         r"safety)|\bguardrails?\b[^\n.]{0,40}\b(?:interven\w*|block\w*)|\b(?:inappropriate|harmful|sensitive|"
-        r"prohibited|unsafe) (?:content|information)|the model refused|reply ended with (?:refusal|content_filter|"
+        r"prohibited|unsafe) (?:content|information)|\bmodel (?:refused|declined)\b|\bcontent exists risk\b|\brecitation\b|reply ended with (?:refusal|content_filter|"
         r"safety|sensitive|recitation|prohibited_content|blocklist|spii)|敏感|违规",
         sample="The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
         source="Azure 400; DashScope: 'Input data may contain inappropriate content.'",
@@ -153,19 +162,20 @@ WORDINGS: Final[tuple[Row, ...]] = (
     row(
         FailureKind.OVERLOADED,
         "overload|capacity|unavailable|busy|high demand|high load|high traffic|heavy load|繁忙|no available|no "
-        "healthy|warming|not ready|loading",
+        "healthy|warming|not ready|loading|queue|instances|bedrock is unable",
         r"\boverload\w*|\b(?:over|at|exceeded|insufficient|no|lack of|out of|not enough)\b[^\n.]{0,20}\bcapacity|"
         r"\b(?:service|model|server|engine|provider|system|backend|temporarily|"
         r"currently)\b[^\n.]{0,30}\b(?:unavailable|busy)|\bhigh (?:demand|load|traffic)|heavy load|\bno (?:healthy|"
         r"available) \w+|系统繁忙|服务器?繁忙|\bmodel\b[^\n.]{0,30}\b(?:is (?:currently )?loading|not ready|warming)|"
-        r"loading model",
+        r"loading model|\bno (?:\w+ )?(?:instances?|workers?|replicas?|slots?)\b[^\n.]{0,20}\bavailable|\b(?:workers?|"
+        r"instances?|replicas?|slots?)\b[^\n.]{0,20}\bbusy|\bqueue (?:is )?full|\bbedrock is unable to process",
         sample="The model is overloaded. Please try again later.",
         source="Google 503, Hugging Face; llama.cpp 503: 'Loading model'",
     ),
     row(
         FailureKind.NETWORK,
         "connect|timed out|timeout|time-out|network|socket|reset|stream|dns|getaddrinfo|econn|terminated|eof|ssl|tls|"
-        "closed|"
+        "closed|err_connection|max retries|premature|"
         "incomplete|broken pipe|fetch failed|unreachable|name resolution|deadline",
         r"\bconnection\b[^\n.]{0,40}\b(?:error|refused|reset|aborted|closed|lost|broken|failed|timed out|terminated|"
         r"dropped)|\b(?:failed|unable|could not|cannot|can't|error) (?:to )?connect\w*|\bconnect\w* (?:error|timeout|"
@@ -174,29 +184,34 @@ WORDINGS: Final[tuple[Row, ...]] = (
         r"disconnected|before|cut|interrupted)|\bgetaddrinfo|\bname resolution|\bfetch failed|\beconn\w+|"
         r"\bbroken pipe|\bunexpected (?:eof|end of)|\bpeer closed|\bincomplete (?:chunked )?read|\b(?:ssl|"
         r"tls)\b[^\n.]{0,30}\b(?:error|fail\w*|verify)|certificate verify|^terminated$|server disconnected|"
+        r"err_connection|\bclosed (?:the )?connection|\bmax retries exceeded|\bpremature close|\bsocket\b[^\n.]{0,10}\bclosed|"
         r"host is unreachable|network is unreachable|nodename nor servname|without sending complete",
         sample="Connection error.",
         source="openai and anthropic clients; undici: 'terminated'",
     ),
     row(
         FailureKind.SERVER,
-        "internal|server|gateway|upstream|unexpected error|went wrong|provider returned|unknown error|cloudflare",
+        "internal|server|gateway|upstream|unexpected error|went wrong|provider returned|unknown error|cloudflare|"
+        "exception|cuda|out of memory|out of range|runner process|error processing|error while|backend|内部错误",
         r"\binternal\b[^\n.]{0,20}\b(?:error|failure|exception)|\bserver (?:had an |encountered an )?error|"
         r"\bbad gateway|\bgateway time-?out|\bupstream\b[^\n.]{0,30}\b(?:error|fail\w*)|\bunexpected error|"
         r"something went wrong|provider returned (?:an )?error|\berror (?:while|processing|on our)|"
-        r"\bserver had an error",
+        r"\bserver had an error|\bunhandled exception|\bcuda\b[^\n]{0,40}\b(?:error|out of memory)|\bout of memory\b|"
+        r"\brunner process\b|\bindex out of range\b|\b(?:backend|upstream) returned\b|内部错误",
         sample="The server had an error while processing your request. Sorry about that!",
         source="OpenAI 500; OpenRouter: 'Provider returned error'",
     ),
     row(
         FailureKind.INVALID_REQUEST,
         "not permitted|not supported|unsupported|unrecognized|unknown|invalid|support|required|unexpected|must|should "
-        "be|malformed|expected|should match|should have|not allowed|not valid|cannot|deprecated|not a valid",
+        "be|malformed|expected|should match|should have|not allowed|not valid|cannot|deprecated|not a valid|is limited|"
+        "at most",
         r"extra inputs are not permitted|\b(?:not|isn't|aren't) (?:be )?supported\b|\bunsupported\b|"
         r"\bunrecogni[sz]ed\b|\bunknown (?:field|parameter|name|argument)|\binvalid\b|does(?:n't| not) support|"
         r"\bfield required\b|\bis required\b|\bmust be\b|\bmalformed\b|\bshould (?:be|match|have)\b|\bnot allowed\b|"
         r"\bnot permitted\b|\bmissing required|\bunexpected (?:keyword|field|argument|parameter)|\bnot valid\b|"
-        r"\bmust (?:set|have|provide|include|contain)\b|\bcannot be\b",
+        r"\bmust (?:set|have|provide|include|contain)\b|\bcannot (?:both )?be\b|\bcannot unmarshal\b|\bis not a valid\b|"
+        r"\bis limited for this\b|\bmay (?:contain|have) at most\b",
         sample="output_config.format: Extra inputs are not permitted",
         source="Anthropic, Bedrock, Fireworks",
     ),

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage
+from segue.errors import Path
 from segue.projection.extra import lost_extra
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.work import Target, Work
@@ -35,6 +36,7 @@ _DROPPED: Final = ChangeCode.THINKING_DROPPED
 _UNSIGNED: Final = ChangeCode.THINKING_UNSIGNED
 _BLANK: Final = ChangeCode.THINKING_BLANK
 _SEAL_GONE: Final = ChangeCode.SIGNATURE_REMOVED
+_PLACEHOLDER: Final = ChangeCode.SIGNATURE_PLACEHOLDER
 _NONE: Final = Loss.NONE
 _OPAQUE: Final = Loss.OPAQUE
 _CONTENT: Final = Loss.CONTENT
@@ -104,6 +106,7 @@ class _Reasoning:
                 return
             is_own = self.lives(message)
         work, place, wants_seal = self.work, self.work.places[index], self.placeholder is not None
+        as_given = not work.blocks
         out: list[AssistantContent] = list(message.content)
         gone: list[int] = []
         is_changed = has_call = is_mixed = False
@@ -113,7 +116,8 @@ class _Reasoning:
                 seal = piece.thought_signature
                 if wants_seal:
                     wants_seal = False
-                    out[position] = self.first_call(index, position, piece, is_own=is_own)
+                    path = ("messages", place, "content", position) if as_given else work.content_path(index, position)
+                    out[position] = self.first_call(piece, path, is_own=is_own)
                     is_changed = is_changed or out[position] is not piece
                     continue
             elif type(piece) is TextContent:
@@ -121,7 +125,8 @@ class _Reasoning:
                 seal = piece.text_signature
             elif type(piece) is ThinkingContent:
                 is_mixed = has_call
-                new = self.thinking(index, position, piece, is_own=is_own)
+                path = ("messages", place, "content", position) if as_given else work.content_path(index, position)
+                new = self.thinking(piece, path, is_own=is_own)
                 if new is None:
                     gone.append(position)
                 elif new is not piece:
@@ -134,7 +139,7 @@ class _Reasoning:
             if seal is None or (is_own and seal):
                 continue
             # An own seal stays, another's goes, and one that is none. Written out: most of a long report is made here.
-            path = work.content_path(index, position) if work.blocks else ("messages", place, "content", position)
+            path = ("messages", place, "content", position) if as_given else work.content_path(index, position)
             work.changes.append(Change(code=_SEAL_GONE, path=path, loss=_OPAQUE if seal else _NONE))
             is_call = type(piece) is ToolCall
             out[position] = replace(piece, thought_signature=None) if is_call else replace(piece, text_signature=None)
@@ -210,43 +215,38 @@ class _Reasoning:
             self.work.note(ChangeCode.CALL_MOVED, (*self.work.path(index), "content"), _NONE)
         return words_first
 
-    def note(self, code: ChangeCode, index: int, position: int, loss: Loss, detail: str = "") -> None:
-        """Write down a change to one block."""
-        work, place = self.work, self.work.places[index]
-        path = work.content_path(index, position) if work.blocks else ("messages", place, "content", position)
-        work.changes.append(Change(code=code, path=path, loss=loss, detail=detail))
-
-    def thinking(self, index: int, position: int, piece: ThinkingContent, *, is_own: bool) -> AssistantContent | None:
+    def thinking(self, piece: ThinkingContent, path: Path, *, is_own: bool) -> AssistantContent | None:
         """Keep a thought that can be replayed; give another one the form its fate says, never its seal."""
-        seal = piece.thinking_signature
+        work, seal = self.work, piece.thinking_signature
         if is_own and self.can_replay(piece):
             if seal != "":
                 return piece
-            self.note(_SEAL_GONE, index, position, _NONE)
+            work.note(_SEAL_GONE, path, _NONE)
             return replace(piece, thinking_signature=None)
         if piece.redacted:
-            self.note(_DROPPED, index, position, _OPAQUE, "redacted")
+            work.note(_DROPPED, path, _OPAQUE, "redacted")
         elif piece.thinking.isspace() or not piece.thinking:
-            self.note(_BLANK, index, position, _OPAQUE if seal else _NONE)
+            work.note(_BLANK, path, _OPAQUE if seal else _NONE)
         elif self.fate == "text":
-            self.note(_AS_TEXT, index, position, _OPAQUE if seal else lost_extra(piece.extra))
+            loss = _OPAQUE if seal else lost_extra(piece.extra)
+            work.changes.append(Change(code=_AS_TEXT, path=path, loss=loss))
             return TextContent(text=piece.thinking)
         elif self.fate == "drop":
-            self.note(_DROPPED, index, position, _CONTENT)
+            work.note(_DROPPED, path, _CONTENT)
         elif seal is None:
             return piece
         else:
-            self.note(_UNSIGNED, index, position, _OPAQUE if seal else _NONE)
+            work.changes.append(Change(code=_UNSIGNED, path=path, loss=_OPAQUE if seal else _NONE))
             return ThinkingContent(thinking=piece.thinking, extra=piece.extra)
         return None
 
-    def first_call(self, index: int, position: int, piece: ToolCall, *, is_own: bool) -> ToolCall:
+    def first_call(self, piece: ToolCall, path: Path, *, is_own: bool) -> ToolCall:
         """Put the documented placeholder on the first call of a step that has no seal, or another model's."""
         seal = piece.thought_signature
         if seal is not None and not (is_own and seal) and seal != self.placeholder:
-            self.note(_SEAL_GONE, index, position, _OPAQUE if seal else _NONE)
+            self.work.note(_SEAL_GONE, path, _OPAQUE if seal else _NONE)
             seal = None
         if not seal:
-            self.note(ChangeCode.SIGNATURE_PLACEHOLDER, index, position, _NONE)
+            self.work.changes.append(Change(code=_PLACEHOLDER, path=path, loss=_NONE))
             seal = self.placeholder
         return piece if seal is piece.thought_signature else replace(piece, thought_signature=seal)

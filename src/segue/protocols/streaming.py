@@ -82,6 +82,7 @@ class Part:
         "block",
         "chunks",
         "closed",
+        "delta",
         "extra",
         "fallback",
         "id",
@@ -95,6 +96,8 @@ class Part:
     def __init__(self, kind: PartKind, index: int) -> None:
         self.kind: PartKind = kind
         self.index = index
+        self.delta = _DELTAS.get(kind)
+        """The event that tells of growth; None where a part grows in silence."""
         self.chunks: list[str] = []
         self.signature: str | None = None
         self.redacted = False
@@ -170,9 +173,8 @@ class Assembly:
     def grow(self, part: Part, delta: str) -> None:
         """Add to a text, to thinking or to a call's arguments."""
         part.chunks.append(delta)
-        event = _DELTAS.get(part.kind)
-        if event is not None:
-            self.events.append(event(index=part.index, delta=delta))
+        if part.delta is not None:
+            self.events.append(part.delta(index=part.index, delta=delta))
 
     def close(self, part: Part) -> None:
         """Finish a part; closing twice does nothing."""
@@ -312,7 +314,7 @@ class StreamDecoder:
         if out.final is not None:
             return []
         try:
-            if isinstance(frame, (bytes, str, bytearray, memoryview)):
+            if type(frame) is bytes or isinstance(frame, (str, bytearray, memoryview)):
                 payload = parse_frame(frame)
             else:
                 payload = as_mapping(frame)

@@ -19,6 +19,7 @@ from segue.conversation.context import Context, Options, Prompt
 from segue.errors import EmptyConversation
 from segue.projection.projector import project
 from segue.protocols.anthropic_messages.codec import CODEC
+from segue.protocols.doors import decode_response
 from strategies import storable_contexts
 
 RECORDED = [row["file"] for row in traffic.of_protocol("anthropic-messages") if "stream" in str(row["flags"])]
@@ -131,3 +132,11 @@ def test_the_sdk_sends_our_request_as_it_is(case):
     with client(sse("plain-text"), sent).messages.stream(**body):
         pass
     assert sent == [{**body, "stream": True}]
+
+
+def test_an_object_of_the_sdk_says_its_keys_as_the_wire_does():
+    fallback = {"type": "fallback", "from": {"model": "claude-opus-4-6"}, "to": {"model": "claude-sonnet-4-5"}}
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    body = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [fallback], "usage": usage}
+    spoken = anthropic.types.beta.BetaMessage.construct(**body)
+    assert decode_response(spoken, model=SONNET.model) == CODEC.decode_response(body, SONNET, {})

@@ -347,7 +347,7 @@ def test_a_transcript_without_reasoning_comes_out_as_it_was_and_is_asked_anew_wi
 
 
 def test_a_part_of_a_turn_without_a_type_stays_a_part():
-    turn = {"role": "assistant", "content": [{"refusal": "no"}, {"type": "text", "text": "a"}, {}]}
+    turn = {"role": "assistant", "content": [{"image_url": {"url": "AAAA"}}, {"type": "text", "text": "a"}, {}]}
     assert write(read(HI, turn).context.messages[1])["messages"] == [turn]
 
 

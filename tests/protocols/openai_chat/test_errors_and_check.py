@@ -211,6 +211,18 @@ ACCEPTED = {
     "arguments with spaces": (arguing('{ "a": 1 }'), GPT),
     "an assistant who refused": (saying(content=None, refusal="no"), GPT),
     "a call of an unknown kind that nobody can answer": (saying(content=None, tool_calls=[{"type": "odd"}]), GPT),
+    "a picture in an assistant's turn, at a gateway": (
+        body(
+            HI, {"role": "assistant", "content": [{"type": "image_url", "image_url": {"url": "https://x.org/a"}}]}, HI
+        ),
+        endpoint("openrouter", "google/gemini-2.5-flash-image"),
+    ),
+    "an assistant who only thought": (saying(content=None, reasoning="hm"), endpoint("groq", "x")),
+    "a choice without tools elsewhere": (body(HI, tool_choice="none"), endpoint("groq", "x")),
+    "instructions for a model that is better off without": (
+        body({"role": "system", "content": "a"}, {"role": "system", "content": "b"}, HI),
+        endpoint("deepseek", "deepseek-reasoner"),
+    ),
     "an assistant who drew": (saying(content=None, images=[{"type": "image_url"}]), GPT),
     "an assistant who spoke": (saying(content=None, audio={"id": "a"}), GPT),
     "an assistant who called as of old": (saying(content=None, function_call={"name": "f", "arguments": "{}"}), GPT),

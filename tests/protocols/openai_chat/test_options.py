@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -161,21 +163,20 @@ def test_a_schema_keeps_its_name_at_another_provider():
     assert schema_at(endpoint("groq")) == {"name": "person", "description": "Someone.", "schema": SCHEMA}
 
 
+def form_of(options: Options, at=GPT) -> dict[str, object]:
+    body: Any = asked(options, at)
+    return body["response_format"]["json_schema"]
+
+
 def test_a_schema_that_can_be_followed_to_the_letter_is_asked_to_be_where_that_is_known():
     options = Options(output_schema={**CLOSED, "title": "A person!"})
-    assert asked(options)["response_format"]["json_schema"] == {
-        "name": "A_person",
-        "schema": options.output_schema,
-        "strict": True,
-    }
-    assert "strict" not in asked(options, endpoint("groq"))["response_format"]["json_schema"]
+    assert form_of(options) == {"name": "A_person", "schema": options.output_schema, "strict": True}
+    assert "strict" not in form_of(options, endpoint("groq"))
 
 
 @pytest.mark.parametrize("required", [[{}], "a", None, ["b"]], ids=str)
 def test_a_schema_that_leaves_things_open_is_not_followed_to_the_letter(required):
-    assert (
-        "strict" not in asked(Options(output_schema={**CLOSED, "required": required}))["response_format"]["json_schema"]
-    )
+    assert "strict" not in form_of(Options(output_schema={**CLOSED, "required": required}))
 
 
 def test_no_key_of_a_session_without_a_cache():

@@ -295,6 +295,10 @@ USAGES = {
         },
         Usage(input=4, output=3, cache_read=8, total_tokens=15),
     ),
+    "thinking that only the total tells of": (
+        {"prompt_tokens": 35, "completion_tokens": 12, "total_tokens": 126},
+        Usage(input=35, output=91, reasoning=79, total_tokens=126),
+    ),
     "cached tokens in Claude's own words": (
         {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15, "cache_read_input_tokens": 8},
         Usage(input=4, output=3, cache_read=8, total_tokens=15),

@@ -79,6 +79,11 @@ def test_what_is_refused_is_named_with_its_place(body, violations):
     assert [(found.code, found.path) for found in CODEC.check(body, endpoint(PLAIN))] == violations
 
 
+def test_a_temperature_is_taken_by_a_model_that_is_told_not_to_reason():
+    body = {"input": "x", "temperature": 0.5, "reasoning": {"effort": "none"}}
+    assert CODEC.check(body, endpoint(Model("gpt-5.6-sol", "openai", "openai-responses", reasoning=True))) == []
+
+
 def test_sampling_is_refused_by_models_that_always_think():
     found = CODEC.check({"input": "x", "temperature": 0.2}, endpoint(Model("o3", "openai", "openai-responses")))
     assert [violation.path for violation in found] == [("temperature",)]

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocols.openai_responses.bodies import PLAIN, THINKER, cases, endpoint, fixture
+from protocols.openai_responses.bodies import PLAIN, THINKER, call, cases, endpoint, fixture, reply
 from segue.conversation.content import FileContent, ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options, ToolDefinition
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import EmptyConversation
 from segue.models.model import Model
+from segue.protocols.doors import decode_response
 from segue.protocols.openai_responses.codec import CODEC
 from segue.request import prepare
 
@@ -166,3 +167,9 @@ def test_the_official_client_takes_the_arguments_of_a_request():
     client = client_for(json.dumps(fixture("text", "response")).encode(), "application/json")
     message = request.decode(client.responses.create(**request.sdk_arguments()))
     assert message.text() == "Good morning, Ada 😀."
+
+
+def test_an_object_of_the_official_client_says_its_keys_as_the_wire_does():
+    body = reply(call(**{"async": True}))
+    spoken = openai.types.responses.Response.construct(**body)
+    assert decode_response(spoken, model=THINKER) == CODEC.decode_response(body, endpoint(), {})

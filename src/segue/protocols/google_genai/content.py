@@ -200,8 +200,10 @@ def encode_user_parts(pieces: Sequence[UserContent]) -> list[Wire]:
     return parts
 
 
-def encode_assistant_parts(pieces: Sequence[AssistantContent], endpoint: Endpoint) -> list[Wire]:
-    """Write the content of the model's turn; what is most, at once.
+def encode_assistant_parts(
+    pieces: Sequence[AssistantContent], endpoint: Endpoint, calls: dict[str, ToolCall]
+) -> list[Wire]:
+    """Write the content of the model's turn; what is most, at once. Its calls are put down in `calls` by their ids.
 
     Raises:
         EncodeError: the wire has no word for a piece.
@@ -209,7 +211,11 @@ def encode_assistant_parts(pieces: Sequence[AssistantContent], endpoint: Endpoin
     parts: list[Wire] = []
     with_ids = endpoint.dialect.call_ids
     for piece in pieces:
-        if type(piece) is ToolCall and piece.extra is None and with_ids:
+        if type(piece) is ToolCall:
+            calls[piece.id] = piece
+            if piece.extra is not None or not with_ids:
+                parts.append(_encode_call(piece, endpoint))
+                continue
             arguments = piece.arguments if isinstance(piece.arguments, dict) else dict(piece.arguments)
             part: Wire = {CALL: {"id": piece.id, "name": piece.name, "args": arguments}}
             seal = piece.thought_signature

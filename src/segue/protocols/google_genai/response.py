@@ -217,7 +217,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, 
     """
     said = object_of(shape_of(message.extra, PROTOCOL).get(_RESPONSE))
     body_said, candidate_said = object_of(said.get("body")), object_of(said.get("candidate"))
-    parts = encode_assistant_parts(message.content, endpoint)
+    parts = encode_assistant_parts(message.content, endpoint, {})
     body = _completed(_frame(message), body_said, close=False)
     shape = object_of(body_said.get(SHAPE))
     listed = shape.get("candidates")

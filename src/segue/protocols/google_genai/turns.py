@@ -180,9 +180,7 @@ def encode_turns(messages: Sequence[Message], endpoint: Endpoint) -> list[Wire]:
             elif type(message) is ToolResultMessage:
                 turns.add_result(message)
             elif type(message) is AssistantMessage:
-                turns.wire.append({"role": "model", "parts": encode_assistant_parts(message.content, endpoint)})
-                turns.recent.append(message)
-                turns.open, turns.after_result = None, False
+                turns.wire.append({"role": "model", "parts": turns.model_parts(message)})
             else:
                 turns.add_words(message)
     except EncodeError as error:
@@ -214,14 +212,20 @@ class _Turns:
         self.with_ids = endpoint.dialect.call_ids
         self.open: list[Wire] | None = None  # the parts of the last content, if it is the user's
         self.after_result = False
-        self.recent: list[AssistantMessage] = []  # turns that results have not asked for yet
-        self.calls: dict[str, ToolCall] = {}
+        self.calls: dict[str, ToolCall] = {}  # of the newest turn that called something: results answer those
         self.odd_parts: list[tuple[Wire, object]] = []  # contents whose parts came as no list
+
+    def model_parts(self, message: AssistantMessage) -> list[Wire]:
+        """Write the parts of the model's turn, which ends the user's, and remember its calls."""
+        calls: dict[str, ToolCall] = {}
+        parts = encode_assistant_parts(message.content, self.endpoint, calls)
+        if calls:
+            self.calls = calls
+        self.open, self.after_result = None, False
+        return parts
 
     def add_result(self, message: ToolResultMessage) -> None:
         """Write a result that says nothing of how it was spelt, beside the results before it."""
-        if self.recent:
-            self._note_calls()
         call = self.calls.get(message.tool_call_id)
         content = message.content
         piece = content[0] if len(content) == 1 else None
@@ -250,11 +254,8 @@ class _Turns:
         """Write one message the way it was spelt."""
         match message.role:
             case "assistant":
-                self._begin("model", encode_assistant_parts(message.content, self.endpoint), extra, extra)
-                self.open, self.after_result = None, False
-                self.recent.append(message)
+                self._begin("model", self.model_parts(message), extra, extra)
             case "toolResult":
-                self._note_calls()
                 call = self.calls.get(message.tool_call_id)
                 self._add_spelt_result(encode_result(message, call, self.endpoint), extra)
             case "user":
@@ -263,15 +264,6 @@ class _Turns:
                 self.add_words(message)
             case _:
                 assert_never(message)
-
-    def _note_calls(self) -> None:
-        """Remember the calls of the newest turn that called something: results answer those."""
-        for turn in reversed(self.recent):
-            found = {piece.id: piece for piece in turn.content if type(piece) is ToolCall}
-            if found:
-                self.calls = found
-                break
-        self.recent.clear()
 
     def _add_spelt_result(self, part: Wire, extra: Extra) -> None:
         shape = shape_of(extra, PROTOCOL)

@@ -62,7 +62,8 @@ def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
             yield Violation(code="role_unknown", path=path, message=f"there is no role {role!r}")
         elif role not in _SYSTEM:
             started = True
-        elif not endpoint.rules.system_prompt:
+        elif not endpoint.rules.system_prompt and endpoint.model.provider == PROVIDER:
+            # To leave it out elsewhere is advice: DeepSeek's reasoner took it (recordings of pydantic-ai, 2026-06).
             yield Violation(code="system_refused", path=path, message=f"the model does not take the role {role!r}")
         elif started and endpoint.rules.system_messages == "none":
             # "System message must be at the beginning." (Rapid-MLX #1543, 2026-08-06)
@@ -220,7 +221,7 @@ def _check_words(messages: Messages, endpoint: Endpoint) -> Found:
             yield Violation(code="result_empty", path=path, message="a tool result may not be empty")
 
 
-_SAYING: Final = ("tool_calls", "function_call", "refusal", "audio", "images")
+_SAYING: Final = ("tool_calls", "function_call", "refusal", "audio", "images", *REASONING_KEYS)
 """What a turn says without content."""
 
 
@@ -261,7 +262,8 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 continue
             if media is None:
                 continue
-            if role == "assistant" or (role == "tool" and not rules.result_media):
+            own = model.provider == PROVIDER  # a gateway took a picture in an assistant's turn (pydantic-ai, 2025-12)
+            if (role == "assistant" and own) or (role == "tool" and not rules.result_media):
                 yield Violation(code="media_misplaced", path=path, message=f"a {role} message is text only")
                 continue
             if media.kind == "image" and "image" not in model.input:
@@ -315,7 +317,7 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
         kind = cast("JsonObject", schema).get("type") if isinstance(schema, Mapping) and schema else "object"
         if rules.schema_root_object and kind != "object":
             yield Violation(code="schema_root", path=(*path, "parameters"), message="the root has to be an object")
-    if not tools and body.get("tool_choice") is not None:
+    if not tools and body.get("tool_choice") is not None and endpoint.model.provider == PROVIDER:
         yield Violation(code="choice_without_tools", path=("tool_choice",), message="there are no tools to choose from")
 
 

@@ -71,7 +71,9 @@ class ChatReader:
                 # JSON objects are dicts: asking for a mapping costs more than all the rest of a delta.
                 if isinstance(choice, dict) and not self._choice.grow(choice, out):
                     self._read_choice(choice, frame, out)
-        if "error" in frame or frame.get("object") == "error":
+            if "error" in frame:
+                self._fail(frame, out)
+        elif "error" in frame or frame.get("object") == "error":
             self._fail(frame, out)
 
     def end(self, out: Assembly) -> None:
@@ -191,9 +193,11 @@ class ChoiceReader:
         """
         delta: Json = None
         for name, said in choice.items():
+            if said is None:  # first, for that is what most of them are
+                continue
             if name == "delta":
                 delta = said
-            elif said is not None and (name != "index" or said != 0):
+            elif name != "index" or said != 0:
                 return False
         if not isinstance(delta, dict):
             return False

@@ -5,7 +5,8 @@ Facts this file rests on:
 - Cached tokens are told as `prompt_tokens_details.cached_tokens`, `prompt_cache_hit_tokens` or `cached_tokens`;
   written ones as `prompt_tokens_details.cache_write_tokens`.                        (pi-ai 1.5.0; recorded traffic)
 - Gateways to Claude also pass on its own words, counted into `prompt_tokens`.       (LiteLLM: Usage, read 2026-11-15)
-- One vendor's `completion_tokens` leave reasoning out; its total tells.      (recorded traffic, 2026-11: xai/0095)
+- Some vendors' `completion_tokens` leave reasoning out; the total tells, also where nothing else does.
+                   (recorded traffic, 2026-11: xai/0095; Google's OpenAI door: recordings of pydantic-ai, 2026-01)
 - What a gateway says a reply cost is what it costs; with a key of one's own the upstream's bill comes on top.
                                                                               (pi-ai 1.5.0; recorded traffic, 2026-11)
 - `cost_in_usd_ticks` counts ten thousand millionths of a millionth: 1e-10 dollars.  (recorded traffic, xai/0095)
@@ -38,8 +39,9 @@ def decode_usage(wire: Block, model: Model) -> Usage:
     stored = _first(read.get("cache_write_tokens"), wire.get("cache_creation_input_tokens"))
     reasoning = _first(written.get("reasoning_tokens"), wire.get("reasoning_tokens"))
     total = number_of(wire.get("total_tokens"))
-    if reasoning and total == prompt + completion + reasoning:
-        completion += reasoning
+    untold = total - prompt - completion
+    if untold > 0 and untold == (reasoning or (0 if cached or stored else untold)):
+        completion, reasoning = completion + untold, untold
     usage = Usage(
         input=max(0, prompt - cached - stored),
         output=completion,

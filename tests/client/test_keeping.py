@@ -1,0 +1,173 @@
+"""Conversations on bad days: disks that are full, files that were closed, threads that ask at once, odd messages."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from client.wires import WIRES, WORDS
+from segue.client.clients import Client
+from segue.client.conversation import AsyncConversation, Conversation
+from segue.conversation.messages import StopReason, ToolResultMessage, UserMessage
+from segue.errors import ConversationError, DumpError
+from segue.sessions import read_session
+from servers.script import Phase
+from servers.scripted import ScriptedServer
+
+CHAT = WIRES["openai-chat"]
+
+
+@pytest.fixture
+def client():
+    with Client(retry=0, timeout=10.0) as made:
+        yield made
+
+
+FULL = """
+import os, resource, sys, warnings
+from segue import Model, read_session
+from segue.client.clients import Client
+from segue.client.conversation import Conversation
+
+warnings.simplefilter("error")  # a line that is cut off would show
+path, url = sys.argv[1:]
+with Client(retry=0) as client, Conversation(
+    Model("a-model", "mine", "openai-chat", base_url=url), client=client, path=path
+) as talk:
+    talk.ask("one")
+    size = os.path.getsize(path)
+    room = size + 150  # for what is said, and half of what is answered
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+    for said in ("two", "x" * 500):
+        try:
+            talk.ask(said)
+        except OSError as error:
+            print(type(error).__name__, len(talk.messages), read_session(path) == talk.context)
+    answer = talk.unkept
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    talk.add(answer)
+    talk.ask("three")
+    print(talk.unkept, read_session(path) == talk.context, [message.role for message in talk.messages])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of files are asked for as Unix has them")
+def test_a_disk_that_is_full_costs_neither_the_file_nor_the_answer(server: ScriptedServer, tmp_path: Path):
+    server.reply(CHAT.answer(), CHAT.answer(), CHAT.answer())
+    command = [sys.executable, "-c", FULL, str(tmp_path / "session.jsonl"), server.url]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "OSError 3 True",  # what was said is kept, what was answered is not
+        "OSError 3 True",  # what could not be kept was not asked
+        "None True ['user', 'assistant', 'user', 'assistant', 'user', 'assistant']",
+    ]
+    assert len(server.requests) == 3
+
+
+def test_two_threads_that_ask_at_once_do_not_mix_their_turns(server: ScriptedServer, client: Client):
+    server.reply(*[CHAT.answer()] * 40)
+    start = threading.Barrier(4)
+    said: list[str] = []
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    with Conversation(CHAT.model(server.url), client=client) as talk:
+
+        def ask() -> None:
+            start.wait()
+            for _ in range(8):
+                try:
+                    said.append(talk.ask("hello").text())
+                except ConversationError:
+                    said.append("refused")
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        sys.setswitchinterval(before)
+        answered = said.count(WORDS)
+        assert answered + said.count("refused") == 32
+        assert [message.role for message in talk.messages] == ["user", "assistant"] * answered
+
+
+def test_a_conversation_that_is_closed_ends_its_reply_and_writes_no_more(
+    server: ScriptedServer, client: Client, tmp_path: Path
+):
+    path = tmp_path / "session.jsonl"
+    server.reply(CHAT.stream().broken(Phase.BODY, "stall", 3))
+    talk = Conversation(CHAT.model(server.url), client=client, path=path)
+    stream = talk.stream("hello")
+    next(stream)
+    talk.close()
+    assert stream.message.stop_reason == StopReason.ABORTED
+    assert read_session(path) == talk.context
+    assert [message.role for message in talk.messages] == ["user", "assistant"]
+    with Conversation(CHAT.model(server.url), client=client, path=path) as other:
+        for late in (lambda: talk.ask("late"), lambda: talk.add(UserMessage.of("late"))):
+            with pytest.raises(ConversationError, match="was closed"):
+                late()
+        assert read_session(path) == other.context
+    assert len(server.requests) == 1
+
+
+def test_a_task_that_closes_a_conversation_ends_its_reply(server: ScriptedServer, tmp_path: Path):
+    import asyncio
+
+    server.reply(CHAT.stream().broken(Phase.BODY, "stall", 3))
+
+    async def run() -> None:
+        talk = AsyncConversation(CHAT.model(server.url), path=tmp_path / "session.jsonl")
+        stream = talk.stream("hello")
+        await anext(stream)
+        await talk.close()
+        assert talk.messages[-1] == stream.message
+        assert stream.message.stop_reason == StopReason.ABORTED
+
+    asyncio.run(run())
+
+
+def test_a_reply_that_was_forgotten_does_not_stand_in_the_way(server: ScriptedServer, client: Client):
+    server.reply(CHAT.stream().broken(Phase.BODY, "stall", 3), CHAT.answer())
+    with Conversation(CHAT.model(server.url), client=client) as talk:
+        next(talk.stream("hello"))
+        assert talk.ask("again").text() == WORDS
+        assert [message.role for message in talk.messages] == ["user", "assistant", "user", "assistant"]
+
+
+DEEP: dict[str, object] = {}
+place = DEEP
+for _ in range(300):
+    place = place.setdefault("a", {})  # pyright: ignore[reportAssignmentType]
+ODD = {
+    "no number": UserMessage.of("x", timestamp=float("nan")),  # pyright: ignore[reportArgumentType]
+    "too deep": ToolResultMessage(tool_call_id="a", tool_name="b", content=(), details=DEEP),
+    "no message": "hello",
+}
+
+
+@pytest.mark.parametrize("message", ODD.values(), ids=ODD.keys())
+def test_a_message_that_cannot_be_stored_leaves_the_conversation_as_it_was(
+    server: ScriptedServer, client: Client, tmp_path: Path, message
+):
+    path = tmp_path / "session.jsonl"
+    server.reply(CHAT.answer())
+    with Conversation(CHAT.model(server.url), client=client, path=path) as talk:
+        before = path.read_bytes()
+        with pytest.raises(DumpError):
+            talk.add(message)
+        assert path.read_bytes() == before
+        assert talk.messages == ()
+        assert talk.ask("hello").text() == WORDS
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="a folder that even the superuser cannot write to")
+def test_a_folder_that_cannot_be_written_to_is_named(client: Client):
+    with pytest.raises(OSError, match=r"session\.jsonl"):
+        Conversation(CHAT.model("http://127.0.0.1"), client=client, path=f"/proc/{os.getpid()}/session.jsonl")
