@@ -20,7 +20,8 @@ SEALS: Final[tuple[Row, ...]] = (
     _sealed(
         "signature",
         r"\binvalid\b[^\n]{0,20}\bsignature\b[^\n]{0,30}\bthinking|"
-        r"\b(?:thinking|reasoning\w*)\b[^\n]{0,40}\bsignature\b[^\n]{0,30}\b(?:invalid|mismatch|not valid|field required|"
+        r"\b(?:thinking|reasoning\w*)\b[^\n]{0,40}\bsignature\b[^\n]{0,30}\b(?:invalid|mismatch|not valid|"
+        r"field required|"
         r"verif)",
         sample="messages.1.content.0: Invalid `signature` in `thinking` block",
         source="Anthropic, llxprt-code#2335",
@@ -35,7 +36,8 @@ SEALS: Final[tuple[Row, ...]] = (
     ),
     _sealed(
         "redacted",
-        r"\binvalid\b[^\n]{0,20}\bdata\b[^\n]{0,20}\bredacted_thinking|\bredacted_thinking\b[^\n]{0,30}\b(?:could not|cannot) "
+        r"\binvalid\b[^\n]{0,20}\bdata\b[^\n]{0,20}\bredacted_thinking|"
+        r"\bredacted_thinking\b[^\n]{0,30}\b(?:could not|cannot) "
         r"be (?:decrypted|verified|read)",
         sample="messages.1.content.0: Invalid `data` in `redacted_thinking` block",
         source="Anthropic on Vertex",
@@ -169,7 +171,8 @@ SHAPES: Final[tuple[Row, ...]] = (
         "role",
         r"\broles?\b[^\n]{0,80}\b(?:alternat\w*|after role|in a row|does not support|not supported|unsupported)|"
         r"\b(?:unexpected|unsupported|invalid|incorrect|unknown|last|expected)\b[^\n]{0,10}\broles?\b|"
-        r"\balternat\w*\b[^\n]{0,40}\broles?\b|\busing 'role'|\bmessages\[\d+\]\.role\b|\bdoes not support\b[^\n]{0,10}\brole\b",
+        r"\balternat\w*\b[^\n]{0,40}\broles?\b|\busing 'role'|\bmessages\[\d+\]\.role\b|"
+        r"\bdoes not support\b[^\n]{0,10}\brole\b",
         sample="Unexpected role 'user' after role 'tool'",
         source="Mistral, zed#37021; OpenAI: \"'messages[0].role' does not support 'developer' with this model\"",
     ),

@@ -20,8 +20,8 @@ LOOKALIKES: Final[tuple[Row, ...]] = (
     # -- a rate: so many tokens in so much time -------------------------------------------------------------------
     row(
         FailureKind.RATE_LIMIT,
-        "per",
-        r"\b(?:tokens?|requests?|calls?|queries|images?|messages?)[ -](?:processed )?(?:per|/)[ -]?(?:second|sec|"
+        "per|/",
+        r"\b(?:tokens?|requests?|calls?|queries|images?|messages?)[ -]?(?:processed )?(?:per|/)[ -]?(?:second|sec|"
         r"minute|min|hour|day|week|month)\b",
         sample="Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 117505.",
         source="OpenAI 429; Groq sends the like with status 413",
@@ -53,7 +53,8 @@ LOOKALIKES: Final[tuple[Row, ...]] = (
     row(
         FailureKind.RATE_LIMIT,
         "time|period|allowed per",
-        r"\b(?:tokens?|requests?|messages?)\b[^\n]{0,40}\b(?:within|in) (?:a |an |the |this )?(?:given |certain |short |"
+        r"\b(?:tokens?|requests?|messages?)\b[^\n]{0,40}\b(?:within|in) (?:a |an |the |this )?(?:given |"
+        r"certain |short |"
         r"allotted )?(?:time ?(?:frame|period|window|span|interval)|period)\b|\brequests? allowed per \d",
         sample="You have exceeded the maximum number of tokens allowed within a given time frame. Wait a bit and try "
         "again.",
@@ -61,8 +62,8 @@ LOOKALIKES: Final[tuple[Row, ...]] = (
     ),
     row(
         FailureKind.RATE_LIMIT,
-        "too many requests|sent too many|request limit",
-        r"too many requests|\bsent too many \w+|\b(?:hit|reached|exceeded)\b[^\n.]{0,20}\brequests? limit",
+        "too many requests|sent too many|request limit|burst",
+        r"too many requests|\bsent too many \w+|\bburst (?:limit|rate)\b|\b(?:hit|reached|exceeded)\b[^\n.]{0,20}\brequests? limit",
         sample="Too many requests, please slow down",
         source="everyone's 429",
     ),
@@ -149,8 +150,8 @@ LOOKALIKES: Final[tuple[Row, ...]] = (
     ),
     row(
         FailureKind.INVALID_REQUEST,
-        "output token|output limit|exceed",
-        r"\boutput tokens? (?:limit|maximum|max|count|budget)\b|\b(?:response|output|reply|"
+        "output token|output limit|exceed|completion token",
+        r"\b(?:output|completion) tokens? (?:limit|maximum|max|count|budget)\b|\b(?:response|output|reply|"
         r"completion)\b[^\n.]{0,15}\bexceed\w*[^\n.]{0,40}\btokens?\b(?![^\n]{0,120}\b(?:input|prompt|context|"
         r"messages)\b)|\bmodel output limit",
         sample="The response exceeded the 32000 output token maximum.",

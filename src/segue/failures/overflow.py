@@ -23,7 +23,7 @@ _CONTEXT = r"context[ _-]?(?:length|window|size|limit|budget|capacity|space|toke
 _TALK = (
     r"(?:prompt|inputs?|context|conversation|history|messages?|chat|thread|transcript|dialogue|request|quer(?:y|ies))"
 )
-_NUMBER = r"\d[\d,._]*k?"
+_NUMBER = r"\d[\d,._]*[km]?"
 
 CERTAIN: Final[tuple[Row, ...]] = (
     _overflow(
@@ -178,7 +178,8 @@ STRICT: Final[tuple[Row, ...]] = (
     ),
     _overflow(
         "超|过长",
-        r"(?:上下文|输入|提示词?|prompt|消息|对话|tokens?).{0,20}(?:超长|过长|超过|超出)|超[过出].{0,20}(?:上下文|最大长度|最大输入)",
+        r"(?:上下文|输入|提示词?|prompt|消息|对话|tokens?).{0,20}(?:超长|过长|超过|超出)|"
+        r"超[过出].{0,20}(?:上下文|最大长度|最大输入)",
         sample="输入长度超过模型最大上下文长度",
         source="generic, for hosts that answer in Chinese",
     ),
@@ -276,6 +277,28 @@ LOOSE: Final[tuple[Row, ...]] = (
         "tokens",
         r"\btokens\b[^\n]{0,50}?\b(?:maximum|limit|max) (?:is|of|allowed is|:)\s*(?:only )?\d",
         sample="The prompt is 12000 tokens long; the maximum is 8192 tokens.",
+        source="generic",
+    ),
+    _overflow(
+        "token",
+        rf"\b{_TALK}s?\b[^\n]{{0,40}}?\b{_NUMBER}\W{{0,2}}tokens?\b[^\n]{{0,40}}?\b(?:max\w*|limit\w*|only|up to|at most|"
+        rf"accepts?|handles?|fits?|window|capacity)\b|\btoo (?:large|big|much)\b[^\n.]{{0,20}}\b{_NUMBER} tokens",
+        sample="error: prompt has 12,001 tokens (max 8,192)",
+        source="generic: what was counted in the conversation beside a bound",
+    ),
+    _overflow(
+        "conversation|chat|thread|prompt|input|window",
+        rf"\b(?:conversation|chat|thread|prompt|input)s? (?:length|size) (?:limit|maximum)|\bmaximum (?:length|size) (?:for|"
+        rf"of) (?:this|the|your|a) {_TALK}|\b(?:prompt|input|conversation)\b[^\n.]{{0,15}}\bcannot be (?:longer|larger|"
+        rf"more) than\b|\b(?:past|beyond|over|outside)\b[^\n.]{{0,20}}\b{_NUMBER} ?(?:token )?window",
+        sample="You have reached the maximum length for this conversation",
+        source="chat applications, in their own words",
+    ),
+    _overflow(
+        ">|number of",
+        rf"\btokens?\b[^\n]{{0,15}}\b{_NUMBER} > [\w ]{{0,20}}{_NUMBER}|"
+        rf"\bmaximum number of (?:input|prompt) tokens\b[^\n]{{0,20}}?\bis {_NUMBER}",
+        sample="request tokens 140000 > model limit 131072",
         source="generic",
     ),
     _overflow(

@@ -42,19 +42,22 @@ QUOTAS: Final[tuple[Row, ...]] = (
     row(
         FailureKind.QUOTA,
         "perday|daily|monthly|weekly|models-per-day",
-        r"\bper(?:day|month)\b|perday|permonth|\bmodels-per-day\b|\b(?:monthly|weekly|daily)\b[^\n.]{0,40}\b(?:limit|quota|allowance|"
+        r"\bper(?:day|month)\b|perday|permonth|\bmodels-per-day\b|\b(?:monthly|weekly|"
+        r"daily)\b[^\n.]{0,40}\b(?:limit|quota|allowance|"
         r"cap)\b",
         sample="Monthly usage limit reached",
         source="Google: quotaId 'GenerateRequestsPerDayPerProjectPerModel-FreeTier'",
     ),
     row(
         FailureKind.QUOTA,
-        "quota|free tier|premium request|allocation|allowance|trial|payment method|over budget|subscription|exceededbudget",
+        "quota|free tier|premium request|allocation|allowance|trial|payment method|over budget|subscription|"
+        "exceededbudget",
         r"\b(?:insufficient|exhausted your|used up your|used all of your)\b[^\n.]{0,20}\bquota|\bfree (?:quota|"
         r"tier)\b[^\n.]{0,40}\b(?:exhausted|used up|exceeded|expired)|\bquota\b[^\n.]{0,30}\b(?:used up|exhausted|"
         r"is not enough|insufficient)|premium requests?\b[^\n.]{0,40}\b(?:limit|exceed|used)|\b(?:allocation|"
         r"allowance)\b[^\n.]{0,40}\b(?:used up|exhausted|exceeded|reached)|\bno quota\b|\bquota left\b|\b(?:trial|"
-        r"subscription)\b[^\n.]{0,20}\b(?:ended|expired|lapsed|is over)|\b(?:add|valid|update)\b[^\n.]{0,15}\bpayment method|"
+        r"subscription)\b[^\n.]{0,20}\b(?:ended|expired|lapsed|is over)|\b(?:add|valid|"
+        r"update)\b[^\n.]{0,15}\bpayment method|"
         r"\bover budget\b|exceededbudget",
         sample="The free quota has been exhausted. To continue, disable the free tier only mode",
         source="DashScope; GitHub Copilot",
@@ -103,7 +106,8 @@ WORDINGS: Final[tuple[Row, ...]] = (
         r"\bexceed\w*\b[^\n.]{0,40}\bquota|\b(?:max\w*|too many|exceed\w*|limit\w*)\b[^\n.]{0,30}\bconcurren\w*|"
         r"\bconcurren\w*\b[^\n.]{0,40}\b(?:limit|exceed\w*|max\w*)|resource (?:has been )?exhausted|"
         r"\brequests? limit (?:reached|exceeded)|service tier capacity exceeded|"
-        r"\bexceed\w*\b[^\n.]{0,30}\b(?:number of|allowed|max\w*) requests|过于频繁|速率限制|并发|请求过[多快]|频率(?:过高|超限|限制)|限流",
+        r"\bexceed\w*\b[^\n.]{0,30}\b(?:number of|allowed|max\w*) requests|过于频繁|速率限制|并发|请求过[多快]|"
+        r"频率(?:过高|超限|限制)|限流",
         sample="Request was throttled or rate limited",
         source="Together, Replicate; Vertex: 'Quota exceeded for ...'; Mistral: 'service tier capacity exceeded'",
     ),
@@ -154,7 +158,8 @@ WORDINGS: Final[tuple[Row, ...]] = (
         r"block\w*|fail\w*|required)|\b(?:flagged|blocked)\b[^\n.]{0,60}\b(?:content|safety|policy|moderation|"
         r"potentially|violat\w*|guardrail|by|harmful|for)|\bviolat\w*\b[^\n.]{0,40}\b(?:polic\w*|terms|guidelines|"
         r"safety)|\bguardrails?\b[^\n.]{0,40}\b(?:interven\w*|block\w*)|\b(?:inappropriate|harmful|sensitive|"
-        r"prohibited|unsafe) (?:content|information)|\bmodel (?:refused|declined)\b|\bcontent exists risk\b|\brecitation\b|reply ended with (?:refusal|content_filter|"
+        r"prohibited|unsafe) (?:content|information)|\bmodel (?:refused|declined)\b|\bcontent exists risk\b|"
+        r"\brecitation\b|reply ended with (?:refusal|content_filter|"
         r"safety|sensitive|recitation|prohibited_content|blocklist|spii)|敏感|违规",
         sample="The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
         source="Azure 400; DashScope: 'Input data may contain inappropriate content.'",
@@ -184,7 +189,8 @@ WORDINGS: Final[tuple[Row, ...]] = (
         r"disconnected|before|cut|interrupted)|\bgetaddrinfo|\bname resolution|\bfetch failed|\beconn\w+|"
         r"\bbroken pipe|\bunexpected (?:eof|end of)|\bpeer closed|\bincomplete (?:chunked )?read|\b(?:ssl|"
         r"tls)\b[^\n.]{0,30}\b(?:error|fail\w*|verify)|certificate verify|^terminated$|server disconnected|"
-        r"err_connection|\bclosed (?:the )?connection|\bmax retries exceeded|\bpremature close|\bsocket\b[^\n.]{0,10}\bclosed|"
+        r"err_connection|\bclosed (?:the )?connection|\bmax retries exceeded|\bpremature close|"
+        r"\bsocket\b[^\n.]{0,10}\bclosed|"
         r"host is unreachable|network is unreachable|nodename nor servname|without sending complete",
         sample="Connection error.",
         source="openai and anthropic clients; undici: 'terminated'",
@@ -210,7 +216,8 @@ WORDINGS: Final[tuple[Row, ...]] = (
         r"\bunrecogni[sz]ed\b|\bunknown (?:field|parameter|name|argument)|\binvalid\b|does(?:n't| not) support|"
         r"\bfield required\b|\bis required\b|\bmust be\b|\bmalformed\b|\bshould (?:be|match|have)\b|\bnot allowed\b|"
         r"\bnot permitted\b|\bmissing required|\bunexpected (?:keyword|field|argument|parameter)|\bnot valid\b|"
-        r"\bmust (?:set|have|provide|include|contain)\b|\bcannot (?:both )?be\b|\bcannot unmarshal\b|\bis not a valid\b|"
+        r"\bmust (?:set|have|provide|include|contain)\b|\bcannot (?:both )?be\b|\bcannot unmarshal\b|"
+        r"\bis not a valid\b|"
         r"\bis limited for this\b|\bmay (?:contain|have) at most\b",
         sample="output_config.format: Extra inputs are not permitted",
         source="Anthropic, Bedrock, Fireworks",

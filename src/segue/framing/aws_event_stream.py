@@ -29,8 +29,9 @@ from segue.errors import DecodeError
 HeaderValue: TypeAlias = bool | int | bytes | str
 Headers: TypeAlias = Mapping[str, HeaderValue]
 
+_JSON: Final = msgspec.json.Decoder[object]()
 _PRELUDE: Final = Struct("!III")
-_CHECKSUM: Final = Struct("!I")
+_CHECKSUM_LENGTH: Final = 4
 _BEFORE_HEADERS: Final = 12
 _LEAST: Final = 16
 """The length of a message with neither headers nor payload."""
@@ -49,13 +50,15 @@ class AwsEvent(msgspec.Struct, frozen=True, gc=False):
     headers: Headers
 
     @property
-    def data(self) -> bytes:
-        """The frame that a stream decoder takes: the JSON of `{kind: payload}`."""
+    def data(self) -> bytes | dict[str, object]:
+        """The frame that a stream decoder takes: `{kind: payload}`; as JSON where the payload is none."""
         if self.headers.get(":message-type") == "error":
-            told = {"code": self.event, "message": str(self.headers.get(":error-message", ""))}
-            return json.dumps({"error": told}).encode()
-        name = self.event if self.event.isalnum() else json.dumps(self.event)[1:-1]
-        return b'{"%b":%b}' % (name.encode(), self.payload or b"{}")
+            return {"error": {"code": self.event, "message": str(self.headers.get(":error-message", ""))}}
+        try:
+            return {self.event: _JSON.decode(self.payload or b"{}")}
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            # The stream decoder says what is wrong with it, as with any frame.
+            return b'{"%b":%b}' % (json.dumps(self.event)[1:-1].encode(), self.payload)
 
 
 class AwsEventStreamDecoder:
@@ -80,11 +83,16 @@ class AwsEventStreamDecoder:
             raise self._damage
         if not chunk:
             return []
-        self._pieces.append(chunk)
-        self._length += len(chunk)
-        if self._length < self._wanted:
-            return []
-        data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        pieces = self._pieces
+        if pieces:
+            pieces.append(chunk)
+            self._length += len(chunk)
+            if self._length < self._wanted:
+                return []
+            chunk = b"".join(pieces)
+        return self._read_chunk(chunk)
+
+    def _read_chunk(self, data: bytes) -> list[AwsEvent]:
         events: list[AwsEvent] = []
         try:
             begin = self._read_whole(data, events)
@@ -93,9 +101,13 @@ class AwsEventStreamDecoder:
             if not events:
                 raise
             return events
-        rest = data[begin:] if begin else data
-        self._pieces = [rest] if rest else []
-        self._length = len(rest)
+        if begin == len(data):
+            self._pieces = []
+            self._length = 0
+        else:
+            rest = data[begin:] if begin else data
+            self._pieces = [rest]
+            self._length = len(rest)
         return events
 
     def finish(self) -> list[AwsEvent]:
@@ -111,45 +123,50 @@ class AwsEventStreamDecoder:
         return []
 
     def _read_whole(self, data: bytes, events: list[AwsEvent]) -> int:
-        """Read every message that is there; give where the first that is not whole begins."""
-        begin, end = 0, len(data)
+        """Read every message that is there; give where the first that is not whole begins.
+
+        The checksum of a whole message covers its beginning too, so the beginning's own is asked for only where the
+        message is not whole yet, and its length has to be believed, or where the whole does not hold.
+        """
+        begin, end, view, known = 0, len(data), memoryview(data), self._known
         self._wanted = _BEFORE_HEADERS
         while end - begin >= _BEFORE_HEADERS:
-            length, headers = _read_prelude(data, begin)
-            if end - begin < length:
-                self._wanted = length
+            length, headers_length, _ = _PRELUDE.unpack_from(data, begin)
+            last = begin + length - _CHECKSUM_LENGTH
+            if last + _CHECKSUM_LENGTH > end or length < headers_length + _LEAST:
+                self._wanted = _read_length(data, begin)
                 break
-            events.append(self._read(data, begin, length, headers))
-            begin += length
+            if crc32(view[begin:last]) != int.from_bytes(data[last : last + _CHECKSUM_LENGTH], "big"):
+                _read_length(data, begin)
+                raise DecodeError("the checksum of a message of the stream does not hold")
+            after = begin + _BEFORE_HEADERS + headers_length
+            raw = data[begin + _BEFORE_HEADERS : after]
+            kind = known.get(raw) or self._learn(raw, data, begin)
+            events.append(AwsEvent(kind[0], data[after:last], kind[1]))
+            begin = last + _CHECKSUM_LENGTH
         return begin
 
-    def _read(self, data: bytes, begin: int, length: int, headers_length: int) -> AwsEvent:
-        last = begin + length - 4
-        (expected,) = _CHECKSUM.unpack_from(data, last)
-        if crc32(memoryview(data)[begin:last]) != expected:
-            raise DecodeError("the checksum of a message of the stream does not hold")
-        after = begin + _BEFORE_HEADERS + headers_length
-        raw = data[begin + _BEFORE_HEADERS : after]
-        known = self._known.get(raw)
-        if known is None:
-            headers = _read_headers(raw)
-            known = _kind_of(headers), headers
-            if len(self._known) < _REMEMBERED:
-                self._known[raw] = known
-        return AwsEvent(known[0], data[after:last], known[1])
+    def _learn(self, raw: bytes, data: bytes, begin: int) -> tuple[str, Headers]:
+        """Read headers that are new in this stream."""
+        _read_length(data, begin)
+        headers = _read_headers(raw)
+        kind = _kind_of(headers), headers
+        if len(self._known) < _REMEMBERED:
+            self._known[raw] = kind
+        return kind
 
 
-def _read_prelude(data: bytes, begin: int) -> tuple[int, int]:
-    """Give the length of a message and of its headers."""
+def _read_length(data: bytes, begin: int) -> int:
+    """Give the length of a message, which its beginning vouches for."""
     length, headers, expected = _PRELUDE.unpack_from(data, begin)
-    if crc32(memoryview(data)[begin : begin + 8]) != expected:
+    if crc32(data[begin : begin + 8]) != expected:
         raise DecodeError("the checksum of the beginning of a message does not hold")
     if headers > _MOST_HEADERS:
         raise DecodeError(f"headers of {headers} bytes are longer than {_MOST_HEADERS}")
     payload = length - headers - _LEAST
     if not 0 <= payload <= _MOST_PAYLOAD:
         raise DecodeError(f"a payload cannot have {payload} bytes")
-    return length, headers
+    return length
 
 
 def _kind_of(headers: Headers) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from protocols.openai_chat.speaking_chat import GPT, PROTOCOL, body_of, endpoint, read, write
@@ -342,7 +344,7 @@ def test_a_transcript_without_reasoning_comes_out_as_it_was_and_is_asked_anew_wi
     body = {"model": "deepseek-v4", "messages": [HI, {"role": "assistant", "content": "a"}, HI]}
     prompt = CODEC.decode_request(body, at)
     assert CODEC.encode_request(prompt, at) == body
-    anew = prepare(prompt.context, at.model, options=prompt.options).body["messages"]
+    anew: Any = prepare(prompt.context, at.model, options=prompt.options).body["messages"]
     assert [sent.get("reasoning_content") for sent in anew] == [None, "", None]
 
 

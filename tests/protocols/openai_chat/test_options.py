@@ -156,7 +156,8 @@ CLOSED = {"type": "object", "properties": {"a": {}}, "required": ["a"], "additio
 
 def schema_at(at, **form):
     given = read(HI, response_format={"type": "json_schema", "json_schema": {**NAMED, **form}})
-    return CODEC.encode_request(given, at)["response_format"]["json_schema"]
+    body: Any = CODEC.encode_request(given, at)
+    return body["response_format"]["json_schema"]
 
 
 def test_a_schema_keeps_its_name_at_another_provider():
