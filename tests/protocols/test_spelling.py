@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from segue.protocols.reading import join_texts
 from segue.protocols.spelling import difference, keep, put_back, respelt
 
 JSON = st.recursive(
@@ -59,3 +60,18 @@ def test_what_is_kept_is_put_back(wire, extra):
     assert keep("p", wire, {"a"}) == extra
     assert put_back({"a": 1}, extra, "p") == wire
     assert put_back({"a": 1}, extra, "q") == {"a": 1}
+
+
+JOINED = {
+    "thinking told in words, then the answer": ("They see.", "Blue it is.", "They see.\n\nBlue it is."),
+    "a list behind a sentence": ("Two things:", "- one", "Two things:\n\n- one"),
+    "a sentence in pieces": ("It was born in ", "1916", "It was born in 1916"),
+    "what goes on after a citation": ("1916", ", in Petoskey.", "1916, in Petoskey."),
+    "nothing, then something": ("", "Blue", "Blue"),
+    "something, then nothing": ("Blue.", "", "Blue."),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "whole"), JOINED.values(), ids=JOINED.keys())
+def test_two_texts_become_one(before, after, whole):
+    assert join_texts(before, after) == whole

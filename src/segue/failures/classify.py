@@ -4,7 +4,8 @@ The order of evidence, the strongest first:
 
 1. a code that means one thing (`insufficient_quota`), wherever it stands;
 2. a status that means one thing (401, 402, 429, 529);
-3. words: of the history, of money, of what only looks like an overflow, of an overflow, the rest (`_TABLES`);
+3. words: of the history, of money, of what only looks like an overflow, of an overflow (`_TABLES`), a count of tokens
+   beside a smaller bound, the rest;
 4. a code that says little (`invalid_request_error`), any other status.
 
 How long to wait is read whatever the kind; how many tokens were too many, of an overflow and of a rate.
@@ -30,7 +31,7 @@ from segue.failures.failure import Failure, FailureKind
 from segue.failures.history import SEALS, SHAPES
 from segue.failures.lookalikes import LOOKALIKES
 from segue.failures.masking import mask_keys
-from segue.failures.numbers import asks_too_much_output, read_numbers
+from segue.failures.numbers import asks_too_much_output, counts_too_many, read_numbers
 from segue.failures.overflow import CERTAIN, LOOSE, STRICT
 from segue.failures.row import Row, find_row, in_scope
 from segue.failures.shapes import OUR_ERRORS, read_exception, read_message, read_wire_error
@@ -46,8 +47,8 @@ _FOREVER: Final = 1e9
 """Seconds; nobody means that."""
 _COUNTED: Final = frozenset({FailureKind.OVERFLOW, FailureKind.RATE_LIMIT})
 """Kinds whose numbers are tokens."""
-_TABLES: Final[tuple[tuple[Row, ...], ...]] = (SEALS, SHAPES, CERTAIN, QUOTAS, LOOKALIKES, STRICT, LOOSE, WORDINGS)
-"""The words of one message, the most telling first."""
+_TABLES: Final[tuple[tuple[Row, ...], ...]] = (SEALS, SHAPES, CERTAIN, QUOTAS, LOOKALIKES, STRICT, LOOSE)
+"""The words of one message, the most telling first. Before the rest (`WORDINGS`) its numbers are asked."""
 _TABLES_OF_413: Final[tuple[tuple[Row, ...], ...]] = (CERTAIN, LOOKALIKES, STRICT)
 """413 is a body of too many bytes; only words about the prompt or the context say otherwise."""
 
@@ -151,6 +152,10 @@ def _judge(symptoms: Symptoms, text: str) -> _Verdict:
     if verdict is not None:
         return _rate_or_quota(verdict, symptoms, text)
     found = _find(_TABLES_OF_413 if status == 413 else _TABLES, text, provider)
+    if found is None and status != 413:
+        if counts_too_many(text):
+            return FailureKind.OVERFLOW, "the numbers"
+        found = find_row(WORDINGS, text, provider)
     if found is None:
         return _last_resort(symptoms)
     kind, words = found[0].kind, f"words: {found[1]}"

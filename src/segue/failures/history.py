@@ -80,11 +80,12 @@ SHAPES: Final[tuple[Row, ...]] = (
         "following Ids'",
     ),
     _shape(
-        "tool_call|tool message|role|corresponding tool|assistant message must",
+        "tool_call|tool message|role|corresponding tool|assistant message must|tool call ids|consecutive",
         r"\btool_calls?\b[^\n]{0,30}\b(?:must be followed|must be a response|preceding|not followed)|"
         r"\brole\W{0,2} ?['\"]?tool['\"]?\W[^\n]{0,40}\b(?:must|preceding|response)|"
         r"\btool messages?\b[^\n]{0,40}\b(?:must|preced|follow)|tool_call_ids? did not have response|"
         r"\bcorresponding tool (?:call|use|result|response)|\bduplicate\b[^\n]{0,20}\btool_call_ids?\b|"
+        r"\btool call ids must\b|\bconsecutive (?:user|assistant|tool|system) (?:messages?|turns?|roles?)\b|"
         r"\bassistant message must (?:have|contain)\b",
         sample="An assistant message with 'tool_calls' must be followed by tool messages responding to each "
         "'tool_call_id'.",
@@ -98,7 +99,7 @@ SHAPES: Final[tuple[Row, ...]] = (
     ),
     _shape(
         "function call|function response",
-        r"\bfunction (?:call|response) (?:turn|parts?)\b|same number of function calls and responses|"
+        r"\bfunction (?:call|response) (?:turn|parts?|must)\b|same number of function calls and responses|"
         r"\bfunction call\b[^\n]{0,80}\bthought[ _]?signature",
         sample="Please ensure that function call turn comes immediately after a user turn or after a function "
         "response turn.",
@@ -194,8 +195,10 @@ SHAPES: Final[tuple[Row, ...]] = (
         source="Bedrock; OpenAI: 'Content blocks are expected to be either text or image_url type.'",
     ),
     _shape(
-        "non-empty|nonempty|must not be empty|cannot be empty|be blank|non-whitespace|is empty",
-        r"\b(?:text|content|message|messages|parts?|block)s?\b[^\n]{0,60}\b(?:must be non-?empty|must not be empty|"
+        "non-empty|nonempty|must not be empty|cannot be empty|be blank|non-whitespace|is empty|empty message|"
+        "empty content",
+        r"\bempty (?:message|content|text)\b|\b(?:text|content|message|messages|parts?|"
+        r"block)s?\b[^\n]{0,60}\b(?:must be non-?empty|must not be empty|"
         r"cannot be empty|must have non-?empty|must contain non-whitespace|be blank|is empty)",
         sample="messages: text content blocks must be non-empty",
         source="Anthropic, arunalabs/mode#9",

@@ -63,7 +63,8 @@ LOOKALIKES: Final[tuple[Row, ...]] = (
     row(
         FailureKind.RATE_LIMIT,
         "too many requests|sent too many|request limit|burst",
-        r"too many requests|\bsent too many \w+|\bburst (?:limit|rate)\b|\b(?:hit|reached|exceeded)\b[^\n.]{0,20}\brequests? limit",
+        r"too many requests|\bsent too many \w+|\bburst (?:limit|rate)\b|\b(?:hit|reached|"
+        r"exceeded)\b[^\n.]{0,20}\brequests? limit",
         sample="Too many requests, please slow down",
         source="everyone's 429",
     ),
@@ -229,7 +230,7 @@ LOOKALIKES: Final[tuple[Row, ...]] = (
     row(
         FailureKind.INVALID_REQUEST,
         "id",
-        r"\b\w+_id\b[^\n]{0,60}\b(?:too long|exceed|at most|maximum length|longer than)",
+        r"\b(?:\w+_|(?:message|item|call|user|session|response) )ids?\b[^\n]{0,60}\b(?:too long|exceed|at most|maximum length|longer than)",
         sample="tool_call_id is too long: maximum length is 40",
         source="generic",
     ),

@@ -127,6 +127,29 @@ def _number(digits: str) -> int:
     return int(value * 1000) if thousands else int(value)
 
 
+_SUBJECT: Final = re.compile(r"\b(?:prompt|inputs?|messages?|context|conversation|history|chat|request|models?)")
+_BOUND: Final = re.compile(
+    r"\b(?:max\w*|limit\w*|allow\w*|only|up to|at most|window|capacity|fits?|above|over|beyond|too|range)\b"
+)
+_ANOTHER: Final = re.compile(
+    r"\b(?:output|completion|response|second|minute|hour|day|week|month|quota|credits?|files?|images?|audio|video|tools?|"
+    r"cach\w+|budget|characters?|bytes|[kmg]i?b|minimum|at least)\b"
+)
+_FEWEST: Final = 256
+"""No window is smaller, and most numbers that are no counts are."""
+
+
+def counts_too_many(text: str) -> bool:
+    """Whether lower-case words count tokens of a conversation against a smaller bound, however they put it.
+
+    For wordings that no row knows. What is counted over something else than the conversation is not meant.
+    """
+    if "token" not in text or not _SUBJECT.search(text) or not _BOUND.search(text) or _ANOTHER.search(text):
+        return False
+    counts = {_number(found.group(1)) for found in _COUNT.finditer(text)}
+    return len([count for count in counts if count >= _FEWEST]) == 2
+
+
 def asks_too_much_output(text: str) -> bool:
     """Whether the output asked for is alone above the window: a shorter conversation would not help."""
     found = FORMS[0][1].search(text)

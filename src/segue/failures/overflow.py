@@ -48,6 +48,13 @@ CERTAIN: Final[tuple[Row, ...]] = (
         "exceeded'",
     ),
     _overflow(
+        "exceed",
+        r"\b(?:prompt|inputs?|messages?) (?:and|plus|with) (?:the )?(?:completion|output|response|max_tokens)\b[^\n]{0,40}?"
+        r"\bexceed\w*",
+        sample="The combined prompt and completion would exceed 16385 tokens",
+        source="generic",
+    ),
+    _overflow(
         "+",
         r"(?:prompt|input|context)\w*\b[^\n+]{0,40}\+[^\n]{0,20}(?:max|output|completion)\w*\b[^\n]{0,60}?(?:exceed\w*|"
         r"greater than|larger than|more than|beyond|over|>)",
@@ -120,7 +127,7 @@ STRICT: Final[tuple[Row, ...]] = (
     ),
     _overflow(
         "context",
-        r"\bcontext\b[^.\n]{0,20}\boverflow",
+        r"\bcontext\b[^.\n]{0,20}\boverflow|\bcontext (?:is|was) full\b",
         sample="Trying to keep the first 6000 tokens when context the overflows.",
         source="LM Studio",
     ),
@@ -281,14 +288,16 @@ LOOSE: Final[tuple[Row, ...]] = (
     ),
     _overflow(
         "token",
-        rf"\b{_TALK}s?\b[^\n]{{0,40}}?\b{_NUMBER}\W{{0,2}}tokens?\b[^\n]{{0,40}}?\b(?:max\w*|limit\w*|only|up to|at most|"
+        rf"\b{_TALK}s?\b[^\n]{{0,40}}?\b{_NUMBER}\W{{0,2}}tokens?\b[^\n]{{0,40}}?\b(?:max\w*|limit\w*|only|"
+        rf"up to|at most|"
         rf"accepts?|handles?|fits?|window|capacity)\b|\btoo (?:large|big|much)\b[^\n.]{{0,20}}\b{_NUMBER} tokens",
         sample="error: prompt has 12,001 tokens (max 8,192)",
         source="generic: what was counted in the conversation beside a bound",
     ),
     _overflow(
         "conversation|chat|thread|prompt|input|window",
-        rf"\b(?:conversation|chat|thread|prompt|input)s? (?:length|size) (?:limit|maximum)|\bmaximum (?:length|size) (?:for|"
+        rf"\b(?:conversation|chat|thread|prompt|input)s? (?:length|size) (?:limit|maximum)|\bmaximum (?:length|"
+        rf"size) (?:for|"
         rf"of) (?:this|the|your|a) {_TALK}|\b(?:prompt|input|conversation)\b[^\n.]{{0,15}}\bcannot be (?:longer|larger|"
         rf"more) than\b|\b(?:past|beyond|over|outside)\b[^\n.]{{0,20}}\b{_NUMBER} ?(?:token )?window",
         sample="You have reached the maximum length for this conversation",

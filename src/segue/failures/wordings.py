@@ -25,7 +25,7 @@ QUOTAS: Final[tuple[Row, ...]] = (
         r"\b(?:insufficient|not enough|low|negative|no|any|out of|exceeded|zero|exhausted|"
         r"used all)\b[^\n.]{0,40}\b(?:balance|credits?|funds|(?<!token )(?<!context )budget)\b|\b(?:balance|credits?|"
         r"funds|budget)\b[^\n.]{0,40}\b(?:insufficient|too low|exhausted|depleted|exceeded|not enough|negative|"
-        r"used up)|payment (?:is )?required|arrear|billing (?:is )?(?:not active|hard limit|disabled)|"
+        r"used up)|payment (?:is )?required|arrear|billing\b[^\n.]{0,12}(?:not active|hard limit|disabled)|"
         r"\brequires more credits|plan and billing|add (?:more )?(?:credits|funds)|overdue|past due|can only afford|"
         r"purchase\b[^\n.]{0,20}\bcredits",
         sample="You exceeded your current quota, please check your plan and billing details.",
@@ -33,9 +33,11 @@ QUOTAS: Final[tuple[Row, ...]] = (
     ),
     row(
         FailureKind.QUOTA,
-        "usage limit|spend|subscription|usage_limit|usage cap",
+        "usage limit|spend|subscription|usage_limit|usage cap|included usage|upgrade|plan",
         r"\busage[ _](?:limit|cap)\b(?![^\n]{0,20}\bper[ -](?:second|minute|hour))|\bspend\w*[ _-](?:limit|cap)|"
-        r"\bsubscription\b[^\n.]{0,40}\b(?:expired|limit|quota|required)",
+        r"\bsubscription\b[^\n.]{0,40}\b(?:expired|limit|quota|required)|\bincluded usage\b|"
+        r"\bupgrade (?:is )?required\b|"
+        r"\bplan (?:does not|doesn't) include\b",
         sample="You have hit your ChatGPT usage limit.",
         source="Codex; Copilot, Anthropic: 'You have reached your specified API usage limits'",
     ),
@@ -85,14 +87,17 @@ WORDINGS: Final[tuple[Row, ...]] = (
     row(
         FailureKind.AUTH,
         "auth|credential|permission|access denied|not authorized|forbidden|accessdenied|signature|signing|logged "
-        "in|log in|disabled|deactivated|suspended|banned|territory|region|location|身份|鉴权|授权|密钥|令牌",
+        "in|log in|login|sign in|expired|subscription key|disabled|deactivated|suspended|banned|territory|"
+        "region|location|身份|鉴权|授权|密钥|令牌",
         r"\bunauthori[sz]ed\b|\bunauthenticated\b|\bauthentication\b[^\n.]{0,30}\b(?:fail\w*|error|required|invalid|"
         r"missing)|\b(?:no|missing|invalid|expired|unable to locate|could not find|"
         r"couldn't find)\b[^\n.]{0,40}\b(?:auth\w*|credentials?)|\bnot authori[sz]ed\b|\baccess (?:is )?denied|"
         r"\bpermissions?\b[^\n]{0,60}\bdenied|\bpermission\b[^\n.]{0,20}\b(?:required|error)|\bforbidden\b|"
         r"\b(?:lacks?|not have|no|insufficient|missing)\b[^\n.]{0,20}\bpermissions?\b|request signature|"
         r"signature expired|credentials? (?:is|are|was|were|have|has)\b[^\n.]{0,20}(?:invalid|expired|missing|not)|"
-        r"\bnot authenticated\b|\bonly authori[sz]ed for\b|\b(?:organi[sz]ation|account|user|workspace|"
+        r"\bnot authenticated\b|\blog-?in (?:is )?required\b|\b(?:please|must) (?:log|sign) ?in\b|"
+        r"\btoken (?:has |is )?expired\b|\b(?:invalid|wrong) subscription key\b|\bonly authori[sz]ed for\b|"
+        r"\b(?:organi[sz]ation|account|user|workspace|"
         r"project)\b[^\n.]{0,20}\b(?:disabled|deactivated|suspended|banned)|\b(?:country|region|territory|"
         r"location)\b[^\n.]{0,20}\bnot supported|身份验证|鉴权失败|未授权|(?:密钥|令牌).{0,8}(?:无效|错误|过期)",
         sample="You do not have permission to perform this action: access denied",
@@ -122,7 +127,7 @@ WORDINGS: Final[tuple[Row, ...]] = (
         FailureKind.NOT_FOUND,
         "exist|not found|be found|available|deprecated|decommissioned|retired|removed|shut|not a valid "
         "model|invalid|end of its life|supported for this|recogni|unknown|have access|unsupported|no such|no "
-        "endpoints|pulling it|no model|no deployment|no allowed|deprecating|不存在|下线",
+        "endpoints|pulling it|no model|no deployment|no allowed|requested model|deprecating|不存在|下线",
         r"\b(?:models?|deployment|engine|endpoint|publisher model)\b[^\n]{0,120}?\b(?:does not exist|not found|"
         r"doesn't exist|was not found|is not found|no longer available|has been (?:deprecated|decommissioned|retired|"
         r"removed|shut)|is deprecated|not available|not exist|is not a valid model|identifier is invalid|"
@@ -130,6 +135,8 @@ WORDINGS: Final[tuple[Row, ...]] = (
         r"do(?:es)? not have access)|\b(?:unknown|invalid|unrecognized|unsupported|no such|"
         r"nonexistent)\b[^\n.]{0,12}\bmodel\b(?! (?:output|response|identity))|\bno endpoints found|"
         r"\bmodel identifier is invalid|\btry pulling it|\bno models? (?:loaded|named)|\bis not a valid model\b|"
+        r"\bunknown deployment\b|"
+        r"\brequested entity was not found|\brequested model is not\b|"
         r"\bno deployments?\b|\bno allowed providers\b|\bdeprecating state\b|\binvalid url \(|"
         r"模型.{0,12}(?:不存在|未找到|已下线)",
         sample="The model `llama-3.3-70b-versatlie` does not exist or you do not have access to it.",
@@ -190,7 +197,7 @@ WORDINGS: Final[tuple[Row, ...]] = (
         r"\bbroken pipe|\bunexpected (?:eof|end of)|\bpeer closed|\bincomplete (?:chunked )?read|\b(?:ssl|"
         r"tls)\b[^\n.]{0,30}\b(?:error|fail\w*|verify)|certificate verify|^terminated$|server disconnected|"
         r"err_connection|\bclosed (?:the )?connection|\bmax retries exceeded|\bpremature close|"
-        r"\bsocket\b[^\n.]{0,10}\bclosed|"
+        r"socket\b[^\n.]{0,10}\bclosed|"
         r"host is unreachable|network is unreachable|nodename nor servname|without sending complete",
         sample="Connection error.",
         source="openai and anthropic clients; undici: 'terminated'",
@@ -198,11 +205,13 @@ WORDINGS: Final[tuple[Row, ...]] = (
     row(
         FailureKind.SERVER,
         "internal|server|gateway|upstream|unexpected error|went wrong|provider returned|unknown error|cloudflare|"
-        "exception|cuda|out of memory|out of range|runner process|error processing|error while|backend|内部错误",
+        "exception|error occurred|cuda|out of memory|out of range|runner process|error processing|error while|"
+        "backend|内部错误",
         r"\binternal\b[^\n.]{0,20}\b(?:error|failure|exception)|\bserver (?:had an |encountered an )?error|"
         r"\bbad gateway|\bgateway time-?out|\bupstream\b[^\n.]{0,30}\b(?:error|fail\w*)|\bunexpected error|"
         r"something went wrong|provider returned (?:an )?error|\berror (?:while|processing|on our)|"
-        r"\bserver had an error|\bunhandled exception|\bcuda\b[^\n]{0,40}\b(?:error|out of memory)|\bout of memory\b|"
+        r"\bserver had an error|\berror occurred while\b|\bunhandled exception|\bcuda\b[^\n]{0,40}\b(?:error|"
+        r"out of memory)|\bout of memory\b|"
         r"\brunner process\b|\bindex out of range\b|\b(?:backend|upstream) returned\b|内部错误",
         sample="The server had an error while processing your request. Sorry about that!",
         source="OpenAI 500; OpenRouter: 'Provider returned error'",
@@ -210,7 +219,8 @@ WORDINGS: Final[tuple[Row, ...]] = (
     row(
         FailureKind.INVALID_REQUEST,
         "not permitted|not supported|unsupported|unrecognized|unknown|invalid|support|required|unexpected|must|should "
-        "be|malformed|expected|should match|should have|not allowed|not valid|cannot|deprecated|not a valid|is limited|"
+        "be|malformed|expected|should match|should have|not allowed|not valid|cannot|deprecated|not a valid|"
+        "is limited|unavailable|"
         "at most",
         r"extra inputs are not permitted|\b(?:not|isn't|aren't) (?:be )?supported\b|\bunsupported\b|"
         r"\bunrecogni[sz]ed\b|\bunknown (?:field|parameter|name|argument)|\binvalid\b|does(?:n't| not) support|"
@@ -218,7 +228,7 @@ WORDINGS: Final[tuple[Row, ...]] = (
         r"\bnot permitted\b|\bmissing required|\bunexpected (?:keyword|field|argument|parameter)|\bnot valid\b|"
         r"\bmust (?:set|have|provide|include|contain)\b|\bcannot (?:both )?be\b|\bcannot unmarshal\b|"
         r"\bis not a valid\b|"
-        r"\bis limited for this\b|\bmay (?:contain|have) at most\b",
+        r"\b(?:is limited|unavailable) for this\b|\bmay (?:contain|have) at most\b",
         sample="output_config.format: Extra inputs are not permitted",
         source="Anthropic, Bedrock, Fireworks",
     ),

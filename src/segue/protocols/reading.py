@@ -57,6 +57,22 @@ def is_of_reply(extra: Extra, protocol: str) -> bool:
     return isinstance(shape, dict) and len(shape) == 1 and RESPONSE in shape  # pyright: ignore[reportUnknownArgumentType]
 
 
+def join_texts(before: str, after: str) -> str:
+    """Join two texts of a turn where a wire has room for one.
+
+    Most often they are one sentence in pieces (citations cut them so) and belong together as they are. Where one ends
+    as a sentence does and the next begins like one, as after thinking that is told in words, they are paragraphs.
+    """
+    if before and after and before[-1] in _ENDS and (after[0].isupper() or after[0] in _BEGINNINGS):
+        return f"{before}\n\n{after}"
+    return before + after
+
+
+_ENDS = frozenset(".!?:)]}\"'`*|>")
+_BEGINNINGS = frozenset("#*-`>|[")
+"""How texts end and begin that are whole, besides capital letters."""
+
+
 def expect_object(value: object, path: Path) -> Mapping[str, object]:
     """Give a JSON object.
 

@@ -18,6 +18,7 @@ from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.protocols.doors import resolve_endpoint
 from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.reading import join_texts
 from segue.request import prepare
 
 PROTOCOL = "openai-chat"
@@ -75,7 +76,7 @@ def as_told(message: Any) -> Message:
         for piece in sorted(message.content, key=lambda piece: PLACE[piece.kind]):
             last = pieces[-1] if pieces else None
             if piece.kind == "text" and last is not None and last.kind == "text":
-                pieces[-1] = TextContent(text=last.text + piece.text)
+                pieces[-1] = TextContent(text=join_texts(last.text, piece.text))
             elif piece.kind == "thinking" and last is not None and last.kind == "thinking":
                 pieces[-1] = ThinkingContent(thinking=f"{last.thinking}\n{piece.thinking}")
             elif piece.kind != "thinking" or piece.thinking:

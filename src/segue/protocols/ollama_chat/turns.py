@@ -53,7 +53,7 @@ from segue.protocols.ollama_chat.content import (
 )
 from segue.protocols.ollama_chat.rules import PROTOCOL
 from segue.protocols.ollama_chat.spelling import RESPONSE, Json, Wire, keep, object_of, own_part, put_back
-from segue.protocols.reading import SHAPE, expect_list, shape_of
+from segue.protocols.reading import SHAPE, expect_list, join_texts, shape_of
 
 _SYSTEM_ROLES: Final = ("system", "developer")
 _BETWEEN_TEXTS: Final = "\n"
@@ -347,7 +347,7 @@ def encode_assistant(
     for at, piece in enumerate(pieces):
         match piece.kind:
             case "text":
-                words = words + piece.text if words else piece.text
+                words = join_texts(words, piece.text) if words else piece.text
             case "thinking":
                 thinking = _BETWEEN_TEXTS.join((thinking, piece.thinking)) if thinking else piece.thinking
             case "toolCall":

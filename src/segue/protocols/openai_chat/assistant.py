@@ -16,6 +16,7 @@ back into the message as it is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple, cast
 
 from msgspec.structs import replace
@@ -49,7 +50,7 @@ from segue.protocols.openai_chat.reasoning import FIELDS, decode_reasoning, enco
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.thinktags import split_tags, write_text, write_thinking
 from segue.protocols.openai_chat.wire import MISSING, NOTHING, Block, fill_in, object_of
-from segue.protocols.reading import SHAPE, expect_list, expect_object, extra_of, left_over, shape_of
+from segue.protocols.reading import SHAPE, expect_list, expect_object, extra_of, join_texts, left_over, shape_of
 
 _THINKING: Final = FIELDS[0]
 _USUAL: Final = frozenset({"role", "content", "tool_calls", _THINKING})
@@ -279,7 +280,7 @@ def encode_assistant(
                     else:
                         message["function_call"] = encode_old_call(piece)
                 case "text":
-                    text = piece.text if text is None else text + piece.text
+                    text = piece.text if text is None else join_texts(text, piece.text)
                     rare = rare or piece.extra is not None or piece.text_signature is not None
                 case "thinking" if thought is None and piece.thinking and piece.thinking_signature in FIELDS:
                     thought = piece
@@ -357,7 +358,13 @@ def _write_words(
     message: dict[str, object], said: Sequence[TextContent | ThinkingContent | NativeContent], shape: object
 ) -> None:
     if said:
-        message["content"] = "".join([_words(piece) for piece in said])
+        words = _words(said[0])
+        for earlier, piece in pairwise(said):
+            if piece.kind == "text" and earlier.kind == "text" and piece.extra is None:
+                words = join_texts(words, piece.text)
+            else:
+                words += _words(piece)
+        message["content"] = words
     elif shape == "absent":
         del message["content"]
     else:

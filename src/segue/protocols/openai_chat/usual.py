@@ -15,6 +15,7 @@ from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall
 from segue.errors import EncodeError
 from segue.protocols.openai_chat.reasoning import FIELDS
+from segue.protocols.reading import join_texts
 
 
 def encode_usual(content: Sequence[AssistantContent], field: str | None) -> dict[str, object] | None:
@@ -40,7 +41,7 @@ def encode_usual(content: Sequence[AssistantContent], field: str | None) -> dict
         elif type(piece) is TextContent:
             if piece.extra is not None or piece.text_signature is not None:
                 return None
-            text = piece.text if text is None else text + piece.text
+            text = piece.text if text is None else join_texts(text, piece.text)
         elif type(piece) is ThinkingContent:
             told = field if piece.thinking_signature is None else piece.thinking_signature
             if thinking is not None or not piece.thinking or told not in FIELDS:
