@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +33,7 @@ SPEECHLESS = {"vscode-lm": ("text", "toolCall"), "plain-text": ("text",)}
 """What the two without a wire can tell; the others can tell all."""
 
 
-def frames_of(codec: Codec, body: bytes) -> list[bytes]:
+def frames_of(codec: Codec, body: bytes) -> Sequence[bytes | dict[str, object]]:
     """Split a stream as its wire does."""
     if codec.framing == "ndjson":
         lines = NdjsonDecoder()

@@ -230,7 +230,8 @@ LOOKALIKES: Final[tuple[Row, ...]] = (
     row(
         FailureKind.INVALID_REQUEST,
         "id",
-        r"\b(?:\w+_|(?:message|item|call|user|session|response) )ids?\b[^\n]{0,60}\b(?:too long|exceed|at most|maximum length|longer than)",
+        r"\b(?:\w+_id|(?:message|item|call|user|session|response) ids?)\b[^\n]{0,60}\b(?:too long|"
+        r"exceed|at most|maximum length|longer than)",
         sample="tool_call_id is too long: maximum length is 40",
         source="generic",
     ),

@@ -132,7 +132,7 @@ _BOUND: Final = re.compile(
     r"\b(?:max\w*|limit\w*|allow\w*|only|up to|at most|window|capacity|fits?|above|over|beyond|too|range)\b"
 )
 _ANOTHER: Final = re.compile(
-    r"\b(?:output|completion|response|second|minute|hour|day|week|month|quota|credits?|files?|images?|audio|video|tools?|"
+    r"max_(?:completion_|output_|new_)?tokens|maxoutputtokens|\b(?:output|completion|response|second|minute|hour|day|week|month|quota|credits?|files?|images?|audio|video|tools?|"
     r"cach\w+|budget|characters?|bytes|[kmg]i?b|minimum|at least)\b"
 )
 _FEWEST: Final = 256

@@ -49,8 +49,8 @@ CERTAIN: Final[tuple[Row, ...]] = (
     ),
     _overflow(
         "exceed",
-        r"\b(?:prompt|inputs?|messages?) (?:and|plus|with) (?:the )?(?:completion|output|response|max_tokens)\b[^\n]{0,40}?"
-        r"\bexceed\w*",
+        r"\b(?:prompt|inputs?|messages?) (?:and|plus|with) (?:the )?(?:completion|output|response|"
+        r"max_tokens)\b[^\n]{0,40}?\bexceed\w*",
         sample="The combined prompt and completion would exceed 16385 tokens",
         source="generic",
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from protocols.cohere_chat.endpoints import PLAIN, endpoint_of
@@ -224,7 +226,8 @@ def test_a_plan_that_goes_on_behind_a_call_is_kept():
     assert [piece.kind for piece in message.content] == ["text", "toolCall", "text"]
     assert message.text() == "First f.Then I see."
     assert [told.type for told in events].count("text_end") == 2
-    assert CODEC.encode_response(message, PLAIN)["message"]["tool_plan"] == "First f.\nThen I see."
+    written: Any = CODEC.encode_response(message, PLAIN)
+    assert written["message"]["tool_plan"] == "First f.\nThen I see."
 
 
 def test_a_block_that_nobody_knows_is_kept():

@@ -51,6 +51,7 @@ def field_of(endpoint):
 def test_what_most_turns_are_is_written_the_short_way(content):
     for endpoint in ENDPOINTS:
         written = encode_usual(content, field_of(endpoint))
+        assert written is not None
         assert written == encode_assistant(content, endpoint, ())
         assert list(written) == list(encode_assistant(content, endpoint, ()))
 
