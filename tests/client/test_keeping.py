@@ -141,10 +141,9 @@ def test_a_reply_that_was_forgotten_does_not_stand_in_the_way(server: ScriptedSe
         assert [message.role for message in talk.messages] == ["user", "assistant", "user", "assistant"]
 
 
-DEEP: dict[str, object] = {}
-place = DEEP
+DEEP: object = 1
 for _ in range(300):
-    place = place.setdefault("a", {})  # pyright: ignore[reportAssignmentType]
+    DEEP = {"a": DEEP}
 ODD = {
     "no number": UserMessage.of("x", timestamp=float("nan")),  # pyright: ignore[reportArgumentType]
     "too deep": ToolResultMessage(tool_call_id="a", tool_name="b", content=(), details=DEEP),

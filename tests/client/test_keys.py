@@ -366,7 +366,16 @@ def test_an_extra_that_is_missing_is_named(monkeypatch):
         Client()
 
 
-@pytest.mark.parametrize("settings", [{"api_kye": "x"}, {"retries": 3}])
-def test_a_misspelt_setting_is_refused(settings):
-    with pytest.raises(SettingsError, match="no setting"):
+MISTAKES = {
+    "a misspelt name": ({"api_kye": "x"}, "did you mean api_key"),
+    "another library's name": ({"max_retries": 3}, "no setting 'max_retries'"),
+    "what is an option": ({"temperature": 1.0}, r"say options=Options\(temperature=...\)"),
+    "a number as a text": ({"retry": "3"}, "`retry` is a number"),
+    "seconds as a text": ({"timeout": "10"}, "`timeout` is a number"),
+}
+
+
+@pytest.mark.parametrize(("settings", "said"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistaken_setting_is_refused_with_a_hint(settings, said: str):
+    with pytest.raises(SettingsError, match=said):
         Client(**settings)

@@ -66,7 +66,7 @@ def test_whoever_closes_in_a_hook_sends_nothing(server: ScriptedServer):
     def close(request: object) -> None:
         streams[0].close()
 
-    with Client(**SETTINGS, on_request=close) as client:
+    with Client(retry=ONCE, on_request=close) as client:
         streams.append(client.stream(HELLO, CHAT.model(server.url)))
         assert [event.type for event in streams[0]] == ["start", "error"]
         assert streams[0].message.stop_reason == StopReason.ABORTED
@@ -81,7 +81,7 @@ def test_whoever_fails_when_told_of_an_attempt_gets_that_error_and_an_end(server
     server.reply(CHAT.stream(), CHAT.stream())
     with pytest.raises(ZeroDivisionError):
         listen(CHAT.model(server.url), is_async=is_async, on_attempt=fail)
-    with Client(**SETTINGS, on_attempt=fail) as client:
+    with Client(retry=ONCE, on_attempt=fail) as client:
         stream = client.stream(HELLO, CHAT.model(server.url))
         with pytest.raises(ZeroDivisionError):
             list(stream)
@@ -253,7 +253,7 @@ def test_requests_go_through_the_proxy_of_the_environment(server: ScriptedServer
     server.reply(CHAT.answer(), CHAT.answer())
     monkeypatch.setenv("http_proxy", server.url)
     for transport in (None, ECHO_MOUNT):
-        with Client(**SETTINGS, transport=transport) as client:
+        with Client(retry=ONCE, transport=transport) as client:
             assert client.complete(HELLO, CHAT.model("http://nowhere.invalid/v1")).text() == WORDS
             if transport is not None:
                 assert client.stream(HELLO, ECHO).result().text() == "hello"

@@ -63,7 +63,8 @@ def fill_url(url: str, environment: Mapping[str, str]) -> str:
     for written, meant in _BARE_HOSTS.items():
         filled = filled.replace(written, meant)
     if not _is_address(filled):
-        raise SettingsError(f"there is no address to send to: give `base_url` (it is {filled!r} now)", key="base_url")
+        said = f"there is no address to send to: give `base_url`, with https:// before it (it is {filled!r} now)"
+        raise SettingsError(said, key="base_url")
     return filled
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
 from types import ModuleType
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypedDict, cast
 from segue.client.attempts import Attempt
 from segue.client.backoff import Retry
 from segue.client.keys import Auth
+from segue.conversation.context import Options
 from segue.errors import MissingExtra, SettingsError
 from segue.request import Request
 
@@ -61,13 +63,22 @@ class ClientSettings(TypedDict, total=False):
     `mounts`: whatever they do not take goes the usual way, proxies of the environment included."""
 
 
+_NUMBERS: Final[Mapping[str, str]] = {
+    "retry": "a number of retries, or a Retry",
+    "timeout": "a number of seconds, an httpx2.Timeout, or None",
+}
+
+
 class Setup:
     """The settings of a client, complete. It shows no key to anyone who prints it."""
 
     def __init__(self, settings: ClientSettings) -> None:
-        unknown = sorted(set(settings) - set(ClientSettings.__annotations__))
-        if unknown:
-            raise SettingsError(f"a client has no setting {unknown[0]!r}", key=unknown[0])
+        for name in settings:
+            if name not in ClientSettings.__annotations__:
+                raise _unknown_setting(name)
+        for name, meant in _NUMBERS.items():
+            if isinstance(settings.get(name), str):  # from a file or a variable, most often
+                raise SettingsError(f"`{name}` is {meant}, not a text", key=name)
         retry = settings.get("retry")
         self.api_key = settings.get("api_key")
         self.auth = settings.get("auth")
@@ -97,6 +108,15 @@ class Setup:
             connect = CONNECT_TIMEOUT if seconds is None else min(seconds, CONNECT_TIMEOUT)
             return import_httpx2().Timeout(seconds, connect=connect, pool=None)
         return seconds
+
+
+def _unknown_setting(name: str) -> SettingsError:
+    """Say what a setting should have been called, or where it belongs."""
+    nearest = tuple(get_close_matches(name, ClientSettings.__annotations__, n=2))
+    hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
+    if name in Options.__struct_fields__:
+        hint = f": say options=Options({name}=...)"
+    return SettingsError(f"a client has no setting {name!r}{hint}", key=name, suggestions=nearest)
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,7 @@ Facts this file rests on:
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Literal, Protocol, TypeAlias, cast
 
 import msgspec
@@ -296,14 +296,19 @@ class StreamReader(Protocol):
         ...
 
 
+Shortcut: TypeAlias = Callable[[bytes, Assembly], bool]
+"""Takes in a frame, as bytes, that brings nothing but growth, and says whether it was one: else it did nothing."""
+
+
 class StreamDecoder:
     """Reads one streamed reply. Feed it frames in order, then call `finish`; both give the events that came of it."""
 
-    __slots__ = ("_assembly", "_reader")
+    __slots__ = ("_assembly", "_reader", "_shortcut")
 
-    def __init__(self, reader: StreamReader, assembly: Assembly) -> None:
+    def __init__(self, reader: StreamReader, assembly: Assembly, shortcut: Shortcut | None = None) -> None:
         self._reader = reader
         self._assembly = assembly
+        self._shortcut = shortcut
 
     def feed(self, frame: Frame) -> list[Event]:
         """Take one frame: the JSON of an SSE `data`, of an NDJSON line or of an AWS event, parsed or as bytes.
@@ -313,8 +318,15 @@ class StreamDecoder:
         out = self._assembly
         if out.final is not None:
             return []
+        shortcut = self._shortcut
+        if shortcut is None or type(frame) is not bytes or not shortcut(frame, out):
+            self._read(frame, out)
+        events, out.events = out.events, []
+        return events
+
+    def _read(self, frame: Frame, out: Assembly) -> None:
         try:
-            if type(frame) is bytes or isinstance(frame, (str, bytearray, memoryview)):
+            if isinstance(frame, (bytes, str, bytearray, memoryview)):
                 payload = parse_frame(frame)
             else:
                 payload = as_mapping(frame)
@@ -324,8 +336,6 @@ class StreamDecoder:
                 self._reader.read(payload, out)
         except DecodeError as error:
             out.fail(f"a frame of the stream cannot be read: {error}")
-        events, out.events = out.events, []
-        return events
 
     def finish(self) -> list[Event]:
         """Say that no more frames come. A reply that was not complete ends as an error and keeps what arrived."""

@@ -23,6 +23,7 @@ from segue.protocols.codec import Endpoint
 from segue.protocols.openai_chat.assistant import REFUSED, audio_content, images_content, read_refusal
 from segue.protocols.openai_chat.calls import read_seal
 from segue.protocols.openai_chat.errors import decode_error
+from segue.protocols.openai_chat.growth import Delta, find_delta
 from segue.protocols.openai_chat.reasoning import FIELDS, dump_details, merge_details
 from segue.protocols.openai_chat.response import encode_choice, read_stop
 from segue.protocols.openai_chat.rules import PROTOCOL
@@ -39,13 +40,16 @@ _QUIET: Final = frozenset({"index", "delta", "message", "finish_reason", "usage"
 _PLAIN_DELTA: Final = frozenset({"role", "content"})
 _EMPTY: Final = frozenset({"content", *FIELDS, "reasoning_details", "tool_calls", "refusal", "images"})
 """Keys of a delta that vendors send along with nothing in them."""
+_MOST_MISFITS: Final = 16
+"""A stream whose chunks do not fit so many times in a row has a form of its own: nothing shorter is tried any more."""
 _SOUND: Final = frozenset({"data", "transcript"})
 """What grows of an answer that is spoken."""
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
     """Make a decoder for one reply."""
-    return StreamDecoder(ChatReader(endpoint), Assembly(endpoint.model, PROTOCOL, tool_names))
+    reader = ChatReader(endpoint)
+    return StreamDecoder(reader, Assembly(endpoint.model, PROTOCOL, tool_names), reader.read_growth)
 
 
 class ChatReader:
@@ -59,6 +63,19 @@ class ChatReader:
         self._chunks = 0
         self._billed = 0  # chunks that told the usage
         self._last_billed = 0
+        self._misfits = 0  # chunks in a row that were too much for the short way
+
+    def read_growth(self, frame: bytes, out: Assembly) -> bool:
+        """Take in a chunk that brings nothing but growth, the short way; say whether it was one."""
+        if self._misfits > _MOST_MISFITS or not self._chunks:
+            return False
+        delta = find_delta(frame)
+        if delta is None or not self._choice.grow_by(delta, out):
+            self._misfits += 1
+            return False
+        self._misfits = 0
+        self._chunks += 1
+        return True
 
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
         """Take one chunk in."""
@@ -185,6 +202,26 @@ class ChoiceReader:
         self.beside: dict[str, object] = {}
         self.reason: str | None = None
         self.finished = False
+
+    def grow_by(self, delta: Delta, out: Assembly) -> bool:
+        """Take in one value more of what is open; say whether there was one, and only one."""
+        key, text = "content", delta.content
+        if delta.reasoning_content:
+            if text:
+                return False
+            key, text = "reasoning_content", delta.reasoning_content
+        if delta.reasoning:
+            if text:
+                return False
+            key, text = "reasoning", delta.reasoning
+        if delta.tool_calls is not None:
+            call = delta.tool_calls[0]
+            return not text and self._calls.grow_call(call.index, call.function.arguments, out)
+        part = self._growing.get(key)
+        if part is None or not text:
+            return False
+        out.grow(part, text)
+        return True
 
     def grow(self, choice: dict[str, Json], out: Assembly) -> bool:
         """Take in a choice that says nothing but more of what is open; say whether it was one.

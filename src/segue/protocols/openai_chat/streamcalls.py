@@ -62,11 +62,17 @@ class CallReader:
         if not isinstance(entry, dict) or (len(entry) > 2 and (entry.get("id") or "extra_content" in entry)):
             return False
         function, index = entry.get("function"), entry.get("index")
-        call = self._by_index.get(index) if isinstance(index, int) else None
-        if call is None or call.custom is not None or not isinstance(function, dict):
+        if not isinstance(index, int) or not isinstance(function, dict):
             return False
         arguments = function.get("arguments")
-        if not isinstance(arguments, str) or not arguments or (len(function) > 1 and function.get("name")):
+        if not isinstance(arguments, str) or (len(function) > 1 and function.get("name")):
+            return False
+        return self.grow_call(index, arguments, out)
+
+    def grow_call(self, index: int, arguments: str, out: Assembly) -> bool:
+        """Take in more arguments of a known call; say whether there were any."""
+        call = self._by_index.get(index)
+        if call is None or call.custom is not None or not arguments:
             return False
         self._last = call
         out.grow(call.part, arguments)
