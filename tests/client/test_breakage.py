@@ -156,8 +156,7 @@ def test_a_page_without_end_is_not_read_to_its_end(server: ScriptedServer):
     server.reply(page)
     heard = listen(WIRES["openai-chat"].model(server.url)).check()
     assert heard.attempts[0].failure is not None
-    server.wait_until(lambda it: it.open == 0)
-    assert server.aborted == 1
+    server.wait_until(lambda it: it.open == 0 and it.aborted == 1)
 
 
 def test_an_address_where_nobody_listens(server: ScriptedServer):
