@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from protocols.openai_responses.bodies import call, cases, endpoint, fixture, reasoning, reply, said
 from segue.conversation.events import DoneEvent, ErrorEvent
@@ -258,3 +260,28 @@ def test_the_end_of_a_part_says_what_the_message_says():
     events, message = fold([*frames, {"type": "response.completed", "response": whole}])
     ends = [getattr(event, "content", None) or event.tool_call for event in events if event.type.endswith("_end")]
     assert tuple(ends) == message.content
+
+
+GROWTHS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "type": st.sampled_from(
+                ("response.output_text.delta", "response.function_call_arguments.delta", "response.output_text.done")
+            )
+        },
+        optional={
+            "delta": st.sampled_from(("a", "", "ü", None, 3, "\ud800")),
+            "output_index": st.sampled_from((0, 1, None, 0.0, True)),
+            "content_index": st.sampled_from((0, 1, None, "0")),
+            "summary_index": st.sampled_from((0, None)),
+            "text": st.just("a"),
+            "item_id": st.just("i"),
+        },
+    ),
+    max_size=12,
+)
+
+
+@given(frames=GROWTHS)
+def test_events_as_bytes_and_events_as_objects_say_the_same(frames):
+    assert fold([json.dumps(frame).encode() for frame in frames]) == fold(frames)
