@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
 from protocols.speaking import cuts, joined_turns, said, spoken, wire_messages, without_fields
+from segue.conversation.context import Context, Options
+from segue.conversation.messages import UserMessage
 from segue.errors import EmptyConversation
 from segue.protocols.doors import resolve_endpoint
 from segue.request import Request, prepare
@@ -111,3 +113,16 @@ def asked(options, codec):
     """Give what is asked; a choice left open is `auto`, which some wires have to say beside other words."""
     found = {name: getattr(options, name) for name in ASKED if name not in codec.forgets}
     return {**found, "tool_choice": options.tool_choice or "auto"}
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=NAMES)
+@pytest.mark.parametrize("thinking", ["off", 0])
+def test_a_model_that_is_told_not_to_think_is_told_so_or_that_was_reported(codec, thinking):
+    context = Context().add(UserMessage.of("hello"))
+    for model in TARGETS[codec.name]:
+        request = prepare(context, model, options=Options(thinking=thinking))
+        read = codec.decode_request(request.body, resolve_endpoint(model)).options.thinking
+        if request.projection.options.thinking in ("off", 0):
+            assert read in (None, "off", 0), model
+        else:
+            assert any(change.path == ("options", "thinking") for change in request.report.changes), model

@@ -116,6 +116,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     final_thinking: Literal["allowed", "text", "drop"] = "allowed"
     """Whether an assistant turn may end in thinking; if not, a short text follows it, or it goes."""
 
+    least_thinking: Literal["off", "minimal", "low"] = "off"
+    """What a model that thinks is asked for when it is told not to: some cannot stop."""
+
     min_thinking_budget: int = 0
     """The least that a budget for thinking may be, where it is taken out of `max_tokens`; 0: it is not."""
 

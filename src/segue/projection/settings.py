@@ -193,6 +193,8 @@ class _Options:
         if isinstance(thinking, str) or thinking == 0 or not self.takes_budget:
             wanted: ThinkingLevel = thinking if isinstance(thinking, str) else level_for_budget(thinking)
             nearest = clamp_thinking_level(self.model, wanted)
+            if nearest == "off" and self.rules.least_thinking != "off":
+                nearest = clamp_thinking_level(self.model, self.rules.least_thinking)
             if nearest != wanted or (thinking != 0 and nearest != thinking):
                 self.note(ChangeCode.THINKING_LEVEL, ("options", "thinking"), Loss.NONE, f"{thinking} -> {nearest}")
                 self.changed["thinking"] = level = nearest

@@ -66,6 +66,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         pattern=GEMINI_3_ON,
         rules={
             "call_signature": "required",
+            "least_thinking": "low",  # the weakest level that all of them have, and none can be told not to think
             "result_media": ("image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"),
         },
         dialect={"result_media_parts": True, "thinking_format": "level"},
@@ -76,6 +77,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         pattern=_WITHOUT_PREFILL,
         rules={"last_assistant": False, "refused_options": ["temperature", "top_p"]},
         source="'Requests ending with a model turn are not supported' (LibreChat agents #323, langchain-google #1897)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"gemini-2\.5-pro",
+        rules={"least_thinking": "minimal"},
+        source="budgets of 2.5 Pro begin at 128, and it cannot be told not to think (cline #7735; pi-ai 1.5.0)",
         read="2026-11-15",
     ),
     Family(
