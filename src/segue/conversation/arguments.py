@@ -36,7 +36,7 @@ call."""
 _DECODER: Final = msgspec.json.Decoder(dict[str, object])
 _ENCODE: Final = msgspec.json.Encoder().encode
 
-_LONG: Final = 120
+_LONG: Final = 400
 _PLAIN_TYPES: Final = frozenset({str, int, bool})
 """Values that cannot be, or hide, a number which JSON has no word for."""
 
@@ -108,15 +108,14 @@ def encode_arguments(arguments: Mapping[str, object]) -> str:
     Raises:
         EncodeError: a value that is no JSON, such as NaN, an object of some class, or a list that contains itself.
     """
-    given = arguments if isinstance(arguments, dict) else dict(arguments)
     try:
-        encoded = _ENCODE(given).decode()
+        encoded = _ENCODE(arguments).decode()
     except (TypeError, ValueError, RecursionError):
-        return _encode_slowly(given)
+        return _encode_slowly(arguments) if isinstance(arguments, dict) else encode_arguments(dict(arguments))
     # To search a long text costs half as much as to write it. What makes arguments long are strings, as a rule.
-    if len(encoded) > _LONG and set(map(type, given.values())) <= _PLAIN_TYPES:
+    if len(encoded) > _LONG and _PLAIN_TYPES.issuperset(map(type, arguments.values())):
         return encoded
-    if "null" in encoded and not _is_finite(given):
+    if "null" in encoded and not _is_finite(arguments):
         raise EncodeError("arguments hold a number that JSON has no word for", path=("arguments",))
     return encoded
 
@@ -176,7 +175,7 @@ def _is_too_deep(arguments: dict[str, object]) -> bool:
     return True
 
 
-def _is_finite(arguments: dict[str, object]) -> bool:
+def _is_finite(arguments: Mapping[str, object]) -> bool:
     pending: list[object] = [arguments]
     for value in pending:
         if isinstance(value, float) and not math.isfinite(value):

@@ -49,12 +49,13 @@ def shape_of(extra: Extra | None, protocol: str) -> Mapping[str, object]:
 
 def is_of_reply(extra: Extra, protocol: str) -> bool:
     """Whether all that is kept is what only a reply of this protocol said: so it is with most turns."""
-    part = extra.get(protocol)
-    if part is None or len(part) != 1 or len(extra) != 1:
+    # Every turn of a long history comes by here: to read a key and be wrong now and then is cheaper than to ask first.
+    try:
+        part = extra[protocol]
+        shape = part[SHAPE]
+    except KeyError:
         return False
-    shape = part.get(SHAPE)
-    # No `cast`: every turn of a long history comes by here, and a call costs as much as all the rest.
-    return isinstance(shape, dict) and len(shape) == 1 and RESPONSE in shape  # pyright: ignore[reportUnknownArgumentType]
+    return type(shape) is dict and len(extra) == len(part) == len(shape) == 1 and RESPONSE in shape  # pyright: ignore[reportUnknownArgumentType]
 
 
 def join_texts(before: str, after: str) -> str:

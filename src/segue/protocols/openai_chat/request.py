@@ -133,6 +133,9 @@ def _encode_turn(message: AssistantMessage, endpoint: Endpoint, path: Path) -> d
 def _encode_spoken(
     role: str, content: Sequence[UserContent], extra: Mapping[str, Mapping[str, object]] | None, path: Path
 ) -> dict[str, object]:
+    only = content[0] if len(content) == 1 else None
+    if type(only) is TextContent and only.extra is extra is None:
+        return {"role": role, "content": only.text}
     shape = shape_of(extra, PROTOCOL)
     if shape.get("message") == "native" and len(content) == 1 and content[0].kind == "native":
         return dict(native_block(content[0], path))

@@ -277,16 +277,10 @@ def write_turn(items: list[Wire], content: Sequence[AssistantContent], *, open_r
     try:
         for index, piece in enumerate(content):  # noqa: B007 - the place of a failure
             if type(piece) is ToolCall:
-                if piece.extra is None:
-                    items.append(_encode_call(piece))
-                else:
-                    items.append(_encode_spelt_call(piece, bare=bare))
-                    has_spelt_call = True
+                items.append(_encode_call(piece, bare=bare))
+                has_spelt_call = has_spelt_call or piece.extra is not None
             elif type(piece) is TextContent:
-                if piece.extra is None:
-                    joinable = _write_text(piece, items)
-                else:
-                    joinable = _write_spelt_text(piece, items, joinable, bare=bare)
+                joinable = _write_text(piece, items, joinable, bare=bare)
                 continue
             elif type(piece) is ThinkingContent:
                 bare = bare or not piece.thinking_signature
@@ -308,27 +302,8 @@ def _fields(signature: str | None, extra: Extra | None, *, bare: bool) -> Wire:
     return fields or {}
 
 
-def _write_text(piece: TextContent, items: list[Wire]) -> list[Wire] | None:
-    """Write a text as a message; gives the list of its parts, which the next may join."""
-    item = unseal(piece.text_signature) if piece.text_signature else None
-    if item is None:
-        items.append({"type": "message", "role": "assistant", "content": piece.text})
-        return None
-    items.append(item)
-    item["type"] = "message"
-    item["role"] = "assistant"
-    if "id" not in item:
-        item["content"] = piece.text
-        return None
-    parts: list[Wire] = [{"type": "output_text", "text": piece.text, "annotations": [], "logprobs": []}]
-    item["content"] = parts
-    return parts
-
-
-def _write_spelt_text(
-    piece: TextContent, items: list[Wire], joinable: list[Wire] | None, *, bare: bool
-) -> list[Wire] | None:
-    """Write a text the way it was spelt: as a message, or into the message before it."""
+def _write_text(piece: TextContent, items: list[Wire], joinable: list[Wire] | None, *, bare: bool) -> list[Wire] | None:
+    """Write a text as a message, or into the message before it; gives the list of parts, which the next may join."""
     shape, data = shape_of(piece.extra, PROTOCOL), left_over(piece.extra, PROTOCOL)
     if joinable is not None and shape.get("joined") is True:
         joinable.append(_encode_part(piece, shape))
@@ -361,22 +336,7 @@ def _encode_part(piece: TextContent, shape: Mapping[str, object]) -> Wire:
     return part
 
 
-def _encode_call(call: ToolCall) -> Wire:
-    """Write a call that says nothing of how it was spelt, as nearly all."""
-    text = call.arguments_text
-    if text is None:
-        text = encode_arguments(call.arguments)
-    item = unseal(call.thought_signature) if call.thought_signature else None
-    if item is None:
-        return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": text}
-    item["type"] = "function_call"
-    item["call_id"] = call.id
-    item["name"] = call.name
-    item["arguments"] = text
-    return item
-
-
-def _encode_spelt_call(call: ToolCall, *, bare: bool) -> Wire:
+def _encode_call(call: ToolCall, *, bare: bool) -> Wire:
     item = _fields(call.thought_signature, call.extra, bare=bare)
     if is_custom(call) and isinstance(given := call.arguments.get("input"), str):
         return {**item, "type": "custom_tool_call", "call_id": call.id, "name": call.name, "input": given}

@@ -39,6 +39,7 @@ from segue.protocols.openai_responses.native import Item, is_item, native_item, 
 from segue.protocols.openai_responses.options import decode_options, encode_options
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.tools import decode_tools, encode_tools
+from segue.protocols.openai_responses.usual import write_usual
 from segue.protocols.reading import SHAPE, expect_list, expect_object, extra_of, left_over, shape_of
 
 _MESSAGE_KEYS: Final = frozenset({"type", "role", "content"})
@@ -291,9 +292,25 @@ def _encode_messages(messages: Sequence[Message], items: list[Wire], endpoint: E
     try:
         for index, message in enumerate(messages):  # noqa: B007 - the place of a failure
             if type(message) is ToolResultMessage:
-                items.append(_encode_result(message, expected=message.tool_call_id in custom))
+                content, call_id = message.content, message.tool_call_id
+                only = content[0] if len(content) == 1 else None
+                if (
+                    type(only) is not TextContent
+                    or only.extra is not None
+                    or message.extra is not None
+                    or not only.text
+                ):
+                    items.append(_encode_result(message, expected=call_id in custom))
+                else:
+                    # The short way, for these are most of an agent's messages.
+                    kind = "custom_tool_call_output" if call_id in custom else "function_call_output"
+                    items.append({"type": kind, "call_id": call_id, "output": only.text})
             elif type(message) is AssistantMessage:
-                if write_turn(items, message.content, open_reasoning=open_reasoning) or custom:
+                if write_usual(items, message.content):
+                    has_custom = False
+                else:
+                    has_custom = write_turn(items, message.content, open_reasoning=open_reasoning)
+                if has_custom or custom:
                     _note_custom(message.content, custom)
             else:
                 _encode_parts(message.content, message.extra, "user" if message.role == "user" else role, items)
@@ -310,6 +327,10 @@ def _note_custom(content: Sequence[AssistantContent], custom: set[str]) -> None:
 
 def _encode_parts(content: Sequence[UserContent], extra: Extra | None, role: str, items: list[Wire]) -> None:
     """Write a user's or a system turn: one message, or several items where blocks in it are items of their own."""
+    only = content[0] if len(content) == 1 else None
+    if type(only) is TextContent and only.text and only.extra is extra is None:
+        items.append({"role": role, "content": only.text})
+        return
     run: list[UserContent] = []
     wrote_item = False
     for piece in content:
@@ -341,9 +362,6 @@ def _encode_message(content: Sequence[UserContent], extra: Extra | None, role: s
 
 def _encode_result(message: ToolResultMessage, *, expected: bool) -> Wire:
     content, extra = message.content, message.extra
-    piece = content[0] if len(content) == 1 else None
-    if type(piece) is TextContent and piece.text and piece.extra is extra is None and not expected:  # nearly always
-        return {"type": "function_call_output", "call_id": message.tool_call_id, "output": piece.text}
     shape = shape_of(extra, PROTOCOL)
     kind = "custom_tool_call_output" if shape.get("custom", expected) else "function_call_output"
     output = encode_content(content, (), as_list=shape.get("list") is True)
