@@ -24,6 +24,10 @@ _INTRODUCTIONS: Final[Mapping[str, str]] = {
         "the model that wrote it (home: Claude, DeepSeek, GPT, Gemini, Claude at Amazon) and for another (abroad:\n"
         "GPT's at Claude, Claude's everywhere else). 1/3 against a peer: segue needs a third of what the peer needs."
     ),
+    "parts": (
+        "Where the cost of those requests lies, as multiples of `orjson.dumps` of the body, and two bounds: a loop\n"
+        "over the history that does nothing, and the finished body's dicts and lists made once more, in C."
+    ),
     "growth": (
         "The same as under requests, at home, in histories of ten to ten thousand messages: what one message costs.\n"
         "A message's cost that does not grow means that the whole is linear."

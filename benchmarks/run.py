@@ -24,6 +24,7 @@ from growth import measure_growth
 from imports import measure_import_costs
 from measure import FULL, QUICK, Effort
 from page import describe_machine, render_page, render_section
+from parts import measure_parts
 from peers import PEERS, Environment, Peer, make_environment
 from plots import draw_plots
 from projections import measure_projection
@@ -132,6 +133,7 @@ GROUPS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "stored": lambda bench: measure_stored(bench.effort, bench.lengths),
     "projection": lambda bench: measure_projection(bench.effort, bench.lengths),
     "requests": lambda bench: measure_requests(bench.effort, bench.lengths[0], bench.environments()),
+    "parts": lambda bench: measure_parts(bench.effort, bench.lengths[0]),
     "growth": lambda bench: measure_growth(
         bench.effort, (10, 40, 100) if bench.quick else (10, 100, 1_000, 10_000), bench.environments()
     ),
