@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from math import isfinite
 from typing import cast
 
+import msgspec
+
 from segue.conversation.content import Extra
 from segue.errors import DecodeError, Path
 
@@ -155,6 +157,18 @@ def standard_base64(data: str) -> str:
 
 
 _URL_SAFE = str.maketrans("-_", "+/")
+
+
+def parse_body(body: object) -> object:
+    """Give a body as far as it can be parsed: bytes as text, a text as the JSON in it, anything else as it is."""
+    if isinstance(body, (bytes, bytearray)):
+        body = bytes(body).decode("utf-8", "replace")
+    if not isinstance(body, str):
+        return body
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return body
 
 
 def as_mapping(body: object) -> Mapping[str, object]:

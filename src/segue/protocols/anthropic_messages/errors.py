@@ -13,18 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-import msgspec
-
 from segue.protocols.codec import WireError
-from segue.protocols.reading import text_of
+from segue.protocols.reading import parse_body, text_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
     """Read an error body, parsed or not, or the error frame of a stream."""
-    if isinstance(body, bytes | bytearray):
-        body = bytes(body).decode("utf-8", "replace")
-    if isinstance(body, str):
-        body = _parsed(body)
+    body = parse_body(body)
     if not isinstance(body, Mapping):
         return WireError(status=status, message=body if isinstance(body, str) else "")
     outer = cast("Mapping[str, object]", body)
@@ -42,10 +37,3 @@ def decode_error(body: object, status: int | None) -> WireError:
         type=text_of(inner.get("type")),
         message=text_of(inner.get("message")) or text_of(inner.get("detail")) or "",
     )
-
-
-def _parsed(text: str) -> object:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return text

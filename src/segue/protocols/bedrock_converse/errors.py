@@ -15,11 +15,9 @@ import re
 from collections.abc import Mapping
 from typing import Final, cast
 
-import msgspec
-
 from segue.protocols.bedrock_converse.keeping import object_of
 from segue.protocols.codec import WireError
-from segue.protocols.reading import text_of
+from segue.protocols.reading import parse_body, text_of
 
 _EXCEPTION: Final = re.compile(r"\w+(?:Exception|Error)")
 _ERROR_KEYS: Final = ("message", "Message", "__type", "Error", "error", "errorMessage")
@@ -41,10 +39,7 @@ def exception_of(frame: Mapping[str, object]) -> str | None:
 
 def decode_error(body: object, status: int | None) -> WireError:
     """Read an error body, parsed or not, what boto3 makes of it, or the exception of a stream."""
-    if isinstance(body, bytes | bytearray):
-        body = bytes(body).decode("utf-8", "replace")
-    if isinstance(body, str):
-        body = _parsed(body)
+    body = parse_body(body)
     if not isinstance(body, Mapping):
         return WireError(status=status, message=body if isinstance(body, str) else "")
     outer = cast("Mapping[str, object]", body)
@@ -92,10 +87,3 @@ def _name_of(value: object) -> str | None:
     """Give the name of an error without namespace and URL."""
     text = text_of(value)
     return text.rpartition("#")[2].partition(":")[0] if text else None
-
-
-def _parsed(text: str) -> object:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return text

@@ -12,19 +12,14 @@ import json
 from collections.abc import Mapping
 from typing import cast
 
-import msgspec
-
 from segue.protocols.codec import WireError
-from segue.protocols.reading import text_of
+from segue.protocols.reading import parse_body, text_of
 from segue.protocols.spelling import Block, object_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
     """Read an error, whatever its shape; what cannot be read stands in the message as it is."""
-    if isinstance(body, (bytes, bytearray)):
-        body = bytes(body).decode("utf-8", "replace")
-    if isinstance(body, str):
-        body = _parsed(body)
+    body = parse_body(body)
     if not isinstance(body, Mapping):
         return WireError(status=status, message=body if isinstance(body, str) else "")
     outer = cast("Block", body)
@@ -40,10 +35,3 @@ def decode_error(body: object, status: int | None) -> WireError:
         type=text_of(inner.get("type")),
         message=message or json.dumps(inner, ensure_ascii=False, default=str),
     )
-
-
-def _parsed(text: str) -> object:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return text

@@ -12,19 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-import msgspec
-
 from segue.protocols.codec import WireError
 from segue.protocols.google_genai.spelling import Block, object_of
-from segue.protocols.reading import text_of
+from segue.protocols.reading import parse_body, text_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
     """Read an error body, parsed or not, or the error frame of a stream."""
-    if isinstance(body, bytes | bytearray):
-        body = bytes(body).decode("utf-8", "replace")
-    if isinstance(body, str):
-        body = _parsed(body)
+    body = parse_body(body)
     if isinstance(body, list) and body:
         body = cast("list[object]", body)[0]
     if not isinstance(body, Mapping):
@@ -57,10 +52,3 @@ def _reason(details: object) -> str | None:
         if reason is not None:
             return reason
     return None
-
-
-def _parsed(text: str) -> object:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return text

@@ -14,19 +14,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-import msgspec
-
 from segue.protocols.codec import WireError
-from segue.protocols.reading import text_of
+from segue.protocols.reading import parse_body, text_of
 from segue.protocols.spelling import Block, object_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
     """Read an error, whatever its shape; what cannot be read stands in the message as it is."""
-    if isinstance(body, (bytes, bytearray)):
-        body = bytes(body).decode("utf-8", "replace")
-    if isinstance(body, str):
-        body = _parsed(body)
+    body = parse_body(body)
     if not isinstance(body, Mapping):
         return WireError(status=status, message=body if isinstance(body, str) else "")
     outer = cast("Block", body)
@@ -63,10 +58,3 @@ def _message(said: object) -> str:
 
 def _status(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _parsed(text: str) -> object:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return text

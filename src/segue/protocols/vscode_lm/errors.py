@@ -13,18 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-import msgspec
-
 from segue.protocols.codec import WireError
-from segue.protocols.reading import text_of
+from segue.protocols.reading import parse_body, text_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
     """Read an error, parsed or not, or the error line of a stream."""
-    if isinstance(body, bytes | bytearray):
-        body = bytes(body).decode("utf-8", "replace")
-    if isinstance(body, str):
-        body = _parsed(body)
+    body = parse_body(body)
     if not isinstance(body, Mapping):
         return WireError(status=status, message=text_of(body) or "")
     outer = cast("Mapping[str, object]", body)
@@ -34,10 +29,3 @@ def decode_error(body: object, status: int | None) -> WireError:
     inner = cast("Mapping[str, object]", error)
     words = (text_of(inner.get("message")), text_of(inner.get("cause")))
     return WireError(status=status, code=text_of(inner.get("code")), message=": ".join(word for word in words if word))
-
-
-def _parsed(text: str) -> object:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return text
