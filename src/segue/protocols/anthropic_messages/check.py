@@ -7,18 +7,16 @@ forced tool beside adaptive thinking, instructions in a row.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Final, cast
 
-import msgspec
-
 from segue.errors import Path
-from segue.protocols.anthropic_messages.check_turns import Turns, kind_of, objects_of
+from segue.protocols.anthropic_messages.check_turns import Turns, kind_of
 from segue.protocols.anthropic_messages.options import LEAST_BUDGET, NOT_EVERYWHERE
+from segue.protocols.checking import check_json, is_spelt, objects_of
 from segue.protocols.codec import Endpoint, Violation
 from segue.protocols.reading import text_of
+from segue.protocols.spelling import object_of
 
 _EFFORTS: Final = frozenset({"low", "medium", "high", "xhigh", "max"})  # anthropic 2.8.0
 _FORCED: Final = frozenset({"any", "tool"})
@@ -28,23 +26,11 @@ _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "top_p": "t
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
-    found = [*_check_json(body), *_check_limits(body, endpoint), *_check_tools(body, endpoint)]
+    found = [*check_json(body), *_check_limits(body, endpoint), *_check_tools(body, endpoint)]
     found += [*_check_choice(body, endpoint), *_check_thinking(body, endpoint), *_check_sampling(body, endpoint)]
     found += _check_system(body, endpoint)
     found += Turns(body, endpoint).check()
     return [*found, *_check_marks(body, endpoint)]
-
-
-def _object(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
-
-
-def _check_json(body: Mapping[str, object]) -> Iterator[Violation]:
-    # "The request body is not valid JSON: no low surrogate in string" (claude-code #1709)
-    try:
-        msgspec.json.encode(body)
-    except (UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
-        yield Violation(code="not_json", path=(), message=f"the body is not valid JSON: {error}")
 
 
 def _check_limits(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
@@ -71,11 +57,6 @@ def _check_system(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=64)
-def _pattern(alphabet: str, most: int) -> re.Pattern[str]:
-    return re.compile(rf"[{alphabet}]{{1,{most or ''}}}")
-
-
 def _check_tools(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
     rules = endpoint.rules
     seen: set[str] = set()
@@ -91,7 +72,7 @@ def _check_tools(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
             continue
         # "tools.7.custom.name: String should match pattern" (tester-mcp-client #11)
         if not isinstance(name, str) or (
-            rules.tool_name_alphabet and not _pattern(rules.tool_name_alphabet, rules.tool_name_max).fullmatch(name)
+            rules.tool_name_alphabet and not is_spelt(name, rules.tool_name_alphabet, most=rules.tool_name_max)
         ):
             yield Violation(code="tool_name", path=(*path, "name"), message=f"{name!r} is no name for a tool")
         yield from _check_schema(tool, path, endpoint)
@@ -113,7 +94,7 @@ def _check_schema(tool: Mapping[str, object], path: Path, endpoint: Endpoint) ->
 
 
 def _check_choice(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
-    choice = _object(body.get("tool_choice"))
+    choice = object_of(body.get("tool_choice"))
     if not choice:
         return
     names = [tool.get("name") for _, tool in objects_of(body.get("tools"))]
@@ -125,7 +106,7 @@ def _check_choice(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
     elif choice.get("type") == "tool" and choice.get("name") not in names and not body.get("mcp_servers"):
         # Refused: "Tool 'get_weather' not found in provided tools" (the same)
         yield Violation(code="tool_choice", path=(*path, "name"), message=f"there is no tool {choice.get('name')!r}")
-    thinks = _object(body.get("thinking")).get("type") == "enabled"
+    thinks = object_of(body.get("thinking")).get("type") == "enabled"
     if thinks and kind_of(choice) in _FORCED and not endpoint.rules.forced_choice_with_thinking:
         # "Thinking may not be enabled when tool_choice forces tool use." (documentation: extended thinking)
         yield Violation(code="tool_choice_thinking", path=path, message="no tool can be forced while the model thinks")
@@ -135,7 +116,7 @@ def _check_choice(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
 
 
 def _check_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
-    thinking = _object(body.get("thinking"))
+    thinking = object_of(body.get("thinking"))
     if thinking.get("type") == "enabled":
         budget, most = thinking.get("budget_tokens"), body.get("max_tokens")
         path: Path = ("thinking", "budget_tokens")
@@ -149,7 +130,7 @@ def _check_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
             # "`max_tokens` must be greater than `thinking.budget_tokens`"; with tools the budget may span several
             # rounds of interleaved thinking (documentation: extended thinking)
             yield Violation(code="thinking_budget", path=path, message="max_tokens has to be greater than the budget")
-    given = _object(body.get("output_config")).get("effort")
+    given = object_of(body.get("output_config")).get("effort")
     effort, levels = text_of(given), endpoint.model.thinking_levels.values()
     refused = effort in NOT_EVERYWHERE and endpoint.model.reasoning and effort not in levels
     if given is not None and (effort not in _EFFORTS or refused):
@@ -160,7 +141,7 @@ def _check_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
 
 def _check_sampling(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
     rules = endpoint.rules
-    thinks = _object(body.get("thinking")).get("type") in ("enabled", "adaptive")
+    thinks = object_of(body.get("thinking")).get("type") in ("enabled", "adaptive")
     given = {key: body[key] for key in _SAMPLING if body.get(key) is not None}
     for key, value in given.items():
         if _SAMPLING[key] in rules.refused_options:
@@ -194,7 +175,9 @@ def _check_marks(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
     key, most = endpoint.rules.cache_mark_key, endpoint.rules.cache_marks
     if key is None:
         return
-    marks = [(path, block, _object(block[key])) for path, block in _blocks(body) if isinstance(block.get(key), Mapping)]
+    marks = [
+        (path, block, object_of(block[key])) for path, block in _blocks(body) if isinstance(block.get(key), Mapping)
+    ]
     if most and len(marks) > most:
         # "A maximum of 4 blocks with cache_control may be provided. Found 5." (sub2api #176)
         message = f"a maximum of {most} blocks with {key} may be provided, found {len(marks)}"

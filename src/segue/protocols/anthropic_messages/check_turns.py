@@ -7,11 +7,12 @@ at them (anthropic 2.8.0; recorded traffic, 2026-11), so pairing is judged over 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias, cast
 
 from segue.errors import Path
 from segue.protocols.anthropic_messages.rules import PROVIDER
+from segue.protocols.checking import objects_of
 from segue.protocols.codec import Endpoint, Violation
 from segue.protocols.reading import text_of
 
@@ -32,14 +33,6 @@ _OTHER_WIRES: Final = frozenset(
 )
 """What OpenAI's wires call their parts; what nobody knows may be new, and is left to the provider."""
 _SERVER_ID: Final = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
-
-
-def objects_of(value: object) -> Iterator[tuple[int, Object]]:
-    """Give the objects of a list with their places; anything else has none."""
-    if isinstance(value, list | tuple):
-        for index, item in enumerate(cast("Sequence[object]", value)):
-            if isinstance(item, Mapping):
-                yield index, cast("Object", item)
 
 
 def kind_of(block: Object) -> str:

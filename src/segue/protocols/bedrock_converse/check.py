@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
-import msgspec
-
 from segue.errors import Path
-from segue.protocols.bedrock_converse.check_turns import Turns, objects_of, pattern_of
+from segue.protocols.bedrock_converse.check_turns import Turns
 from segue.protocols.bedrock_converse.keeping import MARK, Block, object_of
 from segue.protocols.bedrock_converse.thinking import LEAST_BUDGET
+from segue.protocols.checking import check_json, is_spelt, objects_of
 from segue.protocols.codec import Endpoint, Violation
 from segue.protocols.reading import text_of
 
@@ -25,19 +24,11 @@ _HISTORY: Final = ("toolUse", "toolResult")
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
-    found = [*_check_json(body), *_check_limits(body, endpoint), *_check_system(body, endpoint)]
+    found = [*check_json(body), *_check_limits(body, endpoint), *_check_system(body, endpoint)]
     found += [*_check_tools(body, endpoint), *_check_history(body, endpoint), *_check_choice(body, endpoint)]
     found += [*_check_thinking(body), *_check_sampling(body, endpoint)]
     found += Turns(body, endpoint).check()
     return [*found, *_check_marks(body, endpoint)]
-
-
-def _check_json(body: Block) -> Iterator[Violation]:
-    # "The request body is not valid JSON: no low surrogate in string" (claude-code #1709)
-    try:
-        msgspec.json.encode(body)
-    except (UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
-        yield Violation(code="not_json", path=(), message=f"the body is not valid JSON: {error}")
 
 
 def _check_limits(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
@@ -88,7 +79,7 @@ def _check_tools(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         if name in seen:
             # "tools: Tool names must be unique." (LibreChat #13162, 2026-05-17)
             yield Violation(code="tool_name_taken", path=(*path, "name"), message=f"two tools are called {name!r}")
-        if name is None or (alphabet and not pattern_of(alphabet, rules.tool_name_max).fullmatch(name)):
+        if name is None or (alphabet and not is_spelt(name, alphabet, most=rules.tool_name_max)):
             # service model: ToolName
             yield Violation(code="tool_name", path=(*path, "name"), message=f"{name!r} is no name for a tool")
         else:

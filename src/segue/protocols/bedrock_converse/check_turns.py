@@ -6,8 +6,7 @@ Facts this file rests on stand beside each rule. What nobody knows may be new, a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final, TypeAlias, cast
 
@@ -16,6 +15,7 @@ from segue.protocols.bedrock_converse.content import MEMBERS
 from segue.protocols.bedrock_converse.documents import LONGEST
 from segue.protocols.bedrock_converse.formats import Kind
 from segue.protocols.bedrock_converse.keeping import Block, object_of
+from segue.protocols.checking import is_spelt, objects_of
 from segue.protocols.codec import Endpoint, Violation
 from segue.protocols.reading import text_of
 
@@ -26,20 +26,6 @@ _USERS_OWN: Final = frozenset({"image", "document", "video", "audio"})
 _MEMBERS: Final = MEMBERS | {"text"}
 _NAME: Final = re.compile(r"[\w\s\-()\[\]]+", re.ASCII)
 _TWO_SPACES: Final = re.compile(r"\s\s")
-
-
-def objects_of(value: object) -> Iterator[tuple[int, Block]]:
-    """Give the objects of a list with their places; anything else has none."""
-    if isinstance(value, list | tuple):
-        for index, item in enumerate(cast("Sequence[object]", value)):
-            if isinstance(item, Mapping):
-                yield index, cast("Block", item)
-
-
-@lru_cache(maxsize=64)
-def pattern_of(alphabet: str, most: int) -> re.Pattern[str]:
-    """Give what an id or a name has to look like."""
-    return re.compile(rf"[{alphabet}]{{1,{most or ''}}}")
 
 
 class Turn:
@@ -133,11 +119,11 @@ class Turns:
             # "User messages cannot contain tool uses" (AWS documentation: tool use)
             yield Violation(code="block_role", path=path, message="a call stands in an assistant turn")
         alphabet, call_id, name = self.rules.call_id_alphabet, call.get("toolUseId"), call.get("name")
-        if alphabet and not pattern_of(alphabet, self.rules.call_id_max).fullmatch(text_of(call_id) or ""):
+        if alphabet and not is_spelt(text_of(call_id) or "", alphabet, most=self.rules.call_id_max):
             # service model: ToolUseId; of Claude "tool_use.id: String should match pattern" (forgecode #1142)
             yield Violation(code="call_id", path=(*path, "toolUseId"), message=f"{call_id!r} is no id for a call")
         names = self.rules.tool_name_alphabet
-        if names and not pattern_of(names, self.rules.tool_name_max).fullmatch(text_of(name) or ""):
+        if names and not is_spelt(text_of(name) or "", names, most=self.rules.tool_name_max):
             # service model: ToolName
             yield Violation(code="call_name", path=(*path, "name"), message=f"{name!r} is no name for a tool")
         if not isinstance(call.get("input"), Mapping):

@@ -7,18 +7,14 @@ few refusals are public: what is not here is not known to be refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, cast
 
-import msgspec
-
 from segue.errors import Path
+from segue.protocols.checking import Found, Messages, calls_of, check_json, messages_of
 from segue.protocols.codec import Endpoint, JsonObject, Violation
-from segue.protocols.spelling import Block, object_of
-
-Found = Iterator[Violation]
-Messages = list[Block]
+from segue.protocols.spelling import object_of
 
 _ROLES: Final = ("system", "user", "assistant", "tool")
 _BLOCKS: Final[Mapping[str, frozenset[str]]] = {
@@ -37,36 +33,17 @@ _FOREIGN: Final = frozenset(
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse, in the order of the body; nothing where nothing is known against it."""
-    given = body.get("messages")
-    if not isinstance(given, list) or not given:
+    messages = messages_of(body)
+    if isinstance(messages, Violation):
         # "invalid request: message must be at least 1 token long" (Risuai #504); messages is required (cohere 7.3.1)
-        return [Violation(code="messages_missing", path=("messages",), message="there has to be a message")]
-    messages: Messages = []
-    for index, message in enumerate(cast("list[object]", given)):
-        if not isinstance(message, Mapping):
-            return [Violation(code="message_not_object", path=("messages", index), message="a message is an object")]
-        messages.append(cast("Block", message))
-    found = [*_check_json(body)]
+        return [messages]
+    found = [*check_json(body)]
     found += [violation for look in _MESSAGE_CHECKS for violation in look(messages, endpoint)]
     found += [violation for look in _BODY_CHECKS for violation in look(body, endpoint)]
     return found
 
 
-def _check_json(body: JsonObject) -> Found:
-    try:
-        msgspec.json.encode(body)
-    except (UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
-        yield Violation(code="not_json", path=(), message=f"the body is not valid JSON: {error}")
-
-
 # -- messages ----------------------------------------------------------------------------------------------------------
-
-
-def _calls(message: Block) -> list[Block]:
-    calls = message.get("tool_calls")
-    if message.get("role") != "assistant" or not isinstance(calls, list):
-        return []
-    return [cast("Block", call) for call in cast("list[object]", calls) if isinstance(call, Mapping)]
 
 
 def _check_shapes(messages: Messages, endpoint: Endpoint) -> Found:
@@ -80,7 +57,7 @@ def _check_shapes(messages: Messages, endpoint: Endpoint) -> Found:
         if not isinstance(role, str) or role not in _ROLES:
             yield Violation(code="role_unknown", path=("messages", index, "role"), message=f"there is no role {role!r}")
             continue
-        has_calls = bool(_calls(message))
+        has_calls = bool(calls_of(message))
         if has_calls and isinstance(content, str) and content:
             yield _text_beside_calls(("messages", index, "content"))
         for position, block in enumerate(cast("list[object]", content) if isinstance(content, list) else ()):
@@ -105,7 +82,7 @@ def _check_pairing(messages: Messages, _: Endpoint) -> Found:
     known: set[str] = set()
     answered: set[str] = set()
     for index, message in enumerate(messages):
-        calls = _calls(message)
+        calls = calls_of(message)
         ids = [str(call.get("id")) for call in calls]
         if calls:
             known, answered = set(ids), set()

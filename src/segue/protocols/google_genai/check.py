@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, cast
 
-import msgspec
-
 from segue.errors import Path
 from segue.models.rules import Rules
+from segue.protocols.checking import check_json
 from segue.protocols.codec import Endpoint, Violation
 from segue.protocols.google_genai.check_turns import check_turns, objects_of
 from segue.protocols.google_genai.spelling import Block, object_of, open_object, texts_of
@@ -30,17 +29,9 @@ def check(body: Block, endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
     wire, _ = open_object(body)
     generation, _ = open_object(object_of(wire.get("generationConfig")))
-    found = [*_check_json(body), *check_turns(wire, endpoint), *_check_tools(wire, endpoint.rules)]
+    found = [*check_json(body), *check_turns(wire, endpoint), *_check_tools(wire, endpoint.rules)]
     found += [*_check_choice(wire), *_check_cache(wire), *_check_thinking(generation, endpoint)]
     return [*found, *_check_generation(generation, endpoint.rules)]
-
-
-def _check_json(body: Block) -> Iterator[Violation]:
-    # "Invalid JSON payload received." (Google documentation: troubleshooting)
-    try:
-        msgspec.json.encode(body)
-    except (UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
-        yield Violation(code="not_json", path=(), message=f"the body is not valid JSON: {error}")
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------

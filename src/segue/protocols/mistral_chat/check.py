@@ -7,19 +7,13 @@ target's rules decide. Checked against recorded requests: what was answered 200 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
 from typing import Final, cast
 
-import msgspec
-
 from segue.errors import Path
+from segue.protocols.checking import Found, Messages, calls_of, check_json, is_spelt, messages_of, unanswered
 from segue.protocols.codec import Endpoint, JsonObject, Violation
-from segue.protocols.spelling import Block, object_of
-
-Found = Iterator[Violation]
-Messages = list[Block]
+from segue.protocols.spelling import object_of
 
 _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
     "system": frozenset({"user", "assistant", "system"}),
@@ -39,26 +33,14 @@ _MEDIA: Final = frozenset({"image_url", "document_url", "file", "input_audio"})
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse, in the order of the body; nothing where nothing is known against it."""
-    given = body.get("messages")
-    if not isinstance(given, list) or not given:
+    messages = messages_of(body)
+    if isinstance(messages, Violation):
         # "Conversation must have at least one message" (mistral-common 1.13.0)
-        return [Violation(code="messages_missing", path=("messages",), message="there has to be a message")]
-    messages: Messages = []
-    for index, message in enumerate(cast("list[object]", given)):
-        if not isinstance(message, Mapping):
-            return [Violation(code="message_not_object", path=("messages", index), message="a message is an object")]
-        messages.append(cast("Block", message))
-    found = [*_check_json(body)]
+        return [messages]
+    found = [*check_json(body)]
     found += [violation for look in _MESSAGE_CHECKS for violation in look(messages, endpoint)]
     found += [violation for look in _BODY_CHECKS for violation in look(body, endpoint)]
     return found
-
-
-def _check_json(body: JsonObject) -> Found:
-    try:
-        msgspec.json.encode(body)
-    except (UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
-        yield Violation(code="not_json", path=(), message=f"the body is not valid JSON: {error}")
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -80,7 +62,7 @@ def _check_order(messages: Messages, endpoint: Endpoint) -> Found:
             before = None
             continue
         if before is None and index == 0:
-            if role == "tool" or (role == "assistant" and _calls(message)):
+            if role == "tool" or (role == "assistant" and calls_of(message)):
                 yield Violation(code="first_turn", path=path, message=f"a conversation does not begin with a {role}")
         elif before is not None and role not in _FOLLOWS[before]:
             yield Violation(code="role_order", path=path, message=f"role {role!r} after role {before!r}")
@@ -95,13 +77,6 @@ def _check_order(messages: Messages, endpoint: Endpoint) -> Found:
         if message.get("prefix") is True:
             # "Assistant message with prefix True must be last message" (mistral-common 1.13.0)
             yield Violation(code="prefix", path=("messages", index, "prefix"), message="only the last has a prefix")
-
-
-def _calls(message: Block) -> list[Block]:
-    calls = message.get("tool_calls")
-    if message.get("role") != "assistant" or not isinstance(calls, list):
-        return []
-    return [cast("Block", call) for call in cast("list[object]", calls) if isinstance(call, Mapping)]
 
 
 def _check_pairing(messages: Messages, _: Endpoint) -> Found:
@@ -126,23 +101,16 @@ def _check_pairing(messages: Messages, _: Endpoint) -> Found:
                 yield Violation(code="result_without_call", path=path, message=f"no call has the id {call_id!r}")
             continue
         if open_ids and role in ("user", "assistant"):
-            yield _unanswered(asked_at, open_ids)
+            yield unanswered(asked_at, open_ids)
             open_ids = []
         if role == "assistant":
-            asked_at, open_ids = index, [call.get("id") for call in _calls(message)]
+            asked_at, open_ids = index, [call.get("id") for call in calls_of(message)]
             batch = set(map(str, open_ids))
             if len(batch) < len(open_ids):
                 path = ("messages", index, "tool_calls")
                 yield Violation(code="call_id_twice", path=path, message="two calls share an id")
     if open_ids:
-        yield _unanswered(asked_at, open_ids)
-
-
-def _unanswered(index: int, ids: list[object]) -> Violation:
-    named = ", ".join(map(str, ids))
-    return Violation(
-        code="call_without_result", path=("messages", index, "tool_calls"), message=f"no result for {named}"
-    )
+        yield unanswered(asked_at, open_ids)
 
 
 def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
@@ -153,7 +121,7 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
     dashes, with a maximum length of 64." (mistral-common 1.13.0).
     """
     for index, message in enumerate(messages):
-        for position, call in enumerate(_calls(message)):
+        for position, call in enumerate(calls_of(message)):
             path: Path = ("messages", index, "tool_calls", position)
             yield from _check_id(call.get("id"), (*path, "id"), endpoint)
             name = object_of(call.get("function")).get("name")
@@ -166,23 +134,18 @@ def _check_id(call_id: object, path: Path, endpoint: Endpoint) -> Found:
     rules = endpoint.rules
     if not isinstance(call_id, str) or call_id in ("", "null"):
         yield Violation(code="call_id_missing", path=path, message="a call has to have an id")
-    elif rules.call_id_alphabet is not None:
-        pattern = _pattern(rules.call_id_alphabet, rules.call_id_min, rules.call_id_max)
-        if not pattern.fullmatch(call_id):
-            yield Violation(code="call_id", path=path, message=f"{call_id!r} is no id of {rules.call_id_min} letters")
+    elif rules.call_id_alphabet is not None and not is_spelt(
+        call_id, rules.call_id_alphabet, least=rules.call_id_min, most=rules.call_id_max
+    ):
+        yield Violation(code="call_id", path=path, message=f"{call_id!r} is no id of {rules.call_id_min} letters")
 
 
 def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
     rules = endpoint.rules
     if rules.tool_name_alphabet is None or not isinstance(name, str):
         return
-    if not _pattern(rules.tool_name_alphabet, 1, rules.tool_name_max).fullmatch(name):
+    if not is_spelt(name, rules.tool_name_alphabet, most=rules.tool_name_max):
         yield Violation(code="tool_name", path=path, message=f"{name!r} is no name for a function")
-
-
-@lru_cache(maxsize=64)
-def _pattern(letters: str, least: int, most: int) -> re.Pattern[str]:
-    return re.compile(f"[{letters}]{{{least},{most or ''}}}")
 
 
 def _check_words(messages: Messages, _: Endpoint) -> Found:

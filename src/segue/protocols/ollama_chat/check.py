@@ -12,9 +12,8 @@ import binascii
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
-import msgspec
-
 from segue.errors import Path
+from segue.protocols.checking import check_json
 from segue.protocols.codec import Endpoint, Violation
 from segue.protocols.ollama_chat.spelling import Json, object_of
 
@@ -92,7 +91,7 @@ _MOST_LOGPROBS: Final = 20
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the server would refuse."""
-    found = [*_check_json(body), *_typed(body, _BODY, ())]
+    found = [*check_json(body), *_typed(body, _BODY, ())]
     if not body.get("model"):
         # "model is required"; the client does not even ask (ollama 0.6.3)
         found.append(Violation(code="model", path=("model",), message="a request has to name a model"))
@@ -106,13 +105,6 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     for path, wire in _objects(body.get("tools"), ("tools",)):
         found += _check_tool(wire, path, endpoint)
     return found
-
-
-def _check_json(body: Json) -> _Found:
-    try:
-        msgspec.json.encode(body)
-    except (UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
-        yield Violation(code="not_json", path=(), message=f"the body is not valid JSON: {error}")
 
 
 def _typed(wire: Json, types: Mapping[str, str], path: Path) -> _Found:

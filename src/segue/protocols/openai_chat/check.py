@@ -6,22 +6,18 @@ takes more is not held to less. Checked against recorded requests: what was answ
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from typing import Final, cast
 
 from segue.conversation.arguments import parse_arguments
 from segue.errors import Path
+from segue.protocols.checking import Found, Messages, calls_of, is_spelt, messages_of, unanswered
 from segue.protocols.codec import Endpoint, JsonObject, Violation
 from segue.protocols.openai_chat.media import decode_media
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
 from segue.protocols.openai_chat.rules import PROVIDER
 from segue.protocols.openai_chat.thinking import decode_thinking
-
-Found = Iterator[Violation]
-Messages = list[Mapping[str, object]]
 
 _SYSTEM: Final = ("system", "developer")
 _ROLES: Final = (*_SYSTEM, "user", "assistant", "tool", "function")
@@ -36,15 +32,10 @@ _FOREIGN_PARTS: Final = frozenset(
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse, in the order of the body; nothing where nothing is known against it."""
-    given = body.get("messages")
-    if not isinstance(given, list) or not given:
+    messages = messages_of(body)
+    if isinstance(messages, Violation):
         # openai-openapi 2.3.0: minItems 1; "[] is too short - 'messages'"
-        return [Violation(code="messages_missing", path=("messages",), message="there has to be a message")]
-    messages: Messages = []
-    for index, message in enumerate(cast("list[object]", given)):
-        if not isinstance(message, Mapping):
-            return [Violation(code="message_not_object", path=("messages", index), message="a message is an object")]
-        messages.append(cast("Mapping[str, object]", message))
+        return [messages]
     found = [violation for look in _MESSAGE_CHECKS for violation in look(messages, endpoint)]
     found += [violation for look in _BODY_CHECKS for violation in look(body, endpoint)]
     return found
@@ -68,13 +59,6 @@ def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
         elif started and endpoint.rules.system_messages == "none":
             # "System message must be at the beginning." (Rapid-MLX #1543, 2026-08-06)
             yield Violation(code="system_not_first", path=path, message="instructions have to come first")
-
-
-def _calls(message: Mapping[str, object]) -> list[Mapping[str, object]]:
-    calls = message.get("tool_calls")
-    if message.get("role") != "assistant" or not isinstance(calls, list):
-        return []
-    return [cast("Mapping[str, object]", call) for call in cast("list[object]", calls) if isinstance(call, Mapping)]
 
 
 def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
@@ -104,9 +88,9 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
                 )
             continue
         if open_ids:
-            yield _unanswered(asked_at, open_ids)
+            yield unanswered(asked_at, open_ids)
         # A call of a kind that nobody knows may have no id: then no result can name it.
-        open_ids = [call.get("id") for call in _calls(message) if "id" in call or "function" in call]
+        open_ids = [call.get("id") for call in calls_of(message) if "id" in call or "function" in call]
         batch = set(map(str, open_ids))
         if len(batch) < len(open_ids):
             yield Violation(
@@ -114,14 +98,7 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
             )
         asked_at = index
     if open_ids:
-        yield _unanswered(asked_at, open_ids)
-
-
-def _unanswered(index: int, ids: list[object]) -> Violation:
-    named = ", ".join(map(str, ids))
-    return Violation(
-        code="call_without_result", path=("messages", index, "tool_calls"), message=f"no result for {named}"
-    )
+        yield unanswered(asked_at, open_ids)
 
 
 def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
@@ -132,13 +109,13 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
     """
     rules = endpoint.rules
     for index, message in enumerate(messages):
-        for position, call in enumerate(_calls(message)):
+        for position, call in enumerate(calls_of(message)):
             path: Path = ("messages", index, "tool_calls", position)
             call_id = call.get("id")
             if isinstance(call_id, str):
                 if rules.call_id_max and len(call_id) > rules.call_id_max:
                     yield Violation(code="call_id_long", path=(*path, "id"), message=f"more than {rules.call_id_max}")
-                elif rules.call_id_alphabet and not _spelt(rules.call_id_alphabet, call_id):
+                elif rules.call_id_alphabet and not is_spelt(call_id, rules.call_id_alphabet):
                     yield Violation(
                         code="call_id_letters", path=(*path, "id"), message=f"{call_id!r} has other letters"
                     )
@@ -168,17 +145,8 @@ def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
         return
     if rules.tool_name_max and len(name) > rules.tool_name_max:
         yield Violation(code="tool_name_long", path=path, message=f"more than {rules.tool_name_max} characters")
-    elif rules.tool_name_alphabet and not _spelt(rules.tool_name_alphabet, name):
+    elif rules.tool_name_alphabet and not is_spelt(name, rules.tool_name_alphabet):
         yield Violation(code="tool_name_letters", path=path, message=f"{name!r} has letters that are refused")
-
-
-@lru_cache(maxsize=64)
-def _alphabet(letters: str) -> re.Pattern[str]:
-    return re.compile(f"[{letters}]+")
-
-
-def _spelt(letters: str, word: str) -> bool:
-    return _alphabet(letters).fullmatch(word) is not None
 
 
 def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
@@ -201,7 +169,7 @@ def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
             yield Violation(code="user_after_result", path=path, message="a user turn may not follow a tool result")
         previous = role
     last = messages[-1]
-    is_open = last.get("role") == "assistant" and not _calls(last) and "prefix" not in last
+    is_open = last.get("role") == "assistant" and not calls_of(last) and "prefix" not in last
     if is_open and not rules.last_assistant:
         path = ("messages", len(messages) - 1, "role")
         yield Violation(code="last_turn", path=path, message="the last turn may not be the assistant's")

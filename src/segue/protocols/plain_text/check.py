@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
-import msgspec
-
+from segue.protocols.checking import check_json
 from segue.protocols.codec import Endpoint, Violation
 from segue.protocols.plain_text.content import TURN_KEYS
 
@@ -18,14 +17,7 @@ _ROLES: Final = frozenset({"system", "user", "assistant"})
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what is not of the form."""
-    return [*_check_json(body), *_check_turns(body.get("messages"), endpoint)]
-
-
-def _check_json(body: Mapping[str, object]) -> Iterator[Violation]:
-    try:
-        msgspec.json.encode(body)
-    except (UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
-        yield Violation(code="not_json", path=(), message=f"the body is not valid JSON: {error}")
+    return [*check_json(body), *_check_turns(body.get("messages"), endpoint)]
 
 
 def _check_turns(given: object, endpoint: Endpoint) -> Iterator[Violation]:

@@ -10,15 +10,13 @@ Parts nobody knows are left alone, as the API asks.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Final, cast
 
-import msgspec
-
 from segue.errors import Path
+from segue.protocols.checking import check_json, is_spelt
 from segue.protocols.codec import Endpoint, Violation
+from segue.protocols.spelling import object_of
 from segue.protocols.vscode_lm.content import KIND, RESULT, Part
 
 _PLACES: Final[Mapping[str, str]] = {"toolCall": "assistant", RESULT: "user"}
@@ -34,31 +32,20 @@ _MODES: Final = (1, 2)
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what would be refused."""
-    found = [*_check_json(body), *_check_options(body.get("options"), endpoint)]
+    found = [*check_json(body), *_check_options(body.get("options"), endpoint)]
     messages = body.get("messages")
     if not isinstance(messages, list | tuple) or not messages:
         found.append(Violation(code="messages", path=("messages",), message="messages has to be a list of some"))
         return found
-    turns = [_object(turn) for turn in cast("Sequence[object]", messages)]
+    turns = [object_of(turn) for turn in cast("Sequence[object]", messages)]
     for index, turn in enumerate(turns):
         found += _check_turn(turn, ("messages", index), endpoint)
     return [*found, *_check_pairs(turns)]
 
 
-def _object(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
-
-
-def _check_json(body: Mapping[str, object]) -> Iterator[Violation]:
-    try:
-        msgspec.json.encode(body)
-    except (UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
-        yield Violation(code="not_json", path=(), message=f"the body is not valid JSON: {error}")
-
-
 def _parts(turn: Mapping[str, object]) -> list[Part]:
     content = turn.get("content")
-    return [_object(part) for part in cast("Sequence[object]", content)] if isinstance(content, list | tuple) else []
+    return [object_of(part) for part in cast("Sequence[object]", content)] if isinstance(content, list | tuple) else []
 
 
 def _check_turn(turn: Mapping[str, object], path: Path, endpoint: Endpoint) -> Iterator[Violation]:
@@ -90,7 +77,7 @@ def _check_part(part: Part, path: Path) -> Iterator[Violation]:
     if kind == RESULT:
         content = part.get("content")
         for at, inner in enumerate(cast("Sequence[object]", content) if isinstance(content, list) else ()):
-            yield from _check_part(_object(inner), (*path, "content", at))
+            yield from _check_part(object_of(inner), (*path, "content", at))
 
 
 def _check_pairs(turns: Sequence[Mapping[str, object]]) -> Iterator[Violation]:
@@ -119,20 +106,15 @@ def _ids(turn: Mapping[str, object], kind: str) -> dict[str, int]:
 # -- options -----------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=16)
-def _pattern(alphabet: str, most: int) -> re.Pattern[str]:
-    return re.compile(rf"[{alphabet}]{{1,{most or ''}}}")
-
-
 def _check_options(given: object, endpoint: Endpoint) -> Iterator[Violation]:
-    options = _object(given)
+    options = object_of(given)
     if given is not None and not isinstance(given, Mapping):
         yield Violation(code="options", path=("options",), message="options has to be an object")
     if options.get("toolMode", 1) not in _MODES:
         yield Violation(code="tool_mode", path=("options", "toolMode"), message="toolMode is 1 (auto) or 2 (required)")
     tools = options.get("tools")
     for index, item in enumerate(cast("Sequence[object]", tools) if isinstance(tools, list | tuple) else ()):
-        yield from _check_tool(_object(item), ("options", "tools", index), endpoint)
+        yield from _check_tool(object_of(item), ("options", "tools", index), endpoint)
 
 
 def _check_tool(tool: Mapping[str, object], path: Path, endpoint: Endpoint) -> Iterator[Violation]:
@@ -140,7 +122,7 @@ def _check_tool(tool: Mapping[str, object], path: Path, endpoint: Endpoint) -> I
         return  # a kind of tool that nobody knows yet
     name, schema, rules = tool.get("name"), tool.get("inputSchema"), endpoint.rules
     alphabet = rules.tool_name_alphabet
-    if not isinstance(name, str) or (alphabet and not _pattern(alphabet, rules.tool_name_max).fullmatch(name)):
+    if not isinstance(name, str) or (alphabet and not is_spelt(name, alphabet, most=rules.tool_name_max)):
         yield Violation(code="tool_name", path=(*path, "name"), message=f"{name!r} is no name for a tool")
     if not isinstance(tool.get("description"), str):
         yield Violation(code="tool_description", path=(*path, "description"), message="a tool has to be described")
