@@ -17,16 +17,46 @@ from typing import Final, cast
 
 from segue.conversation.arguments import encode_arguments, parse_arguments
 from segue.conversation.content import Extra, ToolCall
-from segue.conversation.context import NativeTool, Tool, ToolDefinition
+from segue.conversation.context import Context, NativeTool, Tool, ToolDefinition
 from segue.conversation.messages import Diagnostic
-from segue.errors import EncodeError, Path
-from segue.protocols.reading import SHAPE, left_over, shape_of
+from segue.errors import Path
+from segue.protocols.reading import SHAPE, expect_objects, left_over, native_definition, shape_of
 from segue.protocols.spelling import MISSING, Block, Wire, object_of
 
 _FUNCTION: Final = "function"
 _TOOL_KEYS: Final = frozenset({"name", "description", "parameters", "strict"})
 
 # -- tools -------------------------------------------------------------------------------------------------------------
+
+
+def decode_tools(protocol: str, body: Block, frame: Wire, *, strict_taken: bool) -> tuple[Tool, ...]:
+    """Read the tools of a body; what stands in their place where there are none is noted in `frame`.
+
+    Raises:
+        DecodeError: they are no list of objects.
+    """
+    given = body.get("tools")
+    if not given:
+        if "tools" in body:
+            frame["tools"] = given
+        return ()
+    tools = expect_objects(given, ("tools",))
+    return tuple(decode_tool(protocol, tool, strict_taken=strict_taken) for tool in tools)
+
+
+def encode_tools(protocol: str, context: Context, *, strict_taken: bool) -> Wire:
+    """Write the tools of a context, or what stood in their place.
+
+    Raises:
+        EncodeError: a tool that another protocol's provider runs.
+    """
+    if context.tools:
+        tools = enumerate(context.tools)
+        return {
+            "tools": [encode_tool(protocol, tool, ("tools", index), strict_taken=strict_taken) for index, tool in tools]
+        }
+    frame = shape_of(context.extra, protocol)
+    return {"tools": frame["tools"]} if "tools" in frame else {}
 
 
 def decode_tool(protocol: str, tool: Block, *, strict_taken: bool) -> Tool:
@@ -71,9 +101,7 @@ def encode_tool(protocol: str, tool: Tool, path: Path, *, strict_taken: bool) ->
         EncodeError: a tool that another protocol's provider runs.
     """
     if tool.kind == "native":
-        if tool.protocol != protocol:
-            raise EncodeError(f"a tool of {tool.protocol} has no place on this wire", path=path)
-        return _filled(dict(tool.definition), left_over(tool.extra, protocol))
+        return _filled(dict(native_definition(protocol, tool, path)), left_over(tool.extra, protocol))
     function: Wire = {"name": tool.name}
     if tool.description:
         function["description"] = tool.description

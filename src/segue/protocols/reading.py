@@ -8,8 +8,9 @@ from typing import cast
 
 import msgspec
 
-from segue.conversation.content import Extra
-from segue.errors import DecodeError, Path
+from segue.conversation.content import Extra, NativeContent
+from segue.conversation.context import NativeTool
+from segue.errors import DecodeError, EncodeError, Path
 
 # JSON objects are dicts: to ask whether something is any mapping costs ten times as much, so that comes second.
 
@@ -157,6 +158,28 @@ def standard_base64(data: str) -> str:
 
 
 _URL_SAFE = str.maketrans("-_", "+/")
+
+
+def native_block(protocol: str, content: NativeContent, path: Path = ()) -> Mapping[str, object]:
+    """Give a block as it was received.
+
+    Raises:
+        EncodeError: another protocol received it.
+    """
+    if content.protocol != protocol:
+        raise EncodeError(f"a block of {content.protocol} has no place on this wire", path=path)
+    return content.block
+
+
+def native_definition(protocol: str, tool: NativeTool, path: Path) -> Mapping[str, object]:
+    """Give the definition of a tool that the provider runs itself.
+
+    Raises:
+        EncodeError: another protocol's provider runs it.
+    """
+    if tool.protocol != protocol:
+        raise EncodeError(f"a tool of {tool.protocol} has no place on this wire", path=path)
+    return tool.definition
 
 
 def parse_body(body: object) -> object:

@@ -31,7 +31,7 @@ from segue.protocols.anthropic_messages.media import decode_document, decode_ima
 from segue.protocols.anthropic_messages.natives import decode_native, marked
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.codec import Endpoint
-from segue.protocols.reading import shape_of
+from segue.protocols.reading import native_block, shape_of
 
 Block = Mapping[str, object]
 
@@ -153,9 +153,7 @@ def encode_native(content: NativeContent) -> dict[str, object]:
     Raises:
         EncodeError: it is a block of another wire.
     """
-    if content.protocol != PROTOCOL:
-        raise EncodeError(f"a block of {content.protocol} has no place on this wire")
-    return marked(content.block, content.extra)
+    return marked(native_block(PROTOCOL, content), content.extra)
 
 
 def encode_user_blocks(pieces: Sequence[UserContent]) -> list[dict[str, object]]:

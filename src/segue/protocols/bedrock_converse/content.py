@@ -49,7 +49,7 @@ from segue.protocols.bedrock_converse.media import decode_file, decode_image, en
 from segue.protocols.bedrock_converse.natives import decode_native, json_text, name_documents
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.codec import Endpoint
-from segue.protocols.reading import SHAPE, shape_of
+from segue.protocols.reading import SHAPE, native_block, shape_of
 
 MEMBERS: Final = frozenset(
     {
@@ -359,7 +359,6 @@ def _encode_reasoning(content: ThinkingContent, endpoint: Endpoint, *, reply: bo
 
 
 def _encode_native(content: NativeContent, names: DocumentNames) -> Wire:
-    if content.protocol != PROTOCOL:
-        raise EncodeError(f"a block of {content.protocol} has no place on this wire")
-    name_documents(content.block, names)
-    return content.block if isinstance(content.block, dict) else dict(content.block)
+    block = native_block(PROTOCOL, content)
+    name_documents(block, names)
+    return block if isinstance(block, dict) else dict(block)

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from segue.conversation.context import NativeTool, Tool, ToolDefinition
-from segue.errors import EncodeError
 from segue.protocols.bedrock_converse.keeping import (
     MARK,
     NOTHING,
@@ -27,7 +26,7 @@ from segue.protocols.bedrock_converse.keeping import (
 )
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.codec import Endpoint
-from segue.protocols.reading import shape_of
+from segue.protocols.reading import native_definition, shape_of
 
 _TOOL_KEYS: Final = frozenset({"name", "description", "inputSchema", "strict"})
 
@@ -74,9 +73,8 @@ def encode_tools(tools: Sequence[Tool], endpoint: Endpoint) -> list[Wire]:
     blocks: list[Wire] = []
     for index, tool in enumerate(tools):
         if tool.kind == "native":
-            if tool.protocol != PROTOCOL:
-                raise EncodeError(f"a tool of {tool.protocol} has no place on this wire", path=("tools", index))
-            blocks.append(tool.definition if isinstance(tool.definition, dict) else dict(tool.definition))
+            definition = native_definition(PROTOCOL, tool, ("tools", index))
+            blocks.append(definition if isinstance(definition, dict) else dict(definition))
         else:
             blocks.append({"toolSpec": _encode_tool(tool, endpoint)})
         mark = mark_of(tool.extra)

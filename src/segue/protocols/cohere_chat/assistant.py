@@ -30,15 +30,12 @@ from segue.errors import Path
 from segue.protocols.cohere_chat.content import (
     TEXT_KEYS,
     decode_native,
-    encode_nothing,
-    encode_text,
-    is_string,
-    native_block,
 )
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.functions import decode_call, encode_call
-from segue.protocols.reading import SHAPE, expect_list, expect_object, shape_of
+from segue.protocols.reading import SHAPE, expect_list, expect_object, native_block, shape_of
 from segue.protocols.spelling import MISSING, Block, Wire, keep, put_back
+from segue.protocols.spoken import encode_nothing, encode_text, is_string
 
 _THINKING_KEYS: Final = frozenset({"type", "thinking"})
 _TURN_KEYS: Final = frozenset({"role", "content", "tool_calls", "tool_plan"})
@@ -166,13 +163,13 @@ def encode_assistant(content: Sequence[AssistantContent], path: Path, extra: Ext
                 if field == "tool_plan" or (calls and field != "content"):
                     plan += [piece.text] if piece.text else []
                 else:
-                    blocks.append(encode_text(piece))
+                    blocks.append(encode_text(PROTOCOL, piece))
                     texts.append(piece)
             case "thinking":
                 wire: Wire = {"type": "thinking", "thinking": piece.thinking}
                 blocks.append(wire if piece.extra is None else put_back(wire, piece.extra, PROTOCOL))
             case "native":
-                block = native_block(piece, (*path, "content", index))
+                block = native_block(PROTOCOL, piece, (*path, "content", index))
                 if not _is_call(block):
                     blocks.append(dict(block))
             case "toolCall":
@@ -214,7 +211,7 @@ def _encode_calls(content: Sequence[AssistantContent], path: Path) -> list[objec
         if piece.kind == "toolCall":
             calls.append(encode_call(PROTOCOL, piece))
         elif piece.kind == "native":
-            block = native_block(piece, (*path, "content", index))
+            block = native_block(PROTOCOL, piece, (*path, "content", index))
             if _is_call(block):
                 calls += expect_list(block["tool_calls"], (*path, "content", index))
     return calls

@@ -6,14 +6,13 @@ Facts this file rests on:
 - A document is `{"data": {...}, "id"}`; both names and values of its data are told to the model, and the id is what
   citations refer to.                                                                                (cohere 7.3.1)
 
-Default spelling: one bare text is a string, nothing an empty one, everything else a list. What differs from that is
-recorded in the message's shape as `content`: `list`, `null` or `absent`.
+Here is one block alone; how many of them make content is the same as on other wires.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, assert_never, cast
 
 from segue.conversation.content import (
@@ -28,15 +27,15 @@ from segue.errors import EncodeError, Path
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.reading import (
     data_url,
-    expect_list,
-    expect_object,
     left_over,
+    native_block,
     shape_of,
     split_data_url,
     standard_base64,
     text_of,
 )
-from segue.protocols.spelling import MISSING, Block, Wire, keep, object_of, put_back
+from segue.protocols.spelling import Block, Wire, keep, object_of, put_back
+from segue.protocols.spoken import Blocks, encode_text
 
 TEXT_KEYS: Final = frozenset({"type", "text"})
 _IMAGE_KEYS: Final = frozenset({"type", "image_url"})
@@ -44,24 +43,6 @@ _NO_TYPE: Final = "none"
 """The shape of a data URL that names no type."""
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
-
-
-def decode_content(value: object, path: Path) -> tuple[tuple[UserContent, ...], str | None]:
-    """Read content that was a string, a list, null or not there; say the shape if it is not what we would write.
-
-    Raises:
-        DecodeError: it is something else.
-    """
-    if isinstance(value, str):
-        return ((TextContent(text=value),) if value else ()), None
-    if value is MISSING:
-        return (), "absent"
-    if value is None:
-        return (), "null"
-    pieces = tuple(
-        decode_block(expect_object(block, (*path, index))) for index, block in enumerate(expect_list(value, path))
-    )
-    return pieces, "list" if not pieces or is_string(pieces) else None
 
 
 def decode_block(block: Block) -> UserContent:
@@ -111,40 +92,6 @@ def _fallback(block: Block) -> tuple[FallbackContent, ...]:
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
-def is_string(content: Sequence[object]) -> bool:
-    """Whether content is written as a string unless its shape says otherwise."""
-    return len(content) == 1 and isinstance(piece := content[0], TextContent) and piece.extra is None
-
-
-def encode_content(content: Sequence[UserContent], shape: object, path: Path) -> object:
-    """Write content; `MISSING` says that the key is left out.
-
-    Raises:
-        EncodeError: a piece that this wire has no word for.
-    """
-    if not content:
-        return encode_nothing(shape)
-    first = content[0]
-    if len(content) == 1 and first.kind == "text" and first.extra is None and shape != "list":
-        return first.text
-    return [encode_block(piece, (*path, index)) for index, piece in enumerate(content)]
-
-
-def encode_nothing(shape: object, usual: object = "") -> object:
-    """Write that there is no content, the way it was written."""
-    match shape:
-        case "absent":
-            return MISSING
-        case "null":
-            return None
-        case "list":
-            return list[object]()
-        case "string":
-            return ""
-        case _:
-            return usual
-
-
 def encode_block(content: UserContent, path: Path) -> Wire:
     """Write one piece as a block.
 
@@ -153,7 +100,7 @@ def encode_block(content: UserContent, path: Path) -> Wire:
     """
     match content.kind:
         case "text":
-            return encode_text(content)
+            return encode_text(PROTOCOL, content)
         case "image":
             return _encode_image(content, path)
         case "file":
@@ -161,26 +108,9 @@ def encode_block(content: UserContent, path: Path) -> Wire:
                 return _encode_image(content, path)
             raise EncodeError("this wire has no word for a file", path=path)
         case "native":
-            return dict(native_block(content, path))
+            return dict(native_block(PROTOCOL, content, path))
         case _:
             assert_never(content)
-
-
-def encode_text(content: TextContent) -> Wire:
-    """Write a text as a block."""
-    wire: Wire = {"type": "text", "text": content.text}
-    return wire if content.extra is None else put_back(wire, content.extra, PROTOCOL)
-
-
-def native_block(content: NativeContent, path: Path) -> Block:
-    """Give a block as it was received.
-
-    Raises:
-        EncodeError: another protocol received it.
-    """
-    if content.protocol != PROTOCOL:
-        raise EncodeError(f"a block of {content.protocol} has no place on this wire", path=path)
-    return content.block
 
 
 def _encode_image(content: ImageContent | FileContent, path: Path) -> Wire:
@@ -197,3 +127,7 @@ def _encode_image(content: ImageContent | FileContent, path: Path) -> Wire:
     beyond = object_of(left_over(content.extra, PROTOCOL).get("image_url"))
     said: object = url if shape.get("image_url") == "string" and not beyond else {"url": url, **beyond}
     return put_back({"type": "image_url", "image_url": cast("object", said)}, content.extra, PROTOCOL)
+
+
+BLOCKS: Final = Blocks(PROTOCOL, decode_block, encode_block, decode_native)
+"""What this wire says content with."""

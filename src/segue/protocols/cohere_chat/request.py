@@ -5,40 +5,37 @@ Facts this file rests on:
                                                                                    (cohere 7.3.1, read 2026-11-15)
 - `documents` of the body are what the model may cite, each a string or data with an id.             (cohere 7.3.1)
 
-The first message is the system prompt if it has that role; later ones are instructions in mid-conversation. Which tool
-a result belongs to is read from the batch of calls right before it. Documents stand beside the options, as they were.
+Documents stand beside the options, as they were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from collections.abc import Sequence
+from typing import Final
 
-from segue.conversation.content import Extra, NativeContent, SystemContent, TextContent, UserContent
-from segue.conversation.context import Context, Prompt, Tool
-from segue.conversation.messages import (
-    AssistantMessage,
-    Message,
-    StopReason,
-    SystemMessage,
-    ToolResultMessage,
-    UserMessage,
-)
+from segue.conversation.content import TextContent
+from segue.conversation.context import Prompt
+from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.errors import Path
+from segue.protocols.chat import (
+    ChatReader,
+    encode_model,
+    encode_result,
+    encode_system,
+    of_request,
+    open_body,
+)
 from segue.protocols.codec import Endpoint, JsonObject
 from segue.protocols.cohere_chat.assistant import decode_assistant, encode_assistant
-from segue.protocols.cohere_chat.content import decode_content, decode_native, encode_content, native_block
+from segue.protocols.cohere_chat.content import BLOCKS
 from segue.protocols.cohere_chat.options import decode_options, encode_options
 from segue.protocols.cohere_chat.rules import PROTOCOL
-from segue.protocols.functions import decode_tool, encode_tool
-from segue.protocols.reading import SHAPE, expect_objects, left_over, shape_of
-from segue.protocols.spelling import MISSING, Block, Wire, keep, object_of, put_back
+from segue.protocols.functions import decode_tools, encode_tools
+from segue.protocols.reading import expect_objects
+from segue.protocols.spelling import MISSING, Block, Wire, keep
+from segue.protocols.spoken import SPOKEN_KEYS, decode_content, encode_spoken
 
-_SPOKEN_KEYS: Final = frozenset({"role", "content"})
 _RESULT_KEYS: Final = frozenset({"role", "content", "tool_call_id"})
-_SYSTEM: Final = "system"
-"""Where a context keeps what its system message said beyond its content."""
-_NO_NAMES: Final[Mapping[str, str]] = {}
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
@@ -49,26 +46,13 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     Raises:
         EncodeError: content, a tool, arguments or an option that this wire has no word for.
     """
-    context, options = prompt.context, prompt.options
-    frame, asked = shape_of(context.extra, PROTOCOL), shape_of(options.extra, PROTOCOL)
-    messages: list[Wire] = []
-    if context.system_prompt is not None and (context.system_prompt != () or _SYSTEM in frame):
-        messages.append(_encode_system(context, frame))
+    context = prompt.context
+    messages = encode_system(BLOCKS, context)
     messages += [_encode_message(message, ("messages", index)) for index, message in enumerate(context.messages)]
     body: Wire = {"messages": messages}
-    if "model" in asked:
-        if asked["model"] != "absent":
-            body["model"] = object_of(asked["model"]).get("said")
-    else:
-        body["model"] = endpoint.model.id if prompt.model is None else prompt.model
-    if context.tools:
-        body["tools"] = [
-            encode_tool(PROTOCOL, tool, ("tools", index), strict_taken=False)
-            for index, tool in enumerate(context.tools)
-        ]
-    elif "tools" in frame:
-        body["tools"] = frame["tools"]
-    encode_options(body, options, endpoint)
+    body |= encode_model(PROTOCOL, prompt, endpoint)
+    body |= encode_tools(PROTOCOL, context, strict_taken=False)
+    encode_options(body, prompt.options, endpoint)
     return body
 
 
@@ -79,58 +63,11 @@ def _encode_message(message: Message, path: Path) -> Wire:
         if type(piece) is TextContent and piece.extra is message.extra is None:
             # The short way, for these are most of an agent's messages.
             return {"role": "tool", "tool_call_id": message.tool_call_id, "content": piece.text}
-        return _encode_result(message, path)
+        return encode_result(BLOCKS, message, path)
     if type(message) is AssistantMessage:
         extra = message.extra
-        return encode_assistant(message.content, path, None if extra is None else _of_request(extra))
-    return _encode_spoken(message.role, message.content, message.extra, path)
-
-
-def _of_request(extra: Extra) -> Extra | None:
-    """Leave out what only a reply said, which no request repeats: for most turns that is all there is."""
-    if PROTOCOL not in extra:
-        return None
-    shape = shape_of(extra, PROTOCOL)
-    return None if "response" in shape and len(shape) == len(extra[PROTOCOL]) == 1 else extra
-
-
-def _encode_spoken(role: str, content: Sequence[UserContent], extra: Extra | None, path: Path) -> Wire:
-    if extra is None:
-        return {"role": role, "content": encode_content(content, None, (*path, "content"))}
-    shape = shape_of(extra, PROTOCOL)
-    if shape.get("message") == "native" and len(content) == 1 and content[0].kind == "native":
-        return dict(native_block(content[0], path))
-    wire: Wire = {"role": role}
-    written = encode_content(content, shape.get("content"), (*path, "content"))
-    if written is not MISSING:
-        wire["content"] = written
-    return put_back(wire, extra, PROTOCOL)
-
-
-def _encode_result(message: ToolResultMessage, path: Path) -> Wire:
-    wire: Wire = {"role": "tool", "tool_call_id": message.tool_call_id}
-    shape = shape_of(message.extra, PROTOCOL)
-    if shape.get("no_id") and message.tool_call_id in ("", shape["no_id"]):
-        del wire["tool_call_id"]  # null is put back
-    written = encode_content(message.content, shape.get("content"), (*path, "content"))
-    if written is not MISSING:
-        wire["content"] = written
-    return put_back(wire, message.extra, PROTOCOL)
-
-
-def _encode_system(context: Context, frame: Block) -> Wire:
-    said = object_of(frame.get(_SYSTEM))
-    prompt = context.system_prompt
-    wire: Wire = {"role": "system"}
-    if isinstance(prompt, str):
-        wire["content"] = prompt
-    else:
-        written = encode_content(prompt or (), said.get("content", "list"), ("system_prompt",))
-        if written is not MISSING:
-            wire["content"] = written
-    for key, value in object_of(left_over(context.extra, PROTOCOL).get(_SYSTEM)).items():
-        wire.setdefault(key, value)
-    return wire
+        return encode_assistant(message.content, path, None if extra is None else of_request(PROTOCOL, extra))
+    return encode_spoken(BLOCKS, message.role, message.content, message.extra, path)
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
@@ -142,118 +79,26 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     Raises:
         DecodeError: messages or tools are not what the protocol says; names the place.
     """
-    whole: Block = body if isinstance(body, Mapping) else {"messages": list(body)}
-    named = whole.get("model")
-    model = named if isinstance(named, str) else None
-    frame: Wire = {}
-    asked: Wire = {}
-    if model is None and isinstance(body, Mapping):
-        asked["model"] = {"said": named} if "model" in body else "absent"
-    reading = _Reading(endpoint, model or endpoint.model.id, frame)
-    reading.read(expect_objects(whole.get("messages"), ("messages",)))
-    beyond: Wire = {_SYSTEM: reading.beyond} if reading.beyond else {}
-    tools = _decode_tools(whole, frame)
-    if frame:
-        beyond[SHAPE] = frame
-    context = Context(
-        system_prompt=reading.system_prompt,
-        messages=tuple(reading.messages),
-        tools=tools,
-        extra={PROTOCOL: beyond} if beyond else None,
-    )
-    return Prompt(context=context, options=decode_options(whole, asked, endpoint), model=model)
+    given = open_body(body)
+    reader = _Reader(BLOCKS, endpoint, given.model)
+    reader.read(expect_objects(given.wire.get("messages"), ("messages",)))
+    context = reader.context(decode_tools(PROTOCOL, given.wire, reader.frame, strict_taken=False))
+    return Prompt(context=context, options=decode_options(given.wire, given.asked, endpoint), model=given.model)
 
 
-def _decode_tools(body: Block, frame: Wire) -> tuple[Tool, ...]:
-    given = body.get("tools")
-    if not given:
-        if "tools" in body:
-            frame["tools"] = given
-        return ()
-    return tuple(decode_tool(PROTOCOL, tool, strict_taken=False) for tool in expect_objects(given, ("tools",)))
+class _Reader(ChatReader):
+    """Reads the messages of a body in order."""
 
+    def read_assistant(self, wire: Block, path: Path, *, last: bool) -> AssistantMessage:  # noqa: ARG002 - as others
+        """Read a turn of the assistant's."""
+        turn = decode_assistant(wire, path, {}, reply=False)
+        return self.turn(turn.content, turn.extra)
 
-class _Reading:
-    """Reads the messages of a body in order, remembering the calls that wait for their results."""
-
-    def __init__(self, endpoint: Endpoint, model: str, frame: Wire) -> None:
-        self.endpoint = endpoint
-        self.model = model
-        self.frame = frame
-        self.system_prompt: str | tuple[SystemContent, ...] | None = None
-        self.beyond: Wire = {}
-        self.messages: list[Message] = []
-        self._waiting: dict[str, str] = {}  # calls of the last batch that have no result yet -> their names
-        self._names: dict[str, str] = {}
-
-    def read(self, wires: Sequence[Block]) -> None:
-        """Read all messages."""
-        for index, wire in enumerate(wires):
-            path: Path = ("messages", index)
-            match wire.get("role"):
-                case "system" if index == 0:
-                    self._read_prompt(wire, (*path, "content"))
-                case "user":
-                    content, extra = _read_spoken(wire, path)
-                    self.messages.append(UserMessage(content=content, extra=extra))
-                case "assistant":
-                    self.messages.append(self._read_assistant(wire, path))
-                case "tool":
-                    self.messages.append(self._read_result(wire, path))
-                case "system":
-                    content, extra = _read_spoken(wire, path)
-                    pieces = tuple(_as_system(piece) for piece in content)
-                    self.messages.append(SystemMessage(content=pieces, extra=extra))
-                case _:
-                    native: Extra = {PROTOCOL: {SHAPE: {"message": "native"}}}
-                    self.messages.append(UserMessage(content=(decode_native(wire),), extra=native))
-
-    def _read_prompt(self, wire: Block, path: Path) -> None:
-        value = wire.get("content", MISSING)
-        content, shape = decode_content(value, path)
-        if not content and not isinstance(value, str):
-            self.frame[_SYSTEM] = {"content": shape}
-        self.system_prompt = value if isinstance(value, str) else tuple(_as_system(piece) for piece in content)
-        self.beyond = {key: value for key, value in wire.items() if key not in _SPOKEN_KEYS}
-
-    def _read_assistant(self, wire: Block, path: Path) -> AssistantMessage:
-        turn = decode_assistant(wire, path, _NO_NAMES, reply=False)
-        self._names = {piece.id: piece.name for piece in turn.content if piece.kind == "toolCall"}
-        self._waiting = dict(self._names)
-        return AssistantMessage(
-            content=turn.content,
-            protocol=PROTOCOL,
-            provider=self.endpoint.model.provider,
-            model=self.model,
-            stop_reason=StopReason.TOOL_USE if self._names else StopReason.STOP,
-            extra=turn.extra,
-        )
-
-    def _read_result(self, wire: Block, path: Path) -> ToolResultMessage:
-        content, spelling = decode_content(wire.get("content", MISSING), (*path, "content"))
+    def read_result(self, wire: Block, path: Path) -> ToolResultMessage:
+        """Read what came of a call."""
+        content, spelling = decode_content(BLOCKS, wire.get("content", MISSING), (*path, "content"))
         shape: Wire = {} if spelling is None else {"content": spelling}
-        said_id = wire.get("tool_call_id")
-        known = set(_RESULT_KEYS)
-        call_id = said_id if isinstance(said_id, str) else next(iter(self._waiting), "")
-        if not isinstance(said_id, str):
-            shape["no_id"] = call_id or True
-            known.discard("tool_call_id")
-        self._waiting.pop(call_id, None)
+        call_id, name = self.answered(wire, shape)
+        known = _RESULT_KEYS if isinstance(wire.get("tool_call_id"), str) else SPOKEN_KEYS
         extra = keep(PROTOCOL, wire, known, shape) if shape or not wire.keys() <= known else None
-        name = self._names.get(call_id, "")
         return ToolResultMessage(tool_call_id=call_id, tool_name=name, content=content, extra=extra)
-
-
-def _read_spoken(wire: Block, path: Path) -> tuple[tuple[UserContent, ...], Extra | None]:
-    content, spelling = decode_content(wire.get("content", MISSING), (*path, "content"))
-    if spelling is None and len(wire) == 2:
-        return content, None
-    return content, keep(PROTOCOL, wire, _SPOKEN_KEYS, {} if spelling is None else {"content": spelling})
-
-
-def _as_system(piece: UserContent) -> SystemContent:
-    """Give a piece that instructions can hold; media in them are kept as they were."""
-    if isinstance(piece, (TextContent, NativeContent)):
-        return piece
-    wire = cast("list[Block]", encode_content((piece,), "list", ()))[0]
-    return NativeContent(protocol=PROTOCOL, block=wire, fallback=(piece,))

@@ -27,13 +27,12 @@ from segue.conversation.content import (
     ToolCall,
     UserContent,
 )
-from segue.errors import EncodeError
 from segue.protocols.codec import Endpoint
 from segue.protocols.google_genai.media import MEDIA_FIELDS, decode_media, encode_file, encode_image
 from segue.protocols.google_genai.natives import decode_native
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.spelling import INNER, Block, Wire, keep, open_object, put_back
-from segue.protocols.reading import shape_of
+from segue.protocols.reading import native_block, shape_of
 
 CALL: Final = "functionCall"
 RESULT: Final = "functionResponse"
@@ -279,9 +278,8 @@ def encode_native(content: NativeContent) -> Wire:
     Raises:
         EncodeError: it is a block of another wire.
     """
-    if content.protocol != PROTOCOL:
-        raise EncodeError(f"a block of {content.protocol} has no place on this wire")
-    return content.block if isinstance(content.block, dict) else dict(content.block)
+    block = native_block(PROTOCOL, content)
+    return block if isinstance(block, dict) else dict(block)
 
 
 def _put_seal(part: Wire, seal: str | None, shape: Block) -> None:

@@ -19,11 +19,11 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from segue.conversation.context import NativeTool, Tool, ToolDefinition
-from segue.errors import EncodeError, Path
+from segue.errors import Path
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.schemas import from_openapi
 from segue.protocols.google_genai.spelling import TO_SNAKE, Block, Wire, keep, object_of, open_object, put_back
-from segue.protocols.reading import SHAPE, expect_list, expect_object, shape_of
+from segue.protocols.reading import SHAPE, expect_list, expect_object, native_definition, shape_of
 
 _FUNCTIONS: Final = "functionDeclarations"
 _JSON_SCHEMA: Final = "parametersJsonSchema"
@@ -122,13 +122,12 @@ def encode_tools(tools: tuple[Tool, ...], shape: Block) -> object:
                 out.append({group if isinstance(group, str) else _FUNCTIONS: open_list})
             open_list.append(_encode_function(tool, spelt))
             continue
-        if tool.protocol != PROTOCOL:
-            raise EncodeError(f"a tool of {tool.protocol} has no place on this wire", path=("tools", index))
+        definition = native_definition(PROTOCOL, tool, ("tools", index))
         if "joined" in spelt and open_list is not None:
-            for key, value in tool.definition.items():
+            for key, value in definition.items():
                 out[-1].setdefault(key, value)
         else:
-            out.append(dict(tool.definition))
+            out.append(dict(definition))
         open_list = None
     return out[0] if shape.get("tools") == "single" and len(out) == 1 else out
 

@@ -34,16 +34,13 @@ from segue.errors import Path
 from segue.protocols.functions import decode_call, encode_call
 from segue.protocols.mistral_chat.content import (
     decode_native,
-    encode_nothing,
-    encode_text,
-    is_string,
     join_thoughts,
     listed_of,
-    native_block,
 )
 from segue.protocols.mistral_chat.rules import PROTOCOL
-from segue.protocols.reading import expect_list, expect_object, left_over, shape_of
+from segue.protocols.reading import expect_list, expect_object, left_over, native_block, shape_of
 from segue.protocols.spelling import MISSING, Block, Wire, keep, object_of, put_back
+from segue.protocols.spoken import encode_nothing, encode_text, is_string
 
 _TEXT_KEYS: Final = frozenset({"type", "text"})
 _THINKING_KEYS: Final = frozenset({"type", "thinking", "signature"})
@@ -182,7 +179,7 @@ def encode_assistant(content: Sequence[AssistantContent], path: Path, extra: Ext
     for index, piece in enumerate(content):
         match piece.kind:
             case "text":
-                chunks.append(encode_text(piece))
+                chunks.append(encode_text(PROTOCOL, piece))
                 pieces.append(piece)
             case "thinking":
                 chunks.append(encode_thinking(piece))
@@ -190,7 +187,7 @@ def encode_assistant(content: Sequence[AssistantContent], path: Path, extra: Ext
             case "toolCall":
                 calls.append(encode_call(PROTOCOL, piece))
             case "native":
-                block = native_block(piece, (*path, "content", index))
+                block = native_block(PROTOCOL, piece, (*path, "content", index))
                 if "role" in block:
                     if chunks or calls:
                         out.append(_message(chunks, calls, pieces, None))

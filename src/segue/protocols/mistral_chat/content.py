@@ -7,8 +7,7 @@ Facts this file rests on:
 - A resource wraps a text or an image, a link names where one lies, a reference numbers what was cited.
                                                                                                     (mistralai 3.7.0)
 
-Default spelling: one bare text is a string, nothing an empty one, everything else a list. What differs from that is
-recorded in the message's shape as `content`: `list`, `null` or `absent`.
+Here is one chunk alone; how many of them make content is the same as on other wires.
 """
 
 from __future__ import annotations
@@ -17,33 +16,16 @@ from collections.abc import Sequence
 from typing import Final, assert_never, cast
 
 from segue.conversation.content import FallbackContent, NativeContent, TextContent, UserContent
-from segue.errors import EncodeError, Path
+from segue.errors import Path
 from segue.protocols.mistral_chat.media import decode_media, encode_file, encode_image
 from segue.protocols.mistral_chat.rules import PROTOCOL
-from segue.protocols.reading import expect_list, expect_object, text_of
-from segue.protocols.spelling import MISSING, Block, Wire, keep, object_of, put_back
+from segue.protocols.reading import native_block, text_of
+from segue.protocols.spelling import Block, Wire, keep, object_of
+from segue.protocols.spoken import Blocks, encode_text
 
 _TEXT_KEYS: Final = frozenset({"type", "text"})
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
-
-
-def decode_content(value: object, path: Path) -> tuple[tuple[UserContent, ...], str | None]:
-    """Read content that was a string, a list, null or not there; say the shape if it is not what we would write.
-
-    Raises:
-        DecodeError: it is something else.
-    """
-    if isinstance(value, str):
-        return ((TextContent(text=value),) if value else ()), None
-    if value is MISSING:
-        return (), "absent"
-    if value is None:
-        return (), "null"
-    pieces = tuple(
-        decode_chunk(expect_object(chunk, (*path, index))) for index, chunk in enumerate(expect_list(value, path))
-    )
-    return pieces, "list" if not pieces or is_string(pieces) else None
 
 
 def decode_chunk(chunk: Block) -> UserContent:
@@ -98,38 +80,6 @@ def join_thoughts(thinking: object) -> str | None:
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
-def is_string(content: Sequence[object]) -> bool:
-    """Whether content is written as a string unless its shape says otherwise."""
-    return len(content) == 1 and isinstance(piece := content[0], TextContent) and piece.extra is None
-
-
-def encode_content(content: Sequence[UserContent], shape: object, path: Path) -> object:
-    """Write content; `MISSING` says that the key is left out.
-
-    Raises:
-        EncodeError: a piece that this wire has no word for.
-    """
-    if not content:
-        return encode_nothing(shape)
-    first = content[0]
-    if len(content) == 1 and first.kind == "text" and first.extra is None and shape != "list":
-        return first.text
-    return [encode_chunk(piece, (*path, index)) for index, piece in enumerate(content)]
-
-
-def encode_nothing(shape: object) -> object:
-    """Write that there is no content, the way it was written."""
-    match shape:
-        case "absent":
-            return MISSING
-        case "null":
-            return None
-        case "list":
-            return list[object]()
-        case _:
-            return ""
-
-
 def encode_chunk(content: UserContent, path: Path) -> Wire:
     """Write one piece as a chunk.
 
@@ -138,29 +88,16 @@ def encode_chunk(content: UserContent, path: Path) -> Wire:
     """
     match content.kind:
         case "text":
-            return encode_text(content)
+            return encode_text(PROTOCOL, content)
         case "image":
             return encode_image(content, path)
         case "file":
             return encode_file(content, path)
         case "native":
-            return dict(native_block(content, path))
+            return dict(native_block(PROTOCOL, content, path))
         case _:
             assert_never(content)
 
 
-def encode_text(content: TextContent) -> Wire:
-    """Write a text as a chunk."""
-    wire: Wire = {"type": "text", "text": content.text}
-    return wire if content.extra is None else put_back(wire, content.extra, PROTOCOL)
-
-
-def native_block(content: NativeContent, path: Path) -> Block:
-    """Give a block as it was received.
-
-    Raises:
-        EncodeError: another protocol received it.
-    """
-    if content.protocol != PROTOCOL:
-        raise EncodeError(f"a block of {content.protocol} has no place on this wire", path=path)
-    return content.block
+BLOCKS: Final = Blocks(PROTOCOL, decode_chunk, encode_chunk, decode_native)
+"""What this wire says content with."""

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from segue.conversation.context import NativeTool, Tool, ToolDefinition
-from segue.errors import EncodeError
 from segue.protocols.ollama_chat.rules import PROTOCOL
 from segue.protocols.ollama_chat.spelling import Json, Wire, keep, object_of, own_part, put_back
-from segue.protocols.reading import expect_objects
+from segue.protocols.reading import expect_objects, native_definition
 
 
 def decode_tools(given: object) -> tuple[Tool, ...]:
@@ -57,9 +56,7 @@ def encode_tools(tools: Sequence[Tool]) -> list[Wire]:
 
 def _encode_tool(tool: Tool, index: int) -> Wire:
     if tool.kind == "native":
-        if tool.protocol != PROTOCOL:
-            raise EncodeError(f"a tool of {tool.protocol} has no place on this wire", path=("tools", index))
-        return dict(tool.definition)
+        return dict(native_definition(PROTOCOL, tool, ("tools", index)))
     function, part = _encode_function(tool), own_part(tool.extra)
     if part is None:
         return {"type": "function", "function": function}

@@ -53,7 +53,7 @@ from segue.protocols.ollama_chat.content import (
 )
 from segue.protocols.ollama_chat.rules import PROTOCOL
 from segue.protocols.ollama_chat.spelling import RESPONSE, Json, Wire, keep, object_of, own_part, put_back
-from segue.protocols.reading import SHAPE, expect_list, join_texts, shape_of
+from segue.protocols.reading import SHAPE, expect_list, join_texts, native_block, shape_of
 
 _SYSTEM_ROLES: Final = ("system", "developer")
 _BETWEEN_TEXTS: Final = "\n"
@@ -316,7 +316,7 @@ def _encode_spoken(role: str, pieces: Sequence[UserContent], path: Path, *, verb
             case "image":
                 images.append(encode_image(piece, (*path, at), verbatim=verbatim))
             case "native":
-                _merge(beside, _own_block(piece, (*path, at)))
+                _merge(beside, native_block(PROTOCOL, piece, (*path, at)))
             case "file":
                 raise EncodeError("this wire carries pictures and no other files", path=(*path, at))
             case _:
@@ -353,7 +353,7 @@ def encode_assistant(
             case "toolCall":
                 calls.append(piece)
             case "native":
-                block = _own_block(piece, (*path, at))
+                block = native_block(PROTOCOL, piece, (*path, at))
                 if is_native_call(piece):
                     calls.append(piece)
                     block = {key: value for key, value in block.items() if key != "tool_calls"}
@@ -369,12 +369,6 @@ def encode_assistant(
     if beside:
         _merge(wire, beside)
     return wire
-
-
-def _own_block(content: NativeContent, path: Path) -> Json:
-    if content.protocol != PROTOCOL:
-        raise EncodeError(f"a block of {content.protocol} has no place on this wire", path=path)
-    return content.block
 
 
 def _merge(wire: Wire, block: Json) -> None:

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from segue.conversation.context import NativeTool, Tool, ToolDefinition
-from segue.errors import EncodeError, Path
+from segue.errors import Path
 from segue.protocols.codec import Endpoint
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.wire import MISSING, fill_in, object_of
-from segue.protocols.reading import SHAPE, expect_list, expect_object, left_over, shape_of
+from segue.protocols.reading import SHAPE, expect_list, expect_object, left_over, native_definition, shape_of
 
 _KNOWN: Final[Mapping[str, type]] = {"name": str, "description": str, "parameters": Mapping, "strict": bool}
 _WORDS: Final = frozenset({"auto", "none", "required"})
@@ -120,9 +120,7 @@ def encode_tools(body: dict[str, object], tools: Sequence[Tool], endpoint: Endpo
 
 
 def _encode_native(tool: NativeTool, path: Path) -> dict[str, object]:
-    if tool.protocol != PROTOCOL:
-        raise EncodeError(f"a tool of {tool.protocol} has no place on this wire", path=path)
-    return fill_in(dict(tool.definition), left_over(tool.extra, PROTOCOL))
+    return fill_in(dict(native_definition(PROTOCOL, tool, path)), left_over(tool.extra, PROTOCOL))
 
 
 def _encode_function(tool: ToolDefinition, endpoint: Endpoint) -> dict[str, object]:
