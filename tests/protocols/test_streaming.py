@@ -9,7 +9,8 @@ import pytest
 from segue.conversation.messages import StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.model import Model, Price
-from segue.protocols.streaming import Assembly, StreamDecoder, join_chunks, parse_frame
+from segue.protocols.assembly import Assembly, join_chunks
+from segue.protocols.streaming import StreamDecoder, parse_frame
 
 MODEL = Model("m", "p", "openai-chat", cost=Price(input=2.0, output=10.0))
 

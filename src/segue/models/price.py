@@ -8,6 +8,13 @@ from segue.models.model import Price, PriceTier
 _MILLION = 1_000_000
 
 
+def find_cost(price: Price, usage: Usage, *, cache_write_long: int = 0) -> UsageCost | None:
+    """Compute what `usage` costs; None when no price is known: a cost of nothing would be a claim."""
+    if price.input or price.output or price.cache_read or price.cache_write or price.tiers:
+        return compute_cost(price, usage, cache_write_long=cache_write_long)
+    return None
+
+
 def compute_cost(price: Price, usage: Usage, *, cache_write_long: int = 0) -> UsageCost:
     """Multiply each category of `usage` by its rate.
 

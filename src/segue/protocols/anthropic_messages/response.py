@@ -23,7 +23,7 @@ from segue.conversation.content import AssistantContent, Extra, TextContent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
-from segue.models.price import compute_cost
+from segue.models.price import find_cost
 from segue.protocols.anthropic_messages.content import decode_assistant_block, encode_assistant_blocks
 from segue.protocols.anthropic_messages.errors import decode_error
 from segue.protocols.anthropic_messages.keeping import keep, put_back
@@ -31,7 +31,6 @@ from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.turns import spell_content
 from segue.protocols.codec import Endpoint
 from segue.protocols.reading import SHAPE, expect_list, expect_object, number_of, shape_of, text_of
-from segue.protocols.streaming import has_price
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": StopReason.STOP,
@@ -160,10 +159,8 @@ def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
     )
     total = counted.input + counted.output + counted.cache_read + counted.cache_write
     usage = replace(counted, total_tokens=total)
-    cost = None
-    if has_price(endpoint.model):
-        kept_long = min(_inner(wire, "cache_creation", "ephemeral_1h_input_tokens"), usage.cache_write)
-        cost = compute_cost(endpoint.model.cost, usage, cache_write_long=kept_long)
+    kept_long = min(_inner(wire, "cache_creation", "ephemeral_1h_input_tokens"), usage.cache_write)
+    cost = find_cost(endpoint.model.cost, usage, cache_write_long=kept_long)
     return replace(usage, cost=cost, extra=_difference(wire, _encode_counts(usage), {}))
 
 

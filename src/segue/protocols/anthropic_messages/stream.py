@@ -33,9 +33,10 @@ from segue.protocols.anthropic_messages.keeping import keep
 from segue.protocols.anthropic_messages.natives import fallback_of
 from segue.protocols.anthropic_messages.response import decode_usage, error_text, finish_response, said_by_reply
 from segue.protocols.anthropic_messages.rules import PROTOCOL
+from segue.protocols.assembly import Assembly, Part, PartKind, join_chunks
 from segue.protocols.codec import Endpoint
 from segue.protocols.reading import text_of
-from segue.protocols.streaming import Assembly, Part, PartKind, StreamDecoder, join_chunks
+from segue.protocols.streaming import StreamDecoder
 
 Wire: TypeAlias = dict[str, object]
 

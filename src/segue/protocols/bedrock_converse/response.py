@@ -23,7 +23,7 @@ from segue.conversation.content import AssistantContent, Extra
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
-from segue.models.price import compute_cost
+from segue.models.price import find_cost
 from segue.protocols.bedrock_converse.content import decode_assistant_block, encode_assistant_blocks
 from segue.protocols.bedrock_converse.documents import DocumentNames
 from segue.protocols.bedrock_converse.errors import decode_error, is_error
@@ -32,7 +32,6 @@ from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.turns import blocks_of, spell_content, spelling_of
 from segue.protocols.codec import Endpoint
 from segue.protocols.reading import SHAPE, number_of, shape_of, text_of
-from segue.protocols.streaming import has_price
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": StopReason.STOP,
@@ -160,9 +159,7 @@ def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
     )
     total = counted.input + counted.output + counted.cache_read + counted.cache_write
     usage = replace(counted, total_tokens=number_of(wire.get("totalTokens")) or total)
-    cost = None
-    if has_price(endpoint.model):
-        cost = compute_cost(endpoint.model.cost, usage, cache_write_long=min(_kept_long(wire), usage.cache_write))
+    cost = find_cost(endpoint.model.cost, usage, cache_write_long=min(_kept_long(wire), usage.cache_write))
     return replace(usage, cost=cost, extra=_difference(wire, _encode_counts(usage), {}))
 
 

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from segue.conversation.arguments import parse_arguments
+from segue.protocols.assembly import Assembly, Part, join_chunks
 from segue.protocols.bedrock_converse.content import (
     CITATIONS,
     SERVER_CALL,
@@ -35,7 +36,7 @@ from segue.protocols.bedrock_converse.response import decode_usage, error_text, 
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.codec import Endpoint
 from segue.protocols.reading import text_of
-from segue.protocols.streaming import Assembly, Part, StreamDecoder, join_chunks
+from segue.protocols.streaming import StreamDecoder
 
 _PADDING: Final = "p"
 _GROWTH: Final[Mapping[str, str]] = {"text": "text", "toolUse": "input"}

@@ -24,14 +24,13 @@ from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.models.price import compute_cost
+from segue.models.price import find_cost
 from segue.protocols.codec import Endpoint, JsonObject
 from segue.protocols.cohere_chat.assistant import CITATIONS, decode_assistant, encode_assistant
 from segue.protocols.cohere_chat.errors import decode_error
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.reading import SHAPE, number_of, shape_of, text_of
 from segue.protocols.spelling import Block, Wire, difference, object_of, respelt
-from segue.protocols.streaming import has_price
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "COMPLETE": StopReason.STOP,
@@ -116,10 +115,8 @@ def decode_usage(given: object, model: Model) -> Usage | None:
     prompt, output = number_of(tokens.get("input_tokens")), number_of(tokens.get("output_tokens"))
     cached = min(prompt, number_of(wire.get("cached_tokens")))
     usage = Usage(input=prompt - cached, output=output, cache_read=cached, total_tokens=prompt + output)
-    if not has_price(model):
-        return usage
     charged = Usage(input=number_of(billed.get("input_tokens")), output=number_of(billed.get("output_tokens")))
-    return replace(usage, cost=compute_cost(model.cost, charged if billed else usage))
+    return replace(usage, cost=find_cost(model.cost, charged if billed else usage))
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias, cast
 
+from segue.protocols.assembly import Assembly, Part
 from segue.protocols.codec import Endpoint
 from segue.protocols.cohere_chat.assistant import CITATIONS
 from segue.protocols.cohere_chat.content import decode_native
@@ -25,7 +26,7 @@ from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.functions import encode_call
 from segue.protocols.reading import text_of
 from segue.protocols.spelling import Block, Wire, object_of
-from segue.protocols.streaming import Assembly, Part, StreamDecoder
+from segue.protocols.streaming import StreamDecoder
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 

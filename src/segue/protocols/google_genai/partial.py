@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from typing import Final, TypeAlias, cast
 
+from segue.protocols.assembly import Part, join_chunks
 from segue.protocols.google_genai.spelling import Block, Wire, object_of, open_object
-from segue.protocols.streaming import Part, join_chunks
 
 Step: TypeAlias = str | int
 

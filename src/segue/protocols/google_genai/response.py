@@ -26,7 +26,7 @@ from segue.conversation.content import AssistantContent, Extra
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
-from segue.models.price import compute_cost
+from segue.models.price import find_cost
 from segue.protocols.codec import Endpoint
 from segue.protocols.google_genai.content import encode_assistant_parts
 from segue.protocols.google_genai.errors import decode_error
@@ -34,7 +34,6 @@ from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.spelling import Block, Wire, close_object, object_of, open_object, texts_of
 from segue.protocols.google_genai.turns import decode_model_parts, parts_of
 from segue.protocols.reading import SHAPE, expect_list, expect_object, number_of, shape_of, text_of
-from segue.protocols.streaming import has_price
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "STOP": StopReason.STOP,
@@ -191,7 +190,7 @@ def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
         total_tokens=number_of(wire.get("totalTokenCount")) or prompt + tools + output,
     )
     said = _difference(wire, _encode_counts(counted), shape)
-    cost = compute_cost(endpoint.model.cost, counted) if has_price(endpoint.model) else None
+    cost = find_cost(endpoint.model.cost, counted)
     return replace(counted, cost=cost, extra={PROTOCOL: said} if said else None)
 
 

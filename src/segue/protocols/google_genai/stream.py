@@ -20,6 +20,7 @@ from typing import Final, cast
 
 from segue.conversation.content import AssistantContent
 from segue.conversation.messages import Diagnostic
+from segue.protocols.assembly import Assembly, Part
 from segue.protocols.codec import Endpoint
 from segue.protocols.google_genai.content import CALL, ID_MADE, SEAL, decode_assistant_part
 from segue.protocols.google_genai.natives import fallback_of
@@ -36,7 +37,7 @@ from segue.protocols.google_genai.response import (
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.spelling import Block, Wire, object_of, open_object
 from segue.protocols.reading import SHAPE, text_of
-from segue.protocols.streaming import Assembly, Part, StreamDecoder
+from segue.protocols.streaming import StreamDecoder
 
 _UNFINISHED: Final = "The stream ended before the arguments of the call did; what had arrived is kept."
 

@@ -24,14 +24,13 @@ from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
 from segue.errors import DecodeError, Path
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.models.price import compute_cost
+from segue.models.price import find_cost
 from segue.protocols.codec import Endpoint, JsonObject
 from segue.protocols.mistral_chat.assistant import decode_assistant, decode_words, encode_assistant
 from segue.protocols.mistral_chat.errors import decode_error
 from segue.protocols.mistral_chat.rules import PROTOCOL
 from segue.protocols.reading import SHAPE, expect_list, expect_object, expect_objects, number_of, shape_of, text_of
 from segue.protocols.spelling import MISSING, Block, Wire, difference, object_of, respelt
-from segue.protocols.streaming import has_price
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.STOP,
@@ -165,7 +164,7 @@ def decode_usage(given: object, model: Model) -> Usage | None:
         reasoning=number_of(object_of(wire.get("completion_tokens_details")).get("reasoning_tokens")),
         total_tokens=number_of(wire.get("total_tokens")) or prompt + completion,
     )
-    return replace(usage, cost=compute_cost(model.cost, usage)) if has_price(model) else usage
+    return replace(usage, cost=find_cost(model.cost, usage))
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.messages import Diagnostic
 from segue.models.model import Model
+from segue.protocols.assembly import Assembly, Part, join_chunks
 from segue.protocols.codec import Endpoint
 from segue.protocols.mistral_chat.assistant import NO_ID, decode_thinking, made_id
 from segue.protocols.mistral_chat.content import decode_native, join_thoughts
@@ -29,7 +30,7 @@ from segue.protocols.mistral_chat.response import decode_ran, decode_usage, enco
 from segue.protocols.mistral_chat.rules import PROTOCOL
 from segue.protocols.reading import text_of
 from segue.protocols.spelling import Block, Wire, object_of
-from segue.protocols.streaming import Assembly, Part, StreamDecoder, join_chunks
+from segue.protocols.streaming import StreamDecoder
 
 _READ: Final = frozenset({"choices", "object", "usage", "error", "p"})
 """Keys of a chunk that are read elsewhere, or that say nothing about the reply."""

@@ -22,14 +22,13 @@ from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
-from segue.models.price import compute_cost
+from segue.models.price import find_cost
 from segue.protocols.codec import Endpoint
 from segue.protocols.ollama_chat.errors import decode_error
 from segue.protocols.ollama_chat.rules import PROTOCOL
 from segue.protocols.ollama_chat.spelling import RESPONSE, Json, Wire, keep, object_of, put_back
 from segue.protocols.ollama_chat.turns import decode_assistant, encode_assistant, reply_parts
 from segue.protocols.reading import SHAPE, expect_object, number_of, text_of
-from segue.protocols.streaming import has_price
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.STOP,
@@ -124,8 +123,7 @@ def decode_usage(body: Json, endpoint: Endpoint) -> Usage | None:
         return None
     given, made = number_of(body.get("prompt_eval_count")), number_of(body.get("eval_count"))
     usage = Usage(input=given, output=made, total_tokens=given + made)
-    model = endpoint.model
-    return replace(usage, cost=compute_cost(model.cost, usage)) if has_price(model) else usage
+    return replace(usage, cost=find_cost(endpoint.model.cost, usage))
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from typing import Final, cast
 from segue.conversation.content import NativeContent
 from segue.conversation.messages import Diagnostic
 from segue.models.model import Model
+from segue.protocols.assembly import Assembly, Part, join_chunks
 from segue.protocols.codec import Endpoint
 from segue.protocols.openai_chat.assistant import REFUSED, audio_content, images_content, read_refusal
 from segue.protocols.openai_chat.calls import read_seal
@@ -32,7 +33,7 @@ from segue.protocols.openai_chat.thinktags import TagReader
 from segue.protocols.openai_chat.usage import decode_usage
 from segue.protocols.openai_chat.wire import Block, Json
 from segue.protocols.reading import SHAPE
-from segue.protocols.streaming import Assembly, Part, StreamDecoder, join_chunks
+from segue.protocols.streaming import StreamDecoder
 
 _READ: Final = frozenset({"id", "model", "object", "choices", "usage", "obfuscation", "error"})
 """Keys of a chunk that are read, or that say nothing about the reply."""

@@ -22,12 +22,12 @@ from typing import cast
 import msgspec
 
 from segue.conversation.arguments import encode_arguments
+from segue.protocols.assembly import Assembly, Part, join_chunks
 from segue.protocols.codec import Endpoint
 from segue.protocols.openai_chat.calls import OLD_ID, read_seal
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.wire import Block, Json, object_of
 from segue.protocols.reading import SHAPE
-from segue.protocols.streaming import Assembly, Part, join_chunks
 
 
 class _Call:

@@ -19,9 +19,9 @@ from typing import Final
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent
 from segue.models.model import Model
+from segue.protocols.assembly import Assembly, Part
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.reading import SHAPE, shape_of
-from segue.protocols.streaming import Assembly, Part
 
 OPEN: Final = "<think>"
 CLOSE: Final = "</think>"

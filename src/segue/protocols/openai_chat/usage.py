@@ -20,11 +20,10 @@ from msgspec.structs import replace
 
 from segue.conversation.messages import Usage, UsageCost
 from segue.models.model import Model
-from segue.models.price import compute_cost
+from segue.models.price import find_cost
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.wire import Block, object_of
 from segue.protocols.reading import SHAPE, left_over, number_of, shape_of
-from segue.protocols.streaming import has_price
 
 _COUNTS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
 _CACHED: Final = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
@@ -94,7 +93,7 @@ def _first(*counts: object) -> int:
 
 
 def _cost(wire: Block, usage: Usage, model: Model) -> UsageCost | None:
-    computed = compute_cost(model.cost, usage) if has_price(model) else None
+    computed = find_cost(model.cost, usage)
     billed = _billed(wire)
     if billed is None:
         return computed

@@ -20,14 +20,13 @@ from segue.conversation.content import Extra
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
-from segue.models.price import compute_cost
+from segue.models.price import find_cost
 from segue.protocols.codec import Endpoint, JsonObject
 from segue.protocols.openai_responses.content import ABSENT, Wire, object_of
 from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.items import TurnReader, write_turn
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.reading import SHAPE, left_over, number_of, shape_of, text_of
-from segue.protocols.streaming import has_price
 
 _STATUSES: Final[Mapping[str, StopReason]] = {
     "completed": StopReason.STOP,
@@ -75,8 +74,8 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     whole = all(isinstance(item, Mapping) for item in items) and isinstance(output, list)
     reason, raw = stop_of(body, called=any(piece.kind == "toolCall" for piece in content), has_content=bool(content))
     usage, written_long = decode_usage(body.get("usage"))
-    if usage is not None and has_price(endpoint.model):
-        usage = replace(usage, cost=compute_cost(endpoint.model.cost, usage, cache_write_long=written_long))
+    if usage is not None:
+        usage = replace(usage, cost=find_cost(endpoint.model.cost, usage, cache_write_long=written_long))
     return replace(
         new_assistant_message(endpoint.model, content=content),
         protocol=PROTOCOL,

@@ -24,6 +24,7 @@ import msgspec
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import AssistantContent
 from segue.conversation.messages import StopReason
+from segue.protocols.assembly import Assembly, Part, join_chunks
 from segue.protocols.codec import Endpoint
 from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.items import TurnReader, thinking_of
@@ -31,7 +32,7 @@ from segue.protocols.openai_responses.native import Item, kind_of, native_item
 from segue.protocols.openai_responses.response import decode_response, error_message_of, said_by_reply, stop_of
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.reading import text_of
-from segue.protocols.streaming import Assembly, Part, StreamDecoder, join_chunks
+from segue.protocols.streaming import StreamDecoder
 
 Frame = Mapping[str, object]
 

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 
 from segue.conversation.messages import StopReason
 from segue.errors import DecodeError
+from segue.protocols.assembly import Assembly, Part
 from segue.protocols.codec import Endpoint
 from segue.protocols.plain_text.errors import decode_error
 from segue.protocols.plain_text.response import finish_response, said_by_reply
 from segue.protocols.plain_text.rules import PROTOCOL
-from segue.protocols.streaming import Assembly, Part, StreamDecoder
+from segue.protocols.streaming import StreamDecoder
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from segue.protocols.assembly import Assembly, Part
 from segue.protocols.codec import Endpoint
-from segue.protocols.streaming import Assembly, Part, StreamDecoder
+from segue.protocols.streaming import StreamDecoder
 from segue.protocols.vscode_lm.content import KIND, decode_assistant_part
 from segue.protocols.vscode_lm.response import error_text, said_by_reply, stop_reason_of
 from segue.protocols.vscode_lm.rules import PROTOCOL

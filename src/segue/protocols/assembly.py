@@ -1,0 +1,279 @@
+"""The message that a stream brings, while it is put together, and the events that tell of it.
+
+A protocol's reader opens parts, lets them grow and closes them; here is what holds for every provider: one `start`
+first, each part opened and closed once, exactly one terminal event and none after it.
+
+Facts this file rests on:
+- Arguments arrive in thousands of pieces: they are kept as pieces, joined and parsed once.  (quadratic in most peers)
+- A provider may cut a character in half between two deltas.                                 (claude-code #1709)
+- A stream that just stops has said something: what arrived is kept, its calls marked unfinished.    (vercel/ai f807e45)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+from msgspec.structs import replace
+
+from segue.conversation.arguments import parse_arguments
+from segue.conversation.content import (
+    AssistantContent,
+    Extra,
+    FallbackContent,
+    NativeContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+)
+from segue.conversation.events import (
+    DoneEvent,
+    ErrorEvent,
+    Event,
+    StartEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ThinkingDelta,
+    ThinkingEnd,
+    ThinkingStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason, Usage
+from segue.models.model import Model
+from segue.models.origin import new_assistant_message
+from segue.models.price import find_cost
+
+PartKind: TypeAlias = Literal["text", "thinking", "toolCall", "native"]
+Delta: TypeAlias = TextDelta | ThinkingDelta | ToolCallDelta
+
+_DELTAS: Final[Mapping[PartKind, type[Delta]]] = {
+    "text": TextDelta,
+    "thinking": ThinkingDelta,
+    "toolCall": ToolCallDelta,
+}
+"""How each kind of part tells that it grows; others do so in silence."""
+
+
+class Part:
+    """One piece of the message being built. Readers set fields; `chunks` grow and are joined once, when it closes."""
+
+    __slots__ = (
+        "arguments",
+        "block",
+        "chunks",
+        "closed",
+        "delta",
+        "extra",
+        "fallback",
+        "id",
+        "index",
+        "kind",
+        "name",
+        "redacted",
+        "signature",
+    )
+
+    def __init__(self, kind: PartKind, index: int) -> None:
+        self.kind: PartKind = kind
+        self.index = index
+        self.delta = _DELTAS.get(kind)
+        """The event that tells of growth; None where a part grows in silence."""
+        self.chunks: list[str] = []
+        self.signature: str | None = None
+        self.redacted = False
+        self.id = ""
+        self.name = ""
+        self.arguments: Mapping[str, object] | None = None
+        """Arguments that came as an object; text in `chunks` wins over it when there is any."""
+        self.block: Mapping[str, object] = {}
+        self.fallback: tuple[FallbackContent, ...] = ()
+        self.extra: Extra | None = None
+        self.closed: AssistantContent | None = None
+
+
+class Assembly:
+    """The message under construction, and the events that tell of it.
+
+    Whole-message fields (`response_id`, `usage`, `stop_reason`, ...) are set by the reader whenever they become known.
+    """
+
+    def __init__(self, model: Model, protocol: str, tool_names: Mapping[str, str] | None = None) -> None:
+        self.model = model
+        self.protocol = protocol
+        self.tool_names = tool_names or {}
+        self.parts: list[Part] = []
+        self.events: list[Event] = []
+        self.response_id: str | None = None
+        self.response_model: str | None = None
+        self.usage: Usage | None = None
+        self.cache_write_long = 0
+        self.stop_reason: StopReason | None = None
+        self.raw_stop_reason: str | None = None
+        self.error_message: str | None = None
+        self.diagnostics: list[Diagnostic] = []
+        self.extra: Extra | None = None
+        self.started = False
+        self.final: AssistantMessage | None = None
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Say that the reply has begun; once is enough."""
+        if not self.started:
+            self.started = True
+            self.events.append(StartEvent())
+
+    def open_text(self) -> Part:
+        """Open a text."""
+        part = self._open("text")
+        self.events.append(TextStart(index=part.index))
+        return part
+
+    def open_thinking(self) -> Part:
+        """Open thinking."""
+        part = self._open("thinking")
+        self.events.append(ThinkingStart(index=part.index))
+        return part
+
+    def open_call(self, call_id: str, name: str) -> Part:
+        """Open a tool call; the wire's name is mapped back to the given one."""
+        part = self._open("toolCall")
+        part.id = call_id
+        part.name = self.tool_names.get(name, name)
+        self.events.append(ToolCallStart(index=part.index, id=part.id, name=part.name))
+        return part
+
+    def add_native(self, block: Mapping[str, object], fallback: tuple[FallbackContent, ...] = ()) -> Part:
+        """Keep a block that only this protocol knows; it takes its place without events."""
+        part = self._open("native")
+        part.block = block
+        part.fallback = fallback
+        return part
+
+    def grow(self, part: Part, delta: str) -> None:
+        """Add to a text, to thinking or to a call's arguments."""
+        part.chunks.append(delta)
+        if part.delta is not None:
+            self.events.append(part.delta(index=part.index, delta=delta))
+
+    def close(self, part: Part) -> None:
+        """Finish a part; closing twice does nothing."""
+        if part.closed is not None:
+            return
+        content = part.closed = self._content(part, note=True)
+        match content.kind:
+            case "text":
+                self.events.append(TextEnd(index=part.index, content=content))
+            case "thinking":
+                self.events.append(ThinkingEnd(index=part.index, content=content))
+            case "toolCall":
+                self.events.append(ToolCallEnd(index=part.index, tool_call=content))
+            case "native":
+                pass
+
+    def close_all(self) -> None:
+        """Finish every part that is still open, in order."""
+        for part in self.parts:
+            self.close(part)
+
+    def _open(self, kind: PartKind) -> Part:
+        self.start()
+        part = Part(kind, len(self.parts))
+        self.parts.append(part)
+        return part
+
+    def _content(self, part: Part, *, note: bool) -> AssistantContent:
+        text = join_chunks(part.chunks)
+        match part.kind:
+            case "text":
+                return TextContent(text=text, text_signature=part.signature, extra=part.extra)
+            case "thinking":
+                return ThinkingContent(
+                    thinking=text, thinking_signature=part.signature, redacted=part.redacted, extra=part.extra
+                )
+            case "native":
+                return NativeContent(protocol=self.protocol, block=part.block, fallback=part.fallback, extra=part.extra)
+            case "toolCall":
+                return self._call(part, text, note=note)
+
+    def _call(self, part: Part, text: str, *, note: bool) -> ToolCall:
+        if not text and part.arguments is not None:
+            arguments, spelling = part.arguments, None
+        else:
+            parsed = parse_arguments(text)
+            arguments, spelling = parsed.arguments, parsed.text
+            if note and parsed.diagnostic is not None:
+                self.diagnostics.append(parsed.diagnostic)
+        return ToolCall(
+            id=part.id,
+            name=part.name,
+            arguments=arguments,
+            arguments_text=spelling,
+            thought_signature=part.signature,
+            extra=part.extra,
+        )
+
+    # -- the whole -----------------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """End well: close what is open, then `done`. Without a stop reason the reply ended too early: an error."""
+        if self.final is not None:
+            return
+        self.start()
+        self.close_all()
+        if self.stop_reason is None:
+            self.fail("the stream ended before the reply did")
+            return
+        if self.stop_reason in (StopReason.ERROR, StopReason.ABORTED):
+            self.fail(self.error_message or f"the reply ended with {self.raw_stop_reason or self.stop_reason.value}")
+            return
+        message = self.final = self.message()
+        self.events.append(DoneEvent(reason=message.stop_reason, message=message))
+
+    def fail(self, error_message: str, reason: StopReason = StopReason.ERROR) -> None:
+        """End badly: close what is open and keep it, then `error`."""
+        if self.final is not None:
+            return
+        self.start()
+        self.close_all()
+        self.stop_reason = reason
+        self.error_message = error_message
+        message = self.final = self.message()
+        self.events.append(ErrorEvent(reason=reason, message=message))
+
+    def message(self) -> AssistantMessage:
+        """Give the message as far as it has come; the finished one after the terminal event."""
+        if self.final is not None:
+            return self.final
+        content = tuple(part.closed or self._content(part, note=False) for part in self.parts)
+        usage = self.usage
+        if usage is not None and usage.cost is None:
+            cost = find_cost(self.model.cost, usage, cache_write_long=self.cache_write_long)
+            usage = replace(usage, cost=cost)
+        return replace(
+            new_assistant_message(self.model, content=content),
+            protocol=self.protocol,
+            response_id=self.response_id,
+            response_model=self.response_model,
+            usage=usage,
+            stop_reason=self.stop_reason or StopReason.STOP,
+            raw_stop_reason=self.raw_stop_reason,
+            error_message=self.error_message,
+            diagnostics=tuple(self.diagnostics),
+            extra=self.extra,
+        )
+
+
+def join_chunks(chunks: list[str]) -> str:
+    """Join pieces of text, and halves of a character that were cut apart between them."""
+    text = "".join(chunks)
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-16-le")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return text
