@@ -125,7 +125,7 @@ def open_body(body: JsonObject | Sequence[object]) -> ChatBody:
     return ChatBody(body, None, {_MODEL: {"said": named} if "model" in body else "absent"})
 
 
-class ChatReader(ABC):
+class MessagesReader(ABC):
     """Reads the messages of a body in order, remembering the calls that wait for their results.
 
     `frame` is the shape of the context, to which others may add.

@@ -21,6 +21,7 @@ Wire: TypeAlias = dict[str, object]
 MISSING: Final = object()
 """Stands for a key that is not there, where null would mean something else."""
 NOTHING: Final[Block] = {}
+"""An object that says nothing."""
 
 _NULL: Final = "null"
 

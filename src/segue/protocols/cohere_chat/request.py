@@ -18,7 +18,7 @@ from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.errors import Path
 from segue.protocols.chat import (
-    ChatReader,
+    MessagesReader,
     encode_model,
     encode_result,
     encode_system,
@@ -86,7 +86,7 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     return Prompt(context=context, options=decode_options(given.wire, given.asked, endpoint), model=given.model)
 
 
-class _Reader(ChatReader):
+class _Reader(MessagesReader):
     """Reads the messages of a body in order."""
 
     def read_assistant(self, wire: Block, path: Path, *, last: bool) -> AssistantMessage:  # noqa: ARG002 - as others

@@ -14,12 +14,11 @@ and only the way back to a reply looks at it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import Extra
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.model import Model
@@ -29,8 +28,9 @@ from segue.protocols.codec import Endpoint, JsonObject
 from segue.protocols.cohere_chat.assistant import CITATIONS, decode_assistant, encode_assistant
 from segue.protocols.cohere_chat.errors import decode_error
 from segue.protocols.cohere_chat.rules import PROTOCOL
-from segue.protocols.reading import SHAPE, number_of, shape_of, text_of
-from segue.protocols.spelling import Block, Wire, difference, object_of, respelt
+from segue.protocols.reading import number_of, text_of
+from segue.protocols.replies import ended_with, keep_reply, read_stop, respell_reply
+from segue.protocols.spelling import Block, Wire, object_of
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "COMPLETE": StopReason.STOP,
@@ -43,8 +43,6 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "ERROR_LIMIT": StopReason.LENGTH,
     "USER_CANCEL": StopReason.ABORTED,
 }
-UNKNOWN_REASON: Final = StopReason.STOP
-"""A reason nobody knows ends a reply that said something; one that said nothing has failed."""
 _REASONS_BACK: Final[Mapping[StopReason, str]] = {
     StopReason.STOP: "COMPLETE",
     StopReason.LENGTH: "MAX_TOKENS",
@@ -52,17 +50,6 @@ _REASONS_BACK: Final[Mapping[StopReason, str]] = {
     StopReason.ERROR: "ERROR",
     StopReason.ABORTED: "ERROR",
 }
-_FAILED: Final = (StopReason.ERROR, StopReason.ABORTED)
-_RESPONSE: Final = "response"
-
-
-def read_stop(reason: str | None, kinds: Sequence[str]) -> StopReason:
-    """Say why a reply stopped; one that stopped with calls in it waits for their results, whatever it says."""
-    found = StopReason.STOP if reason is None else STOP_REASONS.get(reason)
-    if found is None:
-        found = UNKNOWN_REASON if kinds else StopReason.ERROR
-    return StopReason.TOOL_USE if found == StopReason.STOP and "toolCall" in kinds else found
-
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
@@ -79,10 +66,10 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         if not isinstance(wire, str) and "error" not in body:
             raise DecodeError("this is no reply: it has neither a message nor an error", path=("message",))
         failed = replace(begun, stop_reason=StopReason.ERROR, error_message=decode_error(body, None).message)
-        return replace(failed, extra=said_by_reply(failed, body))
+        return replace(failed, extra=keep_reply(PROTOCOL, usual_reply(failed), body, failed.extra))
     turn = decode_assistant(cast("Block", wire), ("message",), tool_names, reply=True)
     reason = text_of(body.get("finish_reason"))
-    stop = read_stop(reason, [piece.kind for piece in turn.content])
+    stop = read_stop(STOP_REASONS, reason, [piece.kind for piece in turn.content])
     message = replace(
         begun,
         content=turn.content,
@@ -90,19 +77,10 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         usage=decode_usage(body.get("usage"), endpoint.model),
         stop_reason=stop,
         raw_stop_reason=reason,
-        error_message=f"the reply ended with {reason or stop.value}" if stop in _FAILED else None,
+        error_message=ended_with(reason, stop),
         extra=turn.extra,
     )
-    return replace(message, extra=said_by_reply(message, body))
-
-
-def said_by_reply(message: AssistantMessage, body: JsonObject) -> Extra | None:
-    """Keep what a reply said differently from how we would have written it, beside what goes back with the turn."""
-    found = difference(_usual(message), body)
-    part: Wire = dict((message.extra or {}).get(PROTOCOL, {}))
-    if found is not None:
-        part[SHAPE] = {_RESPONSE: found}
-    return {PROTOCOL: part} if part else None
+    return replace(message, extra=keep_reply(PROTOCOL, usual_reply(message), body, message.extra))
 
 
 def decode_usage(given: object, model: Model) -> Usage | None:
@@ -128,10 +106,11 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:  # n
     Raises:
         EncodeError: its content has no word on this wire.
     """
-    return cast("Wire", respelt(_usual(message), shape_of(message.extra, PROTOCOL).get(_RESPONSE)))
+    return respell_reply(PROTOCOL, usual_reply(message), message.extra)
 
 
-def _usual(message: AssistantMessage) -> Wire:
+def usual_reply(message: AssistantMessage) -> Wire:
+    """Write a reply the usual way, however one that was read was spelt."""
     wire = encode_assistant(message.content, ("message",))
     content = wire.get("content")
     if isinstance(content, str):

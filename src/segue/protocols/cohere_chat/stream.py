@@ -21,10 +21,11 @@ from segue.protocols.codec import Endpoint
 from segue.protocols.cohere_chat.assistant import CITATIONS
 from segue.protocols.cohere_chat.content import decode_native
 from segue.protocols.cohere_chat.errors import decode_error
-from segue.protocols.cohere_chat.response import decode_usage, read_stop, said_by_reply
+from segue.protocols.cohere_chat.response import STOP_REASONS, decode_usage, usual_reply
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.functions import encode_call
 from segue.protocols.reading import text_of
+from segue.protocols.replies import keep_reply, read_stop
 from segue.protocols.spelling import Block, Wire, object_of
 from segue.protocols.streaming import StreamDecoder
 
@@ -167,7 +168,7 @@ class _Reader:
         out.usage = decode_usage(usage, self._endpoint.model)
         out.response_id = out.response_id or text_of(frame.get("id"))
         self._reason = out.raw_stop_reason = text_of(delta.get("finish_reason"))
-        out.stop_reason = read_stop(self._reason, [part.kind for part in out.parts])
+        out.stop_reason = read_stop(STOP_REASONS, self._reason, [part.kind for part in out.parts])
         self._keep(out)
         if error:
             out.fail(error)
@@ -193,7 +194,8 @@ class _Reader:
         whole: Wire = {"id": out.response_id or "", "message": wire, "finish_reason": self._reason, **self._body}
         if self._logprobs:
             whole["logprobs"] = self._logprobs
-        out.extra = said_by_reply(out.message(), whole)
+        message = out.message()
+        out.extra = keep_reply(PROTOCOL, usual_reply(message), whole, message.extra)
 
     def _whole_call(self, part: Part) -> Wire:
         if part.closed is None or part.closed.kind != "toolCall":

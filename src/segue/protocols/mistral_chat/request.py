@@ -19,7 +19,7 @@ from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.errors import Path
 from segue.protocols.chat import (
-    ChatReader,
+    MessagesReader,
     encode_model,
     encode_result,
     encode_system,
@@ -134,7 +134,7 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     return Prompt(context=context, options=decode_options(given.wire, asked, endpoint), model=given.model)
 
 
-class _Reader(ChatReader):
+class _Reader(MessagesReader):
     """Reads the messages of a body in order, and notes a prefix where it is refused."""
 
     prefixed_before_last = False

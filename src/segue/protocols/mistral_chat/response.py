@@ -19,7 +19,7 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import AssistantContent, Extra, NativeContent, TextContent
+from segue.conversation.content import AssistantContent, NativeContent, TextContent
 from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason, Usage
 from segue.errors import DecodeError, Path
 from segue.models.model import Model
@@ -29,8 +29,9 @@ from segue.protocols.codec import Endpoint, JsonObject
 from segue.protocols.mistral_chat.assistant import decode_assistant, decode_words, encode_assistant
 from segue.protocols.mistral_chat.errors import decode_error
 from segue.protocols.mistral_chat.rules import PROTOCOL
-from segue.protocols.reading import SHAPE, expect_list, expect_object, expect_objects, number_of, shape_of, text_of
-from segue.protocols.spelling import MISSING, Block, Wire, difference, object_of, respelt
+from segue.protocols.reading import expect_list, expect_object, expect_objects, number_of, text_of
+from segue.protocols.replies import ended_with, keep_reply, read_stop, respell_reply
+from segue.protocols.spelling import MISSING, Block, Wire, object_of
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.STOP,
@@ -39,8 +40,6 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "tool_calls": StopReason.TOOL_USE,
     "error": StopReason.ERROR,
 }
-UNKNOWN_REASON: Final = StopReason.STOP
-"""A reason nobody knows ends a reply that said something; one that said nothing has failed."""
 _REASONS_BACK: Final[Mapping[StopReason, str]] = {
     StopReason.STOP: "stop",
     StopReason.LENGTH: "length",
@@ -48,16 +47,6 @@ _REASONS_BACK: Final[Mapping[StopReason, str]] = {
     StopReason.ERROR: "error",
     StopReason.ABORTED: "error",
 }
-_RESPONSE: Final = "response"
-
-
-def read_stop(reason: str | None, kinds: Sequence[str]) -> StopReason:
-    """Say why a reply stopped; one that stopped with calls in it waits for their results, whatever it says."""
-    found = StopReason.STOP if reason is None else STOP_REASONS.get(reason)
-    if found is None:
-        found = UNKNOWN_REASON if kinds else StopReason.ERROR
-    return StopReason.TOOL_USE if found == StopReason.STOP and "toolCall" in kinds else found
-
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
@@ -87,22 +76,16 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         choice = expect_object(listed[0], ("choices", 0))
         content, notes = _read_choice(choice, tool_names)
         reason = text_of(choice.get("finish_reason"))
-        stop = read_stop(reason, [piece.kind for piece in content])
+        stop = read_stop(STOP_REASONS, reason, [piece.kind for piece in content])
         message = replace(
             message,
             content=content,
             diagnostics=notes,
             stop_reason=stop,
             raw_stop_reason=reason,
-            error_message=f"the reply ended with {reason or stop.value}" if stop == StopReason.ERROR else None,
+            error_message=ended_with(reason, stop),
         )
-    return replace(message, extra=said_by_reply(message, body))
-
-
-def said_by_reply(message: AssistantMessage, body: JsonObject) -> Extra | None:
-    """Keep what a reply said differently from how we would have written it, where no request looks."""
-    found = difference(_usual(message), body)
-    return None if found is None else {PROTOCOL: {SHAPE: {_RESPONSE: found}}}
+    return replace(message, extra=keep_reply(PROTOCOL, usual_reply(message), body))
 
 
 def _read_choice(
@@ -176,7 +159,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:  # n
     Raises:
         EncodeError: its content has no word on this wire.
     """
-    return cast("Wire", respelt(_usual(message), shape_of(message.extra, PROTOCOL).get(_RESPONSE)))
+    return respell_reply(PROTOCOL, usual_reply(message), message.extra)
 
 
 def encode_choice(message: AssistantMessage, index: int = 0) -> Wire:
@@ -193,7 +176,8 @@ def encode_choice(message: AssistantMessage, index: int = 0) -> Wire:
     return {"index": index, **said, "finish_reason": reason}
 
 
-def _usual(message: AssistantMessage) -> Wire:
+def usual_reply(message: AssistantMessage) -> Wire:
+    """Write a reply the usual way, however one that was read was spelt."""
     body: Wire = {
         "id": message.response_id or "",
         "object": "chat.completion",

@@ -26,9 +26,10 @@ from segue.protocols.codec import Endpoint
 from segue.protocols.mistral_chat.assistant import NO_ID, decode_thinking, made_id
 from segue.protocols.mistral_chat.content import decode_native, join_thoughts
 from segue.protocols.mistral_chat.errors import decode_error
-from segue.protocols.mistral_chat.response import decode_ran, decode_usage, encode_choice, read_stop, said_by_reply
+from segue.protocols.mistral_chat.response import STOP_REASONS, decode_ran, decode_usage, encode_choice, usual_reply
 from segue.protocols.mistral_chat.rules import PROTOCOL
 from segue.protocols.reading import text_of
+from segue.protocols.replies import keep_reply, read_stop
 from segue.protocols.spelling import Block, Wire, object_of
 from segue.protocols.streaming import StreamDecoder
 
@@ -76,7 +77,7 @@ class _Reader:
         if self._choice.reason is not None:
             kinds = [part.kind for part in out.parts]
             out.raw_stop_reason = self._choice.reason
-            out.stop_reason = read_stop(self._choice.reason, kinds)
+            out.stop_reason = read_stop(STOP_REASONS, self._choice.reason, kinds)
         self._keep(out)
         out.finish()
 
@@ -125,7 +126,7 @@ class _Reader:
             choice["finish_reason"] = None
         others = [self._other(index) for index in sorted(self._others)]
         whole = {"object": "chat.completion", **self._body, "choices": [choice, *others]}
-        out.extra = said_by_reply(message, whole)
+        out.extra = keep_reply(PROTOCOL, usual_reply(message), whole)
 
     def _other(self, index: int) -> Wire:
         reader, silent = self._others[index]

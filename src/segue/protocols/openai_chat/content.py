@@ -26,6 +26,7 @@ from segue.protocols.openai_chat.media import decode_media, encode_file, encode_
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.wire import MISSING, Block, fill_in
 from segue.protocols.reading import expect_list, expect_object, extra_of, left_over
+from segue.protocols.spoken import encode_nothing
 
 _TEXT_KEYS: Final = ("type", "text")
 
@@ -91,20 +92,8 @@ def encode_content(content: Sequence[UserContent], shape: object, path: Path, *,
     if shape != "list" and _is_string(content, joined=joined):
         return "\n".join([cast("TextContent", piece).text for piece in content])
     if not content:
-        return _encode_nothing(shape)
+        return encode_nothing(shape)  # an empty list is refused
     return [encode_part(piece, (*path, index)) for index, piece in enumerate(content)]
-
-
-def _encode_nothing(shape: object) -> object:
-    match shape:
-        case "absent":
-            return MISSING
-        case "null":
-            return None
-        case "list":
-            return list[object]()
-        case _:
-            return ""  # an empty list is refused
 
 
 def encode_part(content: UserContent, path: Path) -> dict[str, object]:

@@ -19,7 +19,6 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
@@ -30,6 +29,7 @@ from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.usage import decode_usage, encode_usage
 from segue.protocols.openai_chat.wire import MISSING
 from segue.protocols.reading import SHAPE, expect_list, expect_object, shape_of
+from segue.protocols.replies import ended_with, read_stop
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.STOP,
@@ -54,10 +54,6 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "abort": StopReason.ABORTED,
     "cancelled": StopReason.ABORTED,
 }
-UNKNOWN_REASON: Final = StopReason.STOP
-"""A reason nobody knows ends a reply that said something: throwing its words away would be the worse mistake. One that
-said nothing has failed."""
-
 _FINISH_REASONS: Final[Mapping[StopReason, str]] = {
     StopReason.STOP: "stop",
     StopReason.LENGTH: "length",
@@ -66,22 +62,6 @@ _FINISH_REASONS: Final[Mapping[StopReason, str]] = {
     StopReason.ABORTED: "stop",
 }
 _OBJECT: Final = "chat.completion"
-
-
-def read_stop(reason: str | None, content: tuple[AssistantContent, ...] | list[str]) -> StopReason:
-    """Say why a reply that came to its end stopped; `content` may also be the kinds of its parts."""
-    kinds = [piece if isinstance(piece, str) else piece.kind for piece in content]
-    found = STOP_REASONS.get(reason, None) if reason is not None else StopReason.STOP
-    if found is None:
-        found = UNKNOWN_REASON if kinds else StopReason.ERROR
-    return StopReason.TOOL_USE if found == StopReason.STOP and "toolCall" in kinds else found
-
-
-def ended_with(reason: str | None, stop: StopReason) -> str | None:
-    """Say in words that a reply ended badly."""
-    if stop not in (StopReason.ERROR, StopReason.ABORTED):
-        return None
-    return f"the reply ended with {reason or stop.value}"
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -174,7 +154,7 @@ def _read_choice(
     if left:
         kept["choice"] = left
     error = choice.get("error")
-    stop = StopReason.ERROR if error else read_stop(reason, turn.content)
+    stop = StopReason.ERROR if error else read_stop(STOP_REASONS, reason, [piece.kind for piece in turn.content])
     return {
         "content": turn.content,
         "stop_reason": stop,

@@ -26,13 +26,14 @@ from segue.protocols.openai_chat.calls import read_seal
 from segue.protocols.openai_chat.errors import decode_error
 from segue.protocols.openai_chat.growth import Delta, find_delta
 from segue.protocols.openai_chat.reasoning import FIELDS, dump_details, merge_details
-from segue.protocols.openai_chat.response import encode_choice, read_stop
+from segue.protocols.openai_chat.response import STOP_REASONS, encode_choice
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.streamcalls import CallReader
 from segue.protocols.openai_chat.thinktags import TagReader
 from segue.protocols.openai_chat.usage import decode_usage
 from segue.protocols.openai_chat.wire import Block, Json
 from segue.protocols.reading import SHAPE
+from segue.protocols.replies import read_stop
 from segue.protocols.streaming import StreamDecoder
 
 _READ: Final = frozenset({"id", "model", "object", "choices", "usage", "obfuscation", "error"})
@@ -103,7 +104,7 @@ class ChatReader:
         kinds: list[str] = [part.kind for part in out.parts]
         if self._choice.finished or (kinds and (not self._endpoint.dialect.finish_reason or self._is_billed())):
             out.raw_stop_reason = self._choice.reason
-            out.stop_reason = read_stop(self._choice.reason, kinds)
+            out.stop_reason = read_stop(STOP_REASONS, self._choice.reason, kinds)
         out.finish()
 
     def _is_billed(self) -> bool:
