@@ -37,6 +37,23 @@ def without_fields(value: object, names: Collection[str]) -> object:
     return value
 
 
+def vouched_for(context: Context) -> Context:
+    """Leave out what only a wire's own blocks and keys would say: no provider's types vouch for those."""
+
+    def pieces(given):
+        return tuple(msgspec.structs.replace(piece, extra=None) for piece in given if piece.kind != "native")
+
+    prompt = context.system_prompt
+    return Context(
+        system_prompt=pieces(prompt) if isinstance(prompt, tuple) else prompt,
+        messages=tuple(
+            msgspec.structs.replace(message, content=pieces(message.content), extra=None)
+            for message in context.messages
+        ),
+        tools=tuple(msgspec.structs.replace(tool, extra=None) for tool in context.tools if tool.kind != "native"),
+    )
+
+
 def joined_turns(context: Context) -> Context:
     """Give a conversation whose neighbouring turns of one role are one, for wires that cannot tell them apart."""
     messages: list[Message] = []

@@ -9,14 +9,14 @@ import httpx2
 import pytest
 from anthropic.types.beta import BetaMessage
 from hypothesis import given, settings
-from msgspec.structs import replace
 from pydantic import ValidationError
 
 from protocols import traffic
 from protocols.anthropic_messages.endpoints import OPUS, SONNET, endpoint_of
 from protocols.anthropic_messages.referee import judge
-from protocols.anthropic_messages.test_fixtures import CASES, REQUESTS, part, sse
-from segue.conversation.context import Context, Options, Prompt
+from protocols.exchanges import ANTHROPIC
+from protocols.speaking import vouched_for
+from segue.conversation.context import Options, Prompt
 from segue.errors import EmptyConversation
 from segue.projection.projector import project
 from segue.protocols.anthropic_messages.codec import CODEC
@@ -42,9 +42,9 @@ def test_the_judge_is_strict(wrong):
         judge().validate_python({"model": "m", "max_tokens": 1, "messages": [], **wrong})
 
 
-@pytest.mark.parametrize("case", REQUESTS)
+@pytest.mark.parametrize("case", ANTHROPIC.having("request"))
 def test_the_judge_accepts_what_we_wrote_for_tests(case):
-    judge(beta=True).validate_python(part(case, "request"))
+    judge(beta=True).validate_python(ANTHROPIC.part(case, "request"))
 
 
 @pytest.mark.traffic
@@ -56,30 +56,13 @@ def test_the_judge_accepts_what_was_answered():
             judge(beta=True).validate_python(body)
 
 
-def plain(context: Context) -> Context:
-    """Leave out what only this wire's own blocks and keys would say: nobody vouches for those."""
-
-    def bare(node):
-        node = replace(node, extra=None)
-        if hasattr(node, "content"):
-            kept = tuple(replace(piece, extra=None) for piece in node.content if piece.kind != "native")
-            return replace(node, content=kept)
-        return node
-
-    prompt = context.system_prompt
-    if isinstance(prompt, tuple):
-        prompt = tuple(replace(piece, extra=None) for piece in prompt if piece.kind != "native")
-    tools = tuple(replace(tool, extra=None) for tool in context.tools if tool.kind != "native")
-    return Context(system_prompt=prompt, messages=tuple(bare(m) for m in context.messages), tools=tools)
-
-
 @settings(max_examples=150)
 @given(storable_contexts())
 def test_the_judge_accepts_every_projected_history(context):
     for endpoint in (SONNET, OPUS):
         try:
             projection = project(
-                plain(context), endpoint.model, options=Options(cache_retention="long", thinking="low")
+                vouched_for(context), endpoint.model, options=Options(cache_retention="long", thinking="low")
             )
         except EmptyConversation:
             continue
@@ -113,9 +96,9 @@ def agree(stream: bytes, frames, endpoint) -> None:
     assert {key: ours["usage"].get(key) for key in counts} == counts
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case != "compaction-and-fallback"])  # that one is beta
+@pytest.mark.parametrize("case", [case for case in ANTHROPIC.names if case != "compaction-and-fallback"])  # it is beta
 def test_the_sdk_and_we_agree_on_a_stream(case):
-    agree(sse(case), part(case, "stream"), SONNET)
+    agree(ANTHROPIC.stream(case), ANTHROPIC.part(case, "stream"), SONNET)
 
 
 @pytest.mark.traffic
@@ -128,9 +111,9 @@ def test_the_sdk_and_we_agree_on_a_recorded_stream(file):
 
 @pytest.mark.parametrize("case", ["plain-text", "results-and-words", "redacted-thinking"])
 def test_the_sdk_sends_our_request_as_it_is(case):
-    body = {**part(case, "request"), "model": "m"}
+    body = {**ANTHROPIC.part(case, "request"), "model": "m"}
     sent: list[object] = []
-    with client(sse("plain-text"), sent).messages.stream(**body):
+    with client(ANTHROPIC.stream("plain-text"), sent).messages.stream(**body):
         pass
     assert sent == [{**body, "stream": True}]
 

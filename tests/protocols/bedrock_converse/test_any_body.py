@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from copy import deepcopy
-from typing import Any
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from protocols.any_bodies import ODD, assert_judged, assert_reply_comes_back, assert_request_comes_back, one, some
 from protocols.bedrock_converse.endpoints import ANYONE, KIMI, NOVA_2, OPUS, OSS, SONNET
-from protocols.bedrock_converse.test_fixtures import CASES, REQUESTS, part
-from segue.errors import DecodeError
 from segue.protocols.bedrock_converse.codec import CODEC
-from segue.protocols.reading import standard_base64
 
 ENDPOINTS = (SONNET, OPUS, NOVA_2, KIMI, OSS, ANYONE)
-ODD = st.sampled_from([None, 0, -1, 1.5, True, "x", "", [], {}, ["x"], [{}], {"type": []}, {"a": None}, {"text": "t"}])
-
-
-def some(**values):
-    """Objects with any of these keys, each with what belongs there or with anything else."""
-    return st.fixed_dictionaries({}, optional={key: st.one_of(value, ODD) for key, value in values.items()})
-
-
-def one(*values):
-    return st.sampled_from(values)
 
 
 def union(**values):
@@ -102,104 +86,16 @@ REPLY = some(
 @settings(max_examples=400)
 @given(body=BODY, endpoint=st.sampled_from(ENDPOINTS))
 def test_any_body_is_judged(body, endpoint):
-    for violation in CODEC.check(body, endpoint):
-        assert violation.message
+    assert_judged(CODEC, body, endpoint)
 
 
 @settings(max_examples=600)
 @given(body=BODY, endpoint=st.sampled_from(ENDPOINTS))
 def test_any_body_that_can_be_read_comes_out_as_it_was(body, endpoint):
-    with suppress(DecodeError):
-        prompt = CODEC.decode_request(body, endpoint)
-        assert as_standard(CODEC.encode_request(prompt, endpoint)) == as_standard(body)
+    assert_request_comes_back(CODEC, body, endpoint)
 
 
 @settings(max_examples=400)
 @given(body=REPLY, endpoint=st.sampled_from(ENDPOINTS))
 def test_any_reply_that_can_be_read_comes_out_as_it_was(body, endpoint):
-    with suppress(DecodeError):
-        message = CODEC.decode_response(body, endpoint, {})
-        assert CODEC.encode_response(message, endpoint) == body
-
-
-def as_standard(value, key=None):
-    """Spell base64 in the standard alphabet with padding: media come out in it, whatever they came in."""
-    if isinstance(value, dict):
-        return {name: as_standard(inner, name) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [as_standard(inner) for inner in value]
-    return standard_base64(value) if key == "bytes" and isinstance(value, str) else value
-
-
-def read(decode, *given) -> tuple[Any, Any]:
-    """Give what was read, else the place of what was refused."""
-    try:
-        return decode(*given), None
-    except DecodeError as error:
-        return None, error.path
-
-
-MUTATIONS = st.tuples(st.integers(0, 10**6), st.sampled_from(["drop", "null", "add", "odd"]), ODD)
-
-
-def places(value, path=()):
-    """Give every place in a body."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield (*path, key)
-            yield from places(inner, (*path, key))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield (*path, index)
-            yield from places(inner, (*path, index))
-
-
-def mutated(body, mutations):
-    """Drop a key, make it null, add an unknown one or put something else in its place, here and there."""
-    body = deepcopy(body)
-    for number, kind, odd in mutations:
-        found = list(places(body))
-        if not found:
-            break
-        *path, last = found[number % len(found)]
-        holder = body
-        for step in path:
-            holder = holder[step]
-        if kind == "drop":
-            del holder[last]
-        elif kind == "null":
-            holder[last] = None
-        elif kind == "odd":
-            holder[last] = deepcopy(odd)
-        elif isinstance(holder, dict):
-            holder["unknown"] = deepcopy(odd)
-    return body
-
-
-@settings(max_examples=400)
-@given(st.sampled_from(REQUESTS), st.lists(MUTATIONS, min_size=1, max_size=3), st.sampled_from(ENDPOINTS))
-def test_a_request_with_a_flaw_comes_out_as_it_was_or_is_refused_with_its_place(case, mutations, endpoint):
-    body = mutated(part(case, "request"), mutations)
-    CODEC.check(body, endpoint)
-    prompt, refused_at = read(CODEC.decode_request, body, endpoint)
-    assert refused_at or as_standard(CODEC.encode_request(prompt, endpoint)) == as_standard(body)
-
-
-@settings(max_examples=300)
-@given(st.sampled_from(CASES), st.lists(MUTATIONS, min_size=1, max_size=3), st.sampled_from(ENDPOINTS))
-def test_a_reply_with_a_flaw_comes_out_as_it_was_or_is_refused_with_its_place(case, mutations, endpoint):
-    body = mutated(part(case, "response"), mutations)
-    message, refused_at = read(CODEC.decode_response, body, endpoint, {})
-    assert refused_at or CODEC.encode_response(message, endpoint) == body
-
-
-@settings(max_examples=300)
-@given(st.sampled_from(CASES), st.lists(MUTATIONS, min_size=1, max_size=4), st.sampled_from(ENDPOINTS))
-def test_a_stream_with_a_flaw_ends_once(case, mutations, endpoint):
-    decoder = CODEC.stream_decoder(endpoint, {})
-    frames = mutated(part(case, "stream"), mutations)
-    events = [event for frame in frames if isinstance(frame, dict) for event in decoder.feed(frame)]
-    kinds = [event.type for event in events + decoder.finish()]
-    assert kinds[0] == "start"
-    assert [kind in ("done", "error") for kind in kinds].count(True) == 1
-    assert kinds[-1] in ("done", "error")
+    assert_reply_comes_back(CODEC, body, endpoint)

@@ -17,7 +17,7 @@ from protocols.bedrock_converse.endpoints import (
     SONNET_3,
     endpoint_of,
 )
-from protocols.bedrock_converse.test_fixtures import REQUESTS, part
+from protocols.exchanges import BEDROCK
 from segue.models.model import Model
 from segue.protocols.bedrock_converse.codec import CODEC
 from segue.protocols.doors import resolve_endpoint
@@ -339,10 +339,10 @@ EVERYTHING = resolve_endpoint(Model("amazon.nova-2-lite-v1:0", "amazon-bedrock",
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in REQUESTS if case not in ("redacted-reasoning", "reasoning-then-calls")]
+    "case", [case for case in BEDROCK.having("request") if case not in ("redacted-reasoning", "reasoning-then-calls")]
 )
 def test_what_we_wrote_for_tests_passes(case):
-    assert CODEC.check(part(case, "request"), EVERYTHING) == []
+    assert CODEC.check(BEDROCK.part(case, "request"), EVERYTHING) == []
 
 
 RECORDED = [row for row in traffic.of_protocol("bedrock-converse") if row["status"] == 400]

@@ -23,8 +23,9 @@ from projection.histories import TARGETS, home_contexts, make_options, ugly_cont
 from protocols import traffic
 from protocols.bedrock_converse.endpoints import SONNET, endpoint_of
 from protocols.bedrock_converse.referee import complaints
-from protocols.bedrock_converse.test_fixtures import CASES, REQUESTS, part
-from segue.conversation.context import Context, Options
+from protocols.exchanges import BEDROCK
+from protocols.speaking import vouched_for
+from segue.conversation.context import Options
 from segue.errors import EmptyConversation, EncodeError
 from segue.framing.aws_event_stream import AwsEventStreamDecoder
 from segue.protocols.bedrock_converse.codec import CODEC
@@ -88,11 +89,11 @@ def service() -> Iterator[tuple[Any, Service]]:
     thread.join()
 
 
-@pytest.mark.parametrize("case", REQUESTS)
+@pytest.mark.parametrize("case", BEDROCK.having("request"))
 def test_boto3_sends_our_body_as_it_is(case, service):
     client, bedrock = service
-    body = part(case, "request")
-    bedrock.lay_out(part("plain-text", "response"))
+    body = BEDROCK.part(case, "request")
+    bedrock.lay_out(BEDROCK.part("plain-text", "response"))
     client.converse(**sdk_arguments(body, SONNET))
     request_path = CODEC.path(SONNET, *NOT_STREAMED)
     ((path, sent),) = bedrock.asked
@@ -101,10 +102,10 @@ def test_boto3_sends_our_body_as_it_is(case, service):
     assert unquote(path) == f"/model/{SONNET.model.id}/converse"
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", BEDROCK.names)
 def test_boto3_and_we_read_the_same_reply(case, service):
     client, bedrock = service
-    body = part(case, "response")
+    body = BEDROCK.part(case, "response")
     bedrock.lay_out(body, **{"x-amzn-RequestId": "request-1"})
     theirs = client.converse(modelId="m", messages=HI)
     ours = CODEC.decode_response(theirs, SONNET, {})
@@ -119,10 +120,10 @@ def bare(message):
     return replace(message, content=content, response_id=None, extra=None)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", BEDROCK.names)
 def test_boto3_and_we_read_the_same_stream(case, service):
     client, bedrock = service
-    raw = stream_of(part(case, "stream"))
+    raw = stream_of(BEDROCK.part(case, "stream"))
     bedrock.lay_out(raw)
     theirs = list(client.converse_stream(modelId="m", messages=HI)["stream"])
     assert bedrock.asked[0][0] == "/model/m/converse-stream"
@@ -164,14 +165,14 @@ def test_an_error_of_boto3_is_read(service):
 
 
 def test_bytes_are_bytes_wherever_the_service_wants_them():
-    arguments: Any = sdk_arguments(part("media-and-cache-points", "request"), SONNET)
+    arguments: Any = sdk_arguments(BEDROCK.part("media-and-cache-points", "request"), SONNET)
     blocks = arguments["messages"][0]["content"]
     assert blocks[1]["image"]["source"]["bytes"].startswith(b"\x89PNG")
     inner = arguments["messages"][2]["content"][0]["toolResult"]["content"]
     assert inner[2]["document"]["source"]["bytes"] == b"a,b"
-    redacted: Any = sdk_arguments(part("redacted-reasoning", "request"), SONNET)
+    redacted: Any = sdk_arguments(BEDROCK.part("redacted-reasoning", "request"), SONNET)
     assert redacted["messages"][1]["content"][0]["reasoningContent"]["redactedContent"].startswith(b"EmwK")
-    guarded: Any = sdk_arguments(part("guardrail", "request"), SONNET)
+    guarded: Any = sdk_arguments(BEDROCK.part("guardrail", "request"), SONNET)
     assert isinstance(guarded["messages"][0]["content"][1]["guardContent"]["image"]["source"]["bytes"], bytes)
 
 
@@ -225,29 +226,12 @@ def test_the_referee_accepts_what_was_answered():
             assert complaints(body, endpoint_of(row["model"])) == []
 
 
-def plain(context: Context) -> Context:
-    """Leave out what only this wire's own blocks and keys would say: nobody vouches for those."""
-
-    def bare_node(node):
-        node = replace(node, extra=None)
-        if hasattr(node, "content"):
-            kept = tuple(replace(piece, extra=None) for piece in node.content if piece.kind != "native")
-            return replace(node, content=kept)
-        return node
-
-    prompt = context.system_prompt
-    if isinstance(prompt, tuple):
-        prompt = tuple(replace(piece, extra=None) for piece in prompt if piece.kind != "native")
-    tools = tuple(replace(tool, extra=None) for tool in context.tools if tool.kind != "native")
-    return Context(system_prompt=prompt, messages=tuple(bare_node(m) for m in context.messages), tools=tools)
-
-
 @settings(max_examples=150)
 @given(data=st.data())
 def test_the_referee_accepts_every_projected_history(data):
     model = data.draw(st.sampled_from(TARGETS["bedrock-converse"]))
     strategy = data.draw(st.sampled_from([ugly_contexts, home_contexts]))
-    context, seed = plain(data.draw(strategy(model))), data.draw(st.integers(0, 2**32))
+    context, seed = vouched_for(data.draw(strategy(model))), data.draw(st.integers(0, 2**32))
     options = replace(make_options(seed) or Options(), cache_retention=data.draw(st.sampled_from([None, "long"])))
     try:
         request = prepare(context, model, options=options)
@@ -271,6 +255,6 @@ def test_a_picture_arrives_as_it_was(service):
     client, bedrock = service
     data = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(256))).decode()
     body = {"messages": [{"role": "user", "content": [{"image": {"format": "png", "source": {"bytes": data}}}]}]}
-    bedrock.lay_out(part("plain-text", "response"))
+    bedrock.lay_out(BEDROCK.part("plain-text", "response"))
     client.converse(**sdk_arguments(body, SONNET))
     assert bedrock.asked[0][1] == body

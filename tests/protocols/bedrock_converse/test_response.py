@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from protocols.bedrock_converse.endpoints import ANYONE, NOVA, SONNET
-from protocols.bedrock_converse.test_fixtures import part
+from protocols.exchanges import BEDROCK
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.protocols.bedrock_converse.codec import CODEC
@@ -112,12 +112,12 @@ def test_names_of_tools_are_mapped_back():
 
 
 def test_a_reply_is_recognised_and_stamped():
-    message = decode_response(part("plain-text", "response"))
+    message = decode_response(BEDROCK.part("plain-text", "response"))
     assert (message.protocol, message.provider) == (P, "amazon-bedrock")
 
 
 def test_what_only_the_reply_said_is_in_no_request():
-    message = CODEC.decode_response(part("reasoning-then-calls", "response"), SONNET, {})
+    message = CODEC.decode_response(BEDROCK.part("reasoning-then-calls", "response"), SONNET, {})
     prompt = CODEC.decode_request([{"role": "user", "content": [{"text": "hi"}]}], SONNET)
     context = prompt.context.add(message)
     body: Any = CODEC.encode_request(type(prompt)(context=context), SONNET)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from protocols.bedrock_converse.endpoints import KIMI, OSS, SONNET
-from protocols.bedrock_converse.test_fixtures import part
+from protocols.exchanges import BEDROCK
 from segue.conversation.content import TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import StopReason, Usage
 from segue.protocols.bedrock_converse.codec import CODEC
@@ -42,7 +42,7 @@ def kinds(events):
 
 
 def test_the_events_of_a_reply_in_their_order():
-    events, message = run(*part("reasoning-then-calls", "stream"))
+    events, message = run(*BEDROCK.part("reasoning-then-calls", "stream"))
     assert kinds(events) == [
         "start",
         "thinking_start",

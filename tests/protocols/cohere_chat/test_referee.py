@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
 from protocols.cohere_chat.endpoints import REASONING
 from protocols.cohere_chat.referee import complaints, judge
-from protocols.cohere_chat.test_fixtures import CASES, part, sse
-from segue.conversation.context import Context
+from protocols.exchanges import COHERE
+from protocols.speaking import vouched_for
 from segue.errors import EmptyConversation
 from segue.protocols.cohere_chat.codec import CODEC
 from segue.protocols.doors import resolve_endpoint
@@ -38,18 +38,11 @@ def test_the_judge_is_strict(wrong):
         judge().validate_python({"model": "m", "messages": [{"role": "user", "content": "hi"}], **wrong})
 
 
-def plain(context: Context) -> Context:
-    """Leave out what only this wire's own blocks and keys would say: nobody vouches for those."""
-
-    def bare(node):
-        kept = tuple(replace(piece, extra=None) for piece in node.content if piece.kind != "native")
-        return replace(node, extra=None, content=kept)
-
-    prompt = context.system_prompt
-    if isinstance(prompt, tuple):
-        prompt = tuple(replace(piece, extra=None) for piece in prompt if piece.kind != "native")
-    tools = tuple(replace(tool, extra=None) for tool in context.tools if tool.kind != "native")
-    return Context(system_prompt=prompt, messages=tuple(bare(message) for message in context.messages), tools=tools)
+@pytest.mark.parametrize("case", COHERE.names)
+def test_a_request_written_for_tests_is_one_that_the_provider_knows(case):
+    body = COHERE.part(case, "request")
+    judge().validate_python(body)
+    assert CODEC.check(body, REASONING) == []
 
 
 @settings(max_examples=150)
@@ -59,7 +52,7 @@ def test_the_judge_accepts_every_request(data):
     context = data.draw(st.one_of(ugly_contexts(model), home_contexts(model)))
     asked = make_options(data.draw(st.integers(0, 2**32)))
     try:
-        request = prepare(plain(context), model, options=asked and replace(asked, extra=None))
+        request = prepare(vouched_for(context), model, options=asked and replace(asked, extra=None))
     except EmptyConversation:
         return
     assert complaints(request.body, resolve_endpoint(model)) == []
@@ -78,31 +71,31 @@ def client(reply: bytes, sent: list, kind: str) -> cohere.ClientV2:
 
 
 def arguments_of(case: str) -> dict:
-    body = CODEC.encode_request(CODEC.decode_request(part(case, "request"), REASONING), REASONING)
+    body = CODEC.encode_request(CODEC.decode_request(COHERE.part(case, "request"), REASONING), REASONING)
     assert CODEC.sdk_arguments is not None
     return CODEC.sdk_arguments(body, REASONING)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", COHERE.names)
 def test_the_client_sends_what_we_mean_and_reads_what_we_read(case):
     sent: list = []
-    reply = part(case, "response")
+    reply = COHERE.part(case, "response")
     answer = client(json.dumps(reply).encode(), sent, "application/json").chat(**arguments_of(case))
-    assert sent == [("/v2/chat", {**part(case, "request"), "stream": False})]
+    assert sent == [("/v2/chat", {**COHERE.part(case, "request"), "stream": False})]
     theirs = answer.model_dump(mode="json", exclude_unset=True)
     ours = CODEC.decode_response(reply, REASONING, {})
     assert CODEC.decode_response(theirs, REASONING, {}) == ours
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", COHERE.names)
 def test_the_client_and_we_agree_on_a_stream(case):
     sent: list = []
     decoder = CODEC.stream_decoder(REASONING, {})
-    for event in client(sse(case), sent, "text/event-stream").chat_stream(**arguments_of(case)):
+    for event in client(COHERE.stream(case), sent, "text/event-stream").chat_stream(**arguments_of(case)):
         decoder.feed(event.model_dump(mode="json", exclude_unset=True))
     decoder.finish()
-    assert sent == [("/v2/chat", {**part(case, "request"), "stream": True})]
-    assert decoder.message == CODEC.decode_response(part(case, "response"), REASONING, {})
+    assert sent == [("/v2/chat", {**COHERE.part(case, "request"), "stream": True})]
+    assert decoder.message == CODEC.decode_response(COHERE.part(case, "response"), REASONING, {})
 
 
 def test_what_the_client_has_no_argument_for_goes_into_its_own_place():
@@ -111,5 +104,5 @@ def test_what_the_client_has_no_argument_for_goes_into_its_own_place():
         {"model": "m", "messages": [{"role": "user", "content": "x"}], "new": 1}, REASONING
     )
     sent: list = []
-    client(json.dumps(part("plain-text", "response")).encode(), sent, "application/json").chat(**arguments)
+    client(json.dumps(COHERE.part("plain-text", "response")).encode(), sent, "application/json").chat(**arguments)
     assert sent[0][1]["new"] == 1

@@ -16,9 +16,10 @@ from msgspec.structs import replace
 
 from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
 from protocols import traffic
+from protocols.exchanges import GOOGLE
 from protocols.google_genai.endpoints import NEWER, OLDER, VERTEX, endpoint_of
 from protocols.google_genai.referee import complaints
-from protocols.google_genai.test_fixtures import REQUESTS, STREAMS, part, sse
+from protocols.speaking import vouched_for
 from segue.conversation.content import ImageContent, TextContent, ToolCall
 from segue.conversation.context import Context, NativeTool, Options, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
@@ -44,9 +45,9 @@ def test_the_judge_is_strict(wrong):
     assert complaints({"contents": [{"role": "user", "parts": [{"text": "hi"}]}], **wrong}, OLDER)
 
 
-@pytest.mark.parametrize("case", REQUESTS)
+@pytest.mark.parametrize("case", GOOGLE.having("request"))
 def test_the_judge_accepts_what_we_wrote_for_tests(case):
-    assert complaints(part(case, "request"), NEWER) == []
+    assert complaints(GOOGLE.part(case, "request"), NEWER) == []
 
 
 @pytest.mark.traffic
@@ -59,22 +60,14 @@ def test_the_judge_accepts_what_was_answered(row):
     assert complaints(body, endpoint_of(row["model"], row["provider"])) == []
 
 
-def plain(context: Context) -> Context:
-    """Leave out what only this wire's own parts and keys would say: nobody vouches for those."""
+def readable(context: Context) -> Context:
+    """Put base64 in the place of data that are made of several files for their length."""
 
-    def bare(node):
-        node = replace(node, extra=None)
-        if "=" in (getattr(node, "data", None) or "").rstrip("="):
-            return replace(node, data="AAAA")  # made of several files for its length: no base64
-        if hasattr(node, "content"):
-            return replace(node, content=tuple(bare(piece) for piece in node.content if piece.kind != "native"))
-        return node
+    def whole(piece):
+        return replace(piece, data="AAAA") if "=" in (getattr(piece, "data", None) or "").rstrip("=") else piece
 
-    prompt = context.system_prompt
-    if isinstance(prompt, tuple):
-        prompt = tuple(replace(piece, extra=None) for piece in prompt if piece.kind != "native")
-    tools = tuple(replace(tool, extra=None) for tool in context.tools if tool.kind != "native")
-    return Context(system_prompt=prompt, messages=tuple(bare(m) for m in context.messages), tools=tools)
+    messages = [replace(message, content=tuple(map(whole, message.content))) for message in context.messages]
+    return replace(context, messages=tuple(messages))
 
 
 @settings(max_examples=200)
@@ -82,7 +75,7 @@ def plain(context: Context) -> Context:
 def test_the_judge_accepts_every_projected_history(data):
     model = data.draw(st.sampled_from(TARGETS["google-genai"]))
     contexts = data.draw(st.sampled_from((ugly_contexts, home_contexts)))
-    context = plain(data.draw(contexts(model)))
+    context = readable(vouched_for(data.draw(contexts(model))))
     try:
         request = prepare(context, model, options=make_options(data.draw(st.integers(0, 2**32))))
     except EmptyConversation:
@@ -160,7 +153,9 @@ def test_the_client_sends_what_we_would():
     request = prepare(CONVERSATION, NEWER.model, options=OPTIONS)
     sent: list[tuple[str, Any]] = []
     arguments: dict[str, Any] = request.sdk_arguments()
-    client(json.dumps(part("thoughts-and-calls", "response")).encode(), sent).models.generate_content(**arguments)
+    client(json.dumps(GOOGLE.part("thoughts-and-calls", "response")).encode(), sent).models.generate_content(
+        **arguments
+    )
     [(url, body)] = sent
     assert url == request.url
     same(request.body, body)
@@ -172,7 +167,7 @@ def test_the_client_sends_what_we_would():
 def test_the_client_streams_from_where_we_would():
     request = prepare(CONVERSATION, NEWER.model, options=replace(OPTIONS, stream=True))
     sent: list[tuple[str, Any]] = []
-    given = client(sse("plain-text"), sent, "text/event-stream")
+    given = client(GOOGLE.stream("plain-text"), sent, "text/event-stream")
     arguments: dict[str, Any] = request.sdk_arguments()
     chunks = list(given.models.generate_content_stream(**arguments))
     assert sent[0][0] == request.url
@@ -180,7 +175,7 @@ def test_the_client_streams_from_where_we_would():
     for chunk in chunks:
         decoder.feed(chunk)
     decoder.finish()
-    expected = CODEC.decode_response(part("plain-text", "response"), NEWER, {})
+    expected = CODEC.decode_response(GOOGLE.part("plain-text", "response"), NEWER, {})
     assert decoder.message.text() == expected.text() == "".join(chunk.text or "" for chunk in chunks)
     assert decoder.message.usage is not None
     assert decoder.message.stop_reason == expected.stop_reason
@@ -193,9 +188,9 @@ def test_what_the_client_has_no_word_for_goes_beside():
     assert config == {"topK": 3, "labels": {"a": "b"}, "http_options": {"extra_body": {"somethingNew": {"a": 1}}}}
 
 
-@pytest.mark.parametrize("case", STREAMS)
+@pytest.mark.parametrize("case", GOOGLE.having("stream"))
 def test_the_client_and_we_agree_on_a_reply(case):
-    body = part(case, "response")
+    body = GOOGLE.part(case, "response")
     [theirs] = [client(json.dumps(body).encode(), []).models.generate_content(model="m", contents="hi", config=None)]
     ours = CODEC.decode_response(body, VERTEX, {})
     from_client = CODEC.decode_response(theirs.model_dump(mode="json", exclude_none=True), VERTEX, {})

@@ -15,10 +15,10 @@ from pydantic import ValidationError
 
 from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
 from protocols import traffic
+from protocols.exchanges import MISTRAL
 from protocols.mistral_chat.endpoints import MEDIUM
 from protocols.mistral_chat.referee import complaints, judge, objections
-from protocols.mistral_chat.test_fixtures import CASES, part, sse
-from protocols.speaking import without_fields
+from protocols.speaking import vouched_for, without_fields
 from segue.conversation.context import Context, Options
 from segue.errors import EmptyConversation, EncodeError
 from segue.protocols.doors import resolve_endpoint
@@ -67,18 +67,11 @@ def test_the_judges_accept_what_was_answered():
             assert complaints(body) == [], row["file"]
 
 
-def plain(context: Context) -> Context:
-    """Leave out what only this wire's own blocks and keys would say: nobody vouches for those."""
-
-    def bare(node):
-        kept = tuple(replace(piece, extra=None) for piece in node.content if piece.kind != "native")
-        return replace(node, extra=None, content=kept)
-
-    prompt = context.system_prompt
-    if isinstance(prompt, tuple):
-        prompt = tuple(replace(piece, extra=None) for piece in prompt if piece.kind != "native")
-    tools = tuple(replace(tool, extra=None) for tool in context.tools if tool.kind != "native")
-    return Context(system_prompt=prompt, messages=tuple(bare(message) for message in context.messages), tools=tools)
+@pytest.mark.parametrize("case", MISTRAL.names)
+def test_a_request_written_for_tests_is_one_that_the_provider_knows(case):
+    body = MISTRAL.part(case, "request")
+    judge().validate_python(body)
+    assert CODEC.check(body, MEDIUM) == []
 
 
 @settings(max_examples=150)
@@ -88,7 +81,7 @@ def test_the_judges_accept_every_request(data):
     context = data.draw(st.one_of(ugly_contexts(model), home_contexts(model)))
     asked = make_options(data.draw(st.integers(0, 2**32)))
     try:
-        request = prepare(plain(context), model, options=asked and replace(asked, extra=None))
+        request = prepare(vouched_for(context), model, options=asked and replace(asked, extra=None))
     except EmptyConversation:
         return
     assert complaints(request.body, resolve_endpoint(model)) == []
@@ -126,9 +119,9 @@ def client(reply: bytes, sent: list, kind: str) -> Mistral:
     return Mistral(api_key="none", client=httpx2.Client(transport=httpx2.MockTransport(handle)))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", MISTRAL.names)
 def test_the_client_sends_what_we_mean_and_reads_what_we_read(case):
-    body, reply = part(case, "request"), part(case, "response")
+    body, reply = MISTRAL.part(case, "request"), MISTRAL.part(case, "response")
     prompt = CODEC.decode_request(body, MEDIUM)
     assert CODEC.sdk_arguments is not None
     arguments: dict = CODEC.sdk_arguments(CODEC.encode_request(prompt, MEDIUM), MEDIUM)
@@ -146,20 +139,20 @@ def test_the_client_sends_what_we_mean_and_reads_what_we_read(case):
     )
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", MISTRAL.names)
 def test_the_client_and_we_agree_on_a_stream(case):
     sent: list = []
-    context = CODEC.decode_request(part(case, "request"), MEDIUM).context
+    context = CODEC.decode_request(MISTRAL.part(case, "request"), MEDIUM).context
     model = replace(MEDIUM.model, rules={"last_assistant": True})
     request = prepare(context, model, options=Options(stream=True))
     arguments: dict = request.sdk_arguments()
     decoder = CODEC.stream_decoder(MEDIUM, {})
-    with client(sse(case), sent, "text/event-stream").chat.stream(**arguments) as stream:
+    with client(MISTRAL.stream(case), sent, "text/event-stream").chat.stream(**arguments) as stream:
         for event in stream:
             decoder.feed(event.model_dump(mode="json", exclude_unset=True, warnings=False))
     decoder.finish()
     assert sent[0][1]["stream"] is True
-    ours = CODEC.decode_response(part(case, "response"), MEDIUM, {})
+    ours = CODEC.decode_response(MISTRAL.part(case, "response"), MEDIUM, {})
     assert without_fields(decoder.message, {"extra"}) == without_fields(ours, {"extra"})
 
 

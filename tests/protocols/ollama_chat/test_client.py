@@ -13,12 +13,12 @@ import ollama
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from projection.histories import TARGETS, make_options, ugly_contexts
-from protocols.ndjson_exchanges import Exchanges
+from protocols.exchanges import OLLAMA
 from protocols.ollama_chat.endpoints import QWEN
 from protocols.ollama_chat.referee import complaints
+from protocols.speaking import vouched_for
 from segue.conversation.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
@@ -27,8 +27,7 @@ from segue.protocols.doors import decode_response
 from segue.protocols.ollama_chat.codec import CODEC
 from segue.request import prepare
 
-CASES = Exchanges(CODEC, QWEN)
-READABLE = [case for case in CASES.names if case != "a-drawn-picture"]  # pictures in a reply stop the client itself
+READABLE = [case for case in OLLAMA.names if case != "a-drawn-picture"]  # pictures in a reply stop the client itself
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
@@ -108,7 +107,7 @@ ASKED = Options(max_tokens=64, temperature=0.5, stop=("END",), seed=1, thinking=
 
 
 def test_the_client_sends_our_request_but_for_the_ids_it_does_not_know(server):
-    Server.reply = json.dumps(CASES.part("text", "response")).encode()
+    Server.reply = json.dumps(OLLAMA.part("text", "response")).encode()
     request = prepare(HISTORY, QWEN.model, options=ASKED)
     arguments: Any = request.sdk_arguments()
     client(server).chat(**arguments)
@@ -124,9 +123,9 @@ def test_the_client_sends_our_request_but_for_the_ids_it_does_not_know(server):
 
 @pytest.mark.parametrize("case", READABLE)
 def test_the_client_and_we_agree_on_a_whole_reply(server, case):
-    Server.reply = json.dumps(CASES.part(case, "response")).encode()
+    Server.reply = json.dumps(OLLAMA.part(case, "response")).encode()
     theirs = client(server).chat(model="m", messages=[])
-    agree(theirs, CASES.expected(case))
+    agree(theirs, OLLAMA.expected(case))
 
 
 def agree(theirs: ollama.ChatResponse, ours: AssistantMessage) -> None:
@@ -141,17 +140,17 @@ def agree(theirs: ollama.ChatResponse, ours: AssistantMessage) -> None:
 
 
 def test_an_object_of_the_client_is_read_as_its_body_is(server):
-    Server.reply = json.dumps(CASES.part("text", "response")).encode()
+    Server.reply = json.dumps(OLLAMA.part("text", "response")).encode()
     theirs = client(server).chat(model="m", messages=[])
-    assert decode_response(theirs, protocol="ollama-chat", model=QWEN.model) == CASES.expected("text")
+    assert decode_response(theirs, protocol="ollama-chat", model=QWEN.model) == OLLAMA.expected("text")
 
 
 @pytest.mark.parametrize("case", READABLE)
 def test_chunks_of_the_client_fold_to_what_its_lines_do(server, case):
-    Server.reply = CASES.lines(case)
+    Server.reply = OLLAMA.stream(case)
     chunks = list(client(server).chat(model="m", messages=[], stream=True))
-    _, message = CASES.decoded(chunks)
-    ours = CASES.expected(case)
+    _, message = OLLAMA.decoded(chunks)
+    ours = OLLAMA.expected(case)
     assert message.text() == ours.text()
     assert [(call.name, call.arguments) for call in message.tool_calls()] == [
         (call.name, call.arguments) for call in ours.tool_calls()
@@ -160,7 +159,7 @@ def test_chunks_of_the_client_fold_to_what_its_lines_do(server, case):
 
 
 def test_the_asynchronous_client_takes_the_same_arguments(server):
-    Server.reply = CASES.lines("text")
+    Server.reply = OLLAMA.stream("text")
     arguments: Any = prepare(HISTORY, QWEN.model, options=Options(stream=True)).sdk_arguments()
 
     async def talk() -> list[Any]:
@@ -169,17 +168,17 @@ def test_the_asynchronous_client_takes_the_same_arguments(server):
         await talker._client.aclose()
         return chunks
 
-    _, message = CASES.decoded(asyncio.run(talk()))
-    assert message.text() == CASES.expected("text").text()
+    _, message = OLLAMA.decoded(asyncio.run(talk()))
+    assert message.text() == OLLAMA.expected("text").text()
     assert server.asked[0][1]["stream"] is True
 
 
 def test_an_error_line_ends_the_clients_stream_and_ours(server):
-    lines = [*CASES.part("text", "stream")[:2], {"error": "an error was encountered while running the model"}]
+    lines = [*OLLAMA.part("text", "stream")[:2], {"error": "an error was encountered while running the model"}]
     Server.reply = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     with pytest.raises(ollama.ResponseError, match="while running"):
         list(client(server).chat(model="m", messages=[], stream=True))
-    _, message = CASES.decoded(lines)
+    _, message = OLLAMA.decoded(lines)
     assert (message.stop_reason, message.text()) == (StopReason.ERROR, "Hello, naïve")
 
 
@@ -190,27 +189,13 @@ def test_what_the_client_cannot_be_told_is_refused_by_name():
         request.sdk_arguments()
 
 
-def bare(context: Context) -> Context:
-    """Leave out what only this wire's own blocks and keys would say: nobody vouches for those."""
-
-    def pieces(given):
-        return tuple(replace(piece, extra=None) for piece in given if piece.kind != "native")
-
-    prompt = context.system_prompt
-    return Context(
-        system_prompt=pieces(prompt) if isinstance(prompt, tuple) else prompt,
-        messages=tuple(replace(message, content=pieces(message.content), extra=None) for message in context.messages),
-        tools=tuple(replace(tool, extra=None) for tool in context.tools if tool.kind != "native"),
-    )
-
-
 @settings(max_examples=200)
 @given(data=st.data())
 def test_the_clients_types_accept_every_request_we_make(data):
     model = data.draw(st.sampled_from(TARGETS["ollama-chat"]))
     context, seed = data.draw(ugly_contexts(model)), data.draw(st.integers(0, 2**32))
     try:
-        request = prepare(bare(context), model, options=make_options(seed))
+        request = prepare(vouched_for(context), model, options=make_options(seed))
     except EmptyConversation:
         return
     assert complaints(request.body) == []

@@ -14,12 +14,9 @@ from typing import Any
 
 import pytest
 
-from protocols.ndjson_exchanges import Exchanges
-from protocols.vscode_lm.endpoints import EDITOR
-from segue.protocols.vscode_lm.codec import CODEC
+from protocols.exchanges import VSCODE
 
 SHIM = Path(__file__).parents[3] / "examples" / "vscode"
-CASES = Exchanges(CODEC, EDITOR)
 PATIENCE = 240
 QUIETLY = ("--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--prefer-offline", "--fetch-retries=1")
 
@@ -137,12 +134,12 @@ def talks(installed: Path) -> dict[str, Any]:
     (editor / "index.js").write_text(EDITOR_STAND_IN, "utf-8")
     (installed / "driver.js").write_text(DRIVER, "utf-8")
     asked = [
-        {"body": CASES.part(case if case in SENT else "text", "request"), "lines": CASES.part(case, "stream")}
-        for case in CASES.names
+        {"body": VSCODE.part(case if case in SENT else "text", "request"), "lines": VSCODE.part(case, "stream")}
+        for case in VSCODE.names
     ]
     done = run("node", "driver.js", place=installed, given=json.dumps(asked))
     assert done.returncode == 0, done.stderr
-    return dict(zip(CASES.names, json.loads(done.stdout), strict=True))
+    return dict(zip(VSCODE.names, json.loads(done.stdout), strict=True))
 
 
 SENT = ("text", "calls-and-results")
@@ -165,7 +162,7 @@ def back(part: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", SENT)
 def test_the_editors_classes_hold_what_our_request_says(talks, case):
-    body = CASES.part(case, "request")
+    body = VSCODE.part(case, "request")
     messages = []
     for message in talks[case]["messages"]:
         assert message.pop("class") == "LanguageModelChatMessage"
@@ -175,12 +172,12 @@ def test_the_editors_classes_hold_what_our_request_says(talks, case):
     assert talks[case]["options"] == body.get("options", {})
 
 
-@pytest.mark.parametrize("case", CASES.names)
+@pytest.mark.parametrize("case", VSCODE.names)
 def test_the_lines_that_the_shim_writes_are_the_reply(talks, case):
     lines = talks[case]["lines"]
-    known = [line for line in CASES.part(case, "stream") if line["$"] != "thinking"]  # the API asks to ignore it
+    known = [line for line in VSCODE.part(case, "stream") if line["$"] != "thinking"]  # the API asks to ignore it
     spoken = [{key: value for key, value in line.items() if key != "extra"} for line in known]
     assert lines == spoken
-    _, message = CASES.decoded(lines)
-    assert message.text() == CASES.expected(case).text()
-    assert message.stop_reason == CASES.expected(case).stop_reason
+    _, message = VSCODE.decoded(lines)
+    assert message.text() == VSCODE.expected(case).text()
+    assert message.stop_reason == VSCODE.expected(case).stop_reason

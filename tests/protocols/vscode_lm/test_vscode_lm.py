@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.histories import TARGETS, make_options, ugly_contexts
+from protocols.speaking import vouched_for
 from protocols.vscode_lm.endpoints import EDITOR
 from protocols.vscode_lm.referee import complaints
 from segue.conversation.content import (
@@ -314,25 +315,13 @@ def test_the_check_names_what_would_be_refused(body, codes):
     assert [violation.code for violation in CODEC.check(body, EDITOR)] == codes
 
 
-def bare(context: Context) -> Context:
-    def pieces(given):
-        return tuple(replace(piece, extra=None) for piece in given if piece.kind != "native")
-
-    prompt = context.system_prompt
-    return Context(
-        system_prompt=pieces(prompt) if isinstance(prompt, tuple) else prompt,
-        messages=tuple(replace(message, content=pieces(message.content), extra=None) for message in context.messages),
-        tools=tuple(replace(tool, extra=None) for tool in context.tools if tool.kind != "native"),
-    )
-
-
 @settings(max_examples=200)
 @given(data=st.data())
 def test_every_request_we_make_is_of_the_form(data):
     [model] = TARGETS[P]
     context, seed = data.draw(ugly_contexts(model)), data.draw(st.integers(0, 2**32))
     try:
-        request = prepare(bare(context), model, options=make_options(seed))
+        request = prepare(vouched_for(context), model, options=make_options(seed))
     except EmptyConversation:
         return
     assert complaints(request.body) == []

@@ -162,6 +162,8 @@ class _Reader(MessagesReader):
             shape["name"] = ""
         elif is_said != (bool(name) and self.endpoint.dialect.result_name):
             shape["name"] = is_said
-        known = {key for key in _RESULT_KEYS if key in SPOKEN_KEYS or isinstance(wire.get(key), str)}
+        known = _RESULT_KEYS
+        if not is_said or not isinstance(wire.get("tool_call_id"), str):
+            known = {key for key in _RESULT_KEYS if key in SPOKEN_KEYS or isinstance(wire.get(key), str)}
         extra = keep(PROTOCOL, wire, known, shape) if shape or not wire.keys() <= known else None
         return ToolResultMessage(tool_call_id=call_id, tool_name=name, content=content, extra=extra)

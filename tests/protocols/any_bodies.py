@@ -1,0 +1,62 @@
+"""Bodies put together at random, and what holds for all of them: judged, read and written, or refused by name."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from hypothesis import strategies as st
+
+from segue.conversation.messages import AssistantMessage
+from segue.errors import DecodeError
+from segue.protocols.codec import Codec, Endpoint
+from segue.protocols.reading import standard_base64
+
+ODD_VALUES = [None, 0, -1, 1.5, True, "x", "", [], {}, ["x"], [{}], {"type": []}, {"a": None}, {"text": "t"}]
+ODD = st.sampled_from(ODD_VALUES)
+
+
+def some(**values):
+    """Objects with any of these keys, each with what belongs there or with anything else."""
+    return st.fixed_dictionaries({}, optional={key: st.one_of(value, ODD) for key, value in values.items()})
+
+
+def one(*values):
+    return st.sampled_from(values)
+
+
+def as_standard(value: Any, key: object = None) -> Any:
+    """Spell the base64 of `bytes` in the standard alphabet with padding: media come out so, whatever they came in."""
+    if isinstance(value, dict):
+        return {name: as_standard(inner, name) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [as_standard(inner) for inner in value]
+    return standard_base64(value) if key == "bytes" and isinstance(value, str) else value
+
+
+def assert_judged(codec: Codec, body: Any, endpoint: Endpoint) -> None:
+    for violation in codec.check(body, endpoint):
+        assert violation.message
+
+
+def assert_request_comes_back(codec: Codec, body: Any, endpoint: Endpoint) -> None:
+    """A request that can be read comes out as it was."""
+    with suppress(DecodeError):
+        prompt = codec.decode_request(body, endpoint)
+        assert as_standard(codec.encode_request(prompt, endpoint)) == as_standard(body)
+
+
+def assert_reply_comes_back(codec: Codec, body: Any, endpoint: Endpoint) -> None:
+    """A reply that can be read comes out as it was."""
+    with suppress(DecodeError):
+        message = codec.decode_response(body, endpoint, {})
+        assert codec.encode_response(message, endpoint) == body
+
+
+def assert_stream_ends_once(codec: Codec, frames: list[Any], endpoint: Endpoint) -> AssistantMessage:
+    """A stream begins once and ends once, whatever is in it; give what it brought."""
+    decoder = codec.stream_decoder(endpoint, {})
+    kinds = [event.type for event in [event for frame in frames for event in decoder.feed(frame)] + decoder.finish()]
+    assert [at for at, kind in enumerate(kinds) if kind == "start"] == [0]
+    assert [at for at, kind in enumerate(kinds) if kind in ("done", "error")] == [len(kinds) - 1]
+    return decoder.message

@@ -1,0 +1,71 @@
+"""What holds for every exchange that was written for tests, on whichever wire."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.exchanges import COHERE, MISTRAL, PLAIN_TEXT, WIRES, Exchanges, split
+from segue.protocols.detection import detect_protocol
+
+TOLD_APART = tuple(wire for wire in WIRES if wire is not PLAIN_TEXT)  # which is taken for the simplest of OpenAI's
+
+
+def cases(part: str, *, of: tuple[Exchanges, ...] = WIRES, calls: bool = False):
+    """Give the cases of some wires that have such a part, as parameters; those with calls alone, if that is asked."""
+    found = [(wire, case) for wire in of for case in wire.having(part)]
+    found = [(wire, case) for wire, case in found if not calls or wire.expected(case).tool_calls()]
+    ids = [f"{wire.codec.name}: {case}" for wire, case in found]
+    return pytest.mark.parametrize(("wire", "case"), found, ids=ids)
+
+
+@cases("request")
+def test_a_request_comes_out_as_it_was(wire: Exchanges, case):
+    body, codec = wire.part(case, "request"), wire.codec
+    assert codec.encode_request(codec.decode_request(body, wire.endpoint), wire.endpoint) == body
+
+
+@cases("request", of=TOLD_APART)
+def test_a_request_is_recognised(wire: Exchanges, case):
+    assert detect_protocol(wire.part(case, "request")) == wire.codec.name
+
+
+@cases("response")
+def test_a_reply_is_read_and_written_back(wire: Exchanges, case):
+    message = wire.codec.decode_response(wire.part(case, "response"), wire.endpoint, {})
+    assert message == wire.expected(case)
+    assert wire.codec.encode_response(message, wire.endpoint) == wire.part(case, "response")
+
+
+@cases("stream")
+def test_a_folded_stream_equals_the_whole_reply(wire: Exchanges, case):
+    events, message = wire.decoded(wire.part(case, "stream"))
+    assert message == wire.expected(case)
+    kinds = [event.type for event in events]
+    assert kinds[0] == "start"
+    assert [kind for kind in kinds if kind in ("done", "error")] == [kinds[-1]]
+    assert events[-1].message == message
+
+
+@cases("stream")
+def test_any_cut_of_the_bytes_gives_the_same_events(wire: Exchanges, case):
+    events, _ = wire.decoded(wire.part(case, "stream"))
+    stream = wire.stream(case)
+    for size in (1, 7, 64, len(stream)):
+        assert wire.decoded(split(wire.codec.framing, stream, size))[0] == events
+
+
+@cases("stream", calls=True)
+def test_names_that_were_changed_on_the_way_out_are_mapped_back(wire: Exchanges, case):
+    calls = wire.expected(case).tool_calls()
+    names = {call.name: f"mcp.{call.name}" for call in calls}
+    whole = wire.codec.decode_response(wire.part(case, "response"), wire.endpoint, names)
+    _, message = wire.decoded(wire.part(case, "stream"), names)
+    assert message == whole
+    assert [call.name for call in whole.tool_calls()] == [names[call.name] for call in calls]
+
+
+@cases("stream", of=(COHERE, MISTRAL), calls=True)
+def test_a_reply_whose_names_were_mapped_back_is_written_as_it_came(wire: Exchanges, case):
+    names = {call.name: f"mcp.{call.name}" for call in wire.expected(case).tool_calls()}
+    _, message = wire.decoded(wire.part(case, "stream"), names)
+    assert wire.codec.encode_response(message, wire.endpoint) == wire.part(case, "response")
