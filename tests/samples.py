@@ -91,3 +91,16 @@ EVERYTHING: Final = Context(
     extra={"stored": {"title": "x"}},
 )
 """One of each: every role, every kind of content, every field with a value of its own."""
+
+
+def nested(levels: int) -> object:
+    """Lists in one another."""
+    value: object = 0
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def with_details(details: object) -> Context:
+    """A conversation whose free-form value begins on the fourth level: document, messages, message, value."""
+    return Context(messages=(ToolResultMessage(tool_call_id="a", content=(), details=details),))

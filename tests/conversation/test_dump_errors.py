@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 import pytest
 
-from samples import EVERYTHING
+from samples import EVERYTHING, nested, with_details
 from segue.conversation.content import (
     FileContent,
     ImageContent,
@@ -34,19 +34,6 @@ from segue.conversation.messages import (
 )
 from segue.conversation.stored import Document, dump, dump_message, load, load_message
 from segue.errors import DumpError, LoadError
-
-
-def nested(levels: int) -> object:
-    """Lists in one another."""
-    value: object = 0
-    for _ in range(levels):
-        value = [value]
-    return value
-
-
-def with_details(details: object) -> Context:
-    """A conversation whose free-form value begins on the fourth level: document, messages, message, value."""
-    return Context(messages=(ToolResultMessage(tool_call_id="a", content=(), details=details),))
 
 
 def with_arguments(arguments: Mapping[str, object]) -> Context:

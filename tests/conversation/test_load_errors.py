@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from samples import EVERYTHING
+from samples import EVERYTHING, nested, with_details
 from segue.conversation.content import (
     FileContent,
     ImageContent,
@@ -35,19 +35,6 @@ from segue.conversation.messages import (
 from segue.conversation.stored import dump, dump_message, load, load_message
 from segue.errors import DumpError, LoadError, NewerFormat
 from strategies import storable_contexts
-
-
-def nested(levels: int) -> object:
-    """Lists in one another."""
-    value: object = 0
-    for _ in range(levels):
-        value = [value]
-    return value
-
-
-def with_details(details: object) -> Context:
-    """A conversation whose free-form value begins on the fourth level: document, messages, message, value."""
-    return Context(messages=(ToolResultMessage(tool_call_id="a", content=(), details=details),))
 
 
 def ours(**fields: object) -> str:

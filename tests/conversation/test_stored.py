@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from hypothesis import example, given
 
-from samples import EVERYTHING
+from samples import EVERYTHING, nested, with_details
 from segue.conversation.content import (
     TextContent,
     ToolCall,
@@ -30,20 +30,6 @@ from segue.conversation.messages import (
 )
 from segue.conversation.stored import Document, dump, dump_message, load, load_message
 from strategies import messages, storable_contexts
-
-
-def nested(levels: int) -> object:
-    """Lists in one another."""
-    value: object = 0
-    for _ in range(levels):
-        value = [value]
-    return value
-
-
-def with_details(details: object) -> Context:
-    """A conversation whose free-form value begins on the fourth level: document, messages, message, value."""
-    return Context(messages=(ToolResultMessage(tool_call_id="a", content=(), details=details),))
-
 
 # -- there and back ---------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from segue.conversation.content import AssistantContent, Extra, SystemContent
 from segue.conversation.context import Context, Prompt, Tool
 from segue.conversation.messages import (
     AssistantMessage,
+    Diagnostic,
     Message,
     StopReason,
     SystemMessage,
@@ -125,6 +126,14 @@ def open_body(body: JsonObject | Sequence[object]) -> ChatBody:
     return ChatBody(body, None, {_MODEL: {"said": named} if "model" in body else "absent"})
 
 
+class Turn(NamedTuple):
+    """An assistant message, read: its content, what else it said and how, what was noteworthy."""
+
+    content: tuple[AssistantContent, ...]
+    extra: Extra | None
+    notes: tuple[Diagnostic, ...]
+
+
 class MessagesReader(ABC):
     """Reads the messages of a body in order, remembering the calls that wait for their results.
 
@@ -188,8 +197,8 @@ class MessagesReader(ABC):
                 self.frame[_SYSTEM] = {"content": shape}
         self._beyond = {key: said for key, said in wire.items() if key not in SPOKEN_KEYS}
 
-    def turn(self, content: tuple[AssistantContent, ...], extra: Extra | None) -> AssistantMessage:
-        """Make a turn of what an assistant said; it is its calls that results answer from here on."""
+    def message_of(self, content: tuple[AssistantContent, ...], extra: Extra | None) -> AssistantMessage:
+        """Make a message of what an assistant said; it is its calls that results answer from here on."""
         self._names = {piece.id: piece.name for piece in content if piece.kind == "toolCall"}
         self._waiting = dict(self._names)
         return AssistantMessage(

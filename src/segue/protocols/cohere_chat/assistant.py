@@ -15,7 +15,7 @@ to the turn: they are kept beside its content, and sent back with it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 from segue.conversation.content import (
     AssistantContent,
@@ -27,6 +27,7 @@ from segue.conversation.content import (
 )
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
+from segue.protocols.chat import Turn
 from segue.protocols.cohere_chat.content import (
     TEXT_KEYS,
     decode_native,
@@ -42,14 +43,6 @@ _TURN_KEYS: Final = frozenset({"role", "content", "tool_calls", "tool_plan"})
 _IN_CONTENT: Final[Extra] = {PROTOCOL: {SHAPE: {"field": "content"}}}
 _IN_PLAN: Final[Extra] = {PROTOCOL: {SHAPE: {"field": "tool_plan"}}}
 CITATIONS: Final = "citations"
-
-
-class Turn(NamedTuple):
-    """An assistant message, read: its content, what else it said and how, what was noteworthy."""
-
-    content: tuple[AssistantContent, ...]
-    extra: Extra | None
-    notes: tuple[Diagnostic, ...]
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------

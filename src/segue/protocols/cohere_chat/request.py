@@ -92,7 +92,7 @@ class _Reader(MessagesReader):
     def read_assistant(self, wire: Block, path: Path, *, last: bool) -> AssistantMessage:  # noqa: ARG002 - as others
         """Read a turn of the assistant's."""
         turn = decode_assistant(wire, path, {}, reply=False)
-        return self.turn(turn.content, turn.extra)
+        return self.message_of(turn.content, turn.extra)
 
     def read_result(self, wire: Block, path: Path) -> ToolResultMessage:
         """Read what came of a call."""

@@ -17,7 +17,7 @@ message with its `role`. Both are put back where they belong.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 from msgspec.structs import replace
 
@@ -31,6 +31,7 @@ from segue.conversation.content import (
 )
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
+from segue.protocols.chat import Turn
 from segue.protocols.functions import decode_call, encode_call
 from segue.protocols.mistral_chat.content import (
     decode_native,
@@ -55,14 +56,6 @@ NO_ID: Final = frozenset({"", "null"})
 def made_id(index: int) -> str:
     """Make an id for a call that came without one, as this wire wants them: nine letters and digits."""
     return f"call{index:05d}"
-
-
-class Turn(NamedTuple):
-    """An assistant message, read: its content, what else it said and how, what was noteworthy."""
-
-    content: tuple[AssistantContent, ...]
-    extra: Extra | None
-    notes: tuple[Diagnostic, ...]
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------

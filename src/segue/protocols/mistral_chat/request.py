@@ -148,7 +148,7 @@ class _Reader(MessagesReader):
         if last and self.endpoint.rules.last_assistant and "prefix" not in wire and not wire.get("tool_calls"):
             part = (extra or {}).get(PROTOCOL, {})
             extra = {PROTOCOL: {**part, SHAPE: {**shape_of(extra, PROTOCOL), "no_prefix": True}}}
-        return self.turn(turn.content, extra)
+        return self.message_of(turn.content, extra)
 
     def read_result(self, wire: Block, path: Path) -> ToolResultMessage:
         """Read what came of a call."""
