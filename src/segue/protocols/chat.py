@@ -210,14 +210,15 @@ class MessagesReader(ABC):
             extra=extra,
         )
 
-    def answered(self, wire: Block, shape: Wire) -> tuple[str, str]:
+    def answered(self, said_id: object, shape: Wire) -> tuple[str, str]:
         """Give the id and the tool of the call that a result answers: the one it names, or the first that waits.
 
         The shape of the result keeps that it named none, and which one it was taken for.
         """
-        said = wire.get("tool_call_id")
-        call_id = said if isinstance(said, str) else next(iter(self._waiting), "")
-        if not isinstance(said, str):
+        if isinstance(said_id, str):
+            call_id = said_id
+        else:
+            call_id = next(iter(self._waiting), "")
             shape[_NO_ID] = call_id or True
         self._waiting.pop(call_id, None)
         return call_id, self._names.get(call_id, "")

@@ -6,7 +6,7 @@ Facts this file rests on:
 - A document is `{"data": {...}, "id"}`; both names and values of its data are told to the model, and the id is what
   citations refer to.                                                                                (cohere 7.3.1)
 
-Here is one block alone; how many of them make content is the same as on other wires.
+Here is one block at a time; how they make up content, and how that is spelt, stands in `spoken`.
 """
 
 from __future__ import annotations

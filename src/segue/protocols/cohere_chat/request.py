@@ -98,7 +98,8 @@ class _Reader(MessagesReader):
         """Read what came of a call."""
         content, spelling = decode_content(BLOCKS, wire.get("content", MISSING), (*path, "content"))
         shape: Wire = {} if spelling is None else {"content": spelling}
-        call_id, name = self.answered(wire, shape)
-        known = _RESULT_KEYS if isinstance(wire.get("tool_call_id"), str) else SPOKEN_KEYS
+        said_id = wire.get("tool_call_id")
+        call_id, name = self.answered(said_id, shape)
+        known = _RESULT_KEYS if isinstance(said_id, str) else SPOKEN_KEYS
         extra = keep(PROTOCOL, wire, known, shape) if shape or not wire.keys() <= known else None
         return ToolResultMessage(tool_call_id=call_id, tool_name=name, content=content, extra=extra)

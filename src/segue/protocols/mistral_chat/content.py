@@ -7,7 +7,7 @@ Facts this file rests on:
 - A resource wraps a text or an image, a link names where one lies, a reference numbers what was cited.
                                                                                                     (mistralai 3.7.0)
 
-Here is one chunk alone; how many of them make content is the same as on other wires.
+Here is one chunk at a time; how they make up content, and how that is spelt, stands in `spoken`.
 """
 
 from __future__ import annotations

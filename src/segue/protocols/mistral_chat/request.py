@@ -154,8 +154,8 @@ class _Reader(MessagesReader):
         """Read what came of a call."""
         content, spelling = decode_content(BLOCKS, wire.get("content", MISSING), (*path, "content"))
         shape: Wire = {} if spelling is None else {"content": spelling}
-        call_id, called = self.answered(wire, shape)
-        said_name = wire.get("name")
+        said_id, said_name = wire.get("tool_call_id"), wire.get("name")
+        call_id, called = self.answered(said_id, shape)
         is_said = isinstance(said_name, str)
         name = said_name if is_said and said_name else called
         if said_name == "":
@@ -163,7 +163,7 @@ class _Reader(MessagesReader):
         elif is_said != (bool(name) and self.endpoint.dialect.result_name):
             shape["name"] = is_said
         known = _RESULT_KEYS
-        if not is_said or not isinstance(wire.get("tool_call_id"), str):
+        if not (is_said and isinstance(said_id, str)):
             known = {key for key in _RESULT_KEYS if key in SPOKEN_KEYS or isinstance(wire.get(key), str)}
         extra = keep(PROTOCOL, wire, known, shape) if shape or not wire.keys() <= known else None
         return ToolResultMessage(tool_call_id=call_id, tool_name=name, content=content, extra=extra)
