@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from struct import pack
 from uuid import UUID
@@ -61,8 +63,7 @@ CASES: dict[str, tuple[bytes, list[tuple[str, object]]]] = {
 
 @pytest.mark.parametrize(("stream", "expected"), CASES.values(), ids=CASES.keys())
 def test_any_cut_gives_the_same_frames(stream: bytes, expected: list[tuple[str, object]]):
-    frames = [{name: payload} for name, payload in expected]
-    assert [found.data for found in events_of(stream)] == frames
+    assert [(found.data[0], json.loads(found.data[1])) for found in events_of(stream)] == expected
     assert events_of(*(stream[at : at + 1] for at in range(len(stream)))) == events_of(stream)
     for at in range(len(stream) + 1):
         assert events_of(stream[:at], b"", stream[at:]) == events_of(stream)
@@ -98,11 +99,68 @@ def test_what_came_whole_is_given_and_damage_behind_it_is_told(damage):
 
 def test_behind_damage_nothing_is_read_any_more():
     decoder = AwsEventStreamDecoder()
-    assert len(decoder.feed(event("a") + b"\x00" * 16)) == 1
-    with pytest.raises(DecodeError):
-        decoder.feed(event("b"))
+    assert len(decoder.feed(event("a", 1) + b"\x00" * 16)) == 1
+    for more in (event("a", 1), event("b"), b""):
+        with pytest.raises(DecodeError):
+            decoder.feed(more)
     with pytest.raises(DecodeError):
         decoder.finish()
+
+
+START, DELTA = event("contentBlockStart", {"n": 1}), event("contentBlockDelta", {"n": 1})
+"""Two kinds whose messages have the same lengths."""
+
+
+@pytest.mark.parametrize("at", range(len(DELTA)))
+def test_no_byte_may_turn_in_a_message_that_begins_like_one_before(at: int):
+    turned = DELTA[:at] + bytes([DELTA[at] ^ 4]) + DELTA[at + 1 :]
+    for chunks in ([DELTA, DELTA, turned], [DELTA, DELTA + turned], [DELTA, DELTA, turned[:50], turned[50:]]):
+        found, stumbled = before_damage([*chunks, START, START])
+        assert stumbled
+        assert [message.data for message in found] == [("contentBlockDelta", b'{"n": 1}')] * 2
+
+
+def test_kinds_whose_messages_have_the_same_length_are_told_apart():
+    assert len(START) == len(DELTA)
+    for chunks in ([START, DELTA, DELTA, START] * 3, [START + DELTA + DELTA + START] * 3):
+        names = [found.event for found in events_of(*chunks)]
+        assert names == ["contentBlockStart", "contentBlockDelta", "contentBlockDelta", "contentBlockStart"] * 3
+
+
+def test_messages_without_a_payload_and_errors_stay_what_they_are_when_they_come_again():
+    pings = events_of(*[event("ping")] * 3)
+    assert [(found.payload, found.data) for found in pings] == [(b"", ("ping", b"{}"))] * 3
+    heads = header(":message-type", "error") + header(":error-code", "Gone") + header(":error-message", "no")
+    for found in events_of(*[framed(heads, b"{}")] * 3):
+        assert (found.event, found.payload, found.data[0]) == ("Gone", b"{}", "error")
+        assert json.loads(found.data[1]) == {"code": "Gone", "message": "no"}
+
+
+def test_a_stream_of_ever_new_headers_is_read_without_remembering_them_all():
+    decoder = AwsEventStreamDecoder()
+    names = [f"{number:x}" for number in range(3_000)]
+    for size, name in enumerate(names):
+        (found,) = decoder.feed(framed(header(":event-type", name), b"x" * size))
+        assert (found.event, len(found.payload)) == (name, size)
+    assert len(decoder._heads) <= 512
+    assert len(decoder._kinds) <= 512
+    long = framed(header(":event-type", "a") + header("b", b"x" * 60_000, 6), b"{}")
+    known = len(decoder._kinds)
+    assert [found.event for chunk in (long, long) for found in decoder.feed(chunk)] == ["a", "a"]
+    assert len(decoder._kinds) == known
+
+
+def with_wrong_prelude(raw: bytes) -> bytes:
+    """Spoil the checksum of the beginning, and let that of the whole hold all the same."""
+    before = raw[:8] + bytes([raw[8] ^ 1]) + raw[9:-4]
+    return before + pack("!I", crc32(before))
+
+
+@pytest.mark.parametrize("before", [[], [DELTA], [DELTA, DELTA]], ids=["first", "second", "third"])
+def test_the_beginning_has_to_hold_even_where_the_whole_does(before):
+    for chunks in ([*before, with_wrong_prelude(DELTA)], [b"".join([*before, with_wrong_prelude(DELTA), DELTA])]):
+        with pytest.raises(DecodeError):
+            events_of(*chunks)
 
 
 REFUSED = {
@@ -142,24 +200,35 @@ def theirs(stream: bytes, size: int) -> tuple[list[tuple[object, bytes]], bool]:
     return found, False
 
 
-def ours(stream: bytes, size: int) -> tuple[list[tuple[object, bytes]], bool]:
-    decoder, found = AwsEventStreamDecoder(), []
+def before_damage(chunks: Iterable[bytes]) -> tuple[list[AwsEvent], bool]:
+    """Give what we read, and whether we stumbled."""
+    decoder, found = AwsEventStreamDecoder(), list[AwsEvent]()
     try:
-        for at in range(0, len(stream), size):
-            found += [(dict(message.headers), message.payload) for message in decoder.feed(stream[at : at + size])]
+        for chunk in chunks:
+            found += decoder.feed(chunk)
         decoder.finish()
     except DecodeError:
         return found, True
     return found, False
 
 
+def ours(stream: bytes, size: int) -> tuple[list[tuple[object, bytes]], bool]:
+    found, stumbled = before_damage(stream[at : at + size] for at in range(0, len(stream), size))
+    return [(dict(message.headers), message.payload) for message in found], stumbled
+
+
 HEADERS = st.dictionaries(st.text(min_size=1, max_size=8), st.text(max_size=20), max_size=4)
 MESSAGES = st.lists(st.tuples(HEADERS, st.binary(max_size=60)), max_size=5)
 
 
-@given(MESSAGES, st.integers(1, 40), st.none() | st.tuples(st.integers(0, 400), st.integers(1, 255)))
-def test_botocore_reads_the_same_whole_or_damaged(messages, size, damage):
-    stream = b"".join(
+@given(
+    MESSAGES,
+    st.integers(1, 3),
+    st.integers(1, 400),
+    st.none() | st.tuples(st.integers(0, 800), st.integers(1, 255)),
+)
+def test_botocore_reads_the_same_whole_or_damaged(messages, times, size, damage):
+    stream = times * b"".join(
         framed(b"".join(header(name, value) for name, value in headers.items()), payload)
         for headers, payload in messages
     )

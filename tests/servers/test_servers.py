@@ -33,7 +33,7 @@ SPEECHLESS = {"vscode-lm": ("text", "toolCall"), "plain-text": ("text",)}
 """What the two without a wire can tell; the others can tell all."""
 
 
-def frames_of(codec: Codec, body: bytes) -> Sequence[bytes | dict[str, object]]:
+def frames_of(codec: Codec, body: bytes) -> Sequence[bytes | tuple[str, bytes]]:
     """Split a stream as its wire does."""
     if codec.framing == "ndjson":
         lines = NdjsonDecoder()

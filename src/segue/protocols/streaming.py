@@ -29,7 +29,9 @@ class SdkChunk(Protocol):
         ...
 
 
-Frame: TypeAlias = Mapping[str, object] | bytes | bytearray | memoryview | str | SdkChunk
+NamedFrame: TypeAlias = tuple[str, bytes]
+"""The kind of an AWS event, and the JSON that goes with it."""
+Frame: TypeAlias = Mapping[str, object] | bytes | bytearray | memoryview | str | NamedFrame | SdkChunk
 _Json: TypeAlias = dict[str, object] | list[object] | str | float | bool | None
 
 
@@ -47,28 +49,44 @@ class StreamReader(Protocol):
 
 Shortcut: TypeAlias = Callable[[bytes, Assembly], bool]
 """Takes in a frame, as bytes, that brings nothing but growth, and says whether it was one: else it did nothing."""
+NamedShortcut: TypeAlias = Callable[[NamedFrame], list[Event] | None]
+"""The same where the kind stands beside a frame; gives the events that came of it, or None and has done nothing."""
 
 
 class StreamDecoder:
     """Reads one streamed reply. Feed it frames in order, then call `finish`; both give the events that came of it."""
 
-    __slots__ = ("_assembly", "_reader", "_shortcut")
+    __slots__ = ("_assembly", "_named_shortcut", "_reader", "_shortcut")
 
-    def __init__(self, reader: StreamReader, assembly: Assembly, shortcut: Shortcut | None = None) -> None:
+    def __init__(
+        self,
+        reader: StreamReader,
+        assembly: Assembly,
+        shortcut: Shortcut | None = None,
+        named_shortcut: NamedShortcut | None = None,
+    ) -> None:
         self._reader = reader
         self._assembly = assembly
         self._shortcut = shortcut
+        self._named_shortcut = named_shortcut
 
     def feed(self, frame: Frame) -> list[Event]:
-        """Take one frame: the JSON of an SSE `data`, of an NDJSON line or of an AWS event, parsed or as bytes.
+        """Take one frame: the JSON of an SSE `data` or of an NDJSON line, parsed or as bytes.
 
-        A chunk of a provider's own client is taken as well, by its shape.
+        The `data` of an AWS event is taken as well, and a chunk of a provider's own client, by its shape.
         """
         out = self._assembly
         if out.final is not None:
             return []
-        shortcut = self._shortcut
-        if shortcut is None or type(frame) is not bytes or not shortcut(frame, out):
+        if type(frame) is bytes:
+            shortcut = self._shortcut
+            if shortcut is None or not shortcut(frame, out):
+                self._read(frame, out)
+        else:
+            if self._named_shortcut is not None and type(frame) is tuple:
+                grown = self._named_shortcut(frame)
+                if grown is not None:
+                    return grown
             self._read(frame, out)
         events, out.events = out.events, []
         return events
@@ -77,6 +95,8 @@ class StreamDecoder:
         try:
             if isinstance(frame, (bytes, str, bytearray, memoryview)):
                 payload = parse_frame(frame)
+            elif isinstance(frame, tuple):
+                payload = {frame[0]: _parse(frame[1])}
             else:
                 payload = as_mapping(frame)
             if payload is None:
@@ -114,15 +134,19 @@ def parse_frame(frame: bytes | bytearray | memoryview | str) -> Mapping[str, obj
     Raises:
         DecodeError: it is not the JSON of an object.
     """
-    try:
-        payload: _Json = _DECODER.decode(frame)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        payload = _parse_slowly(frame)
+    payload = _parse(frame)
     if isinstance(payload, dict):
         return payload
     if payload is None:
         return None
     raise DecodeError("a frame has to be a JSON object")
+
+
+def _parse(frame: bytes | bytearray | memoryview | str) -> _Json:
+    try:
+        return _DECODER.decode(frame)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _parse_slowly(frame)
 
 
 def _parse_slowly(frame: bytes | bytearray | memoryview | str) -> _Json:
