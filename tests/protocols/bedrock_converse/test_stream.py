@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from protocols.bedrock_converse.endpoints import KIMI, OSS, SONNET
 from protocols.exchanges import BEDROCK
@@ -215,7 +218,91 @@ def test_the_message_can_be_looked_at_on_the_way():
     assert (usage.input, usage.output) == (Usage(input=1, output=2).input, 2)
 
 
+def named(frame):
+    """Give a frame as the framing does: its kind, and the JSON that goes with it."""
+    ((kind, payload),) = frame.items()
+    return kind, json.dumps(payload).encode()
+
+
+def padded(frame, **more):
+    ((kind, payload),) = frame.items()
+    return {kind: {**payload, "p": "abcdef", **more}}
+
+
+def thought(index, **said):
+    return delta(index, reasoningContent=said)
+
+
+SEQUENCES = {
+    "words": [delta(0, text="a"), delta(0, text="b"), delta(0, text=""), stop(0)],
+    "thoughts": [thought(0, text="a"), thought(0, text="b"), thought(0, signature="s"), stop(0)],
+    "arguments": [start(0, toolUse=CALL), delta(0, toolUse={"input": '{"a":'}), delta(0, toolUse={"input": "1}"})],
+    "padding, and what nobody knows": [padded(delta(0, text="a")), padded(delta(0, text="b"), new={}), stop(0)],
+    "a block after its end": [delta(0, text="a"), stop(0), delta(0, text="b"), delta(0, text="c")],
+    "another kind at the same place": [
+        thought(0, text="a"),
+        thought(0, text="b"),
+        delta(0, text="c"),
+        thought(0, text="d"),
+    ],
+    "calls side by side": [
+        start(0, toolUse=CALL),
+        start(1, toolUse=CALL),
+        delta(1, toolUse={"input": '{"a":'}),
+        delta(0, toolUse={"input": '{"b":'}),
+        delta(1, toolUse={"input": "1}"}),
+        delta(0, toolUse={"input": "2}"}),
+        stop(1),
+    ],
+    "a signature beside words": [thought(0, text="a"), thought(0, text="b", signature="s"), thought(0, text="c")],
+    "bytes beside words": [thought(0, text="a"), thought(0, text="b", redactedContent="c2Vj")],
+    "two kinds in one delta": [
+        thought(0, text="a"),
+        delta(0, text="b", reasoningContent={"text": "c"}),
+        delta(0, toolUse={"input": "{}"}, reasoningContent={"text": "d"}),
+    ],
+    "a quotation beside words": [delta(0, text="a"), delta(0, citation={"title": "t"}), delta(0, text="b")],
+    "a place that is no number": [delta("0", text="a"), delta("0", text="b"), delta(None, text="c")],
+    "a server's call": [
+        start(0, toolUse={**CALL, "type": "server_tool_use"}),
+        delta(0, toolUse={"input": '{"a":'}),
+        delta(0, toolUse={"input": "1}"}),
+    ],
+    "half a character": [delta(0, text="\ud83d"), delta(0, text="\ude00"), delta(0, text="a")],
+    "what is no delta": [delta(0, text="a"), {"contentBlockDelta": [1]}, delta(0, text=1), {"contentBlockDelta": {}}],
+    "a result": [
+        start(0, toolResult={"toolUseId": "t"}),
+        delta(0, toolResult=[{"text": "a"}]),
+        delta(0, toolResult=[{"text": "b"}]),
+        thought(0, text="c"),
+    ],
+}
+
+
+@pytest.mark.parametrize("frames", SEQUENCES.values(), ids=SEQUENCES.keys())
+def test_frames_with_their_kind_beside_them_say_what_parsed_frames_say(frames):
+    whole = [BEGIN, *frames, END, COUNTS]
+    assert run(*map(named, whole)) == run(*whole)
+
+
+@given(st.lists(st.sampled_from([frame for frames in SEQUENCES.values() for frame in frames]), max_size=12))
+def test_frames_in_any_order_say_the_same_either_way(frames):
+    whole = [BEGIN, *frames, END, COUNTS]
+    assert run(*map(named, whole)) == run(*whole)
+
+
+@pytest.mark.parametrize("case", ["words", "thoughts", "arguments", "padding, and what nobody knows"])
+def test_what_only_makes_a_block_longer_is_read_the_short_way(case, monkeypatch):
+    decoder: Any = CODEC.stream_decoder(SONNET, {})
+    first, second, *_ = SEQUENCES[case]
+    decoder.feed(named(first))
+    monkeypatch.setattr(decoder._reader, "read", None)
+    (event,) = decoder.feed(named(second))
+    assert event.delta in ("b", '{"a":')
+
+
 def test_a_broken_frame_ends_the_reply():
-    events, message = run(BEGIN, b"{not json")
-    assert kinds(events) == ["start", "error"]
-    assert message.stop_reason == StopReason.ERROR
+    for broken in (b"{not json", ("contentBlockDelta", b"{not json"), ("messageStop", b"")):
+        events, message = run(BEGIN, broken)
+        assert kinds(events) == ["start", "error"]
+        assert message.stop_reason == StopReason.ERROR

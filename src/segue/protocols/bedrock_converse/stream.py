@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from segue.conversation.arguments import parse_arguments
+from segue.conversation.events import Event
 from segue.protocols.assembly import Assembly, Part, join_chunks
 from segue.protocols.bedrock_converse.content import (
     CITATIONS,
@@ -30,32 +31,48 @@ from segue.protocols.bedrock_converse.content import (
     decode_redacted,
 )
 from segue.protocols.bedrock_converse.errors import exception_of
+from segue.protocols.bedrock_converse.growth import GROWTH_READERS, MISFIT, Words
 from segue.protocols.bedrock_converse.keeping import NOTHING, Block, Wire, object_of, plain
 from segue.protocols.bedrock_converse.natives import fallback_of
 from segue.protocols.bedrock_converse.response import decode_usage, error_text, finish_response, said_by_reply
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.codec import Endpoint
 from segue.protocols.reading import text_of
-from segue.protocols.streaming import StreamDecoder
+from segue.protocols.streaming import NamedFrame, StreamDecoder
 
 _PADDING: Final = "p"
+_DELTA: Final = "contentBlockDelta"
 _GROWTH: Final[Mapping[str, str]] = {"text": "text", "toolUse": "input"}
 """The field of a delta that simply makes a block longer."""
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
     """Begin to read a stream."""
-    return StreamDecoder(_Reader(endpoint), Assembly(endpoint.model, PROTOCOL, tool_names))
+    reader = _Reader(endpoint)
+    return StreamDecoder(reader, Assembly(endpoint.model, PROTOCOL, tool_names), named_shortcut=reader.grow)
 
 
 class _Block:
     """A block that is being put together: its kind, what its start said, and the part of the message it becomes."""
 
-    __slots__ = ("blobs", "citations", "grows_by", "kind", "part", "pieces", "signature", "start")
+    __slots__ = (
+        "blobs",
+        "citations",
+        "grows_by",
+        "index",
+        "kind",
+        "part",
+        "pieces",
+        "read_growth",
+        "signature",
+        "start",
+    )
 
-    def __init__(self, kind: str, part: Part, start: Block) -> None:
+    def __init__(self, index: object, kind: str, part: Part, start: Block) -> None:
+        self.index = index
         self.kind = kind
         self.grows_by = _GROWTH.get(kind, "")
+        self.read_growth = GROWTH_READERS.get(kind)
         self.part = part
         self.start = start
         self.signature: list[str] = []
@@ -69,10 +86,31 @@ class _Reader:
         self._endpoint = endpoint
         self._message: Wire = {}  # the reply as the wire would have sent it whole, without its content
         self._blocks: dict[object, _Block] = {}
+        self._last: _Block | None = None  # the block that was opened last, while it is open
         self._stopped = False
 
+    def grow(self, frame: NamedFrame) -> list[Event] | None:
+        """Take in a frame that makes the block grow that was opened last, the short way; None for every other frame."""
+        name, payload = frame
+        block = self._last
+        if block is None or name != _DELTA:
+            return None
+        read_growth, part = block.read_growth, block.part
+        if read_growth is None or part.delta is None:
+            return None
+        try:
+            growth = read_growth(payload)
+        except MISFIT:
+            return None
+        delta = growth.delta
+        text = delta.text if type(delta) is Words else delta.said.text
+        if not text or growth.index != block.index:
+            return None
+        part.chunks.append(text)
+        return [part.delta(index=part.index, delta=text)]
+
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
-        event = frame.get("contentBlockDelta")
+        event = frame.get(_DELTA)
         if event is not None:
             # Nearly every frame comes here, and a cast is a call: so types are claimed, and looked at.
             payload: Wire = event  # pyright: ignore[reportAssignmentType]
@@ -119,13 +157,13 @@ class _Reader:
         if "toolUse" in start:
             call = object_of(start["toolUse"])
             if call.get("type") == SERVER_CALL:
-                self._blocks[index] = _Block("serverCall", out.add_native({"toolUse": call}), call)
+                self._put(index, "serverCall", out.add_native({"toolUse": call}), call)
             else:
                 part = out.open_call(text_of(call.get("toolUseId")) or "", text_of(call.get("name")) or "")
-                self._blocks[index] = _Block("toolUse", part, call)
+                self._put(index, "toolUse", part, call)
         elif start:
             kind, inner = next(iter(start.items()))
-            self._blocks[index] = _Block(kind, out.add_native({kind: inner}), object_of(inner))
+            self._put(index, kind, out.add_native({kind: inner}), object_of(inner))
 
     def _grow(self, index: object, delta: Wire, out: Assembly) -> None:
         block = self._blocks.get(index)
@@ -154,7 +192,10 @@ class _Reader:
         if earlier is not None:
             self._close(earlier, out)
         part = out.open_text() if kind == "text" else out.open_thinking()
-        block = self._blocks[index] = _Block(kind, part, NOTHING)
+        return self._put(index, kind, part, NOTHING)
+
+    def _put(self, index: object, kind: str, part: Part, start: Block) -> _Block:
+        block = self._last = self._blocks[index] = _Block(index, kind, part, start)
         return block
 
     def _grow_call(self, index: object, text: object, out: Assembly) -> None:
@@ -179,8 +220,11 @@ class _Reader:
 
     def _close(self, block: _Block, out: Assembly) -> None:
         """Read the block as if it had come whole, and give the part what only the whole tells."""
+        if block is self._last:
+            self._last = None
         part = block.part
         text = join_chunks(part.chunks)
+        part.chunks = [text]
         match block.kind:
             case "text":
                 if block.citations:
@@ -238,9 +282,10 @@ class _Reader:
             told = object_of(frame.get(name))
             self._message.update((key, value) for key, value in told.items() if key != _PADDING)
         self._stopped = self._stopped or "messageStop" in frame
-        self._settle(out)
         if self._stopped and "usage" in self._message:
             self._finish(out)
+        else:
+            self._settle(out)
 
     def _settle(self, out: Assembly) -> None:
         """Tell the assembly what is known so far of the message as a whole."""
@@ -251,8 +296,7 @@ class _Reader:
         self._close_all(out)
         pieces = tuple(part.closed for part in out.parts if part.closed is not None)
         whole = finish_response(self._message, pieces, {}, self._endpoint)
-        self._settle(out)
-        out.response_model = whole.response_model
+        out.raw_stop_reason, out.usage, out.response_model = whole.raw_stop_reason, whole.usage, whole.response_model
         out.stop_reason, out.error_message, out.extra = whole.stop_reason, whole.error_message, whole.extra
         out.finish()
 
