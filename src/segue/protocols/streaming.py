@@ -19,6 +19,7 @@ from segue.protocols.assembly import Assembly
 from segue.protocols.reading import as_mapping
 
 _DECODER: Final = msgspec.json.Decoder()
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class SdkChunk(Protocol):
@@ -78,15 +79,13 @@ class StreamDecoder:
         out = self._assembly
         if out.final is not None:
             return []
-        if type(frame) is bytes:
-            shortcut = self._shortcut
-            if shortcut is None or not shortcut(frame, out):
-                self._read(frame, out)
-        else:
-            if self._named_shortcut is not None and type(frame) is tuple:
-                grown = self._named_shortcut(frame)
-                if grown is not None:
-                    return grown
+        named = self._named_shortcut
+        if named is not None and type(frame) is tuple:
+            grown = named(frame)
+            if grown is not None:
+                return grown
+        shortcut = self._shortcut
+        if shortcut is None or type(frame) is not bytes or not shortcut(frame, out):
             self._read(frame, out)
         events, out.events = out.events, []
         return events
@@ -96,7 +95,7 @@ class StreamDecoder:
             if isinstance(frame, (bytes, str, bytearray, memoryview)):
                 payload = parse_frame(frame)
             elif isinstance(frame, tuple):
-                payload = {frame[0]: _parse(frame[1])}
+                payload = _parse_named(*frame)
             else:
                 payload = as_mapping(frame)
             if payload is None:
@@ -134,7 +133,10 @@ def parse_frame(frame: bytes | bytearray | memoryview | str) -> Mapping[str, obj
     Raises:
         DecodeError: it is not the JSON of an object.
     """
-    payload = _parse(frame)
+    try:
+        payload: _Json = _DECODER.decode(frame)
+    except _UNREADABLE:
+        payload = _parse_slowly(frame)
     if isinstance(payload, dict):
         return payload
     if payload is None:
@@ -142,11 +144,11 @@ def parse_frame(frame: bytes | bytearray | memoryview | str) -> Mapping[str, obj
     raise DecodeError("a frame has to be a JSON object")
 
 
-def _parse(frame: bytes | bytearray | memoryview | str) -> _Json:
+def _parse_named(kind: str, frame: bytes) -> Mapping[str, object]:
     try:
-        return _DECODER.decode(frame)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _parse_slowly(frame)
+        return {kind: _DECODER.decode(frame)}
+    except _UNREADABLE:
+        return {kind: _parse_slowly(frame)}
 
 
 def _parse_slowly(frame: bytes | bytearray | memoryview | str) -> _Json:
