@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from protocols.anthropic_messages.endpoints import SONNET, endpoint_of
 from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
@@ -194,6 +197,53 @@ def test_blocks_are_put_together(frames, content):
 @pytest.mark.parametrize(("frames", "content"), CONTENT.values(), ids=CONTENT.keys())
 def test_frames_may_come_as_bytes(frames, content):
     assert finished(*(json.dumps(frame).encode() for frame in frames))[1].content == content
+
+
+ODD = [
+    {**words(0, "a"), "delta": None},
+    {**words(0, "a"), "index": 0.0},
+    {**words(0, "a"), "type": "content_block_news"},
+    delta(0, "text_delta", text=1),
+    delta(0, "text_delta", text="a", thinking="b", partial_json="c", new=[]),
+    delta(0, "text_delta", text="\ud83d"),
+    delta(0, "thinking_delta", thinking="b", signature="s"),
+    delta(0, "input_json_delta", partial_json=""),
+    closed(0),
+]
+GROWTHS = {
+    "words": (opened(0, type="text", text=""), words(0, "a")),
+    "thoughts": (opened(0, type="thinking", thinking=""), delta(0, "thinking_delta", thinking="a")),
+    "arguments": (
+        opened(0, type="tool_use", id="t", name="f", input={}),
+        delta(0, "input_json_delta", partial_json="a"),
+    ),
+}
+
+
+def told(*frames):
+    decoder = CODEC.stream_decoder(SONNET, {})
+    return [event for frame in frames for event in decoder.feed(frame)] + decoder.finish()
+
+
+@pytest.mark.parametrize("frames", GROWTHS.values(), ids=GROWTHS.keys())
+@pytest.mark.parametrize("odd", ODD)
+def test_bytes_say_what_parsed_frames_say(frames, odd):
+    given = [START, *frames, odd, frames[1]]
+    assert told(*(json.dumps(frame).encode() for frame in given)) == told(*given)
+
+
+@given(st.lists(st.sampled_from([*ODD, *(frame for frames, _ in CONTENT.values() for frame in frames)]), max_size=12))
+def test_bytes_say_what_parsed_frames_say_in_any_order(frames):
+    assert told(*(json.dumps(frame).encode() for frame in frames)) == told(*frames)
+
+
+@pytest.mark.parametrize("frames", GROWTHS.values(), ids=GROWTHS.keys())
+def test_what_only_makes_a_block_longer_is_read_the_short_way(frames, monkeypatch):
+    decoder: Any = CODEC.stream_decoder(SONNET, {})
+    first, second = (json.dumps(frame).encode() for frame in frames)
+    decoder.feed(first)
+    monkeypatch.setattr(decoder._reader, "read", None)
+    assert [event.delta for event in decoder.feed(second)] == ["a"]
 
 
 def test_events_tell_of_every_part_in_order():
