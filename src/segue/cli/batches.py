@@ -1,25 +1,20 @@
-"""Many conversations: a batch of lines becomes a batch of requests, here or in another process."""
+"""Many conversations: a piece of the input becomes a batch of requests, here or in another process."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from itertools import islice
-from multiprocessing import get_context
-from typing import Final, NamedTuple, final
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from itertools import chain, islice
+from typing import NamedTuple, final
 
+from segue.cli.pieces import Piece
 from segue.cli.reports import Kinds, count_kinds, report_json
-from segue.documents import BadLine, Document, Lines, read_line
+from segue.documents import BadLine, Document, read_line
 from segue.errors import SegueError
 from segue.models.model import Model
 from segue.projection.policy import Policy
-
-BATCH: Final = 200
-"""How many lines travel to another process together: enough that the journey does not cost more than the work."""
-
-_AHEAD: Final = 3
-"""How many batches wait for each process; more would only fill memory."""
 
 
 @final
@@ -37,88 +32,102 @@ class Job(NamedTuple):
 
 @final
 class Batch(NamedTuple):
-    """What became of some lines."""
+    """What became of a piece; lines are counted from its first, which is 1, until `after` says where that stands."""
 
-    output: bytes
+    output: bytes | memoryview
     """The requests, one a line."""
     conversations: int
     messages: int
     kinds: Kinds
-    reports: bytes
+    reports: list[tuple[int, bytes]]
+    """Reports as JSON, by line."""
     bad: list[BadLine]
     last: int
-    """The number of the last line that was read."""
+    """The last line that was looked at: the last of the piece, or the bad one that ended the work."""
     read: int
-    """How many bytes of the file that was."""
+    """How many bytes of the input that was."""
     stopped: bool
 
+    def after(self, lines: int) -> Batch:
+        """Give the same with the numbers that its lines have in the whole input, where so many stand before it."""
+        return self._replace(
+            reports=[(line + lines, report) for line, report in self.reports],
+            bad=[BadLine(line + lines, reason) for line, reason in self.bad],
+            last=self.last + lines,
+        )
 
-def convert_batch(job: Job, lines: list[tuple[int, bytes]]) -> Batch:
-    """Convert some lines, in order."""
+
+def convert_piece(job: Job, piece: Piece) -> Batch:
+    """Convert some lines, in order.
+
+    Raises:
+        OSError: they cannot be read any more.
+    """
     output: list[bytes] = []
-    reports: list[bytes] = []
+    reports: list[tuple[int, bytes]] = []
     bad: list[BadLine] = []
     kinds: Kinds = Counter()
     messages = last = read = 0
-    for number, line in lines:
-        last = number
+    for last, line in enumerate(BytesIO(piece if isinstance(piece, bytes) else piece.read()), 1):
         read += len(line)
-        document = read_line(line, job.protocol, number)
-        made = document if isinstance(document, BadLine) else _convert(job, document, number)
+        if line.isspace():
+            continue
+        document = read_line(line, job.protocol, last)
+        made = document if isinstance(document, BadLine) else _convert(job, document, last)
         if isinstance(made, BadLine):
             bad.append(made)
             if job.stop:
                 break
             continue
-        content, report, size = made
+        content, changed, report, size = made
         output += (content, b"\n")
         messages += size
+        if changed is not None:
+            kinds.update(changed)
         if report is not None:
-            kinds.update(report[0])
-            reports += report[1]
+            reports.append((last, report))
     stopped = job.stop and bool(bad)
-    return Batch(b"".join(output), len(output) // 2, messages, kinds, b"".join(reports), bad, last, read, stopped)
+    return Batch(b"".join(output), len(output) // 2, messages, kinds, reports, bad, last, read, stopped)
 
 
-def _convert(
-    job: Job, document: Document, number: int
-) -> tuple[bytes, tuple[Kinds, tuple[bytes, ...]] | None, int] | BadLine:
+def _convert(job: Job, document: Document, line: int) -> tuple[bytes, Kinds | None, bytes | None, int] | BadLine:
     try:
         request = document.prepare(job.model, job.policy)
         content = request.content
     except SegueError as error:
-        return BadLine(number, str(error))
+        return BadLine(line, str(error))
     size = len(document.prompt.context.messages)
     if not request.report.changes:
-        return content, None, size
-    told = (report_json(request.report, number), b"\n") if job.reports else ()
-    return content, (count_kinds(request.report.changes), told), size
+        return content, None, None, size
+    return content, count_kinds(request.report.changes), report_json(request.report) if job.reports else None, size
 
 
-def convert_lines(job: Job, lines: Lines, processes: int) -> Iterator[Batch]:
-    """Convert every line and give the batches in the order of the file; memory does not grow with it."""
+@contextmanager
+def converting(job: Job, pieces: Iterator[Piece], *, skipped: int, processes: int) -> Generator[Iterator[Batch]]:
+    """Convert every piece and give the batches in the order of the input, whose first `skipped` lines are not in it.
+
+    Memory does not grow with the input. On the way in there must be no threads yet: processes may be forked.
+    """
     if processes <= 1:
-        for line in lines:
-            batch = convert_batch(job, [line])
-            yield batch
-            if batch.stopped:
-                return
+        yield _numbered((convert_piece(job, piece) for piece in pieces), skipped)
         return
-    # Forked children would share what threads of this process hold; started anew, they share nothing.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        waiting: deque[Future[Batch]] = deque()
-        for chunk in iter(lambda: list(islice(lines, BATCH)), []):
-            waiting.append(pool.submit(convert_batch, job, chunk))
-            if len(waiting) >= processes * _AHEAD:
-                batch = waiting.popleft().result()
-                yield batch
-                if batch.stopped:
-                    break
-        else:
-            while waiting:
-                batch = waiting.popleft().result()
-                yield batch
-                if batch.stopped:
-                    break
-        for future in waiting:
-            future.cancel()
+    first = list(islice(pieces, 1 + processes))
+    # The first is converted here: it loads the wires that are needed, and a forked process has what its parent has.
+    begun = [convert_piece(job, piece) for piece in first[:1]]
+    if len(first) <= 1:
+        yield _numbered(begun, skipped)
+        return
+    from segue.cli.workers import Workers
+
+    with Workers(job, min(processes, len(first) - 1)) as workers:
+        yield _numbered(chain(begun, workers.convert(chain(first[1:], pieces))), skipped)
+
+
+def _numbered(batches: Iterable[Batch], lines: int) -> Iterator[Batch]:
+    """Give the lines of batches that follow each other their numbers; nothing follows one that was stopped."""
+    for batch in batches:
+        placed = batch.after(lines)
+        yield placed
+        if placed.stopped:
+            return
+        lines = placed.last

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from itertools import dropwhile
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
 import click
 import msgspec
 
-from segue.cli.batches import Batch, Job, convert_lines
+from segue.cli.batches import Batch, Job, converting
+from segue.cli.pieces import SIZE, cut_file, cut_lines, find_again
 from segue.cli.progress import Resumable, show_progress
-from segue.cli.reports import Kinds, report_json, show_kinds, show_report
+from segue.cli.reports import Kinds, numbered_report, report_json, show_kinds, show_report
 from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, complete_model, find_target
-from segue.documents import Lines, open_source
+from segue.documents import Source, open_source
 from segue.errors import EmptyConversation, ProjectionRefused
 from segue.projection.policy import Policy, ReasoningPolicy
 from segue.projection.report import Loss, Report
@@ -93,8 +93,7 @@ def command(
         _tell(request.report, form)
         return
     job = Job(model, policy, source, bad_lines == "stop", form == "json")
-    total = None if file is sys.stdin.buffer else Path(file.name).stat().st_size
-    ctx.exit(_convert_many(job, opened.lines, output, jobs=jobs, resume=resume, total=total, form=form))
+    ctx.exit(_convert_many(job, opened, find_again(file), output, jobs=jobs, resume=resume, form=form))
 
 
 def _write(data: bytes, output: str | None) -> None:
@@ -112,18 +111,21 @@ def _tell(report: Report, form: ReportForm) -> None:
 
 
 def _convert_many(
-    job: Job, lines: Lines, output: str | None, *, jobs: int, resume: bool, total: int | None, form: ReportForm
+    job: Job, source: Source, path: Path | None, output: str | None, *, jobs: int, resume: bool, form: ReportForm
 ) -> int:
     kinds: Kinds = Counter()
     conversations = bad = 0
     out = Resumable(output, resume=resume) if output is not None else None
     skipped = out.line if out is not None else 0
-    left = dropwhile(lambda line: line[0] <= skipped, lines) if skipped else lines
+    # What comes through a pipe goes on line by line as it comes, unless there is more than one process to keep busy.
+    size = 1 if jobs == 1 else SIZE
+    pieces = cut_lines(source.lines, skipped=skipped, size=size) if path is None else cut_file(path, skipped=skipped)
+    total = None if path is None else path.stat().st_size
     stdout = sys.stdout.buffer
     done = False
     try:
-        with show_progress(total) as advance:
-            for batch in convert_lines(job, left, jobs):
+        with converting(job, pieces, skipped=skipped, processes=jobs) as batches, show_progress(total) as advance:
+            for batch in batches:
                 if out is None:
                     stdout.write(batch.output)
                 else:
@@ -151,5 +153,5 @@ def _convert_many(
 def _tell_batch(batch: Batch) -> None:
     for line, reason in batch.bad:
         click.echo(f"segue: line {line}: {reason}", err=True)
-    if batch.reports:
-        sys.stderr.buffer.write(batch.reports)
+    for line, report in batch.reports:
+        sys.stderr.buffer.write(numbered_report(line, report))

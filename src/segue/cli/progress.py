@@ -52,7 +52,7 @@ class Resumable:
             raise LoadError(f"{path}: shorter than {self._note.name} says: it was changed meanwhile")
         return note
 
-    def write(self, data: bytes, conversations: int, line: int) -> None:
+    def write(self, data: bytes | memoryview, conversations: int, line: int) -> None:
         """Add what was made of the lines up to `line`."""
         self._file.write(data)
         self.line = line

@@ -81,7 +81,11 @@ def _plain(text: str) -> str:
     return text.replace("[", r"\[")
 
 
-def report_json(report: Report, line: int | None = None) -> bytes:
-    """Write a report on one line, with the line of the file that it belongs to."""
-    place = {} if line is None else {"line": line}
-    return msgspec.json.encode({**place, "lossless": report.lossless, "changes": report.changes})
+def report_json(report: Report) -> bytes:
+    """Write a report on one line."""
+    return msgspec.json.encode({"lossless": report.lossless, "changes": report.changes})
+
+
+def numbered_report(line: int, report: bytes) -> bytes:
+    """Add to a report, written already, the line of the file that it belongs to: first, and the line is ended."""
+    return b'{"line":%d,%b\n' % (line, report.removeprefix(b"{"))
