@@ -4,8 +4,8 @@ Each process is handed one piece at a time, so that neither side ever waits for 
 before the last is written. What it made comes back through memory that both see, where processes are forked; else, and
 where it is too long for that, through the pipe.
 
-A process ends when its pipe is closed: none outlives this one, however it ends. Ctrl-C, which a terminal sends to all of
-them, is this one's to answer.
+A process ends when its pipe is closed: none outlives this one, however it ends. Ctrl-C, which a terminal sends to all
+of them, is this one's to answer.
 """
 
 from __future__ import annotations
@@ -67,44 +67,40 @@ class _Made(NamedTuple):
 
 
 @final
-class _Worker(NamedTuple):
-    """One process, and this side of its pipe."""
-
-    process: BaseProcess
-    pipe: Connection
-
-
-@final
 class Workers:
     """Processes that convert pieces for one job, until the block ends."""
 
     def __init__(self, job: Job, processes: int) -> None:
         method = start_method()
-        context = get_context(method)
+        context = get_context("fork") if method == "fork" else get_context("spawn")
         rooms = processes * _AHEAD
         self._memory = memoryview(mmap.mmap(-1, rooms * _ROOM)) if method == "fork" else None
         self._free = list(range(rooms))
         self._busy: dict[Connection, _Task] = {}
-        self._workers: list[_Worker] = []
+        self._pipes: list[Connection] = []
+        self._processes: list[BaseProcess] = []
         # What is there already stays as it is, and so stays shared: collecting garbage would write to all of it.
         gc.freeze()
         with _interrupts_held():
             for _ in range(processes):
                 pipe, theirs = context.Pipe()
-                process = context.Process(target=_serve, args=(theirs, job, self._memory), daemon=True)
+                self._pipes.append(pipe)
+                # A forked process gets this side of the pipes too; it would never see its own closed.
+                ours = self._pipes if method == "fork" else []
+                process = context.Process(target=_serve, args=(theirs, ours, job, self._memory), daemon=True)
                 process.start()
                 theirs.close()
-                self._workers.append(_Worker(process, pipe))
-        self._idle = [worker.pipe for worker in self._workers]
+                self._processes.append(process)
+        self._idle = self._pipes.copy()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process, pipe in self._workers:
+        for pipe, process in zip(self._pipes, self._processes, strict=True):
             pipe.close()
             process.terminate()
-        for process, _ in self._workers:
+        for process in self._processes:
             process.join()
 
     def convert(self, pieces: Iterator[Piece]) -> Iterator[Batch]:
@@ -126,9 +122,10 @@ class Workers:
                 self._free.append(room)
                 given += 1
             elif self._busy:
-                for pipe in wait(list(self._busy)):
-                    task = self._busy[pipe]
-                    done[task.order] = self._receive(pipe), task.room
+                ready = wait(self._busy)
+                for pipe in [pipe for pipe in self._busy if pipe in ready]:
+                    task, made = self._receive(pipe)
+                    done[task.order] = made, task.room
             else:
                 return
 
@@ -140,23 +137,22 @@ class Workers:
             raise self._lost(pipe) from None
         self._busy[pipe] = task
 
-    def _receive(self, pipe: Connection) -> _Made:
+    def _receive(self, pipe: Connection) -> tuple[_Task, _Made]:
         try:
             made = pipe.recv()
         except (EOFError, OSError):
             raise self._lost(pipe) from None
         if isinstance(made, OSError):
             raise made
-        del self._busy[pipe]
         self._idle.append(pipe)
-        return made
+        return self._busy.pop(pipe), made
 
     def _look(self, room: int, length: int) -> memoryview:
         assert self._memory is not None, "a room without memory"
         return self._memory[room * _ROOM : room * _ROOM + length]
 
     def _lost(self, pipe: Connection) -> WorkerLost:
-        process = next(worker.process for worker in self._workers if worker.pipe is pipe)
+        process = self._processes[self._pipes.index(pipe)]
         process.join(timeout=5)
         status = process.exitcode or 0
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
@@ -176,9 +172,11 @@ def _interrupts_held() -> Generator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _serve(pipe: Connection, job: Job, memory: memoryview | None) -> None:
+def _serve(pipe: Connection, others: list[Connection], job: Job, memory: memoryview | None) -> None:
     """Convert pieces until there are no more; what the other side of the pipe runs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for other in others:
+        other.close()
     try:
         while True:
             task: _Task = pipe.recv()

@@ -1,0 +1,247 @@
+"""`segue convert --jobs`: several processes give what one gives, and none is left behind.
+
+Pieces are made tiny here, so that a few lines are many pieces, and lines are longer than a piece or end just at one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from cli.running import Ran
+
+CHAT = {"model": "gpt-5.4", "messages": [{"role": "user", "content": "hello"}]}
+IMAGE = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+TARGET = ["--to", "deepseek/deepseek-v4-pro"]
+SIZES = [1, 200, 1000]
+"""Bytes of a piece: a line or two, some lines, many; half as much again is too long for the shared memory."""
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux names the processes of one")
+
+
+def line(content: object) -> bytes:
+    return json.dumps({**CHAT, "messages": [{"role": "user", "content": content}]}).encode()
+
+
+def command(*arguments: object, size: int | None = None, before: str = "") -> list[str]:
+    """Give the program with pieces of another size, and whatever else is to be different in it."""
+    tiny = f"pieces.SIZE = {size}" if size is not None else ""
+    program = f"from segue.cli import pieces\n{tiny}\n{before}\nfrom segue.cli.entry import main\nmain()"
+    return [sys.executable, "-c", program, "convert", *map(str, arguments)]
+
+
+def run(*arguments: object, stdin: bytes = b"", size: int | None = None, before: str = "") -> Ran:
+    done = subprocess.run(
+        command(*arguments, size=size, before=before), input=stdin, capture_output=True, timeout=120, check=False
+    )
+    err = done.stderr.decode()
+    assert "Traceback" not in err, err
+    return Ran(done.returncode, done.stdout.decode(), err)
+
+
+LINES = [line(f"{number} " + "x" * (number * 37 % 300)) for number in range(60)]
+INPUTS: dict[str, bytes] = {
+    "lines of many lengths": b"\n".join(LINES) + b"\n",
+    "the last line without its end": b"\n".join(LINES),
+    "lines longer than a piece": b"\n".join([*LINES[:5], line("y" * 20_000), *LINES[5:9], line("z" * 5_000)]) + b"\n",
+    "lines as Windows ends them": b"\r\n".join(LINES) + b"\r\n",
+    "blank lines anywhere": b"\n\n \n"
+    + b"\n\n\n".join(LINES[:20])
+    + b"\n" * 700
+    + b"\n".join(LINES[20:])
+    + b"\n\r\n\n",
+    "a byte order mark in front": b"\xef\xbb\xbf" + b"\n".join(LINES) + b"\n",
+    "bad lines": b"\n".join([b"{bad", *LINES[:30], b"[]", b"{bad", *LINES[30:], b'{"messages": 1}']),
+    "nothing but bad lines after the first two": b"\n".join([*LINES[:2], *[b"{bad"] * 50]) + b"\n",
+    "changes to report": b"\n".join([line([IMAGE]) if number % 7 == 0 else LINES[number] for number in range(60)]),
+}
+
+
+@pytest.mark.parametrize("data", INPUTS.values(), ids=INPUTS.keys())
+def test_processes_give_what_one_gives_byte_for_byte(data, tmp_path):
+    many = tmp_path / "many.jsonl"
+    many.write_bytes(data)
+    options = [*TARGET, "--bad-lines", "skip", "--report", "json"]
+    alone = run(many, *options)
+    for jobs, size in zip([2, 4, 2], SIZES, strict=True):
+        assert run(many, *options, "--jobs", jobs, size=size) == alone
+    assert run(many, *options, size=200) == alone
+    assert run("-", *options, "--jobs", 2, size=200, stdin=data) == alone
+    assert run("-", *options, stdin=data) == alone
+
+
+@pytest.mark.parametrize("source", ["file", "pipe"])
+@pytest.mark.parametrize("jobs", [1, 2, 4])
+def test_the_first_bad_line_ends_the_work_and_what_stood_before_it_is_written(jobs, source, tmp_path):
+    many = tmp_path / "many.jsonl"
+    many.write_bytes(b"\n".join([*LINES[:40], b"", b"{bad", *LINES[40:], b"{worse"]))
+    stdin = many.read_bytes() if source == "pipe" else b""
+    made = run(many if source == "file" else "-", *TARGET, "--jobs", jobs, size=200, stdin=stdin)
+    assert made.status == 1
+    assert contents(made.out) == [json.loads(item)["messages"][0]["content"] for item in LINES[:40]]
+    assert "line 42: no JSON" in made.err
+    assert "line 62" not in made.err
+
+
+def contents(out: str) -> list[str]:
+    return [json.loads(item)["messages"][0]["content"] for item in out.splitlines()]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_goes_on_behind_the_bad_line_that_ended_it(jobs, tmp_path):
+    many, out = tmp_path / "many.jsonl", tmp_path / "out.jsonl"
+    many.write_bytes(b"\n".join([*LINES[:40], b"{bad", *LINES[40:50], b"", b"{worse", *LINES[50:]]))
+    arguments = [many, *TARGET, "--jobs", jobs, "-o", out]
+    assert "line 41: no JSON" in run(*arguments, size=200).err
+    assert "line 53: no JSON" in run(*arguments, "--resume", size=200).err
+    assert run(*arguments, "--resume", size=200).status == 0
+    assert contents(out.read_text()) == [json.loads(item)["messages"][0]["content"] for item in LINES]
+
+
+def test_processes_that_cannot_be_forked_give_the_same(tmp_path):
+    many = tmp_path / "many.jsonl"
+    many.write_bytes(INPUTS["bad lines"])
+    options = [*TARGET, "--bad-lines", "skip", "--report", "json"]
+    spawned = 'from segue.cli import workers\nworkers.start_method = lambda: "spawn"'
+    assert run(many, *options, "--jobs", 2, size=200, before=spawned) == run(many, *options)
+    assert run("-", *options, "--jobs", 2, size=200, before=spawned, stdin=INPUTS["bad lines"]) == run(many, *options)
+
+
+def test_no_process_is_started_for_less_than_two_pieces(tmp_path):
+    many = tmp_path / "many.jsonl"
+    many.write_bytes(INPUTS["lines of many lengths"])
+    forbidden = "from segue.cli import workers\nworkers.Workers.__init__ = lambda *_: 1 / 0"
+    assert run(many, *TARGET, "--jobs", 2, before=forbidden) == run(many, *TARGET)
+
+
+def test_a_pipe_may_have_a_path(tmp_path):
+    many = tmp_path / "many.jsonl"
+    many.write_bytes(INPUTS["lines of many lengths"])
+    with many.open("rb") as file:
+        program = command("/dev/stdin", *TARGET, "--jobs", 2, "--report", "none", size=200)
+        made = subprocess.run(program, stdin=file, capture_output=True, timeout=60, check=True)
+    piped = run("/dev/stdin", *TARGET, "--jobs", 2, "--report", "none", size=200, stdin=many.read_bytes())
+    assert made.stdout.decode() == piped.out == run(many, *TARGET).out
+
+
+def test_a_file_that_goes_away_meanwhile_is_named(tmp_path):
+    many = tmp_path / "many.jsonl"
+    many.write_bytes(INPUTS["lines of many lengths"])
+    gone = (
+        "read = pieces.Span.read\n"
+        "def once(span):\n"
+        "    if span.start > 1000: span.path.unlink(missing_ok=True)\n"
+        "    return read(span)\n"
+        "pieces.Span.read = once\n"
+    )
+    made = run(many, *TARGET, "--jobs", 2, size=200, before=gone)
+    assert made.status == 2
+    assert f"segue: {many}: No such file or directory" in made.err
+
+
+# -- how it ends -------------------------------------------------------------------------------------------------------
+
+
+class Running:
+    """The program with two processes that wait for more of their input."""
+
+    def __init__(self, *arguments: object) -> None:
+        self.process = subprocess.Popen(
+            command("-", *TARGET, "--jobs", 2, "--report", "none", *arguments, size=200),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+        self.feed()
+        self.workers = wait_for(lambda: found if len(found := children(self.process.pid)) == 2 else [])
+
+    def feed(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"\n".join(LINES) + b"\n")
+
+    def feed_until_it_ends(self) -> None:
+        with suppress(BrokenPipeError):
+            for _ in range(10_000):
+                self.feed()
+            pytest.fail("it never ended")
+
+    def end(self) -> Ran:
+        """Wait for its end, and for that of its processes."""
+        out, err = self.process.communicate(timeout=60)
+        wait_for(lambda: not any(map(is_running, self.workers)))
+        assert b"Traceback" not in err, err.decode()
+        return Ran(self.process.returncode, (out or b"").decode(), err.decode())
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_running(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/stat")
+    try:
+        return status.read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_for(look: Callable[[], object]):
+    """Look until there is something; a minute is an age, and a failure."""
+    end = time.monotonic() + 60
+    while not (seen := look()):
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.01)
+    return seen
+
+
+@needs_proc
+def test_a_killed_process_is_told_and_what_was_written_stays(tmp_path):
+    out = tmp_path / "out.jsonl"
+    running = Running("-o", out)
+    os.kill(running.workers[0], signal.SIGKILL)
+    running.feed_until_it_ends()
+    made = running.end()
+    assert made.status == 2
+    assert "segue: a process that converts was killed by SIGKILL" in made.err
+    written = contents(out.read_text())
+    assert written == (contents(run("-", *TARGET, stdin=b"\n".join(LINES)).out) * 10_000)[: len(written)]
+    assert json.loads((tmp_path / "out.jsonl.progress").read_text())["bytes"] == out.stat().st_size
+
+
+@needs_proc
+@pytest.mark.parametrize("to", ["all of them, as a terminal does", "the program alone"])
+def test_ctrl_c_ends_it_without_a_word_more_and_leaves_no_process(to):
+    running = Running()
+    send = os.kill if to == "the program alone" else os.killpg
+    send(running.process.pid, signal.SIGINT)
+    made = running.end()
+    assert (made.status, made.err.strip()) == (1, "Aborted!")
+
+
+@needs_proc
+def test_no_process_outlives_a_program_that_was_killed():
+    running = Running()
+    running.process.kill()
+    assert running.end().status == -signal.SIGKILL
+
+
+@needs_proc
+def test_a_reader_that_goes_away_ends_it_quietly():
+    running = Running()
+    assert running.process.stdout is not None
+    running.process.stdout.close()
+    running.process.stdout = None  # or `communicate` would read it
+    running.feed_until_it_ends()
+    made = running.end()
+    assert (made.status, made.err) == (1, "")
