@@ -213,7 +213,7 @@ def test_a_killed_process_is_told_and_what_was_written_stays(tmp_path):
     running.feed_until_it_ends()
     made = running.end()
     assert made.status == 2
-    assert "segue: a process that converts was killed by SIGKILL" in made.err
+    assert "segue: a process that converts was killed by signal 9" in made.err
     written = contents(out.read_text())
     assert written == (contents(run("-", *TARGET, stdin=b"\n".join(LINES)).out) * 10_000)[: len(written)]
     assert json.loads((tmp_path / "out.jsonl.progress").read_text())["bytes"] == out.stat().st_size

@@ -35,8 +35,10 @@ class Resumable:
         self._note = Path(f"{path}.progress")
         done = self._read(path) if resume else _Note(0, 0)
         self._file = Path(path).open("r+b" if done.bytes else "wb")  # noqa: SIM115 - closed by `finish` or `close`
-        self._file.truncate(done.bytes)
-        self._file.seek(done.bytes)
+        if done.bytes:
+            # Only there: a new file that is cut, even to nothing, is sent to the disk by ext4 when it is closed.
+            self._file.truncate(done.bytes)
+            self._file.seek(done.bytes)
         self.line = done.line
         self._unsaid = 0
 

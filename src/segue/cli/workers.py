@@ -155,7 +155,7 @@ class Workers:
         process = self._processes[self._pipes.index(pipe)]
         process.join(timeout=5)
         status = process.exitcode or 0
-        how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
         return WorkerLost(f"a process that converts {how}; what was written is whole as far as it goes")
 
 
