@@ -10,11 +10,12 @@ from itertools import chain, islice
 from typing import NamedTuple, final
 
 from segue.cli.pieces import Piece
-from segue.cli.reports import Kinds, count_kinds, report_json
+from segue.cli.reports import Kinds, kinds_of, report_json
 from segue.documents import BadLine, Document, read_line
 from segue.errors import SegueError
 from segue.models.model import Model
 from segue.projection.policy import Policy
+from segue.projection.report import Report
 
 
 @final
@@ -79,27 +80,23 @@ def convert_piece(job: Job, piece: Piece) -> Batch:
             if job.stop:
                 break
             continue
-        content, changed, report, size = made
+        content, report, size = made
         output += (content, b"\n")
         messages += size
-        if changed is not None:
-            kinds.update(changed)
-        if report is not None:
-            reports.append((last, report))
+        if report.changes:
+            kinds.update(kinds_of(report.changes))
+            if job.reports:
+                reports.append((last, report_json(report)))
     stopped = job.stop and bool(bad)
     return Batch(b"".join(output), len(output) // 2, messages, kinds, reports, bad, last, read, stopped)
 
 
-def _convert(job: Job, document: Document, line: int) -> tuple[bytes, Kinds | None, bytes | None, int] | BadLine:
+def _convert(job: Job, document: Document, line: int) -> tuple[bytes, Report, int] | BadLine:
     try:
         request = document.prepare(job.model, job.policy)
-        content = request.content
+        return request.content, request.report, len(document.prompt.context.messages)
     except SegueError as error:
         return BadLine(line, str(error))
-    size = len(document.prompt.context.messages)
-    if not request.report.changes:
-        return content, None, None, size
-    return content, count_kinds(request.report.changes), report_json(request.report) if job.reports else None, size
 
 
 @contextmanager

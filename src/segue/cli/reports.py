@@ -25,9 +25,9 @@ _PLACES: Final = 3
 """How many places of one kind of change are named."""
 
 
-def count_kinds(changes: Iterable[Change]) -> Kinds:
-    """Count changes by what they cost and what they are."""
-    return Counter((change.loss, change.code) for change in changes)
+def kinds_of(changes: Iterable[Change]) -> list[tuple[Loss, ChangeCode]]:
+    """Say of each change what it costs and what it is, to be counted."""
+    return [(change.loss, change.code) for change in changes]
 
 
 def open_console(*, stderr: bool = False) -> Console:
@@ -49,7 +49,7 @@ def show_report(report: Report, requirements: Iterable[Requirement] = ()) -> Non
         places: defaultdict[tuple[Loss, ChangeCode], list[str]] = defaultdict(list)
         for change in report.changes:
             places[change.loss, change.code].append(render_path(change.path))
-        _show_kinds(console, count_kinds(report.changes), places)
+        _show_kinds(console, Counter(kinds_of(report.changes)), places)
     for requirement in requirements:
         console.print(f"needed: {requirement}", markup=False)
 
