@@ -19,6 +19,12 @@ GPT = Model("gpt-4o", "openai", "openai-chat")
 BEDROCK = Model("amazon.nova-pro-v1:0", "amazon-bedrock", "bedrock-converse")
 OLLAMA = Model("qwen3", "ollama", "ollama-chat", reasoning=True)
 PLAIN = Model("anything", "plain-text", "plain-text")
+FLASH = Model("gemini-2.5-flash", "google", "google-genai", reasoning=True)
+MAGISTRAL = Model("magistral-small", "mistral", "mistral-chat", reasoning=True)
+MUTE = Model("some-model", "openai", "openai-chat", reasoning=True, dialect={"effort": False})
+GROQ = Model("some-model", "groq", "openai-chat", reasoning=True)
+ONE_WORD = replace(GROQ, thinking_levels={"minimal": "low"})
+ALWAYS = replace(NEW_CLAUDE, thinking_levels={"off": None})
 LOW_AND_HIGH = replace(CLAUDE, thinking_levels={"minimal": None, "medium": None, "low": "low", "high": "high"})
 
 HI = UserMessage.of("hi")
@@ -76,6 +82,17 @@ OPTIONS = {
         Options(extra={"openai-chat": {"web_search_options": {}}}),
         Options(),
     ),
+    "a budget beyond what the model can write": (CLAUDE, Options(thinking=100_000), Options(thinking=30_976)),
+    "a budget beyond the model's bounds": (FLASH, Options(thinking=100_000), Options(thinking=24_576)),
+    "a budget within them": (FLASH, Options(thinking=24_576), Options(thinking=24_576)),
+    "a model that cannot stop thinking thinks least": (ALWAYS, Options(thinking="off"), Options(thinking="low")),
+    "an effort the wire has no word for": (NEW_CLAUDE, Options(thinking="minimal"), Options(thinking="low")),
+    "two levels with one word are one": (ONE_WORD, Options(thinking="minimal"), Options(thinking="low")),
+    "levels without data are the two that all have": (MAGISTRAL, Options(thinking="low"), Options(thinking="high")),
+    "of a switch all levels are one": (OLLAMA, Options(thinking="high"), Options(thinking="medium")),
+    "and that one stays": (OLLAMA, Options(thinking="medium"), Options(thinking="medium")),
+    "who can be told nothing is told nothing": (MUTE, Options(thinking="high"), Options()),
+    "who has no word for it cannot be told not to think": (GROQ, Options(thinking="off"), Options()),
     "a budget that is too small is the smallest": (CLAUDE, Options(thinking=100), Options(thinking=1024)),
     "half a surrogate pair": (
         GPT,

@@ -7,12 +7,14 @@ as its inventor speaks it. Facts come from the vendors' documentation and from t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, final
 
 import msgspec
 
 ThinkingFormat: TypeAlias = Literal[
     "effort",
+    "nested",
     "openrouter",
     "deepseek",
     "together",
@@ -61,6 +63,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     )
     thinking_format: ThinkingFormat = "effort"
     thinking_budget_field: Literal["thinking_token_budget", "thinking_budget", "thinking_budget_tokens"] | None = None
+    thinking_budgets: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
+    """What levels stand for where only budgets are taken, for those that differ from everybody's."""
+    off_word: str | None = None
+    """The word for no thinking, where it is told by words and the model's entry has none of its own."""
     effort: bool = True
     """The provider takes an effort beside its switch for thinking."""
     store: bool = False
@@ -94,5 +100,26 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """Whether thinking can be bounded by a number of tokens here; elsewhere only levels can be asked for."""
         return self.thinking_format in _WITH_BUDGET or self.thinking_budget_field is not None
 
+    def takes_effort(self) -> bool:
+        """Whether the level goes into a field beside the switch, or is all there is."""
+        return self.effort and self.thinking_format in _WITH_EFFORT
+
+    def takes_level(self) -> bool:
+        """Whether it can be told how much to think; elsewhere only whether to."""
+        return self.thinking_format in _WITH_LEVELS or self.takes_effort()
+
+    def takes_thinking(self) -> bool:
+        """Whether anything about thinking can be told at all."""
+        return self.takes_level() or self.takes_budget() or self.thinking_format not in _WORDLESS
+
+    def needs_off_word(self) -> bool:
+        """Whether not to think is told by a word, and not by a switch or by a budget of nothing."""
+        return self.thinking_format in _OFF_BY_WORD
+
 
 _WITH_BUDGET: Final = frozenset({"budget", "openrouter"})
+_WITH_LEVELS: Final = frozenset({"budget", "level", "ling", "nested", "openrouter", "word"})
+_WITH_EFFORT: Final = frozenset({"adaptive", "baseten", "deepseek", "effort", "qwen", "together", "zai"})
+_WORDLESS: Final = frozenset({"effort", "none"})
+"""Formats that have no switch: without an effort they say nothing."""
+_OFF_BY_WORD: Final = frozenset({"effort", "ling", "nested"})

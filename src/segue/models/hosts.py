@@ -77,7 +77,10 @@ HOSTS: Final[tuple[Provider, ...]] = (
         key_variables=("FIREWORKS_API_KEY",),
         rules={
             "openai-chat": {"call_id_max": 0, "refused_options": _SESSION_TAKEN},
-            "anthropic-messages": {"refused_options": _SESSION_TAKEN},
+            "anthropic-messages": {
+                "refused_options": _SESSION_TAKEN,
+                "thinking_levels": frozenset({"off", "low", "medium", "high"}),  # the efforts of this wire
+            },
         },
         dialect={
             "openai-chat": {"session_header": "openai", "strict_tools": True},

@@ -116,11 +116,15 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     final_thinking: Literal["allowed", "text", "drop"] = "allowed"
     """Whether an assistant turn may end in thinking; if not, a short text follows it, or it goes."""
 
-    least_thinking: Literal["off", "minimal", "low"] = "off"
-    """What a model that thinks is asked for when it is told not to: some cannot stop."""
+    thinking_levels: frozenset[str] = frozenset({"off", "minimal", "low", "medium", "high"})
+    """The levels that a model which thinks has, where its own entry does not say. One it lacks becomes the next one up,
+    else the next one down; so a model that cannot stop thinking is asked to think least."""
 
     min_thinking_budget: int = 0
-    """The least that a budget for thinking may be, where it is taken out of `max_tokens`; 0: it is not."""
+    max_thinking_budget: int = 0
+    """The least and the most that a budget for thinking may be."""
+    budget_in_max_tokens: bool = False
+    """Whether a budget is taken out of `max_tokens`, and so has to leave room for the answer."""
 
     # -- settings ------------------------------------------------------------------------------------------------------
     refused_options: frozenset[str] = frozenset()

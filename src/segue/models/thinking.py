@@ -8,16 +8,18 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from segue.conversation.context import ThinkingLevel
 from segue.models.catalogue import get_model
+from segue.models.dialect import Dialect
 from segue.models.model import Model
 
 THINKING_LEVELS: Final[tuple[ThinkingLevel, ...]] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 
-_ONLY_WHEN_MAPPED: Final = frozenset({"xhigh", "max"})
+USUAL_LEVELS: Final = frozenset[str]({"off", "minimal", "low", "medium", "high"})
+"""What a model has that does not say: the others have to be mapped."""
 
 DEFAULT_BUDGETS: Final[Mapping[ThinkingLevel, int]] = {
     "minimal": 1024,
@@ -33,22 +35,22 @@ ANSWER_ROOM: Final = 1024
 """Tokens that thinking leaves for the answer, where both share one limit (pi-ai 1.5.0, read 2026-11-15)."""
 
 
-def supported_thinking_levels(model: Model | str) -> tuple[ThinkingLevel, ...]:
-    """List the levels a model has, weakest first."""
+def supported_thinking_levels(model: Model | str, usual: Collection[str] = USUAL_LEVELS) -> tuple[ThinkingLevel, ...]:
+    """List the levels a model has, weakest first; `usual` are those it has unless its entry says otherwise."""
     model = get_model(model)
     if not model.reasoning:
         return ("off",)
     levels = model.thinking_levels
     return tuple(
-        level
-        for level in THINKING_LEVELS
-        if (levels[level] is not None if level in levels else level not in _ONLY_WHEN_MAPPED)
+        level for level in THINKING_LEVELS if (levels[level] is not None if level in levels else level in usual)
     )
 
 
-def clamp_thinking_level(model: Model | str, level: ThinkingLevel) -> ThinkingLevel:
+def clamp_thinking_level(
+    model: Model | str, level: ThinkingLevel, usual: Collection[str] = USUAL_LEVELS
+) -> ThinkingLevel:
     """Give the level itself, else the next stronger one the model has, else the next weaker one."""
-    supported = supported_thinking_levels(model)
+    supported = supported_thinking_levels(model, usual)
     if level in supported:
         return level
     wanted = THINKING_LEVELS.index(level)
@@ -56,6 +58,11 @@ def clamp_thinking_level(model: Model | str, level: ThinkingLevel) -> ThinkingLe
         if candidate in supported:
             return candidate
     return "off"
+
+
+def budget_for_level(level: ThinkingLevel, dialect: Dialect) -> int:
+    """Give the tokens that a level stands for where only budgets are taken; none for `off`."""
+    return dialect.thinking_budgets.get(level, DEFAULT_BUDGETS.get(level, 0))
 
 
 def level_for_budget(budget: int) -> ThinkingLevel:

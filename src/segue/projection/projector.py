@@ -88,8 +88,7 @@ def resolve_target(model: Model | str, policy: Policy | None) -> Target:
     found = get_model(model)
     if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise SettingsError(f"a policy has to be a Policy, not a {type(policy).__name__}", key="policy")
-    takes_budget = resolve_dialect(found).takes_budget()
-    return Target(found, resolve_rules(found), policy or _USUAL_POLICY, takes_budget=takes_budget)
+    return Target(found, resolve_rules(found), resolve_dialect(found), policy or _USUAL_POLICY)
 
 
 def _checked(options: Options | None) -> Options:

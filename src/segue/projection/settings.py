@@ -16,15 +16,15 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from segue.conversation.content import Extra
-from segue.conversation.context import Options, ThinkingLevel, Tool, ToolDefinition
+from segue.conversation.context import Options, Tool, ToolDefinition
 from segue.errors import Path
-from segue.models.thinking import ANSWER_ROOM, DEFAULT_BUDGETS, clamp_thinking_level, level_for_budget
 from segue.projection.extra import extra_loss, kept_extra
 from segue.projection.names import wire_name
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.schemas import fit_schema
 from segue.projection.surrogates import AnyValue, clean_value, is_clean_value, only_joins
 from segue.projection.text import is_clean_extra
+from segue.projection.thinking import fit_thinking
 from segue.projection.work import FittedTools, Target, Work
 
 _NOTHING_ASKED: Final = Options()
@@ -151,9 +151,9 @@ class _Options:
     """The options of a request, being made ready for one target."""
 
     def __init__(self, work: Work, tools: Sequence[Tool]) -> None:
+        self.target = work.target
         self.model = work.target.model
         self.rules = work.target.rules
-        self.takes_budget = work.target.takes_budget
         self.wire_names = work.carry.wire_names
         self.tools = tools
         self.note = work.note
@@ -182,36 +182,11 @@ class _Options:
         return getattr(given, name) is not None and name not in self.changed
 
     def fit_thinking(self, given: Options) -> None:
-        thinking = given.thinking
-        if thinking is None or "thinking" in self.rules.refused_options:
+        if given.thinking is None or "thinking" in self.rules.refused_options:
             return
-        if not self.model.reasoning:
-            if thinking != "off":
-                self.remove("thinking", "the model does not reason", Loss.NONE if thinking == 0 else Loss.CONTENT)
-            return
-        level: ThinkingLevel | int = thinking
-        if isinstance(thinking, str) or thinking == 0 or not self.takes_budget:
-            wanted: ThinkingLevel = thinking if isinstance(thinking, str) else level_for_budget(thinking)
-            nearest = clamp_thinking_level(self.model, wanted)
-            if nearest == "off" and self.rules.least_thinking != "off":
-                nearest = clamp_thinking_level(self.model, self.rules.least_thinking)
-            if nearest != wanted or (thinking != 0 and nearest != thinking):
-                self.note(ChangeCode.THINKING_LEVEL, ("options", "thinking"), Loss.NONE, f"{thinking} -> {nearest}")
-                self.changed["thinking"] = level = nearest
-        if self.rules.min_thinking_budget and level not in ("off", 0):
-            self.fit_budget(given, level)
-
-    def fit_budget(self, given: Options, level: ThinkingLevel | int) -> None:
-        """Let thinking leave room for the answer, where both share the limit; with no room for both it is off."""
-        least = self.rules.min_thinking_budget
-        budget = level if isinstance(level, int) else DEFAULT_BUDGETS[level]
-        limit = min(given.max_tokens or self.model.max_tokens, self.model.max_tokens or given.max_tokens or 0)
-        room = limit - ANSWER_ROOM if limit else budget
-        if room < least:
-            self.clamp("thinking", "off", Loss.CONTENT, f"{limit} tokens leave no room to think")
-        elif not least <= budget <= room:
-            fitted = max(least, min(budget, room))
-            self.clamp("thinking", fitted, Loss.NONE, f"a budget of {fitted} tokens")
+        for step in fit_thinking(given.thinking, self.target, given.max_tokens):
+            self.note(step.code, ("options", "thinking"), step.loss, step.detail)
+            self.changed["thinking"] = step.thinking
 
     def remove_refused(self, given: Options, *, thinks: bool) -> None:
         chosen: str | None = None

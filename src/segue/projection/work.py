@@ -17,6 +17,7 @@ from segue.conversation.content import AnyContent, SystemContent
 from segue.conversation.context import Options, Tool
 from segue.conversation.messages import Message
 from segue.errors import Path
+from segue.models.dialect import Dialect
 from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.carry import Carry
@@ -50,14 +51,14 @@ class FittedTools:
 class Target:
     """Everything the passes ask about the target, resolved once; `fitted_tools` are the last ones it was given."""
 
-    __slots__ = ("fitted_tools", "home", "model", "policy", "rules", "takes_budget")
+    __slots__ = ("dialect", "fitted_tools", "home", "model", "policy", "rules")
 
-    def __init__(self, model: Model, rules: Rules, policy: Policy, *, takes_budget: bool) -> None:
+    def __init__(self, model: Model, rules: Rules, dialect: Dialect, policy: Policy) -> None:
         self.model = model
         self.rules = rules
+        self.dialect = dialect
+        """Asked only how much of a wish for thinking it can spell."""
         self.policy = policy
-        self.takes_budget = takes_budget
-        """Whether thinking can be bounded by a number of tokens, or by a level alone."""
         self.home = Home(model, policy.same_model)
         self.fitted_tools: FittedTools | None = None
 

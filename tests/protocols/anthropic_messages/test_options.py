@@ -92,35 +92,15 @@ WRITTEN = {
         SONNET,
         {"max_tokens": 30_000, "thinking": {"type": "enabled", "budget_tokens": 16_384}},
     ),
-    "a budget below the least": (
+    "a budget is said as it was asked: bounds are a matter of projection": (
         Options(max_tokens=9000, thinking=100),
         SONNET,
-        {"max_tokens": 9000, "thinking": {"type": "enabled", "budget_tokens": 1024}},
-    ),
-    "a budget that the limit cuts, with room to answer": (
-        Options(max_tokens=4000, thinking="high"),
-        SONNET,
-        {"max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 2976}},
-    ),
-    "a limit that leaves room for the least budget": (
-        Options(max_tokens=2048, thinking="high"),
-        SONNET,
-        {"max_tokens": 2048, "thinking": {"type": "enabled", "budget_tokens": 1024}},
-    ),
-    "a limit that leaves no room for thinking": (
-        Options(max_tokens=2047, thinking="high"),
-        SONNET,
-        {"max_tokens": 2047, "thinking": {"type": "disabled"}},
+        {"max_tokens": 9000, "thinking": {"type": "enabled", "budget_tokens": 100}},
     ),
     "a budget without a limit": (
         Options(thinking=30_000),
         SONNET,
         {"max_tokens": 34_096, "thinking": {"type": "enabled", "budget_tokens": 30_000}},
-    ),
-    "a budget beyond what the model can write": (
-        Options(thinking=100_000),
-        SONNET,
-        {"max_tokens": 64_000, "thinking": {"type": "enabled", "budget_tokens": 62_976}},
     ),
     "a level as an effort": (
         Options(max_tokens=9, thinking="xhigh"),
@@ -141,11 +121,6 @@ WRITTEN = {
         Options(max_tokens=9, thinking=50_000),
         OPUS,
         {"max_tokens": 9, "thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}},
-    ),
-    "off where the model always thinks": (
-        Options(max_tokens=9, thinking="off"),
-        FABLE,
-        {"max_tokens": 9, "thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}},
     ),
 }
 
@@ -283,16 +258,16 @@ def test_another_model_is_told_in_its_own_way(model):
     body = {**HISTORY, "model": "claude-opus-4-8", "thinking": {"type": "adaptive", "display": "omitted"}}
     prompt = CODEC.decode_request(body, OPUS)
     asked = CODEC.encode_request(replace(prompt, model=model), SONNET)
-    assert asked["thinking"] == {"type": "enabled", "budget_tokens": 2976}
+    assert asked["thinking"] == {"type": "enabled", "budget_tokens": 16_384}
     assert "output_config" not in asked
 
 
 ELSEWHERE = {
     "an effort alone is a budget where there are no efforts": (
-        {"output_config": {"effort": "medium"}},
+        {"output_config": {"effort": "low"}},
         OPUS,
         SONNET,
-        {"max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 2976}},
+        {"max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 2048}},
     ),
     "an effort that no model of the target's kind takes goes": (
         {"output_config": {"effort": "xhigh", "task_budget": 1}},

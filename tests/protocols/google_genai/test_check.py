@@ -116,6 +116,11 @@ REFUSED = {
     ),
     "too hot": (generation(temperature=2.5), OLDER, "temperature"),
     "no tokens": (generation(maxOutputTokens=0), OLDER, "max_tokens"),
+    "more thinking than the model has": (
+        generation(thinkingConfig={"thinkingBudget": 52_428}),
+        OLDER,
+        "thinking_budget",
+    ),
     "too many stops": (generation(stopSequences=list("abcdef")), OLDER, "stop"),
     "a schema without its type": (generation(responseJsonSchema={"type": "object"}), OLDER, "output_schema"),
     "half a character": ({"contents": [user({"text": "\ud800"})]}, OLDER, "not_json"),

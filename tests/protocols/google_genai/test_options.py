@@ -74,9 +74,9 @@ def test_an_option_survives_both_directions(options, wire):
 THINKING = {
     "off, where it can be": (OLDER, "off", {"thinkingBudget": 0}),
     "none, where it can be": (OLDER, 0, {"thinkingBudget": 0}),
-    "off, where it cannot be": (PRO, "off", {"thinkingBudget": 128}),
-    "none, where it cannot be": (PRO, 0, {"thinkingBudget": 128}),
-    "off, with levels": (OWN, "off", {"thinkingLevel": "LOW"}),
+    "off, where it cannot be": (PRO, "off", {"thinkingBudget": 128, "includeThoughts": True}),
+    "none, where it cannot be": (PRO, 0, {"thinkingBudget": 128, "includeThoughts": True}),
+    "off, with levels": (OWN, "off", {"thinkingLevel": "LOW", "includeThoughts": True}),
     "a level as a budget": (PRO, "high", {"thinkingBudget": 32768, "includeThoughts": True}),
     "a level as a smaller model's budget": (OLDER, "high", {"thinkingBudget": 24576, "includeThoughts": True}),
     "a budget": (OLDER, 5000, {"thinkingBudget": 5000, "includeThoughts": True}),
@@ -90,10 +90,14 @@ THINKING = {
 
 @pytest.mark.parametrize(("endpoint", "asked", "config"), THINKING.values(), ids=THINKING.keys())
 def test_thinking_is_asked_for_in_the_models_own_way(endpoint, asked, config):
-    assert written(Options(thinking=asked), endpoint) == thinking(**config)
     model = endpoint.model
-    body = prepare(Context(messages=(UserMessage.of("hi"),)), model, options=Options(thinking=asked)).body
-    assert CODEC.check(body, endpoint) == []
+    request = prepare(Context(messages=(UserMessage.of("hi"),)), model, options=Options(thinking=asked))
+    assert request.body["generationConfig"] == thinking(**config)["generationConfig"]
+    assert CODEC.check(request.body, endpoint) == []
+
+
+def test_a_budget_is_said_as_it_was_asked_where_nothing_is_projected():
+    assert written(Options(thinking=10**6), OLDER) == thinking(thinkingBudget=10**6, includeThoughts=True)
 
 
 KEPT = {

@@ -88,12 +88,12 @@ def test_who_changes_an_option_changes_the_request():
 
 
 THINKING = {
-    "a budget is the next level up": (MEDIUM, 2000, {"reasoning_effort": "high"}),
+    "a budget is the next level up": (MEDIUM, 2000, {"reasoning_effort": "low"}),
     "no budget at all": (MEDIUM, 0, {"reasoning_effort": "none"}),
     "a level that the model spells in its own way": (
-        endpoint_of("zai-glm-5-3", reasoning=True, thinking_levels={"max": "max", "high": None}),
+        endpoint_of("zai-glm-5-3", reasoning=True, thinking_levels={"high": "very much"}),
         "high",
-        {"reasoning_effort": "max"},
+        {"reasoning_effort": "very much"},
     ),
     "a model that does not reason is not told": (LARGE, "off", {}),
 }

@@ -184,8 +184,8 @@ def test_no_key_of_a_session_without_a_cache():
     assert asked(Options(session_id="s", cache_retention="none")) == {}
 
 
-def test_a_key_of_a_session_is_cut_to_what_is_taken():
-    assert asked(Options(session_id="s" * 99)) == {"prompt_cache_key": "s" * 64}
+def test_a_key_of_a_session_is_said_as_it_is():
+    assert asked(Options(session_id="s" * 99)) == {"prompt_cache_key": "s" * 99}
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ THINKING = {
     "OpenAI not at all": ("openai", {"thinking_levels": LEVELS}, "off", {"store": False, "reasoning_effort": "none"}),
     "OpenAI, of a model without a word for it": ("openai", {}, "off", {"store": False}),
     "OpenAI by a budget": ("openai", {}, 2000, {"store": False, "reasoning_effort": "low"}),
-    "OpenAI beyond what the model has": ("openai", {}, "max", {"store": False, "reasoning_effort": "high"}),
+    "OpenAI as it was asked": ("openai", {}, "max", {"store": False, "reasoning_effort": "max"}),
     "DeepSeek": ("deepseek", {}, "high", {"thinking": {"type": "enabled"}, "reasoning_effort": "high"}),
     "DeepSeek off": ("deepseek", {}, "off", {"thinking": {"type": "disabled"}}),
     "Moonshot without effort": ("moonshotai", {}, "high", {"thinking": {"type": "enabled"}}),

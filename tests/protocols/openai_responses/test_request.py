@@ -212,7 +212,6 @@ WRITTEN = {
     "no thinking": ({"thinking": "off"}, {"reasoning": {"effort": "none"}}),
     "a small budget": ({"thinking": 1500}, {"reasoning": {"effort": "low", "summary": "auto"}}),
     "a huge budget": ({"thinking": 99_999}, {"reasoning": {"effort": "high", "summary": "auto"}}),
-    "too few tokens": ({"max_tokens": 3}, {"max_output_tokens": 16}),
     "tokens": ({"max_tokens": 300}, {"max_output_tokens": 300}),
     "sampling": ({"temperature": 0.1, "top_p": 0.2}, {"temperature": 0.1, "top_p": 0.2}),
     "a word of choice": ({"tool_choice": "required"}, {"tool_choice": "required"}),
@@ -226,7 +225,7 @@ WRITTEN = {
         {"output_schema": CLOSED},
         {"text": {"format": {"type": "json_schema", "name": "output", "schema": CLOSED, "strict": True}}},
     ),
-    "a long session id": ({"session_id": "s" * 70}, {"prompt_cache_key": "s" * 64}),
+    "a long session id": ({"session_id": "s" * 70}, {"prompt_cache_key": "s" * 70}),
     "a user": ({"user_id": "u"}, {"safety_identifier": "u"}),
     "a stream": ({"stream": True}, {"stream": True}),
 }

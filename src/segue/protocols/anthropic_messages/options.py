@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Options, ThinkingLevel
 from segue.errors import EncodeError
-from segue.models.thinking import DEFAULT_BUDGETS, clamp_thinking_level, level_for_budget
+from segue.models.thinking import budget_for_level, level_for_budget
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.codec import Endpoint
 from segue.protocols.reading import ASKED_OF, SHAPE, left_over, shape_of, text_of
@@ -331,8 +331,6 @@ def _write_thinking(options: Options, endpoint: Endpoint, wire: Wire, config: Wi
         _write_budget(asked, options, endpoint, wire)
         return
     level = level_for_budget(asked) if isinstance(asked, int) else asked
-    if model.reasoning:
-        level = clamp_thinking_level(model, level)
     if level == "off":
         wire["thinking"] = {"type": "disabled"}
     elif dialect.thinking_format == "adaptive":
@@ -340,24 +338,15 @@ def _write_thinking(options: Options, endpoint: Endpoint, wire: Wire, config: Wi
         if dialect.effort:
             config["effort"] = model.thinking_levels.get(level) or _EFFORTS[level]
     else:
-        _write_budget(DEFAULT_BUDGETS[level], options, endpoint, wire)
+        _write_budget(budget_for_level(level, dialect), options, endpoint, wire)
 
 
 def _write_budget(budget: int, options: Options, endpoint: Endpoint, wire: Wire) -> None:
-    """Write a budget within its bounds; a limit to the reply that leaves no room for the least of them wins.
-
-    Projection has made it fit, and reported so; this is for who writes without it.
-    """
-    budget = max(budget, LEAST_BUDGET)
-    most = options.max_tokens
-    if most is None:
+    """Write a budget; a limit to the reply that was left open leaves room for it."""
+    if options.max_tokens is None:
         most = _most_tokens(options, endpoint)
         if most < budget + LEAST_ANSWER:
             room = budget + UNKNOWN_MAX_TOKENS
             most = min(room, endpoint.model.max_tokens) if endpoint.model.max_tokens else room
         wire["max_tokens"] = most
-    budget = min(budget, most - LEAST_ANSWER)
-    if budget < LEAST_BUDGET:
-        wire["thinking"] = {"type": "disabled"}
-    else:
-        wire["thinking"] = {"type": "enabled", "budget_tokens": budget}
+    wire["thinking"] = {"type": "enabled", "budget_tokens": budget}

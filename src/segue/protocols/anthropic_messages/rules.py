@@ -52,6 +52,8 @@ RULES: Final = Rules(
     # -- reasoning
     reasoning_replay="signed",  # "thinking.signature: Field required" (opencode #42735)
     final_thinking="text",  # "The final block in an assistant message cannot be `thinking`"
+    min_thinking_budget=1024,  # anthropic 2.8.0: budget_tokens
+    budget_in_max_tokens=True,  # "`max_tokens` must be greater than `thinking.budget_tokens`"
     # -- settings
     refused_options=frozenset({"seed", "session_id"}),  # anthropic 2.8.0: no such words
     refused_with_thinking=_SAMPLING,  # Anthropic documentation: extended thinking, feature compatibility
@@ -81,7 +83,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=CLAUDE,
-        rules={"last_assistant": False, "max_images": 600, "refused_options": _SAMPLING},
+        rules={
+            "last_assistant": False,
+            "max_images": 600,
+            "refused_options": _SAMPLING,
+            "thinking_levels": frozenset({"off", "low", "medium", "high"}),  # efforts: anthropic 2.8.0
+        },
         dialect={"thinking_format": "adaptive"},
         source="what's new in Claude 4.6 (prefill); `temperature` is deprecated from Opus 4.7 on (pi #7961)",
         read="2026-11-15",
@@ -92,7 +99,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "last_assistant": True,
             "max_images": 100,
             "thinking_before_calls": True,
-            "min_thinking_budget": 1024,
+            "thinking_levels": frozenset({"off", "minimal", "low", "medium", "high"}),  # told as budgets
             "forced_choice_with_thinking": False,
             "refused_options": ["-temperature", "-top_p"],
         },

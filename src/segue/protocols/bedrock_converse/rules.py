@@ -108,6 +108,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "first_user": False,
             "reasoning_replay": "signed",
             "final_thinking": "text",
+            "thinking_levels": frozenset({"off", "low", "medium", "high"}),  # efforts: anthropic 2.8.0
             "refused_with_thinking": _SAMPLING,
             "cache_marks": 4,
             "refused_options": ["-cache_retention", "temperature", "top_p"],
@@ -122,6 +123,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "last_assistant": True,
             "thinking_before_calls": True,
             "min_thinking_budget": 1024,
+            "budget_in_max_tokens": True,
+            "thinking_levels": frozenset({"off", "minimal", "low", "medium", "high"}),  # told as budgets
             "forced_choice_with_thinking": False,
             "refused_options": ["-temperature", "-top_p"],
         },
@@ -162,7 +165,10 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"amazon\.nova-2",
-        rules={"refused_with_thinking": frozenset({"max_tokens", *_SAMPLING})},
+        rules={
+            "refused_with_thinking": frozenset({"max_tokens", *_SAMPLING}),
+            "thinking_levels": frozenset({"off", "low", "medium", "high"}),
+        },
         dialect={"thinking_format": "level"},
         source="AWS Nova 2 guide: extended thinking; with high effort none of the three may be set (inspect_ai #3767)",
         read="2026-11-15",
@@ -193,12 +199,15 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"openai\.gpt",
-        dialect={"thinking_format": "openrouter"},  # `reasoning: {effort}`
+        # GPT has had no `minimal` since 5.1 (meerkat-core 0.6.25: live, 5.4 and 5.5)
+        rules={"thinking_levels": frozenset({"off", "low", "medium", "high"})},
+        dialect={"thinking_format": "nested"},
         source="pi-ai 1.5.0: an effort inside `reasoning`, among the additional fields",
         read="2026-11-15",
     ),
     Family(
         pattern=r"openai\.gpt-oss",
+        rules={"thinking_levels": frozenset({"low", "medium", "high"})},  # its three; it always thinks
         dialect={"thinking_format": "effort"},
         source="pi-ai 1.5.0: a flat `reasoning_effort` for gpt-oss",
         read="2026-11-15",

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.dialect import ThinkingFormat
-from segue.models.thinking import ANSWER_ROOM, DEFAULT_BUDGETS, clamp_thinking_level
+from segue.models.thinking import budget_for_level, level_for_budget
 from segue.protocols.bedrock_converse.keeping import Wire, object_of
 from segue.protocols.codec import Endpoint
 from segue.protocols.reading import text_of
@@ -47,7 +47,7 @@ _WORDS: Final[Mapping[str, frozenset[ThinkingFormat]]] = {
     "thinking": frozenset({"budget", "adaptive"}),
     "output_config": frozenset({"budget", "adaptive"}),  # a form for the answer may stand there, too
     "reasoning_effort": frozenset({"effort"}),
-    "reasoning": frozenset({"openrouter"}),
+    "reasoning": frozenset({"nested"}),
     "reasoningConfig": frozenset({"level"}),
 }
 """Additional fields that speak of thinking -> the formats of the models that know them."""
@@ -122,18 +122,18 @@ def encode_thinking(options: Options, endpoint: Endpoint) -> Wire:
     if asked is None:
         return {}
     if isinstance(asked, int) and asked > 0 and spoken == "budget":
-        return {"thinking": _budget(asked, options)}
-    level = _level_of(asked) if isinstance(asked, int) else asked
-    if model.reasoning:
-        level = clamp_thinking_level(model, level)
+        return {"thinking": {"type": "enabled", "budget_tokens": asked}}
+    level = level_for_budget(asked) if isinstance(asked, int) else asked
     match spoken:
         case "budget":
-            return {"thinking": {"type": "disabled"} if level == "off" else _budget(DEFAULT_BUDGETS[level], options)}
+            if level == "off":
+                return {"thinking": {"type": "disabled"}}
+            return {"thinking": {"type": "enabled", "budget_tokens": budget_for_level(level, endpoint.dialect)}}
         case "adaptive":
             if level == "off":
                 return {"thinking": {"type": "disabled"}}
             return {"thinking": {"type": "adaptive"}, "output_config": {"effort": _word(level, endpoint)}}
-        case "effort" | "openrouter":
+        case "effort" | "nested":
             word = model.thinking_levels.get(level) if level == "off" else _word(level, endpoint)
             if word is None:
                 return {}  # it cannot be told to stop, and thinks as little as it does by itself
@@ -148,26 +148,3 @@ def encode_thinking(options: Options, endpoint: Endpoint) -> Wire:
 
 def _word(level: ThinkingLevel, endpoint: Endpoint) -> str:
     return endpoint.model.thinking_levels.get(level) or _EFFORTS[level]
-
-
-def _level_of(budget: int) -> ThinkingLevel:
-    """Give the weakest level that thinks at least as long as a budget."""
-    if budget <= 0:
-        return "off"
-    for level, tokens in DEFAULT_BUDGETS.items():
-        if budget <= tokens:
-            return level
-    return _USUAL_LEVEL
-
-
-def _budget(budget: int, options: Options) -> Wire:
-    """Write a budget within its bounds; a limit to the reply that leaves no room for the least of them wins.
-
-    Projection has made it fit, and reported so; this is for who writes without it.
-    """
-    budget = max(budget, LEAST_BUDGET)
-    if options.max_tokens is not None:
-        budget = min(budget, options.max_tokens - ANSWER_ROOM)
-    if budget < LEAST_BUDGET:
-        return {"type": "disabled"}
-    return {"type": "enabled", "budget_tokens": budget}

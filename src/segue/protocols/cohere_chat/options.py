@@ -16,7 +16,7 @@ from typing import Final, cast
 
 from segue.conversation.context import Options, ThinkingLevel
 from segue.errors import EncodeError
-from segue.models.thinking import DEFAULT_BUDGETS
+from segue.models.thinking import budget_for_level
 from segue.protocols.asking import (
     Setting,
     Settings,
@@ -57,7 +57,7 @@ def _write_thinking(value: object, endpoint: Endpoint) -> Wire:
         return {}
     if value == "off" or (isinstance(value, int) and value <= 0):
         return {"thinking": {"type": "disabled"}}
-    budget = value if isinstance(value, int) else DEFAULT_BUDGETS[cast("ThinkingLevel", value)]
+    budget = value if isinstance(value, int) else budget_for_level(cast("ThinkingLevel", value), endpoint.dialect)
     return {"thinking": {"type": "enabled", "token_budget": budget}}
 
 

@@ -131,6 +131,11 @@ def _check_thinking(generation: Block, endpoint: Endpoint) -> Iterator[Violation
         yield Violation(
             code="thinking_budget", path=(*path, "thinkingBudget"), message=f"{endpoint.model.id} always thinks"
         )
+    least, most = endpoint.rules.min_thinking_budget, endpoint.rules.max_thinking_budget
+    if isinstance(budget, int) and budget > 0 and not least <= budget <= (most or budget):
+        # "The thinking budget (52428) is invalid." (Roo-Code #4399)
+        message = f"a budget is between {least} and {most} tokens"
+        yield Violation(code="thinking_budget", path=(*path, "thinkingBudget"), message=message)
 
 
 def _check_generation(generation: Block, rules: Rules) -> Iterator[Violation]:

@@ -6,8 +6,6 @@ Facts this file rests on:
 - Up to 2.5 thinking has a budget (0: off, -1: as the model likes), from 3 on a level: MINIMAL, LOW, MEDIUM, HIGH. Some
   models cannot leave it off. Thoughts are told only when `includeThoughts` asks for them.
                              (Google documentation: thinking; google-genai 3.1.0; catalogue; read 2026-11-15)
-- Budgets that stand for levels, by model.                                              (pi-ai 1.5.0, read 2026-11-15)
-- "The thinking budget (52428) is invalid.": it has bounds, by model.  (Roo-Code #4399; Google documentation: thinking)
 - `ANY` forces a call, of the `allowedFunctionNames` where there are some; `VALIDATED` leaves it open and keeps to the
   schemas; `AUTO` and `NONE`.                                                           (google-genai 3.1.0)
 - A choice of functions is refused where none are declared.                                       (kelivo #317)
@@ -20,7 +18,6 @@ thinking only where the model takes that kind: who changes an option, or the mod
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final, TypeAlias, cast
 
@@ -28,7 +25,7 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Options, ThinkingLevel
 from segue.errors import EncodeError
-from segue.models.thinking import DEFAULT_BUDGETS, clamp_thinking_level, level_for_budget
+from segue.models.thinking import budget_for_level, level_for_budget
 from segue.protocols.codec import Endpoint
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.schemas import from_openapi
@@ -86,12 +83,6 @@ _WORDS: Final[Mapping[ThinkingLevel, str]] = {
 }
 _LEVELS: Final[Mapping[str, ThinkingLevel]] = {"MINIMAL": "minimal", "LOW": "low", "MEDIUM": "medium", "HIGH": "high"}
 _AUTOMATIC: Final = -1
-_BUDGETS: Final[tuple[tuple[re.Pattern[str], int, int, Mapping[ThinkingLevel, int]], ...]] = (
-    (re.compile("2.5-pro"), 128, 32768, {"off": 128, "minimal": 128, "high": 32768, "xhigh": 32768, "max": 32768}),
-    (re.compile("2.5-flash-lite"), 512, 24576, {"minimal": 512, "high": 24576, "xhigh": 24576, "max": 24576}),
-    (re.compile("2.5-flash"), 1, 24576, {"minimal": 128, "high": 24576, "xhigh": 24576, "max": 24576}),
-)
-"""Ids -> the least and the most, and budgets that differ from everybody's. Pro cannot be told not to think."""
 
 _THINKING_OF: Final = "thinking_of"
 """The key of the shape that names the model which was asked for a kind of thinking that is not known to be its own."""
@@ -298,21 +289,9 @@ def _write_thinking(asked: Thinking, endpoint: Endpoint, leaves: Leaves) -> None
         return
     if spoken == "level":
         level = level_for_budget(asked) if isinstance(asked, int) else asked
-        if model.reasoning:
-            level = clamp_thinking_level(model, level)
         leaves[LEVEL] = (model.thinking_levels.get(level) or _WORDS[level]).upper()
     else:
         level = asked or "off"
-        leaves[BUDGET] = _budget_of(level, model.id)
+        leaves[BUDGET] = level if isinstance(level, int) else budget_for_level(level, endpoint.dialect)
     if level != "off":
         leaves[_THOUGHTS] = True
-
-
-def _budget_of(asked: ThinkingLevel | int, model_id: str) -> int:
-    """Give the budget that a level stands for, or one that was asked for within the model's bounds."""
-    for pattern, least, most, budgets in _BUDGETS:
-        if pattern.search(model_id):
-            if isinstance(asked, int):
-                return max(least, min(asked, most))
-            return budgets.get(asked, DEFAULT_BUDGETS.get(asked, 0))
-    return asked if isinstance(asked, int) else DEFAULT_BUDGETS.get(asked, 0)

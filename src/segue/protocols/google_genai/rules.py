@@ -66,7 +66,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
         pattern=GEMINI_3_ON,
         rules={
             "call_signature": "required",
-            "least_thinking": "low",  # the weakest level that all of them have, and none can be told not to think
+            # the levels that all of them have; none can be told not to think
+            "thinking_levels": frozenset({"low", "medium", "high"}),
             "result_media": ("image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"),
         },
         dialect={"result_media_parts": True, "thinking_format": "level"},
@@ -80,13 +81,39 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"gemini-3(?:\.[1-6])?-flash",
+        rules={"thinking_levels": frozenset({"minimal", "low", "medium", "high"})},
+        source="Google documentation: thinking, levels by model; catalogue of pi-ai 1.5.0 (3.7 and 3.8 Flash lack it)",
+        read="2026-11-15",
+    ),
+    Family(
         pattern=r"gemini-2\.5-pro",
-        rules={"least_thinking": "minimal"},
-        source="budgets of 2.5 Pro begin at 128, and it cannot be told not to think (cline #7735; pi-ai 1.5.0)",
+        rules={
+            "thinking_levels": frozenset({"minimal", "low", "medium", "high"}),
+            "min_thinking_budget": 128,
+            "max_thinking_budget": 32_768,
+        },
+        dialect={"thinking_budgets": {"minimal": 128, "high": 32_768}},
+        source="Google documentation: thinking, budgets by model; cline #7735 (it cannot be told not to think)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"gemini-2\.5-flash",
+        rules={"min_thinking_budget": 1, "max_thinking_budget": 24_576},
+        dialect={"thinking_budgets": {"minimal": 128, "high": 24_576}},
+        source="Google documentation: thinking, budgets by model; Roo-Code #4399 ('... budget is invalid')",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"gemini-2\.5-flash-lite",
+        rules={"min_thinking_budget": 512},
+        dialect={"thinking_budgets": {"minimal": 512, "high": 24_576}},
+        source="Google documentation: thinking, budgets by model",
         read="2026-11-15",
     ),
     Family(
         pattern=r"gemma-4",
+        rules={"thinking_levels": frozenset({"minimal", "high"})},
         dialect={"thinking_format": "level"},
         source="pi-ai 1.5.0",
         read="2026-11-15",

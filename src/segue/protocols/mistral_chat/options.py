@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from segue.conversation.context import Options, ThinkingLevel
-from segue.models.thinking import clamp_thinking_level, level_for_budget
+from segue.models.thinking import level_for_budget
 from segue.protocols.asking import (
     Setting,
     Settings,
@@ -64,9 +64,9 @@ def _write_thinking(value: object, endpoint: Endpoint) -> Wire:
     if not model.reasoning:
         return {}
     asked = cast("ThinkingLevel | int", value)
-    level = clamp_thinking_level(model, level_for_budget(asked) if isinstance(asked, int) else asked)
-    word = model.thinking_levels.get(level) or ("none" if level == "off" else _MOST)
-    return {"reasoning_effort": word}
+    level = level_for_budget(asked) if isinstance(asked, int) else asked
+    word = endpoint.dialect.off_word if level == "off" else level
+    return {"reasoning_effort": model.thinking_levels.get(level) or word}
 
 
 def _read_choice(body: Block, _: Endpoint) -> object:

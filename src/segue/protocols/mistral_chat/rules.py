@@ -44,6 +44,8 @@ RULES: Final = Rules(
     # -- reasoning
     reasoning_replay="open",  # mistralai 3.7.0: a thinking chunk's signature is optional
     final_thinking="drop",  # mistral-common 1.13.0: thinking comes first, then text
+    # with two levels they are these; models with more are known by their entries (inspect_ai #4711, 2026-07-31)
+    thinking_levels=frozenset({"off", "high"}),
     # -- settings
     refused_options=frozenset({"cache_retention", "user_id"}),  # mistralai 3.7.0: no such words
     # "Reasoning prompt mode is not enabled for this model", by every model (pi-go #245, live, 2026-08-28)
@@ -51,7 +53,13 @@ RULES: Final = Rules(
     max_temperature=1.0,  # mistral-common 1.13.0
 )
 
-DIALECT: Final = Dialect(result_name=True, max_tokens_field="max_tokens", cache_format="openai-key", strict_tools=True)
+DIALECT: Final = Dialect(
+    result_name=True,
+    max_tokens_field="max_tokens",
+    off_word="none",
+    cache_format="openai-key",
+    strict_tools=True,
+)
 
 FAMILIES: Final[tuple[Family, ...]] = ()
 """None: the library tells ids and tool results apart by the version of a model's tokenizer, the service does not."""

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, cast
 
 from segue.conversation.context import Options, ThinkingLevel
-from segue.models.thinking import clamp_thinking_level, level_for_budget
+from segue.models.thinking import level_for_budget
 from segue.protocols.codec import Endpoint
 from segue.protocols.ollama_chat.rules import PROTOCOL
 from segue.protocols.ollama_chat.spelling import Json, Wire, keep, object_of, own_part, put_back
@@ -87,14 +87,11 @@ def _think(value: object) -> object:
 def _write_think(value: object, endpoint: Endpoint) -> object:
     asked = cast("ThinkingLevel | int", value)
     level = level_for_budget(asked) if isinstance(asked, int) else asked
-    model = endpoint.model
-    if model.reasoning:
-        level = clamp_thinking_level(model, level)
     if level == "off":
         return False
     if endpoint.dialect.thinking_format != "word":
         return True
-    return model.thinking_levels.get(level) or _WORDS[level]
+    return endpoint.model.thinking_levels.get(level) or _WORDS[level]
 
 
 _BODY: Final = (

@@ -39,6 +39,7 @@ DIALECT: Final = Dialect(result_name=True, max_tokens_field="none", thinking_for
 FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=r"gpt-oss",
+        rules={"thinking_levels": frozenset({"low", "medium", "high"})},
         dialect={"thinking_format": "word"},
         source="ollama documentation: gpt-oss takes low, medium, high and ignores true and false",
         read="2026-11-15",

@@ -29,7 +29,6 @@ from segue.protocols.schemas import FORM, form_of, is_closed, schema_name
 Fragment = dict[str, object]
 Body = Mapping[str, object]
 
-_MOST_OF_A_KEY: Final = 64
 _STREAM_USAGE: Final[Mapping[str, object]] = {"include_usage": True}
 
 
@@ -148,7 +147,7 @@ def _write_session(value: object, options: Options, endpoint: Endpoint) -> Fragm
     # Elsewhere a session travels in a header.
     if endpoint.dialect.cache_format != "openai-key" or options.cache_retention == "none":
         return {}
-    return {"prompt_cache_key": str(value)[:_MOST_OF_A_KEY]}
+    return {"prompt_cache_key": value}
 
 
 def _write_stream(value: object, _: Options, endpoint: Endpoint) -> Fragment:

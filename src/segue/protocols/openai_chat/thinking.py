@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from segue.conversation.context import ThinkingLevel
 from segue.models.model import Model
-from segue.models.thinking import DEFAULT_BUDGETS, THINKING_LEVELS, clamp_thinking_level, level_for_budget
+from segue.models.thinking import DEFAULT_BUDGETS, THINKING_LEVELS, level_for_budget
 from segue.protocols.codec import Endpoint
 from segue.protocols.openai_chat.wire import object_of
 
@@ -52,10 +52,9 @@ def encode_thinking(asked: ThinkingLevel | int, endpoint: Endpoint) -> Fragment:
     level = level_for_budget(asked) if isinstance(asked, int) else asked
     if level == "off":
         return _OFF[dialect.thinking_format](model) if model.reasoning else {}
-    level = clamp_thinking_level(model, level) if model.reasoning else level
     word = model.thinking_levels.get(level) or level
     said = _ON[dialect.thinking_format](word, model, level)
-    if dialect.effort and dialect.thinking_format in _WITH_EFFORT:
+    if dialect.takes_effort():
         said["reasoning_effort"] = word
     return said
 
@@ -84,6 +83,7 @@ def _switch_on(fragment: Fragment) -> Callable[[str, Model, ThinkingLevel], Frag
 
 _ON: Final[Mapping[str, Callable[[str, Model, ThinkingLevel], Fragment]]] = {
     "effort": _nothing,
+    "nested": lambda word, _model, _level: {"reasoning": {"effort": word}},
     "openrouter": lambda word, _model, _level: {"reasoning": {"effort": word}},
     "deepseek": _switch_on({"thinking": {"type": "enabled"}}),
     "switch": _switch_on({"thinking": {"type": "enabled"}}),
@@ -103,8 +103,6 @@ _ON: Final[Mapping[str, Callable[[str, Model, ThinkingLevel], Fragment]]] = {
     "level": _nothing,
     "none": _nothing,
 }
-_WITH_EFFORT: Final = frozenset({"effort", "deepseek", "zai", "together", "baseten", "qwen", "adaptive"})
-"""The formats that take `reasoning_effort` beside their switch, where the dialect says so."""
 
 
 def _off_word(model: Model) -> str | None:
@@ -118,6 +116,7 @@ def _switch_off(fragment: Fragment) -> Callable[[Model], Fragment]:
 _OFF: Final[Mapping[str, Callable[[Model], Fragment]]] = {
     # Without a word of the model's own nothing is said: an effort it does not know is refused.
     "effort": lambda model: {"reasoning_effort": word} if (word := model.thinking_levels.get("off")) else {},
+    "nested": lambda model: {"reasoning": {"effort": word}} if (word := model.thinking_levels.get("off")) else {},
     "openrouter": lambda model: {"reasoning": {"effort": word}} if (word := _off_word(model)) is not None else {},
     "deepseek": _switch_off({"thinking": {"type": "disabled"}}),
     "switch": _switch_off({"thinking": {"type": "disabled"}}),

@@ -26,7 +26,6 @@ _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})  # opena
 _STORED: Final = ("previous_response_id", "conversation", "prompt")
 _ID_PREFIXES: Final[Mapping[str, str]] = {"reasoning": "rs", "message": "msg", "function_call": "fc"}
 _LONGEST_ID: Final = 64
-_LEAST_TOKENS: Final = 16
 _ASSISTANT_PARTS: Final = frozenset({"input_text", "input_image", "input_file"})
 _INPUT_PARTS: Final = frozenset({"output_text", "refusal"})
 _MOVED: Final[Mapping[str, str]] = {
@@ -83,9 +82,10 @@ def _settings(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vi
     if not own:
         return
     tokens = body.get("max_output_tokens")
-    if isinstance(tokens, int) and tokens < _LEAST_TOKENS:
+    least = endpoint.rules.min_max_tokens
+    if isinstance(tokens, int) and tokens < least:
         # openai-openapi 2.3.0: minimum 16                                                             (2026-11-15)
-        yield Violation(code="too_few_tokens", path=("max_output_tokens",), message=f"at least {_LEAST_TOKENS}")
+        yield Violation(code="too_few_tokens", path=("max_output_tokens",), message=f"at least {least}")
     if object_of(body.get("reasoning")).get("effort") is not None and _NEVER_REASON.match(endpoint.model.id):
         # "Unsupported parameter: 'reasoning.effort' is not supported with this model." (baml #2708 for gpt-4.1,
         # OpenAI-DotNet #500 for gpt-4o, one-api #120 for gpt-5-chat); a summary alone is taken (litellm #38842)

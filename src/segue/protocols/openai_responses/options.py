@@ -25,7 +25,7 @@ from typing import Final, cast
 
 from segue.conversation.context import CacheRetention, Options, ThinkingLevel, Tool
 from segue.errors import EncodeError
-from segue.models.thinking import THINKING_LEVELS, clamp_thinking_level, level_for_budget
+from segue.models.thinking import THINKING_LEVELS, level_for_budget
 from segue.protocols.codec import Endpoint, JsonObject
 from segue.protocols.openai_responses.content import ABSENT, Wire, object_of
 from segue.protocols.openai_responses.rules import PROTOCOL
@@ -40,8 +40,6 @@ _ELSEWHERE: Final[Mapping[str, type | tuple[type, ...]]] = {
     "instructions": str,
 }
 """What is read with the conversation, where it is what it should be."""
-_LEAST_TOKENS: Final = 16
-_KEY_LENGTH: Final = 64
 _ENCRYPTED: Final = ("reasoning.encrypted_content",)
 _CHOICES: Final = frozenset({"auto", "none", "required"})
 _WORDLESS: Final = ("stop", "seed")
@@ -78,9 +76,6 @@ def decode_options(body: JsonObject, endpoint: Endpoint, tools: Sequence[Tool]) 
     if found["user_id"] is None and (user := _take_text(rest, "user")) is not None:
         found["user_id"] = user
         shape["user_id"] = "user"
-    tokens = found["max_tokens"]
-    if isinstance(tokens, int) and tokens < _LEAST_TOKENS:
-        shape["max_output_tokens"] = tokens
     if not endpoint.model.reasoning and ("reasoning" in rest or _ENCRYPTED[0] in _list(rest.get("include"))):
         shape[ASKED_OF] = _named(body.get("model"), endpoint)
     if shape:
@@ -223,11 +218,8 @@ def encode_options(options: Options, body: Wire, endpoint: Endpoint, tools: Sequ
     body.update((key, value) for key, value in rest.items() if key not in _ELSEWHERE or key not in body)
     if not endpoint.model.reasoning and shape.get(ASKED_OF) != _named(body.get("model"), endpoint):
         _ask_no_reasoning(body)
-    tokens = options.max_tokens
-    if tokens is not None:
-        asked = shape.get("max_output_tokens") == tokens
-        body["max_output_tokens"] = tokens if asked else max(tokens, _LEAST_TOKENS)
     for key, value in (
+        ("max_output_tokens", options.max_tokens),
         ("temperature", options.temperature),
         ("top_p", options.top_p),
         ("parallel_tool_calls", options.parallel_tool_calls),
@@ -236,7 +228,7 @@ def encode_options(options: Options, body: Wire, endpoint: Endpoint, tools: Sequ
         if value is not None:
             body[key] = value
     if options.session_id is not None:
-        body["prompt_cache_key"] = options.session_id[:_KEY_LENGTH]
+        body["prompt_cache_key"] = options.session_id
     if options.user_id is not None:
         body["user" if shape.get("user_id") == "user" else "safety_identifier"] = options.user_id
     if options.cache_retention is not None:
@@ -271,7 +263,7 @@ def _put_thinking(options: Options, body: Wire, endpoint: Endpoint) -> None:
             if not kept:
                 del body["reasoning"]
         return
-    level = clamp_thinking_level(endpoint.model, level_for_budget(thinking)) if isinstance(thinking, int) else thinking
+    level = level_for_budget(thinking) if isinstance(thinking, int) else thinking
     if kept is None:
         written = _encode_reasoning(level, endpoint)
         if written:

@@ -70,6 +70,7 @@ RULES: Final = Rules(
 DIALECT: Final = Dialect(
     developer_role=True,
     max_tokens_field="max_output_tokens",
+    off_word="none",
     store=True,
     cache_format="openai-key",
 )
