@@ -25,6 +25,7 @@ MUTE = Model("some-model", "openai", "openai-chat", reasoning=True, dialect={"ef
 GROQ = Model("some-model", "groq", "openai-chat", reasoning=True)
 ONE_WORD = replace(GROQ, thinking_levels={"minimal": "low"})
 ALWAYS = replace(NEW_CLAUDE, thinking_levels={"off": None})
+GPT_5_5 = Model("gpt-5.5", "openai", "openai-responses", reasoning=True)
 LOW_AND_HIGH = replace(CLAUDE, thinking_levels={"minimal": None, "medium": None, "low": "low", "high": "high"})
 
 HI = UserMessage.of("hi")
@@ -49,6 +50,17 @@ OPTIONS = {
     "no budget is no thinking": (GPT, Options(thinking=0), Options()),
     "what the target has no word for goes": (CLAUDE, Options(seed=1, session_id="s", top_p=0.5), Options(top_p=0.5)),
     "sampling goes while the model thinks": (CLAUDE, Options(thinking="low", top_p=0.5), Options(thinking="low")),
+    "sampling goes unless the model is asked not to think": (GPT_5_5, Options(top_p=0.5), Options()),
+    "and stays where it is": (
+        GPT_5_5,
+        Options(thinking="off", temperature=0.5, top_p=0.5),
+        Options(thinking="off", temperature=0.5, top_p=0.5),
+    ),
+    "but not where it cannot be asked": (
+        replace(GPT_5_5, thinking_levels={"off": None, "minimal": None}),
+        Options(thinking="off", top_p=0.5),
+        Options(thinking="low"),
+    ),
     "of options that exclude each other the first stays": (
         CLAUDE,
         Options(temperature=0.5, top_p=0.5),

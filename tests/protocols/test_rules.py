@@ -349,6 +349,7 @@ def test_sampling_settings_are_refused_by_the_models_that_refuse_them(
     target: tuple[str, str], model_id: str, taken: bool
 ):
     provider, protocol = target
-    refused = resolve_rules(Model(model_id, provider, protocol)).refused_options
+    rules = resolve_rules(Model(model_id, provider, protocol))
+    refused = rules.refused_options | rules.refused_unless_off
     assert ("temperature" not in refused) == taken
     assert ("top_p" not in refused) == taken

@@ -43,7 +43,10 @@ OPENAI_GPT_5_ALONE: Final = r"(?:^|[/.])gpt-5(?!\.\d|\d|-chat)"
 """GPT-5 itself with its mini, nano, pro and codex, which always think."""
 OPENAI_GPT_5_1_TO_4: Final = r"(?:^|[/.])gpt-5\.[1-4](?!\d|-chat)"
 """They can be asked not to think, and only then take sampling settings."""
-OPENAI_GPT_5_5_ON: Final = r"(?:^|[/.])gpt-(?:5\.(?:[5-9]|\d\d)|[6-9]|\d\d)(?!\d)"
+OPENAI_GPT_5_5_UP: Final = r"(?:^|[/.])gpt-5\.(?:[5-9]|\d\d)(?!\d)"
+"""They think unless asked not to, and only then take sampling settings."""
+OPENAI_GPT_6_ON: Final = r"(?:^|[/.])gpt-(?:[6-9]|\d\d)(?!\d)"
+OPENAI_GPT_5_5_ON: Final = f"{OPENAI_GPT_5_5_UP}|{OPENAI_GPT_6_ON}"
 
 
 @final

@@ -131,7 +131,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Fields of `Options` that this target has no word for or answers with an error. What overrides name here adds up;
     a name with a minus before it is taken back: `{"refused_options": ["temperature", "-seed"]}`."""
     refused_with_thinking: frozenset[str] = frozenset()
-    """Fields of `Options` that are refused while the model thinks."""
+    """Fields of `Options` that are refused while the model is asked to think."""
+    refused_unless_off: frozenset[str] = frozenset()
+    """Fields of `Options` that are refused unless the model is asked not to think: left alone it does."""
     exclusive_options: frozenset[str] = frozenset()
     """Fields of `Options` of which one request may carry only one; the one that `Options` names first stays."""
     refused_extra: frozenset[str] = frozenset()

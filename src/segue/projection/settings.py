@@ -157,6 +157,7 @@ class _Options:
         self.wire_names = work.carry.wire_names
         self.tools = tools
         self.note = work.note
+        self.is_off = False
         self.changed: dict[str, object] = {}
 
     def fit(self, given: Options) -> Options:
@@ -165,7 +166,9 @@ class _Options:
             self.fit_extra(given, thinks=False)
             return replace(given, **self.changed) if self.changed else given
         self.fit_thinking(given)
-        thinks = is_thinking(replace(given, **self.changed))
+        told = replace(given, **self.changed)
+        thinks = is_thinking(told)
+        self.is_off = self.model.reasoning and told.thinking in ("off", 0)
         self.remove_refused(given, thinks=thinks)
         self.fit_numbers(given)
         self.fit_tool_choice(given, thinks=thinks)
@@ -193,14 +196,23 @@ class _Options:
         for name in given.__struct_fields__:
             if name == "extra" or not self.asks(given, name):
                 continue
-            if name in self.rules.refused_options:
-                self.remove(name, "refused by the target")
-            elif thinks and name in self.rules.refused_with_thinking:
-                self.remove(name, "refused while the model thinks")
+            why = self.refusal(name, thinks=thinks)
+            if why is not None:
+                self.remove(name, why)
             elif name in self.rules.exclusive_options:
                 if chosen is not None:
                     self.remove(name, f"refused beside {chosen}")
                 chosen = chosen or name
+
+    def refusal(self, name: str, *, thinks: bool) -> str | None:
+        """Say why the target refuses an option, if it does."""
+        if name in self.rules.refused_options:
+            return "refused by the target"
+        if thinks and name in self.rules.refused_with_thinking:
+            return "refused while the model thinks"
+        if not self.is_off and name in self.rules.refused_unless_off:
+            return "refused unless the model is asked not to think"
+        return None
 
     def clamp(self, name: str, value: object, loss: Loss, detail: str) -> None:
         self.note(ChangeCode.OPTION_CLAMPED, ("options", name), loss, detail)
@@ -265,7 +277,7 @@ class _Options:
         part = (extra or {}).get(self.model.protocol, {})
         refused = set(self.rules.refused_extra)
         for key, option in self.rules.extra_like:
-            if option in self.rules.refused_options or (thinks and option in self.rules.refused_with_thinking):
+            if self.refusal(option, thinks=thinks) is not None:
                 refused.add(key)
         if extra is None or refused.isdisjoint(part):
             return extra

@@ -171,7 +171,9 @@ _Settings = TypeVar("_Settings", Rules, Dialect)
 
 _FIELD_TYPES: Final[Mapping[type, Mapping[str, object]]] = {kind: get_type_hints(kind) for kind in (Rules, Dialect)}
 _FIELD_WORDS: Final[Mapping[type, str]] = {Rules: "rule", Dialect: "dialect field"}
-_OPTION_RULES: Final = frozenset({"refused_options", "refused_with_thinking", "exclusive_options"})
+_OPTION_RULES: Final = frozenset(
+    {"refused_options", "refused_with_thinking", "refused_unless_off", "exclusive_options"}
+)
 """Rules that name fields of `Options`."""
 _ADDED_UP: Final = frozenset({"refused_options", "refused_extra"})
 """Rules whose overrides add to what was refused before, or take it back."""

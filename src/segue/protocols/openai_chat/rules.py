@@ -25,7 +25,9 @@ from segue.models.family import (
     GEMINI_3_ON,
     OPENAI_GPT_5_1_TO_4,
     OPENAI_GPT_5_5_ON,
+    OPENAI_GPT_5_5_UP,
     OPENAI_GPT_5_ALONE,
+    OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
     Family,
 )
@@ -67,9 +69,15 @@ DIALECT: Final = Dialect()
 
 FAMILIES: Final[tuple[Family, ...]] = (
     Family(
-        pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_5_ON}",
+        pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_6_ON}",
         rules={"refused_options": _SAMPLING | {"stop"}},
-        source="'Unsupported parameter' for reasoning models (litellm #34599, 2026-07-25; OpenAI documentation: GPT-5)",
+        source="'Unsupported parameter' (OpenAI documentation: GPT-5); @ai-sdk/openai 4.0.73 sends GPT-6 none at all",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=OPENAI_GPT_5_5_UP,
+        rules={"refused_unless_off": _SAMPLING, "refused_options": ["stop"]},
+        source="litellm #34210 (live, 2026-07-22); with effort none they are taken (experiential #738, 2026-09-03)",
         read="2026-11-15",
     ),
     Family(

@@ -73,10 +73,11 @@ def _settings(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vi
         # openai 3.49.0: "cannot be used in conjunction with"                                          (2026-11-15)
         yield Violation(code="two_histories", path=("conversation",), message="not beside previous_response_id")
     reasons = object_of(body.get("reasoning")).get("effort") != "none"
+    refused = endpoint.rules.refused_options | endpoint.rules.refused_unless_off
     for option in ("temperature", "top_p"):
         value = body.get(option)
-        if reasons and option in endpoint.rules.refused_options and value is not None and value != 1:
-            # "Unsupported parameter: 'temperature' is not supported with this model." (litellm #34599, 2026-07-25); a
+        if reasons and option in refused and value is not None and value != 1:
+            # "Unsupported parameter: 'temperature' is not supported with this model." (litellm #34210, 2026-07-22); a
             # model that is told not to reason took one (gpt-5.6: recordings of pydantic-ai, 2026-07)
             yield Violation(code="unsupported_parameter", path=(option,), message="this model does not take it")
     if not own:
