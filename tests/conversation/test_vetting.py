@@ -79,6 +79,8 @@ def test_messages_have_to_be_messages(given):
 OPTIONS: dict[str, tuple[Any, str]] = {
     "a dict": ({"max_tokens": 5}, "options"),
     "a level that does not exist": (Options(thinking=wrong("huge")), "thinking"),
+    "a temperature that is no number": (Options(temperature=float("nan")), "temperature"),
+    "a share without end": (Options(top_p=float("inf")), "top_p"),
     "one text where several may stand": (Options(stop=wrong("END")), "stop"),
     "a number as text": (Options(max_tokens=wrong("5")), "maxTokens"),
     "a retention that does not exist": (Options(cache_retention=wrong("forever")), "cacheRetention"),

@@ -110,3 +110,39 @@ def test_an_option_is_sent_as_it_was_asked_unless_the_report_says_otherwise(cont
             assert was_reported(request, name) == (kept != asked), model.full_name()
             if kept is not None:
                 assert said == kept, model.full_name()
+
+
+OUT_OF_RANGE: Final = {
+    "no tokens": Options(max_tokens=0),
+    "less than no tokens": Options(max_tokens=-1),
+    "more tokens than anyone writes": Options(max_tokens=10**9),
+    "colder than cold": Options(temperature=-0.5),
+    "too hot": Options(temperature=9.0),
+    "no share": Options(top_p=0.0),
+    "less than no share": Options(top_p=-1.0),
+    "more than the whole": Options(top_p=1.5),
+    "an empty stop": Options(stop=("",)),
+    "an empty stop among others": Options(stop=("", "end", "\n")),
+    "more stops than anyone takes": Options(stop=tuple(f"stop {number}" for number in range(3000))),
+    "less than no thinking": Options(thinking=-1),
+    "more thinking than there is": Options(thinking=10**9),
+    "all of it at once": Options(max_tokens=-5, temperature=7.0, top_p=3.0, stop=("", " "), thinking=-9),
+}
+
+
+@pytest.mark.parametrize("options", OUT_OF_RANGE.values(), ids=OUT_OF_RANGE.keys())
+@pytest.mark.parametrize("models", KINDS.values(), ids=KINDS.keys())
+def test_what_is_out_of_range_is_brought_into_it_and_reported(models, options):
+    for model in models:
+        codec, endpoint = get_codec(model.protocol), resolve_endpoint(model)
+        request = prepare(HELLO, model, options=options)
+        assert codec.check(request.body, endpoint) == [], model.full_name()
+        kept = request.projection.options
+        changed = {name for name in kept.__struct_fields__ if getattr(kept, name) != getattr(options, name)}
+        assert changed == {change.path[1] for change in request.report.changes}, model.full_name()
+        again = prepare(HELLO, model, options=kept)
+        assert again.report.changes == (), model.full_name()
+        assert kept.max_tokens is None or kept.max_tokens >= 0, model.full_name()
+        assert kept.temperature is None or kept.temperature >= 0, model.full_name()
+        assert kept.top_p is None or 0 <= kept.top_p <= 1, model.full_name()
+        assert all(kept.stop or ()), model.full_name()

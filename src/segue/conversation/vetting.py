@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import signature
+from math import isfinite
 from typing import Final, ParamSpec, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
@@ -119,6 +120,10 @@ def check_options(options: Options) -> None:
         )
     if isinstance(options.stop, str):
         raise SettingsError(f"stop is a tuple of texts: write ({options.stop!r},)", key="stop")
+    for key in ("temperature", "top_p"):
+        value = cast("object", getattr(options, key))
+        if isinstance(value, float) and not isfinite(value):
+            raise SettingsError(f"{key} cannot be {value}: it is a finite number", key=key)
     try:
         msgspec.convert(msgspec.to_builtins(options), Options)
     except (msgspec.ValidationError, TypeError, ValueError) as error:

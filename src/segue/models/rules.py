@@ -143,11 +143,15 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     schema_with_tools: bool = True
     """Whether an output schema may be asked for beside tools."""
     max_temperature: float = 0.0
-    max_top_p: float = 0.0
-    min_max_tokens: int = 0
+    min_top_p: float = 0.0
+    max_top_p: float = 1.0
+    min_max_tokens: int = 1
+    """The smallest limit on the answer's length that is taken."""
     max_session_id: int = 0
-    """The smallest limit on the answer's length that is taken; how long a session's id may be."""
+    """How long a session's id may be."""
     max_stop: int = 0
+    blank_stop: bool = True
+    """Whether a text to stop at may be of white space only; an empty one stops nothing anywhere."""
     cache_marks: int = 0
     """How many cache marks a request may carry; 0: none are understood."""
     cache_mark_key: str | None = None

@@ -9,7 +9,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import is_
 from typing import Final, cast
 
@@ -219,26 +219,56 @@ class _Options:
         self.changed[name] = value
 
     def fit_numbers(self, given: Options) -> None:
-        rules, limit = self.rules, self.model.max_tokens
-        if self.asks(given, "temperature") and 0 < rules.max_temperature < (given.temperature or 0):
-            self.clamp("temperature", rules.max_temperature, Loss.NONE, f"{rules.max_temperature}")
-        if self.asks(given, "top_p") and 0 < rules.max_top_p < (given.top_p or 0):
-            self.clamp("top_p", rules.max_top_p, Loss.NONE, f"{rules.max_top_p}")
-        if self.asks(given, "stop") and 0 < rules.max_stop < len(given.stop or ()):
-            self.clamp("stop", (given.stop or ())[: rules.max_stop], Loss.CONTENT, f"the first {rules.max_stop}")
-        if self.asks(given, "max_tokens") and 0 < limit < (given.max_tokens or 0):
-            self.clamp("max_tokens", limit, Loss.NONE, f"{limit}")
-        elif self.asks(given, "max_tokens") and (given.max_tokens or 0) < rules.min_max_tokens:
-            self.clamp("max_tokens", rules.min_max_tokens, Loss.NONE, f"{rules.min_max_tokens}")
-        if self.asks(given, "session_id") and 0 < rules.max_session_id < len(given.session_id or ""):
-            shortened = (given.session_id or "")[: rules.max_session_id]
-            self.clamp("session_id", shortened, Loss.NONE, f"the first {rules.max_session_id} characters")
-        if self.asks(given, "output_schema") and self.tools and not rules.schema_with_tools:
-            self.remove("output_schema", "refused beside tools")
+        rules = self.rules
+        if given.temperature is not None and self.asks(given, "temperature"):
+            self.fit_range("temperature", given.temperature, 0.0, rules.max_temperature)
+        if given.top_p is not None and self.asks(given, "top_p"):
+            self.fit_range("top_p", given.top_p, rules.min_top_p, rules.max_top_p)
+        if given.max_tokens is not None and self.asks(given, "max_tokens"):
+            self.fit_limit(given.max_tokens)
+        if given.stop is not None and self.asks(given, "stop"):
+            self.fit_stop(given.stop)
+        if given.session_id is not None and self.asks(given, "session_id"):
+            shortened = given.session_id[: rules.max_session_id or None]
+            if shortened != given.session_id:
+                self.clamp("session_id", shortened, Loss.NONE, f"the first {rules.max_session_id} characters")
         if given.output_schema is not None and self.asks(given, "output_schema"):
-            schema, loss = fit_schema(given.output_schema, replace(self.rules, schema_root_object=False))
-            if schema is not given.output_schema:
-                self.clamp("output_schema", schema, loss, "in the target's dialect")
+            self.fit_output_schema(given.output_schema)
+
+    def fit_range(self, name: str, value: float, least: float, most: float) -> None:
+        """Bring a number into the target's range; where it has no upper end `most` is 0."""
+        fitted = max(least, min(value, most) if most else value)
+        if fitted != value:
+            self.clamp(name, fitted, Loss.NONE, f"{fitted}")
+
+    def fit_limit(self, limit: int) -> None:
+        """Bring the limit of an answer into range. Less than nothing is how servers of one's own spell "no limit"."""
+        if limit < 0:
+            self.remove("max_tokens", "less than nothing is no limit", Loss.NONE)
+            return
+        most = self.model.max_tokens
+        fitted = max(self.rules.min_max_tokens, min(limit, most) if most else limit)
+        if fitted != limit:
+            self.clamp("max_tokens", fitted, Loss.NONE, f"{fitted}")
+
+    def fit_stop(self, stop: tuple[str, ...]) -> None:
+        rules = self.rules
+        telling = tuple(text for text in stop if (text if rules.blank_stop else text.strip()))
+        fitted = telling[: rules.max_stop or None]
+        if not fitted:
+            if stop:
+                self.remove("stop", "an empty text stops nothing", Loss.CONTENT if any(stop) else Loss.NONE)
+        elif fitted != stop:
+            loss = Loss.NONE if sum(map(bool, stop)) == len(fitted) else Loss.CONTENT
+            self.clamp("stop", fitted, loss, f"{len(fitted)} of {len(stop)}")
+
+    def fit_output_schema(self, given: Mapping[str, object]) -> None:
+        if self.tools and not self.rules.schema_with_tools:
+            self.remove("output_schema", "refused beside tools")
+            return
+        schema, loss = fit_schema(given, replace(self.rules, schema_root_object=False))
+        if schema is not given:
+            self.clamp("output_schema", schema, loss, "in the target's dialect")
 
     def fit_tool_choice(self, given: Options, *, thinks: bool) -> None:
         choice = given.tool_choice

@@ -48,6 +48,8 @@ def fit_thinking(asked: ThinkingLevel | int, target: Target, max_tokens: int | N
         if asked == "off":
             return []
         return [_removed("the model does not reason", Loss.NONE if asked == 0 else Loss.CONTENT)]
+    if isinstance(asked, int) and asked < 0:
+        return [_removed("less than nothing is as the model likes", Loss.NONE)]
     if not dialect.takes_thinking():
         return [_removed("the target cannot be told")]
     steps: list[Fitted] = []
@@ -98,7 +100,7 @@ def _fit_budget(wanted: ThinkingLevel | int, target: Target, max_tokens: int | N
     if isinstance(wanted, str) and target.dialect.thinking_format != "budget":
         return []  # the level is told by its word
     budget = wanted if isinstance(wanted, int) else budget_for_level(wanted, target.dialect)
-    limits = [limit for limit in (max_tokens, target.model.max_tokens) if limit]
+    limits = [limit for limit in (max_tokens, target.model.max_tokens) if limit and limit > 0]
     if rules.budget_in_max_tokens and limits:
         room = min(limits) - ANSWER_ROOM
         most = min(most, room) if most else room

@@ -15,6 +15,7 @@ from segue.protocols.anthropic_messages.check_turns import Turns, kind_of
 from segue.protocols.anthropic_messages.options import LEAST_BUDGET, NOT_EVERYWHERE
 from segue.protocols.checking import check_json, is_spelt, objects_of
 from segue.protocols.codec import Endpoint, Violation
+from segue.protocols.ranges import check_range, check_stops
 from segue.protocols.reading import text_of
 from segue.protocols.spelling import object_of
 
@@ -160,6 +161,9 @@ def _check_sampling(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
         # "temperature: Input should be less than or equal to 1" (documentation: messages)
         message = f"temperature is between 0 and {rules.max_temperature:g}"
         yield Violation(code="temperature", path=("temperature",), message=message)
+    yield from check_range("top_p", given.get("top_p"), ("top_p",), rules)  # documentation: messages
+    # "stop_sequences: each stop sequence must contain non-whitespace" (litellm #3286)
+    yield from check_stops(body.get("stop_sequences"), ("stop_sequences",), rules)
 
 
 def _bends_thinking(key: str, value: object) -> bool:

@@ -147,8 +147,9 @@ def _check_settings(body: JsonObject, endpoint: Endpoint) -> Found:
         yield Violation(code="tool_choice", path=("tool_choice",), message="there is no tool to be required")
     if isinstance(stops, list) and 0 < rules.max_stop < len(cast("list[object]", stops)):
         yield Violation(code="stop_many", path=("stop_sequences",), message=f"more than {rules.max_stop}")
-    if isinstance(share, (int, float)) and 0 < rules.max_top_p < share:
-        yield Violation(code="p_range", path=("p",), message=f"more than {rules.max_top_p}")
+    if isinstance(share, (int, float)) and not rules.min_top_p <= share <= rules.max_top_p:
+        message = f"p has to be between {rules.min_top_p} and {rules.max_top_p}"
+        yield Violation(code="p_range", path=("p",), message=message)
     budget = object_of(body.get("thinking")).get("token_budget")
     if isinstance(budget, int) and budget <= 0:
         path: Path = ("thinking", "token_budget")

@@ -18,6 +18,7 @@ from segue.protocols.checking import check_json
 from segue.protocols.codec import Endpoint, Violation
 from segue.protocols.google_genai.check_turns import check_turns, objects_of
 from segue.protocols.google_genai.spelling import Block, object_of, open_object, texts_of
+from segue.protocols.ranges import check_range
 from segue.protocols.reading import text_of
 
 _BUDGET_ONLY: Final = re.compile(r"gemini-(?:1|2)\.")
@@ -145,6 +146,7 @@ def _check_generation(generation: Block, rules: Rules) -> Iterator[Violation]:
         # "temperature must be in the range [0.0, 2.0]." (google-genai 3.1.0)
         message = f"temperature is between 0 and {rules.max_temperature:g}"
         yield Violation(code="temperature", path=(root, "temperature"), message=message)
+    yield from check_range("top_p", generation.get("topP"), (root, "topP"), rules)  # Google documentation
     if _is_number(most) and cast("float", most) < 1:
         # "the supported range is from 1 (inclusive)" (Vertex; google-genai 3.1.0: the maximum number of tokens)
         yield Violation(code="max_tokens", path=(root, "maxOutputTokens"), message="at least one token is written")

@@ -13,6 +13,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.checking import Found, Messages, calls_of, check_json, is_spelt, messages_of, unanswered
 from segue.protocols.codec import Endpoint, JsonObject, Violation
+from segue.protocols.ranges import check_range
 from segue.protocols.spelling import object_of
 
 _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
@@ -226,4 +227,16 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
             yield Violation(code="setting_refused", path=(key,), message=f"{key} is refused")
 
 
-_BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (_check_tools, _check_refused)
+def _check_ranges(body: JsonObject, endpoint: Endpoint) -> Found:
+    """Numbers out of range.
+
+    "Input should be less than or equal to 1" for a temperature (talemate #102), "greater_than" for a top_p of 0
+    (modelparams.dev #231, live, 2026-08-17), "Input should be greater than or equal to 0" for a limit (hal-9100 #86).
+    """
+    for option in ("temperature", "top_p", "max_tokens"):
+        value = body.get(option)
+        if option != "max_tokens" or (isinstance(value, int) and value < 0):
+            yield from check_range(option, value, (option,), endpoint.rules)
+
+
+_BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (_check_tools, _check_refused, _check_ranges)

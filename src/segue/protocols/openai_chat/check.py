@@ -18,6 +18,7 @@ from segue.protocols.openai_chat.media import decode_media
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
 from segue.protocols.openai_chat.rules import PROVIDER
 from segue.protocols.openai_chat.thinking import decode_thinking
+from segue.protocols.ranges import check_range
 
 _SYSTEM: Final = ("system", "developer")
 _ROLES: Final = (*_SYSTEM, "user", "assistant", "tool", "function")
@@ -290,12 +291,20 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
 
 
 def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
-    """Limits of numbers: temperature 0 to 2, 4 stops, n 1 to 128, top_logprobs 0 to 20 (openai-openapi 2.3.0)."""
+    """Limits of numbers: temperature 0 to 2, top_p 0 to 1, 4 stops, n 1 to 128, top_logprobs 0 to 20.
+
+    (openai-openapi 2.3.0)
+    """
     rules = endpoint.rules
     temperature = _number(body.get("temperature"))
     if temperature is not None and not 0 <= temperature <= (rules.max_temperature or temperature):
         path = ("temperature",)
         yield Violation(code="temperature_range", path=path, message=f"not between 0 and {rules.max_temperature:g}")
+    yield from check_range("top_p", body.get("top_p"), ("top_p",), rules)
+    if endpoint.model.provider == PROVIDER:  # on a server of one's own -1 is no limit
+        # "integer below minimum value. Expected a value >= 1" (ChatDev #446)
+        for key in ("max_tokens", "max_completion_tokens"):
+            yield from check_range("max_tokens", body.get(key), (key,), rules)
     stop = body.get("stop")
     if isinstance(stop, list) and rules.max_stop and len(cast("list[object]", stop)) > rules.max_stop:
         yield Violation(code="stops_many", path=("stop",), message=f"more than {rules.max_stop}")

@@ -18,6 +18,7 @@ from segue.protocols.codec import Endpoint, JsonObject, Violation
 from segue.protocols.openai_responses.content import object_of
 from segue.protocols.openai_responses.native import Item, kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
+from segue.protocols.ranges import check_range
 from segue.protocols.reading import split_data_url, text_of
 
 _NEVER_REASON: Final = re.compile(r"(chatgpt-4o|gpt-3\.5|gpt-4(?!\d)|gpt-5-chat)")
@@ -80,6 +81,8 @@ def _settings(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vi
             # "Unsupported parameter: 'temperature' is not supported with this model." (litellm #34210, 2026-07-22); a
             # model that is told not to reason took one (gpt-5.6: recordings of pydantic-ai, 2026-07)
             yield Violation(code="unsupported_parameter", path=(option,), message="this model does not take it")
+    for option in ("temperature", "top_p"):
+        yield from check_range(option, body.get(option), (option,), endpoint.rules)  # openai-openapi 2.3.0
     if not own:
         return
     tokens = body.get("max_output_tokens")
