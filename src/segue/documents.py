@@ -68,8 +68,8 @@ class Source(NamedTuple):
     lines: Lines
 
 
-def open_source(file: BinaryIO, name: str, *, protocol: str | None) -> Source:
-    """Find out what a file holds, and read it if it is one conversation.
+def open_source(file: BinaryIO, name: str, *, protocol: str | None, model: Model | None = None) -> Source:
+    """Find out what a file holds, and read it if it is one conversation; `model` wrote the answers of a request.
 
     Raises:
         LoadError: it is nothing that can be read.
@@ -82,10 +82,10 @@ def open_source(file: BinaryIO, name: str, *, protocol: str | None) -> Source:
     second = next(numbered, None)
     lines = chain((first,), () if second is None else (second,), numbered)
     if second is None:
-        return Source(_read_alone(first[1], protocol), iter(()))
+        return Source(_read_alone(first[1], protocol, model), iter(()))
     begins = _parsed(first[1])
     if begins is None and (first[1].strip() in _OPENINGS or _parsed(second[1]) is None):
-        return Source(read_document(b"".join(line for _, line in lines), protocol), iter(()))
+        return Source(read_document(b"".join(line for _, line in lines), protocol, model=model), iter(()))
     if isinstance(begins, dict) and _is_session(cast("dict[str, object]", begins)):
         return Source(_read_session((line for _, line in lines), name), iter(()))
     return Source(None, lines)
@@ -95,8 +95,10 @@ _OPENINGS: Final = (b"{", b"[")
 """The first line of a document that is laid out over several."""
 
 
-def read_document(data: bytes, protocol: str | None, line: int | None = None) -> Document:
-    """Read one conversation.
+def read_document(
+    data: bytes, protocol: str | None, line: int | None = None, *, model: Model | None = None
+) -> Document:
+    """Read one conversation; `model` wrote the answers of a wire request, whatever the body says.
 
     Raises:
         LoadError: it cannot be read as a stored conversation, or is no JSON.
@@ -113,22 +115,22 @@ def read_document(data: bytes, protocol: str | None, line: int | None = None) ->
     spoken = protocol or detect_protocol(body)
     if spoken is None:
         raise DecodeError("neither a stored conversation nor a request of a wire that segue knows; --from says which")
-    return Document(decode_request(body, protocol=spoken), spoken, body, line)
+    return Document(decode_request(body, protocol=spoken, model=model), spoken, body, line)
 
 
-def read_line(data: bytes, protocol: str | None, line: int) -> Document | BadLine:
+def read_line(data: bytes, protocol: str | None, line: int, *, model: Model | None = None) -> Document | BadLine:
     """Read one conversation of many; what is wrong with it is said, not raised."""
     try:
-        return read_document(data, protocol, line)
+        return read_document(data, protocol, line, model=model)
     except SegueError as error:
         return BadLine(line, str(error))
 
 
-def _read_alone(line: bytes, protocol: str | None) -> Document:
+def _read_alone(line: bytes, protocol: str | None, model: Model | None) -> Document:
     value = _parsed(line)
     if protocol is None and isinstance(value, dict) and "role" in value and "messages" not in value:
         return _read_session(iter((line,)), "")
-    return read_document(line, protocol)
+    return read_document(line, protocol, model=model)
 
 
 def _read_session(lines: Iterator[bytes], name: str) -> Document:

@@ -201,21 +201,26 @@ def convert(
     target: Model | str,
     target_protocol: str | None = None,
     policy: Policy | None = None,
+    source_model: Model | str | None = None,
 ) -> Request:
     """Turn one wire's request into another's.
 
     `source` is the body's protocol, found out when it is not given; `target` a model, or the name of one; with
     `target_protocol` also of one that the catalogue does not know.
 
+    `source_model` is who wrote the assistant's turns. Without it that is the model the body names. Some wires name it
+    in the address and not in the body (Google, Bedrock, Vertex): then nobody is known to have written them, and their
+    signatures are left out. They are not taken for the target's own, because one of another model is refused.
+
     Raises:
         DecodeError: the body's protocol cannot be told, or the body is not what it says.
+        UnknownModel: the catalogue has no model of such a name.
     """
     protocol = source or detect_protocol(body)
     if protocol is None:
         raise DecodeError("this looks like no request that segue knows; say what it is with `source`")
-    return prepare_prompt(
-        decode_request(body, protocol=protocol), find_target(target, target_protocol), source=protocol, policy=policy
-    )
+    prompt = decode_request(body, protocol=protocol, model=source_model)
+    return prepare_prompt(prompt, find_target(target, target_protocol), source=protocol, policy=policy)
 
 
 def prepare_prompt(prompt: Prompt, model: Model, *, source: str, policy: Policy | None = None) -> Request:

@@ -67,6 +67,18 @@ def test_a_wire_request_is_told_by_what_it_holds(data):
     assert json.loads(made.out)["messages"][0]["content"] in ("hello", [{"type": "text", "text": "hello"}])
 
 
+@pytest.mark.parametrize("lines", [1, 2], ids=["one conversation", "one a line"])
+def test_who_wrote_the_answers_can_be_said_where_the_file_does_not(lines):
+    writer = "amazon-bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0"
+    thought = {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "seal"}}}
+    turns = [("user", {"text": "hi"}), ("assistant", thought), ("user", {"text": "on"})]
+    body = {"messages": [{"role": role, "content": [block]} for role, block in turns]}
+    body["messages"][1]["content"].append({"text": "hello"})
+    data = "\n".join([json.dumps(body)] * lines)
+    assert run("convert", "-", "--to", writer, "--from-model", writer, stdin=data).out.count("seal") == lines
+    assert "seal" not in run("convert", "-", "--to", writer, stdin=data).out
+
+
 def test_a_target_of_ones_own_needs_a_wire():
     made = run("convert", SESSION, "--to", "home/my-model", "--to-protocol", "openai-chat")
     assert json.loads(made.out)["model"] == "my-model"

@@ -25,6 +25,8 @@ class Job(NamedTuple):
     model: Model
     policy: Policy
     protocol: str | None
+    source: Model | None
+    """Who wrote the answers, where the bodies do not say."""
     stop: bool
     """Whether a bad line ends the work."""
     reports: bool
@@ -73,7 +75,7 @@ def convert_piece(job: Job, piece: Piece) -> Batch:
         read += len(line)
         if line.isspace():
             continue
-        document = read_line(line, job.protocol, last)
+        document = read_line(line, job.protocol, last, model=job.source)
         made = document if isinstance(document, BadLine) else _convert(job, document, last)
         if isinstance(made, BadLine):
             bad.append(made)

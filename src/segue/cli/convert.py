@@ -36,6 +36,13 @@ _LOSSES: Final = frozenset({Loss.OPAQUE, Loss.CONTENT})
 @click.option(
     "--from", "source", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="The wire of FILE; found out when not given."
 )
+@click.option(
+    "--from-model",
+    "writer",
+    metavar="MODEL",
+    shell_complete=complete_model,
+    help="Who wrote its answers, where FILE does not say: signatures are kept for that model alone.",
+)
 @click.option("--reasoning", type=click.Choice(["auto", "text", "drop", "native"]), default="auto", show_default=True)
 @click.option("--report", "form", type=click.Choice(["table", "json", "none"]), default="table", show_default=True)
 @click.option("--strict", is_flag=True, help="Refuse what loses anything.")
@@ -55,6 +62,7 @@ def command(
     target: str | None,
     to_protocol: str | None,
     source: str | None,
+    writer: str | None,
     reasoning: ReasoningPolicy,
     form: ReportForm,
     strict: bool,
@@ -76,7 +84,8 @@ def command(
         raise click.UsageError("--resume needs --output: it goes on with that file")
     model = find_target(target, to_protocol, catalogue)
     policy = Policy(reasoning=reasoning, refuse=_LOSSES if strict else frozenset())
-    opened = open_source(file, file.name, protocol=source)
+    wrote = None if writer is None else find_target(writer, source, catalogue)
+    opened = open_source(file, file.name, protocol=source, model=wrote)
     if opened.document is not None:
         if resume:
             raise click.UsageError("--resume is for many conversations, and this is one")
@@ -92,7 +101,7 @@ def command(
         _write(request.content if compact else msgspec.json.format(request.content, indent=2), output)
         _tell(request.report, form)
         return
-    job = Job(model, policy, source, bad_lines == "stop", form == "json")
+    job = Job(model, policy, source, wrote, bad_lines == "stop", form == "json")
     ctx.exit(_convert_many(job, opened, find_again(file), output, jobs=jobs, resume=resume, form=form))
 
 
