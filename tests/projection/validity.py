@@ -125,6 +125,9 @@ class _Judge:
         last = messages[-1]
         if last.tool_calls():
             return
+        shape = (last.extra or {}).get(self.model.protocol, {}).get("shape")
+        if self.rules.prefix_key and isinstance(shape, dict) and shape.get(self.rules.prefix_key) is True:
+            return
         paused = last.raw_stop_reason in self.rules.resumable_stops and self.home.is_own(last)
         if not self.rules.last_assistant and not (paused and any(piece.kind == "native" for piece in last.content)):
             yield "the last turn is the assistant's"

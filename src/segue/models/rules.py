@@ -88,6 +88,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     first_user: bool = False
     last_assistant: bool = True
     """Whether the first turn has to be the user's; whether the last may be the assistant's."""
+    prefix_key: str | None = None
+    """The word by which a turn's shape says that the answer begins with it: such a turn may stand last all the same."""
     resumable_stops: frozenset[str] = frozenset()
     """Raw stop reasons of the target's own turns that may stand last all the same, to be gone on with."""
     user_after_result: bool = True

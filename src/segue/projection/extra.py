@@ -12,7 +12,7 @@ to one provider is not said to another; before the first turn there is no eviden
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from msgspec.structs import replace
 
@@ -55,6 +55,12 @@ def extra_loss(extra: Extra, kept: Extra | None) -> Loss:
             if name != SHAPE and (remaining is None or name not in remaining):
                 return Loss.OPAQUE
     return Loss.NONE
+
+
+def is_prefix(extra: Extra | None, protocol: str, key: str) -> bool:
+    """Whether a turn says that the answer begins with it: to the target, for what was said to others is gone by now."""
+    shape = extra.get(protocol, {}).get(SHAPE) if extra is not None else None
+    return isinstance(shape, Mapping) and cast("Mapping[str, object]", shape).get(key) is True
 
 
 def lost_extra(*extras: Extra | None) -> Loss:

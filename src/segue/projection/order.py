@@ -17,7 +17,7 @@ from segue.conversation.content import TextContent, UserContent
 from segue.conversation.messages import AssistantMessage, Message, UserMessage
 from segue.models.origin import new_assistant_message
 from segue.models.rules import Rules
-from segue.projection.extra import lost_extra
+from segue.projection.extra import is_prefix, lost_extra
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.work import INSERTED, ROLE_LETTERS, Work, roles_of
 
@@ -145,8 +145,11 @@ def _end_on_user(work: Work, last: AssistantMessage) -> None:
 
 
 def _is_resumable(work: Work, last: AssistantMessage) -> bool:
-    """Whether the target paused in the middle of what it runs itself, and will go on from there."""
-    paused = last.raw_stop_reason in work.target.rules.resumable_stops
+    """Whether the target will go on from there: it paused in what it runs itself, or was told to begin so."""
+    rules = work.target.rules
+    if rules.prefix_key is not None and is_prefix(last.extra, work.target.model.protocol, rules.prefix_key):
+        return True
+    paused = last.raw_stop_reason in rules.resumable_stops
     return paused and any(piece.kind == "native" for piece in last.content) and work.target.home.is_own(last)
 
 

@@ -11,6 +11,8 @@ from segue.conversation.context import Context, NativeTool, Options, Prompt, Too
 from segue.conversation.messages import AssistantMessage, StopReason, UserMessage
 from segue.errors import EncodeError
 from segue.models.model import Model
+from segue.models.origin import new_assistant_message
+from segue.outbox import Outbox
 from segue.protocols.mistral_chat.codec import CODEC
 from segue.request import prepare
 
@@ -161,6 +163,36 @@ def test_a_turn_that_others_have_followed_is_no_prefix_any_more():
         {"role": "assistant", "content": "Once"},
         {"role": "user", "content": "and?"},
     ]
+
+
+def test_a_prefix_is_sent_as_one():
+    # "Expected last role User or Tool (or Assistant with prefix True)" (rig #1130)
+    prompt = CODEC.decode_request({"model": "mistral-large-latest", "messages": [HI, BEGUN]}, LARGE)
+    request = prepare(prompt.context, LARGE.model, options=prompt.options)
+    assert request.body["messages"] == [HI, BEGUN]
+    assert request.report.changes == ()
+    assert CODEC.check(request.body, LARGE) == []
+
+
+def test_a_turn_that_was_none_is_not_made_one():
+    prompt = CODEC.decode_request({"messages": [HI, {"role": "assistant", "content": "Once", "prefix": False}]}, LARGE)
+    assert prepare(prompt.context, LARGE.model).body["messages"][-1] == {"role": "user", "content": "(continue)"}
+
+
+def test_to_another_provider_nothing_says_that_it_is_a_prefix():
+    prompt = CODEC.decode_request({"model": "mistral-large-latest", "messages": [HI, BEGUN]}, LARGE)
+    elsewhere = Model("mistral-large-latest", "somebody", "mistral-chat")
+    assert prepare(prompt.context, elsewhere).body["messages"][-1]["role"] == "user"
+
+
+def test_an_outbox_forgets_a_prefix_that_others_have_followed():
+    context = CODEC.decode_request({"model": "mistral-large-latest", "messages": [HI, BEGUN]}, LARGE).context
+    outbox = Outbox(LARGE.model)
+    for text in ("upon", "a", "time"):
+        said = new_assistant_message(LARGE.model, content=(TextContent(text=text),))
+        assert outbox.prepare(context).content == prepare(context, LARGE.model).content
+        context = context.add(said, UserMessage.of("on"))
+        assert outbox.prepare(context).content == prepare(context, LARGE.model).content
 
 
 def test_where_the_caller_allows_a_last_assistant_turn_it_is_a_prefix():

@@ -233,8 +233,19 @@ def test_usage_is_not_asked_for_where_nobody_understands():
     assert said(Options(stream=True), at) == {"stream": True, "store": False}
 
 
-def test_r1_takes_its_prompt_from_the_user_and_is_told_so_in_the_report():
+def test_its_makers_own_r1_takes_a_prompt_and_wants_the_user_to_begin():
+    # "The first message (except the system message) of deepseek-reasoner must be a user message" (lobehub #5620)
     model = Model("deepseek-reasoner", "deepseek", PROTOCOL, reasoning=True)
+    request = prepare(Context(system_prompt="be brief", messages=(HELLO,)), model)
+    assert request.report.changes == ()
+    assert [message["role"] for message in request.body["messages"]] == ["system", "user"]
+    begun = AssistantMessage(content=(TextContent(text="Welcome."),))
+    request = prepare(Context(system_prompt="be brief", messages=(begun, HELLO)), model)
+    assert [message["role"] for message in request.body["messages"]] == ["system", "user", "assistant", "user"]
+
+
+def test_r1_takes_its_prompt_from_the_user_and_is_told_so_in_the_report():
+    model = Model("deepseek-ai/DeepSeek-R1", "together", PROTOCOL, reasoning=True)
     request = prepare(Context(system_prompt="be brief", messages=(HELLO,)), model)
     (message,) = request.projection.context.messages
     assert [piece.text for piece in message.content if piece.kind == "text"] == ["be brief", "hi"]

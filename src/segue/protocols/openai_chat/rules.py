@@ -159,8 +159,20 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"deepseek-(?:r1|reasoner)",
-        rules={"alternate": True, "system_prompt": False, "system_messages": "none"},
-        source="'does not support successive user or assistant messages'; Roo Code's convertToR1Format",
+        rules={"alternate": True, "system_messages": "none"},
+        source="'does not support successive user or assistant messages' (DeepSeek-R1 #21); tgpt #357 (system first)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"deepseek-r1",
+        rules={"system_prompt": False},
+        source="its maker advises against one (DeepSeek-R1, usage recommendations); Roo Code's convertToR1Format",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"deepseek-reasoner",
+        rules={"first_user": True},
+        source="'The first message (except the system message) ... must be a user message' (lobehub #5620, live)",
         read="2026-11-15",
     ),
     Family(
