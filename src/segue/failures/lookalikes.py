@@ -15,6 +15,31 @@ from segue.failures.failure import FailureKind
 from segue.failures.row import Row, row
 
 _NUMBER = r"[\d][\d,._]*"
+_SAID = r"(?:(?:tool|function)[ _-]?(?:call )?(?:results?|outputs?|responses?|definitions?)|system prompts?)"
+_SHOWN = r"(?:images?|pictures?|videos?|audio(?: \w+)?|documents?|files?|pdfs?|pages?|attachments?)"
+"""Parts of a request, of words and of media."""
+_WHOLE = r"(?:context|(?<!system )prompt|conversation|history|window|inputs?|request|total|messages)"
+_BOUND = (
+    r"(?:at most|up to|limit\w*|max\w*|exceed\w*|over|above|(?:more|longer|larger|fewer|less) than|cannot|can't|must|"
+    r"may|only|too (?:long|large|many))"
+)
+
+
+def _bounds_part(part: str) -> str:
+    """Write a pattern for "the <part> may have so many tokens": nothing else has the tokens, and no window is named."""
+    words = rf"(?:(?!\b{_WHOLE}\b)[^.:;!\n])"
+    return (
+        rf"(?:^|[.:;!\n]\s*){words}{{0,30}}?\b{part}\b(?=[^\n]{{0,80}}\b{_BOUND}\b){words}{{0,60}}?\btokens?\b"
+        r"(?![\s\S]*\b(?:context|window|conversation)\b)"
+    )
+
+
+def _bounds_each(part: str) -> str:
+    """Write a pattern for "each <part> may have so many tokens" and "so many tokens per <part>"."""
+    each = rf"\b(?:each|every|any single|a single|an individual|individual|per)[ -](?:\w+ ){{0,2}}?{part}\b"
+    per = rf"\btokens?\b[^.\n]{{0,40}}?\bper[ -](?:\w+ ){{0,2}}?{part}\b"
+    return rf"^(?![\s\S]*\b(?:context|window|conversation)\b)[\s\S]*?(?:{each}[^.\n]{{0,60}}?\btokens?\b|{per})"
+
 
 LOOKALIKES: Final[tuple[Row, ...]] = (
     # -- a rate: so many tokens in so much time -------------------------------------------------------------------
@@ -158,6 +183,35 @@ LOOKALIKES: Final[tuple[Row, ...]] = (
         sample="The response exceeded the 32000 output token maximum.",
         source="Claude Code; Copilot: 'max_tokens or model output limit was reached'",
     ),
+    # -- one part of the whole: a shorter conversation would have it still -----------------------------------------
+    row(
+        FailureKind.PAYLOAD_TOO_LARGE,
+        "each |every |single |individual |per |per-",
+        _bounds_each(_SHOWN),
+        sample="Too many tokens: the limit is 1280 tokens per image",
+        source="generic",
+    ),
+    row(
+        FailureKind.INVALID_REQUEST,
+        "each |every |single |individual |per |per-",
+        _bounds_each(rf"(?:{_SAID}|message|turn|item|part|block|entry|chunk|field|parameter)"),
+        sample="Each tool result may use at most 25,000 tokens; this one has 31,204.",
+        source="generic",
+    ),
+    row(
+        FailureKind.PAYLOAD_TOO_LARGE,
+        "token",
+        _bounds_part(_SHOWN),
+        sample="Images may use at most 16384 tokens",
+        source="generic",
+    ),
+    row(
+        FailureKind.INVALID_REQUEST,
+        "token",
+        _bounds_part(_SAID),
+        sample="The tool output exceeds the maximum of 20000 tokens",
+        source="generic",
+    ),
     # -- one field, one file, one list ----------------------------------------------------------------------------
     row(
         FailureKind.INVALID_REQUEST,
@@ -239,7 +293,7 @@ LOOKALIKES: Final[tuple[Row, ...]] = (
         FailureKind.PAYLOAD_TOO_LARGE,
         "image|file|pdf|document|page|audio|video|attachment|picture|upload|media|data ur|base64",
         r"\b(?:images?|files?|pdfs?|documents?|pages?|audio|videos?|attachments?|pictures?|uploads?|media|"
-        r"data ur[il]s?|base64)\b[^\n.]{0,50}?\b(?:exceed\w*|too (?:large|big|many|long)|larger than|bigger than|"
+        r"data ur[il]s?|base64)\b(?:(?!\btokens?\b)[^\n.]){0,50}?\b(?:exceed\w*|too (?:large|big|many|long)|larger than|bigger than|"
         r"limit|at most|over the|maximum)\b(?![^\n]{0,80}\btokens?\b)",
         sample="messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes",
         source="Anthropic 400",
