@@ -51,6 +51,15 @@ def test_a_conversation_can_be_saved_and_gone_on_with(tmp_path):
     assert "2 messages are left" in chat("two\n/undo\n", "echo", "--session", saved).out
 
 
+def test_a_file_that_is_there_is_written_over_only_when_asked(tmp_path):
+    saved = tmp_path / "notes.txt"
+    saved.write_text("mine")
+    assert f"/save! {saved}" in chat(f"one\n/save {saved}\n", "echo").out
+    assert saved.read_text() == "mine"
+    chat(f"one\n/save! {saved}\n", "echo")
+    assert len(read_session(saved).messages) == 2
+
+
 def test_a_picture_goes_with_what_is_said_next(tmp_path):
     picture = tmp_path / "a.png"
     picture.write_bytes(b"\x89PNG\r\n\x1a\n")

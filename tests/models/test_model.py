@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from segue.conversation.content import TextContent
 from segue.conversation.messages import AssistantMessage, StopReason
@@ -67,3 +68,13 @@ def test_a_name_of_the_catalogue_serves_as_a_model():
 def test_a_name_that_the_catalogue_does_not_have_is_refused(ask):
     with pytest.raises(UnknownModel):
         ask("anthropic/claude-sonet-4-5")
+
+
+def test_what_headers_say_is_not_shown():
+    model = Model("m", "p", "openai-chat", headers={"authorization": "Bearer secret"}, rules={"tools": False})
+    assert "secret" not in repr(model)
+    assert "'authorization': '***'" in repr(model)
+    assert repr(model).startswith("Model(id='m', provider='p', protocol='openai-chat', ")
+    assert "rules={'tools': False}" in repr(model)
+    assert dict(model.__rich_repr__())["headers"] == {"authorization": "***"}
+    assert eval(repr(replace(model, headers={})), {"Model": Model, "Price": Price}) == replace(model, headers={})

@@ -31,7 +31,7 @@ _HELP: Final = """\
 /models WORDS list models of the catalogue
 /image PATH   show a picture, or give a file, with what you say next
 /undo         take back your last words and the answer
-/save PATH    write the conversation to a session file
+/save PATH    write the conversation to a session file; /save! PATH also over one that is there
 /help         this
 /quit         the end; so does Ctrl-D"""
 
@@ -61,6 +61,7 @@ class Talk:
             "/image": self._attach,
             "/undo": self._undo,
             "/save": self._save,
+            "/save!": self._save_over,
         }
         self._conversation = Conversation(model, client=client, path=path, system_prompt=system_prompt, options=options)
 
@@ -179,6 +180,16 @@ class Talk:
     def _save(self, name: str) -> None:
         if not name:
             click.echo("/save PATH says where to.")
+            return
+        path = Path(name).expanduser()
+        if path.exists():
+            click.echo(f"{path} is there already, and was left as it is; /save! {name} writes over it.")
+            return
+        self._save_over(name)
+
+    def _save_over(self, name: str) -> None:
+        if not name:
+            click.echo("/save! PATH says where to.")
             return
         path = Path(name).expanduser()
         _write_session(self.context, path)

@@ -293,8 +293,8 @@ LOOKALIKES: Final[tuple[Row, ...]] = (
         FailureKind.PAYLOAD_TOO_LARGE,
         "image|file|pdf|document|page|audio|video|attachment|picture|upload|media|data ur|base64",
         r"\b(?:images?|files?|pdfs?|documents?|pages?|audio|videos?|attachments?|pictures?|uploads?|media|"
-        r"data ur[il]s?|base64)\b(?:(?!\btokens?\b)[^\n.]){0,50}?\b(?:exceed\w*|too (?:large|big|many|long)|larger than|bigger than|"
-        r"limit|at most|over the|maximum)\b(?![^\n]{0,80}\btokens?\b)",
+        r"data ur[il]s?|base64)\b(?:(?!\btokens?\b)[^\n.]){0,50}?\b(?:exceed\w*|too (?:large|big|many|long)|"
+        r"larger than|bigger than|limit|at most|over the|maximum)\b(?![^\n]{0,80}\btokens?\b)",
         sample="messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes",
         source="Anthropic 400",
     ),

@@ -7,7 +7,7 @@ a default that promises little. The catalogue fills in the rest for the models i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, final
+from typing import Literal, TypeAlias, cast, final
 
 import msgspec
 
@@ -71,6 +71,15 @@ class Model(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, for
     rules: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     dialect: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        """Show all but what headers say: people put keys there all the same, and this ends up in logs."""
+        shown = {name: cast("object", getattr(self, name)) for name in self.__struct_fields__}
+        shown["headers"] = dict.fromkeys(self.headers, "***")
+        return list(shown.items())
+
+    def __repr__(self) -> str:
+        return f"Model({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
 
     def full_name(self) -> str:
         """Give the name the catalogue finds it by: `provider/id`."""
