@@ -211,14 +211,25 @@ ROW_MODALITIES: Final[Mapping[Modality, tuple[str, str]]] = {
 """Modality -> litellm's flag, and its word in `supported_modalities`."""
 
 
+READ_WITH_IMAGES: Final[Mapping[str, Modality]] = {"mistral": "document"}
+"""Providers whose models that see also read this, whatever the sources say.
+
+Mistral reads PDF in the chat for its models that see. (Mistral documentation: document QnA; TanStack/ai #912, tried
+with the service on 2026-07-07; read 2026-11-15)
+"""
+
+
 def read_modalities(model: PiModel, *rows: Row) -> tuple[Modality, ...]:
-    """Text and images as pi says, the others as litellm says."""
+    """Text and images as pi says, the others as litellm says, and what a provider reads for all that see."""
     words = {word for row in rows for word in msgspec.convert(row.get("supported_modalities") or [], list[str])}
     more: list[Modality] = [
         name
         for name, (flag, word) in ROW_MODALITIES.items()
         if word in words or any(row.get(flag) is True for row in rows)
     ]
+    known = READ_WITH_IMAGES.get(model.provider)
+    if known is not None and "image" in model.input and known not in more:
+        more.insert(0, known)
     return (*model.input, *more)
 
 

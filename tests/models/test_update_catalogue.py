@@ -325,3 +325,9 @@ def test_the_sources_are_read_and_what_is_written_loads_again(script, tmp_path):
     assert loaded.models == tuple(built)
     assert [model.id for model in loaded.models] == ["m-1", "m-2"]
     assert text.count("\n{") == 2
+
+
+def test_what_a_provider_reads_for_all_models_that_see_is_added(script):
+    assert build(script, pi(provider="mistral", input=("text", "image")), {}).input == ("text", "image", "document")
+    assert build(script, pi(provider="mistral", input=("text",)), {}).input == ("text",)
+    assert build(script, pi(provider="acme", input=("text", "image")), {}).input == ("text", "image")
