@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from protocols.mistral_chat.endpoints import LARGE, MEDIUM, endpoint_of
+from protocols.speaking import wire_messages
 from segue.conversation.content import NativeContent, TextContent, ToolCall
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, UserMessage
@@ -14,6 +15,7 @@ from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.outbox import Outbox
 from segue.protocols.mistral_chat.codec import CODEC
+from segue.protocols.spelling import object_of
 from segue.request import prepare
 
 HI = {"role": "user", "content": "hi"}
@@ -176,13 +178,14 @@ def test_a_prefix_is_sent_as_one():
 
 def test_a_turn_that_was_none_is_not_made_one():
     prompt = CODEC.decode_request({"messages": [HI, {"role": "assistant", "content": "Once", "prefix": False}]}, LARGE)
-    assert prepare(prompt.context, LARGE.model).body["messages"][-1] == {"role": "user", "content": "(continue)"}
+    sent = wire_messages(prepare(prompt.context, LARGE.model).body)
+    assert sent[-1] == {"role": "user", "content": "(continue)"}
 
 
 def test_to_another_provider_nothing_says_that_it_is_a_prefix():
     prompt = CODEC.decode_request({"model": "mistral-large-latest", "messages": [HI, BEGUN]}, LARGE)
     elsewhere = Model("mistral-large-latest", "somebody", "mistral-chat")
-    assert prepare(prompt.context, elsewhere).body["messages"][-1]["role"] == "user"
+    assert object_of(wire_messages(prepare(prompt.context, elsewhere).body)[-1])["role"] == "user"
 
 
 def test_an_outbox_forgets_a_prefix_that_others_have_followed():

@@ -9,12 +9,14 @@ import pytest
 
 import segue.protocols.openai_chat as folder
 from protocols.openai_chat.speaking_chat import PROTOCOL, endpoint, read, write
+from protocols.speaking import wire_messages
 from segue.conversation.content import TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options, ToolDefinition
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.spelling import object_of
 from segue.request import prepare
 
 HELLO = UserMessage.of("hi")
@@ -238,10 +240,15 @@ def test_its_makers_own_r1_takes_a_prompt_and_wants_the_user_to_begin():
     model = Model("deepseek-reasoner", "deepseek", PROTOCOL, reasoning=True)
     request = prepare(Context(system_prompt="be brief", messages=(HELLO,)), model)
     assert request.report.changes == ()
-    assert [message["role"] for message in request.body["messages"]] == ["system", "user"]
+    assert [object_of(message).get("role") for message in wire_messages(request.body)] == ["system", "user"]
     begun = AssistantMessage(content=(TextContent(text="Welcome."),))
     request = prepare(Context(system_prompt="be brief", messages=(begun, HELLO)), model)
-    assert [message["role"] for message in request.body["messages"]] == ["system", "user", "assistant", "user"]
+    assert [object_of(message).get("role") for message in wire_messages(request.body)] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+    ]
 
 
 def test_r1_takes_its_prompt_from_the_user_and_is_told_so_in_the_report():
