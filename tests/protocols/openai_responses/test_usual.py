@@ -18,6 +18,7 @@ TEXT = TextContent(text="yes", text_signature='{"id":"msg_1","status":"completed
 THOUGHT = ThinkingContent(thinking="hm", thinking_signature='{"id":"rs_1","encrypted_content":"c2VjcmV0"}')
 CALL = ToolCall(id="a", name="read", arguments={"path": "x"}, thought_signature='{"id":"fc_1","status":"completed"}')
 SPELT = {"openai-responses": {"shape": {"list": True}}}
+BEFORE = {"type": "message"}
 
 SHORT = {
     "nothing": (),
@@ -44,23 +45,23 @@ LONG = {
 
 
 def in_full(content, *, open_reasoning=False):
-    items = []
+    items: list[dict[str, object]] = []
     write_turn(items, content, open_reasoning=open_reasoning)
     return items
 
 
 @pytest.mark.parametrize("content", SHORT.values(), ids=SHORT.keys())
 def test_what_most_turns_are_is_written_the_short_way(content):
-    items = [{"type": "message"}]
+    items: list[dict[str, object]] = [{**BEFORE}]
     assert write_usual(items, content)
     assert items[1:] == in_full(content)
 
 
 @pytest.mark.parametrize("content", LONG.values(), ids=LONG.keys())
 def test_what_is_rare_is_left_to_the_long_way_with_nothing_written(content):
-    items = [{"type": "message"}]
+    items: list[dict[str, object]] = [{**BEFORE}]
     assert not write_usual(items, (CALL, *content))
-    assert items == [{"type": "message"}]
+    assert items == [BEFORE]
 
 
 @given(
@@ -70,7 +71,7 @@ def test_what_is_rare_is_left_to_the_long_way_with_nothing_written(content):
 )
 def test_both_ways_agree(seed, model, make):
     for message in make(seed, model).messages:
-        items = []
+        items: list[dict[str, object]] = []
         if message.role == "assistant" and write_usual(items, message.content):
             assert items == in_full(message.content, open_reasoning=True)
 
