@@ -10,10 +10,11 @@ from typing import BinaryIO, Final, Literal
 import click
 import msgspec
 
-from segue.cli.batches import Batch, Job, converting
+from segue.cli.batches import Batch, Job
 from segue.cli.pieces import SIZE, cut_file, cut_lines, find_again
 from segue.cli.progress import Resumable, show_progress
 from segue.cli.reports import Kinds, numbered_report, report_json, show_kinds, show_report
+from segue.cli.runs import converting
 from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, complete_model, find_target
 from segue.documents import Source, open_source
 from segue.errors import EmptyConversation, ProjectionRefused
