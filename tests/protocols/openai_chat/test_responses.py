@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from protocols.openai_chat.speaking_chat import GPT, endpoint, reply, write
 from segue.conversation.content import NativeContent, TextContent, ToolCall
@@ -103,6 +104,9 @@ REPLIES = {
         "tool_calls",
     ),
     "content that is a list": reply({"content": [{"type": "text", "text": "a"}]}),
+    "content that is the object asked for": reply({"content": {"name": "Zoë", "tags": ["a", None]}}),
+    "content that is the list asked for": reply({"content": [1, "b"]}),
+    "content that is a number": reply({"content": 7}),
     "another role": reply({"content": "a"})
     | {"choices": [{"index": 0, "message": {"role": "model", "content": "a"}, "finish_reason": "stop"}]},
 }
@@ -145,6 +149,26 @@ def test_a_refusal_can_be_read_and_goes_back_as_one():
     message = decode(reply({"content": None, "refusal": "no"}))
     assert message.text() == "no"
     assert write(message)["messages"] == [{"role": "assistant", "content": None, "refusal": "no"}]
+
+
+VALUES = {
+    "an object": ({"name": "Zoë", "tags": ["a", None]}, '{"name":"Zoë","tags":["a",null]}'),
+    "a list": ([1, "b"], '[1,"b"]'),
+    "a number": (0, "0"),
+    "a truth": (True, "true"),
+}
+
+
+@pytest.mark.parametrize(("value", "words"), VALUES.values(), ids=VALUES.keys())
+def test_a_value_in_place_of_words_reads_as_its_json_and_goes_back_so(value, words):
+    message = decode(reply({"content": value}))
+    assert message.content == (TextContent(text=words),)
+    assert write(message)["messages"] == [{"role": "assistant", "content": words}]
+
+
+def test_words_that_were_changed_take_the_place_of_a_value():
+    message = replace(decode(reply({"content": {"a": 1}})), content=(TextContent(text="b"),))
+    assert CODEC.encode_response(message, GPT) == reply({"content": "b"})
 
 
 def test_a_tools_name_is_mapped_back():
@@ -217,7 +241,7 @@ def test_arguments_that_had_to_be_mended_are_noted():
 
 
 @pytest.mark.parametrize(
-    "body", [{"choices": "x"}, {"choices": [7]}, {"choices": [{"message": {"content": 7}}]}], ids=str
+    "body", [{"choices": "x"}, {"choices": [7]}, {"choices": [{"message": {"tool_calls": 7}}]}], ids=str
 )
 def test_a_body_that_is_no_reply_is_refused(body):
     with pytest.raises(DecodeError, match=r"^choices"):

@@ -53,6 +53,16 @@ CONTENTS = {
         (chunk({"content": "a"}), chunk({"content": "b"}, "stop")),
         (text("ab"),),
     ),
+    "digits that come as numbers": (
+        (chunk({"content": "["}), chunk({"content": 1}), chunk({"content": "] $"}), chunk({"content": 0.5}), STOP),
+        (text("[1] $0.5"),),
+    ),
+    "a nought, alone": ((chunk({"role": "assistant", "content": 0}), STOP), (text("0"),)),
+    "digits of reasoning": (
+        (chunk({"reasoning_content": "t"}), chunk({"reasoning_content": 0}), chunk({"content": "a"}), STOP),
+        (thinking("t0"), text("a")),
+    ),
+    "an object in place of words": ((chunk({"content": {"a": "b"}}), STOP), (text('{"a":"b"}'),)),
     "nothing but the end": ((chunk({"role": "assistant", "content": None}), STOP), ()),
     "reasoning, then text": (
         (chunk({"reasoning_content": "t"}), chunk({"reasoning_content": "u"}), chunk({"content": "a"}), STOP),

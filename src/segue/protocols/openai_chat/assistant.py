@@ -44,7 +44,7 @@ from segue.protocols.openai_chat.calls import (
     with_spelling,
     write_seal,
 )
-from segue.protocols.openai_chat.content import decode_part, encode_part, native_block
+from segue.protocols.openai_chat.content import decode_part, encode_part, native_block, spell_value
 from segue.protocols.openai_chat.media import decode_media
 from segue.protocols.openai_chat.reasoning import FIELDS, decode_reasoning, encode_reasoning, is_tagged
 from segue.protocols.openai_chat.rules import PROTOCOL
@@ -146,6 +146,9 @@ def _decode_content(
     if value is MISSING:
         shape["content"] = "absent"
         return ()
+    if reply and (spelt := spell_value(value)) is not None:
+        shape["value"] = value
+        return (TextContent(text=spelt),)
     shape["content"] = "list"
     blocks = expect_list(value, path)
     return [_decode_part(block, (*path, index)) for index, block in enumerate(blocks)]
@@ -342,7 +345,7 @@ def _encode_rare(message: dict[str, object], content: Sequence[AssistantContent]
     if as_list:
         message["content"] = [_part(piece, writing.path) for piece in said]
     else:
-        _write_words(message, said, writing.shape.get("content"))
+        _write_words(message, said, writing.shape)
     if thoughts:
         encode_reasoning(message, thoughts, writing.endpoint, writing.shape)
     if refusals:
@@ -355,7 +358,7 @@ def _encode_rare(message: dict[str, object], content: Sequence[AssistantContent]
 
 
 def _write_words(
-    message: dict[str, object], said: Sequence[TextContent | ThinkingContent | NativeContent], shape: object
+    message: dict[str, object], said: Sequence[TextContent | ThinkingContent | NativeContent], shape: Block
 ) -> None:
     if said:
         words = _words(said[0])
@@ -364,11 +367,11 @@ def _write_words(
                 words = join_texts(words, piece.text)
             else:
                 words += _words(piece)
-        message["content"] = words
-    elif shape == "absent":
+        message["content"] = shape["value"] if words == spell_value(shape.get("value")) else words
+    elif shape.get("content") == "absent":
         del message["content"]
     else:
-        message["content"] = shape
+        message["content"] = shape.get("content")
 
 
 def _words(piece: TextContent | ThinkingContent | NativeContent) -> str:

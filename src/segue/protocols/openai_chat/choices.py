@@ -6,6 +6,8 @@ Facts this file rests on:
 - Reasoning and text may share a delta, and reasoning comes first.                     (LiteLLM; pi-ai 1.5.0)
 
 Nearly all of a stream is growth of what is open, so that is asked first, and it takes the short way.
+- A token that looks like a number may come as one: `"content": 6`, also in reasoning.
+                                                           (Cloudflare Workers AI: cloudflare/ai #651 of 2026-09-02)
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from segue.protocols.assembly import Assembly, Part, join_chunks
 from segue.protocols.codec import Endpoint
 from segue.protocols.openai_chat.assistant import REFUSED, audio_content, images_content, read_refusal
 from segue.protocols.openai_chat.calls import read_seal
+from segue.protocols.openai_chat.content import spell_value
 from segue.protocols.openai_chat.growth import Delta
 from segue.protocols.openai_chat.reasoning import FIELDS, dump_details, merge_details
 from segue.protocols.openai_chat.streamcalls import CallReader
@@ -133,6 +136,8 @@ class ChoiceReader:
 
     def _read_delta(self, delta: Block, out: Assembly) -> None:
         content = delta.get("content")
+        if type(content) is not str and (value := spell_value(content)) is not None:
+            content = value
         if not delta.keys() <= _PLAIN_DELTA:
             self._read_reasoning(delta, out)
             if content:
@@ -168,7 +173,10 @@ class ChoiceReader:
     def _read_reasoning(self, delta: Block, out: Assembly) -> None:
         said, field = "", None
         for name in FIELDS:
-            if isinstance(text := delta.get(name), str) and text:
+            text = delta.get(name)
+            if isinstance(text, (int, float)):
+                text = spell_value(text)
+            if isinstance(text, str) and text:
                 said, field = text, name
                 break
         if details := delta.get("reasoning_details"):

@@ -6,6 +6,8 @@ Facts this file rests on:
 - The texts of a tool result are joined by a line break.                                   (pi-ai 1.5.0, ktsoator/or)
 - Parts carry marks of their own: `cache_control`, `prompt_cache_breakpoint`.
                                                                         (recorded traffic, 2026-11; openai 3.49.0)
+- An answer that was asked for in JSON may come as the value itself, not as its text; it goes back as a text.
+                                           (Cloudflare Workers AI with `json_schema`; recorded traffic, 2025-12)
 
 Default spelling: one bare text is a string, nothing an empty one, everything else a list; in tool results bare texts
 are one string. What differs from that is recorded in the message's shape as `content`: `list`, `null` or `absent`.
@@ -13,6 +15,7 @@ are one string. What differs from that is recorded in the message's shape as `co
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Final, assert_never, cast
 
@@ -71,6 +74,20 @@ def keep_native(block: Block) -> NativeContent:
         if isinstance(text := block.get(key), str) and text:
             return NativeContent(protocol=PROTOCOL, block=dict(block), fallback=(TextContent(text=text),))
     return NativeContent(protocol=PROTOCOL, block=dict(block))
+
+
+def spell_value(content: object) -> str | None:
+    """Spell an answer, or a piece of one, that is a value of JSON; None for what is a text, parts, or nothing."""
+    if isinstance(content, list):
+        is_value = not all(isinstance(part, Mapping) for part in cast("list[object]", content))
+    else:
+        is_value = isinstance(content, (Mapping, int, float))
+    if not is_value:
+        return None
+    try:
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        return None  # no JSON: nobody can have sent it
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
