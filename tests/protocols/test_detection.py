@@ -26,6 +26,19 @@ BODIES: dict[str, tuple[object, str | None]] = {
         },
         "openai-chat",
     ),
+    "a relay's Claude without a limit": (
+        {"model": "claude-opus-4-8", "stream": False, "messages": [{"role": "user", "content": "hi"}]},
+        "openai-chat",
+    ),
+    "a relay's Claude with tools": (
+        {
+            "model": "claude-opus-4-8",
+            "max_tokens": 9,
+            "messages": [{"role": "user", "content": "hi"}],
+            "tools": [{"type": "function", "function": {"name": "f"}}],
+        },
+        "openai-chat",
+    ),
     "Responses by its input": ({"model": "gpt-6-sol", "input": "hi"}, "openai-responses"),
     "Responses as bare items": ([{"type": "function_call", "call_id": "c", "name": "f"}], "openai-responses"),
     "Gemini by its contents": ({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}, "google-genai"),

@@ -101,7 +101,7 @@ _TOOL_KEYS: Final[Mapping[str, Mapping[str, int]]] = {
     "function_declarations": {"google-genai": 9},
     "toolSpec": {"bedrock-converse": 9},
     "inputSchema": {"vscode-lm": 5},
-    "function": {"openai-chat": 2},
+    "function": {"openai-chat": 2, "anthropic-messages": -9},  # whoever's Claude it is
     "parameters": {"openai-responses": 2},
 }
 _MODEL_IDS: Final[Mapping[str, Mapping[str, int]]] = {
@@ -118,7 +118,12 @@ _MODEL_IDS: Final[Mapping[str, Mapping[str, int]]] = {
     "command-": {"cohere-chat": 6},
     "c4ai-aya-": {"cohere-chat": 6},
 }
-"""How a maker's own ids begin; a relay that speaks another wire puts the maker's name before them."""
+"""How a maker's own ids begin; a relay that speaks another wire mostly puts the maker's name before them."""
+_ANTHROPIC: Final = _MODEL_IDS["claude-"]
+_ANSWERING: Final = frozenset({"stream", "temperature", "top_p", "stop", "n"})
+"""Settings of an answer. Anthropic gives none without `max_tokens`, so a body that has one of these and not that one was
+written for a relay, whatever it calls its Claude; only tokens are counted without either.
+(Anthropic's documentation, 2026-11-15; Heroku's ids are Anthropic's own: recorded traffic, 2025-10)"""
 
 
 _VSCODE: Final[Mapping[str, int]] = {"vscode-lm": 3}  # options with tools or their mode
@@ -171,7 +176,7 @@ def _clues(body: object) -> Iterator[Mapping[str, int]]:
         messages = next((mapping[key] for key in ("messages", "contents", "input") if key in mapping), ())
         model_id = mapping.get("model")
         if isinstance(model_id, str):
-            yield from (clues for start, clues in _MODEL_IDS.items() if model_id.startswith(start))
+            yield from _of_model(model_id, mapping)
         options = mapping.get("options")
         if isinstance(options, Mapping):
             yield _VSCODE if "toolMode" in options or "tools" in options else _OLLAMA
@@ -189,6 +194,14 @@ def _clues(body: object) -> Iterator[Mapping[str, int]]:
         content = message.get("content")
         if content is not None and type(content) is not str:
             yield from _of_blocks(content)
+
+
+def _of_model(model_id: str, body: Mapping[str, object]) -> Iterator[Mapping[str, int]]:
+    for start, clues in _MODEL_IDS.items():
+        if not model_id.startswith(start):
+            continue
+        if clues is not _ANTHROPIC or "max_tokens" in body or _ANSWERING.isdisjoint(body):
+            yield clues
 
 
 def _of_calls(calls: object) -> Iterator[Mapping[str, int]]:
