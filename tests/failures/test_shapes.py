@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -242,6 +243,28 @@ def test_a_body_may_come_in_any_wrapping(error: object) -> None:
     failure = classify(error)
     assert failure.kind == FailureKind.OVERLOADED
     assert "Overloaded" in failure.message
+
+
+CODED = {
+    "a picture that could not be fetched": ("invalid_image_url", "Error while downloading https://a.test/b.png.", 400),
+    "a picture that is none": ("invalid_image_format", "The server had an error with this picture.", 400),
+    "a picture of too many bytes": ("image_file_too_large", "It failed.", None),
+}
+
+
+@pytest.mark.parametrize(("code", "words", "status"), CODED.values(), ids=CODED.keys())
+def test_a_code_about_a_picture_goes_before_the_words_around_it(code: str, words: str, status: int | None) -> None:
+    failure = classify({"error": {"message": words, "type": "invalid_request_error", "code": code}}, status=status)
+    expected = FailureKind.PAYLOAD_TOO_LARGE if "large" in code else FailureKind.INVALID_REQUEST
+    assert (failure.kind, failure.evidence) == (expected, f"code {code}")
+
+
+def test_every_code_that_openai_fails_a_reply_with_is_known() -> None:
+    types = pytest.importorskip("openai.types.responses.response_error")
+    codes = get_args(types.ResponseError.model_fields["code"].annotation)
+    failed = {code: classify({"error": {"code": code, "message": "It failed."}}) for code in codes}
+    assert len(codes) > 20
+    assert [code for code, failure in failed.items() if failure.kind == FailureKind.UNKNOWN] == []
 
 
 def test_an_error_event_is_read_with_what_its_stream_said_beside_the_words() -> None:

@@ -37,7 +37,7 @@ _CODE_WORDS: Final[tuple[tuple[FailureKind, str], ...]] = (
     (
         FailureKind.PAYLOAD_TOO_LARGE,  # Anthropic, AWS, OpenAI
         """request_too_large RequestEntityTooLarge RequestEntityTooLargeException payload_too_large
-        PayloadTooLargeException image_too_large file_too_large ContentTooLargeError""",
+        PayloadTooLargeException image_too_large image_file_too_large file_too_large ContentTooLargeError""",
     ),
     (
         FailureKind.QUOTA,  # OpenAI, Anthropic, Moonshot, DashScope, Codex, Copilot, opencode, LiteLLM
@@ -72,7 +72,10 @@ _CODE_WORDS: Final[tuple[tuple[FailureKind, str], ...]] = (
         FailureKind.INVALID_REQUEST,  # OpenAI, Groq
         """array_above_max_length unsupported_parameter unknown_parameter missing_required_parameter
         integer_above_max_value integer_below_min_value decimal_above_max_value decimal_below_min_value
-        invalid_function_parameters json_validate_failed""",
+        invalid_function_parameters json_validate_failed
+        data_residency_mismatch invalid_image invalid_image_format invalid_base64_image invalid_image_url
+        image_too_small image_parse_error invalid_image_mode unsupported_image_media_type empty_image_file
+        failed_to_download_image image_file_not_found""",
     ),
     (
         FailureKind.NOT_FOUND,  # OpenAI, Anthropic, Azure, AWS, Google, Moonshot, Copilot, GitHub Models, Groq
@@ -90,7 +93,8 @@ _CODE_WORDS: Final[tuple[tuple[FailureKind, str], ...]] = (
         """content_filter content_policy_violation ContentPolicyViolationError ContentFilterFinishReasonError
         ResponsibleAIPolicyViolation moderation_blocked invalid_prompt refusal data_inspection_failed
         DataInspectionFailed SAFETY PROHIBITED_CONTENT BLOCKLIST RECITATION SPII LANGUAGE MODEL_ARMOR IMAGE_SAFETY
-        IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION guardrail_intervened content_filtered sensitive""",
+        IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION guardrail_intervened content_filtered sensitive
+        image_content_policy_violation bio_policy misalignment_policy_violation""",
     ),
     (
         FailureKind.NETWORK,  # the operating system, Node, the SDKs
@@ -98,8 +102,9 @@ _CODE_WORDS: Final[tuple[tuple[FailureKind, str], ...]] = (
         EHOSTUNREACH UND_ERR_SOCKET UND_ERR_CONNECT_TIMEOUT""",
     ),
     (
-        FailureKind.SERVER,  # AWS, Google
-        "InternalServerException InternalFailure ModelTimeoutException ModelStreamErrorException DEADLINE_EXCEEDED",
+        FailureKind.SERVER,  # AWS, Google, OpenAI
+        """InternalServerException InternalFailure ModelTimeoutException ModelStreamErrorException DEADLINE_EXCEEDED
+        vector_store_timeout""",
     ),
 )
 

@@ -175,6 +175,11 @@ REFUSED = {
         GPT,
         ["part_unknown"],
     ),
+    "a file whose data have another name": (
+        body({"role": "user", "content": [{"type": "file", "file": {"data": "data:application/pdf;base64,AAAA"}}]}),
+        GPT,
+        ["field_unknown"],
+    ),
     "the old name of the limit": (body(HI, max_tokens=9), endpoint("openai", "gpt-5-mini"), ["limit_renamed"]),
     "reasoning that is not passed back": (
         body(HI, {"role": "assistant", "content": "a"}, HI, **THINK),
@@ -222,6 +227,14 @@ ACCEPTED = {
     "instructions for a model that is better off without": (
         body({"role": "system", "content": "a"}, {"role": "system", "content": "b"}, HI),
         endpoint("deepseek", "deepseek-reasoner"),
+    ),
+    "instructions for such a model, whoever serves it": (
+        body({"role": "system", "content": "a"}, HI),
+        endpoint("openai", "deepseek-r1-distill-llama-70b"),
+    ),
+    "a file of another vendor's": (
+        body({"role": "user", "content": [{"type": "file", "file": {"file_data": "https://x.org/a.pdf", "x": 1}}]}),
+        endpoint("openrouter", "x"),
     ),
     "an assistant who drew": (saying(content=None, images=[{"type": "image_url"}]), GPT),
     "an assistant who spoke": (saying(content=None, audio={"id": "a"}), GPT),

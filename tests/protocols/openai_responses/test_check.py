@@ -34,6 +34,12 @@ REFUSED = {
     ),
     "reasoning at the end": ({"input": [user(), reasoning()]}, [("reasoning_alone", ("input", 1))]),
     "reasoning before a user turn": ({"input": [reasoning(), user()]}, [("reasoning_alone", ("input", 0))]),
+    "stored reasoning before words that are not": (
+        {"input": [reasoning(), user(role="assistant"), user()]},
+        [("reasoning_alone", ("input", 0))],
+    ),
+    "too cold": ({"input": "x", "temperature": -1}, [("temperature_range", ("temperature",))]),
+    "too hot": ({"input": "x", "temperature": 2.5}, [("temperature_range", ("temperature",))]),
     "an effort of a model that does not reason": (
         {"input": "x", "reasoning": {"effort": "none"}},
         [("unsupported_parameter", ("reasoning", "effort"))],
@@ -103,6 +109,10 @@ TAKEN = {
     },
     "a summary of what a model that does not reason thought": {"input": "x", "reasoning": {"summary": "auto"}},
     "a call that runs on its own": {"input": [user(), call(**{"async": True})]},
+    "reasoning that is not stored before words of no id": {
+        "input": [reasoning(), user(role="assistant"), user()],
+        "store": False,
+    },
     "reasoning and what it led to": {"input": [user(), reasoning(), said(), user()]},
 }
 

@@ -16,11 +16,14 @@ from segue.protocols.checking import Found, Messages, calls_of, is_spelt, messag
 from segue.protocols.codec import Endpoint, JsonObject, Violation
 from segue.protocols.openai_chat.media import decode_media
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
-from segue.protocols.openai_chat.rules import PROVIDER
+from segue.protocols.openai_chat.rules import DEEPSEEK_R1, PROVIDER
 from segue.protocols.openai_chat.thinking import decode_thinking
 from segue.protocols.ranges import check_range
 
 _SYSTEM: Final = ("system", "developer")
+_ADVISED: Final = re.compile(DEEPSEEK_R1)
+"""Models that are better off without instructions, and take them all the same, also where they are distilled (recordings
+of DeepSeek's own door and of Groq's, 2025-04 to 2026-06): a body that does not say who serves it says the id alone."""
 _ROLES: Final = (*_SYSTEM, "user", "assistant", "tool", "function")
 _FOREIGN_PARTS: Final = frozenset(
     {
@@ -29,6 +32,12 @@ _FOREIGN_PARTS: Final = frozenset(
     }
 )
 """Parts of other wires and of other vendors, which the inventor of this one does not know."""
+_PART_FIELDS: Final[Mapping[str, frozenset[str]]] = {
+    "image_url": frozenset({"url", "detail"}),
+    "input_audio": frozenset({"data", "format"}),
+    "file": frozenset({"file_data", "file_id", "filename"}),
+}
+"""What a part of media says, by its type and by the key of the same name (openai 3.49.0)."""
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
@@ -47,15 +56,14 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
 
 def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
     """The roles there are (openai 3.49.0); "'messages[0].role' does not support 'system' with this model" (OpenAI)."""
-    started = False
+    started, own = False, endpoint.model.provider == PROVIDER
     for index, message in enumerate(messages):
         role, path = message.get("role"), ("messages", index, "role")
         if role not in _ROLES:
             yield Violation(code="role_unknown", path=path, message=f"there is no role {role!r}")
         elif role not in _SYSTEM:
             started = True
-        elif not endpoint.rules.system_prompt and endpoint.model.provider == PROVIDER:
-            # To leave it out elsewhere is advice: DeepSeek's reasoner took it (recordings of pydantic-ai, 2026-06).
+        elif not endpoint.rules.system_prompt and own and not _ADVISED.search(endpoint.model.id):
             yield Violation(code="system_refused", path=path, message=f"the model does not take the role {role!r}")
         elif started and endpoint.rules.system_messages == "none":
             # "System message must be at the beginning." (Rapid-MLX #1543, 2026-08-06)
@@ -229,6 +237,8 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
             if model.provider == PROVIDER and isinstance(kind, str) and kind in _FOREIGN_PARTS:
                 yield Violation(code="part_unknown", path=path, message=f"there is no part {kind!r}")
                 continue
+            if model.provider == PROVIDER:
+                yield from _check_fields(block, path)
             if media is None:
                 continue
             own = model.provider == PROVIDER  # a gateway took a picture in an assistant's turn (pydantic-ai, 2025-12)
@@ -243,6 +253,16 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
             mime = media.mime_type
             if role == "user" and mime is not None and not _is_taken(mime, rules.user_media):
                 yield Violation(code="media_type_refused", path=path, message=f"{mime} is not taken")
+
+
+def _check_fields(part: JsonObject, path: Path) -> Found:
+    """Words that a part does not have: "Unknown parameter: 'messages[1].content[1].file.data'." (recorded 400, 2025)."""
+    kind = part.get("type")
+    said = part.get(kind) if isinstance(kind, str) and kind in _PART_FIELDS else None
+    if isinstance(kind, str) and isinstance(said, Mapping):
+        for key in cast("JsonObject", said):
+            if key not in _PART_FIELDS[kind]:
+                yield Violation(code="field_unknown", path=(*path, kind, key), message=f"{kind} has no {key!r}")
 
 
 def _is_taken(mime: str, patterns: tuple[str, ...]) -> bool:

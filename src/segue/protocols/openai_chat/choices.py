@@ -4,10 +4,10 @@ Facts this file rests on:
 - A message has one text and one reasoning, however often they take turns; so its whole reply has them once, and here
   each stays open until the end.                                                       (pi-ai 1.5.0, ktsoator/or)
 - Reasoning and text may share a delta, and reasoning comes first.                     (LiteLLM; pi-ai 1.5.0)
-
-Nearly all of a stream is growth of what is open, so that is asked first, and it takes the short way.
 - A token that looks like a number may come as one: `"content": 6`, also in reasoning.
                                                            (Cloudflare Workers AI: cloudflare/ai #651 of 2026-09-02)
+
+Nearly all of a stream is growth of what is open, so that is asked first, and it takes the short way.
 """
 
 from __future__ import annotations

@@ -67,6 +67,8 @@ RULES: Final = Rules(
 
 DIALECT: Final = Dialect()
 
+DEEPSEEK_R1: Final = r"deepseek-(?:r1|reasoner)"
+
 FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_6_ON}",
@@ -158,7 +160,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=r"deepseek-(?:r1|reasoner)",
+        pattern=DEEPSEEK_R1,
         rules={"alternate": True, "system_messages": "none"},
         source="'does not support successive user or assistant messages' (DeepSeek-R1 #21); tgpt #357 (system first)",
         read="2026-11-15",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final, cast
 
 from segue.errors import Path
@@ -60,6 +61,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     if endpoint.rules.calls_last:
         found.extend(_words_after_calls(items))
     found.extend(_order(items))
+    if own and body.get("store") is not False:
+        found.extend(_unnamed(items))
     return found
 
 
@@ -85,6 +88,11 @@ def _settings(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vi
         yield from check_range(option, body.get(option), (option,), endpoint.rules)  # openai-openapi 2.3.0
     if not own:
         return
+    heat, most = body.get("temperature"), endpoint.rules.max_temperature
+    if isinstance(heat, (int, float)) and not 0 <= heat <= (most or heat):
+        # "Invalid 'temperature': decimal below minimum value. Expected a value >= 0" (recorded 400, 2025-10);
+        # openai-openapi 2.3.0 for the other end                                                        (2026-11-15)
+        yield Violation(code="temperature_range", path=("temperature",), message=f"not between 0 and {most:g}")
     tokens = body.get("max_output_tokens")
     least = endpoint.rules.min_max_tokens
     if isinstance(tokens, int) and tokens < least:
@@ -225,6 +233,20 @@ def _order(items: list[tuple[int, Item]]) -> Iterator[Violation]:
         if kind == "compaction_trigger" and follower is not None:
             # openai 3.49.0: "must be the last item"                                                     (2026-11-15)
             yield Violation(code="trigger_not_last", path=("input", index), message="has to be the last item")
+
+
+def _unnamed(items: list[tuple[int, Item]]) -> Iterator[Violation]:
+    """What is kept at the provider is looked up by its id there, and so is what it led to.
+
+    "Item 'rs_...' of type 'reasoning' was provided without its required following item.": refused with a message of no
+    id behind it; with `store: false` the same was taken.                                   (recorded, 2025-09, 2026-08)
+    """
+    for (index, item), (_, follower) in pairwise(items):
+        if item.get("type") != "reasoning" or not item.get("id"):
+            continue
+        if side_of(follower) == "assistant" and not follower.get("id"):
+            message = "the item it led to has no id, so it counts as missing"
+            yield Violation(code="reasoning_alone", path=("input", index), message=message)
 
 
 def _words_after_calls(items: list[tuple[int, Item]]) -> Iterator[Violation]:
