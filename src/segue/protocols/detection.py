@@ -121,9 +121,9 @@ _MODEL_IDS: Final[Mapping[str, Mapping[str, int]]] = {
 """How a maker's own ids begin; a relay that speaks another wire mostly puts the maker's name before them."""
 _ANTHROPIC: Final = _MODEL_IDS["claude-"]
 _ANSWERING: Final = frozenset({"stream", "temperature", "top_p", "stop", "n"})
-"""Settings of an answer. Anthropic gives none without `max_tokens`, so a body that has one of these and not that one was
-written for a relay, whatever it calls its Claude; only tokens are counted without either.
-(Anthropic's documentation, 2026-11-15; Heroku's ids are Anthropic's own: recorded traffic, 2025-10)"""
+"""Settings of an answer. Anthropic gives none without `max_tokens`, so a body that has one of these but not that was
+written for a relay, whatever it calls its Claude; only to count tokens takes neither.
+(anthropic 2.8.0; Heroku's ids are Anthropic's own: recorded traffic, 2025-10)"""
 
 
 _VSCODE: Final[Mapping[str, int]] = {"vscode-lm": 3}  # options with tools or their mode

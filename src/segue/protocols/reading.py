@@ -205,7 +205,8 @@ def as_mapping(body: object) -> Mapping[str, object]:
     if isinstance(body, Mapping):
         return cast("Mapping[str, object]", body)
     for name, options in (
-        ("model_dump", {"mode": "json", "by_alias": True, "exclude_unset": True}),
+        # Vendors say what the SDK's types do not foresee; that is no news to who reads it.
+        ("model_dump", {"mode": "json", "by_alias": True, "exclude_unset": True, "warnings": False}),
         ("to_dict", {}),
         ("dict", {}),
     ):

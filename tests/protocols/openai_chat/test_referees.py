@@ -15,10 +15,11 @@ from pydantic import ValidationError
 from projection.histories import make_ugly
 from protocols import traffic
 from protocols.openai_chat import test_streams
-from protocols.openai_chat.speaking_chat import PROTOCOL, endpoint, read
+from protocols.openai_chat.speaking_chat import PROTOCOL, endpoint, read, reply
 from segue.conversation.context import Context, Options
 from segue.errors import EmptyConversation
 from segue.models.model import Model
+from segue.protocols.doors import decode_response
 from segue.protocols.openai_chat.codec import CODEC
 from segue.request import prepare
 
@@ -166,6 +167,13 @@ def test_the_client_hears_the_same_in_recorded_streams(row):
     frames = traffic.read(str(row["file"]))["stream"]
     assert isinstance(frames, list)
     compare(test_streams.sse(*frames), frames, endpoint(str(row["provider"]), str(row["model"])))
+
+
+def test_a_reply_of_the_clients_is_read_without_a_word_where_a_vendor_strays_from_its_types():
+    body = reply({"content": {"a": 1}}, created="yesterday")
+    message = decode_response(openai.types.chat.ChatCompletion.construct(**body))
+    assert message == decode_response(body)
+    assert message.text() == '{"a":1}'
 
 
 def test_what_the_client_names_as_arguments_is_known():

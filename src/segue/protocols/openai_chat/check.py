@@ -22,8 +22,8 @@ from segue.protocols.ranges import check_range
 
 _SYSTEM: Final = ("system", "developer")
 _ADVISED: Final = re.compile(DEEPSEEK_R1)
-"""Models that are better off without instructions, and take them all the same, also where they are distilled (recordings
-of DeepSeek's own door and of Groq's, 2025-04 to 2026-06): a body that does not say who serves it says the id alone."""
+"""Models that are better off without instructions but take them, distilled ones too (recordings of DeepSeek's own door
+and of Groq's, 2025-04 to 2026-06). A body that does not say who serves it names the model alone."""
 _ROLES: Final = (*_SYSTEM, "user", "assistant", "tool", "function")
 _FOREIGN_PARTS: Final = frozenset(
     {
@@ -256,7 +256,7 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
 
 
 def _check_fields(part: JsonObject, path: Path) -> Found:
-    """Words that a part does not have: "Unknown parameter: 'messages[1].content[1].file.data'." (recorded 400, 2025)."""
+    """Fields a part does not have: "Unknown parameter: 'messages[1].content[1].file.data'." (recorded 400, 2025-04)."""
     kind = part.get("type")
     said = part.get(kind) if isinstance(kind, str) and kind in _PART_FIELDS else None
     if isinstance(kind, str) and isinstance(said, Mapping):
