@@ -46,6 +46,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         "reasoning_content"
     )
     """The field of an assistant message that carries readable reasoning, where the rules allow any."""
+    null_content: bool = True
+    """An assistant without words has null for content; where that is refused, an empty string."""
     think_tags: bool = False
     """Reasoning arrives inside `<think>` tags in the text."""
     empty_signature: bool = False

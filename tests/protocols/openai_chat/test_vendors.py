@@ -289,3 +289,35 @@ def test_no_vendor_is_named_in_the_code():
         found = set(re.findall(rf"\b(?:{vendors})\b", code, flags=re.IGNORECASE))
         # The formats of a dialect are called after those who had them first.
         assert found <= ({"openrouter", "deepseek", "together", "zai"} if file.name == "thinking.py" else set())
+
+
+WORKERS = {
+    "Workers AI": endpoint("cloudflare-workers-ai", "@cf/meta/llama-4-scout"),
+    "its gateway": endpoint("cloudflare-ai-gateway", "workers-ai/@cf/meta/llama-4-scout"),
+}
+CALLS = AssistantMessage(content=(ToolCall(id="c1", name="f"),))
+SPELT = AssistantMessage(content=(ToolCall(id="c1", name="f"),), extra={PROTOCOL: {"x": 1}})
+
+
+@pytest.mark.parametrize("message", [CALLS, SPELT], ids=["the short way", "the long way"])
+@pytest.mark.parametrize("at", WORKERS.values(), ids=WORKERS.keys())
+def test_a_turn_of_calls_has_an_empty_text_where_null_is_refused(at, message):
+    assert write(message, at=at)["messages"][0]["content"] == ""
+    assert write(message, at=endpoint("groq", "llama-4-scout"))["messages"][0]["content"] is None
+
+
+CALLED = [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+SPELLINGS = {"an empty text": {"content": ""}, "null": {"content": None}, "nothing": {}, "words": {"content": "a"}}
+
+
+@pytest.mark.parametrize("said", SPELLINGS.values(), ids=SPELLINGS.keys())
+def test_there_a_turn_of_calls_comes_out_as_it_was(said):
+    at = WORKERS["Workers AI"]
+    body = {"model": at.model.id, "messages": [{"role": "assistant", **said, "tool_calls": CALLED}]}
+    prompt = CODEC.decode_request(body, at)
+    assert CODEC.encode_request(prompt, at) == body
+    assert [piece.kind for piece in prompt.context.messages[0].content][:-1] == (
+        ["text"] if said.get("content") else []
+    )
+    reply = {"choices": [{"index": 0, "message": body["messages"][0], "finish_reason": "tool_calls"}]}
+    assert CODEC.encode_response(CODEC.decode_response(reply, at, {}), at) == reply

@@ -3,6 +3,7 @@
 Facts this file rests on:
 - Its text is one string: written as a list, some models imitate the list.                      (pi-ai 1.5.0)
 - Content is null beside calls; vendors also write an empty string or leave it out.         (recorded traffic, 2026-11)
+- Where null is refused, an empty string stands for it.                      (`null_content` of the dialect)
 - `refusal`, `audio` (a request names it by id alone) and generated `images` are fields beside the content; a refusal
   may also be a part of it.                                      (openai 3.49.0; OpenRouter documentation: images)
 - What a reply says beyond that (`annotations`, null fields, the index of a call) is refused by strict vendors when it
@@ -117,8 +118,9 @@ def _decode_usual(
     elif thinking is not MISSING:
         return None
     if isinstance(text, str) and not endpoint.dialect.think_tags:
-        pieces.append(TextContent(text=text))
-    elif text is not None:
+        if text or endpoint.dialect.null_content:
+            pieces.append(TextContent(text=text))
+    elif text is not None or not endpoint.dialect.null_content:
         return None
     if isinstance(calls, list) and calls:
         for index, call in enumerate(cast("list[object]", calls)):
@@ -135,6 +137,8 @@ def _decode_content(
         if not value and reply:
             shape["content"] = ""
             return ()
+        if value == words_for_nothing(endpoint):
+            return ()
         if not endpoint.dialect.think_tags:
             return (TextContent(text=value),)
         pieces = split_tags(value)
@@ -142,6 +146,8 @@ def _decode_content(
             shape["content"] = value
         return pieces
     if value is None:
+        if not endpoint.dialect.null_content:
+            shape["content"] = None
         return ()
     if value is MISSING:
         shape["content"] = "absent"
@@ -293,7 +299,7 @@ def encode_assistant(
                     rare = True
     except EncodeError as error:
         raise EncodeError(error.reason, path=path) from error
-    message["content"] = text
+    message["content"] = words_for_nothing(endpoint) if text is None else text
     if rare:
         _encode_rare(message, content, _Writing(endpoint, path, left, shape, reply))
     elif thought is not None and thought.thinking_signature is not None:
@@ -301,6 +307,11 @@ def encode_assistant(
     if calls:
         message["tool_calls"] = calls
     return fill_in(message, left) if left else message
+
+
+def words_for_nothing(endpoint: Endpoint) -> str | None:
+    """Give the content of a turn without words, unless its shape says otherwise."""
+    return None if endpoint.dialect.null_content else ""
 
 
 class _Writing(NamedTuple):
@@ -345,7 +356,7 @@ def _encode_rare(message: dict[str, object], content: Sequence[AssistantContent]
     if as_list:
         message["content"] = [_part(piece, writing.path) for piece in said]
     else:
-        _write_words(message, said, writing.shape)
+        _write_words(message, said, writing.shape, words_for_nothing(writing.endpoint))
     if thoughts:
         encode_reasoning(message, thoughts, writing.endpoint, writing.shape)
     if refusals:
@@ -358,7 +369,10 @@ def _encode_rare(message: dict[str, object], content: Sequence[AssistantContent]
 
 
 def _write_words(
-    message: dict[str, object], said: Sequence[TextContent | ThinkingContent | NativeContent], shape: Block
+    message: dict[str, object],
+    said: Sequence[TextContent | ThinkingContent | NativeContent],
+    shape: Block,
+    nothing: str | None,
 ) -> None:
     if said:
         words = _words(said[0])
@@ -371,7 +385,7 @@ def _write_words(
     elif shape.get("content") == "absent":
         del message["content"]
     else:
-        message["content"] = shape.get("content")
+        message["content"] = shape.get("content", nothing)
 
 
 def _words(piece: TextContent | ThinkingContent | NativeContent) -> str:

@@ -28,7 +28,7 @@ from segue.conversation.messages import (
 )
 from segue.errors import Path
 from segue.protocols.codec import Endpoint, JsonObject
-from segue.protocols.openai_chat.assistant import decode_assistant, encode_assistant
+from segue.protocols.openai_chat.assistant import decode_assistant, encode_assistant, words_for_nothing
 from segue.protocols.openai_chat.cache import place_marks
 from segue.protocols.openai_chat.calls import OLD_ID
 from segue.protocols.openai_chat.content import (
@@ -101,6 +101,7 @@ def _encode_messages(
     """Write the messages behind those that are there; `demanded` is the field that every assistant's has to have."""
     named = endpoint.dialect.result_name
     field = None if endpoint.dialect.think_tags else plain_field(endpoint)
+    nothing = words_for_nothing(endpoint)
     wire: dict[str, object]
     for index, message in enumerate(given):
         if type(message) is ToolResultMessage:
@@ -113,7 +114,7 @@ def _encode_messages(
                 wire = _encode_result(message, endpoint, ("messages", index))
         elif type(message) is AssistantMessage:
             is_bare = message.extra is None or is_of_reply(message.extra, PROTOCOL)
-            usual = encode_usual(message.content, field) if is_bare else None
+            usual = encode_usual(message.content, field, nothing) if is_bare else None
             wire = _encode_turn(message, endpoint, ("messages", index)) if usual is None else usual
             if demanded is not None and demanded not in wire:
                 demand_reasoning(wire, demanded)

@@ -191,6 +191,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"(?:^|/)@(?:cf|hf)/",
+        dialect={"null_content": False},
+        source="Workers AI wants a string beside calls (sure #467 of 2025-12, zeroclaw #9493 of 2026-07-28)",
+        read="2026-11-15",
+    ),
+    Family(
         pattern=r"^(?:anthropic|google)/",
         rules={"refused_options": ["-cache_retention"]},
         dialect={"cache_format": "anthropic"},

@@ -18,10 +18,13 @@ from segue.protocols.openai_chat.reasoning import FIELDS
 from segue.protocols.reading import join_texts
 
 
-def encode_usual(content: Sequence[AssistantContent], field: str | None) -> dict[str, object] | None:
+def encode_usual(
+    content: Sequence[AssistantContent], field: str | None, nothing: str | None = None
+) -> dict[str, object] | None:
     """Write a turn in which nothing carries a seal or a spelling of its own; None when it is another.
 
-    `field` is where thinking goes that does not say where it stood; None where it goes into tags.
+    `field` is where thinking goes that does not say where it stood; None where it goes into tags. `nothing` stands for
+    words where there are none.
     """
     text: str | None = None
     thinking: str | None = None
@@ -49,7 +52,7 @@ def encode_usual(content: Sequence[AssistantContent], field: str | None) -> dict
             thinking = piece.thinking
         else:
             return None
-    message: dict[str, object] = {"role": "assistant", "content": text}
+    message: dict[str, object] = {"role": "assistant", "content": nothing if text is None else text}
     if thinking is not None and told is not None:
         message[told] = thinking
     if calls:
