@@ -321,3 +321,22 @@ def test_there_a_turn_of_calls_comes_out_as_it_was(said):
     )
     reply = {"choices": [{"index": 0, "message": body["messages"][0], "finish_reason": "tool_calls"}]}
     assert CODEC.encode_response(CODEC.decode_response(reply, at, {}), at) == reply
+
+
+STOPS = {
+    "o1": True,
+    "o1-2024-12-17": True,
+    "o3-mini": True,
+    "openai/o3-mini-2025-01-31": True,
+    "o3": False,
+    "o4-mini": False,
+    "gpt-5": False,
+    "gpt-5.4": False,
+    "gpt-4.1": True,
+}
+
+
+@pytest.mark.parametrize(("model", "taken"), STOPS.items(), ids=STOPS.keys())
+def test_the_first_models_that_reason_take_words_to_stop_at(model, taken):
+    prepared = prepare(Context(messages=(HELLO,)), Model(model, "openai", PROTOCOL), options=Options(stop=("x",)))
+    assert prepared.body.get("stop") == (["x"] if taken else None)

@@ -83,6 +83,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"(?:^|[/.])o(?:1|3-mini)(?:-(?:mini|preview|pro)|-\d{4}|$)",
+        rules={"refused_options": ["-stop"]},
+        source="openai 3.49.0: stop is refused by o3 and o4-mini; recorded traffic, 2025-06: o3-mini took and kept it",
+        read="2026-11-15",
+    ),
+    Family(
         pattern=OPENAI_GPT_5_1_TO_4,
         rules={"refused_with_thinking": _SAMPLING, "refused_options": ["stop"]},
         source="OpenAI documentation: GPT-5.2, sampling only with effort none (dify-official-plugins #2821)",
