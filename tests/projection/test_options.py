@@ -227,6 +227,27 @@ def test_a_schema_is_put_into_the_targets_dialect(model, given, expected):
         assert projection.context.tools[0] is tool
 
 
+CLOSED = {"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": False}
+OPEN = {**CLOSED, "required": []}
+PROMISES = {
+    "a schema that can be": (GPT, CLOSED, True),
+    "one with something to leave out": (GPT, OPEN, None),
+    "one that is open inside": (GPT, {**CLOSED, "properties": {"a": {"type": "object", "properties": {}}}}, None),
+    "one that takes more than it names": (GPT, {**CLOSED, "additionalProperties": True}, None),
+    "and where that is no condition": (CLAUDE, OPEN, True),
+    "on the other wire": (replace(GPT, protocol="openai-responses"), OPEN, None),
+    "at Azure": (replace(GPT, provider="azure"), OPEN, None),
+}
+
+
+@pytest.mark.parametrize(("model", "schema", "strict"), PROMISES.values(), ids=PROMISES.keys())
+def test_a_tool_is_followed_strictly_where_its_schema_can_be(model, schema, strict):
+    tool = ToolDefinition(name="read", parameters=schema, strict=True)
+    projection = project(Context(messages=(HI,), tools=(tool,)), model)
+    assert projection.context.tools == (replace(tool, strict=strict),)
+    assert [change.path for change in projection.report.changes] == ([] if strict else [("tools", 0, "strict")])
+
+
 def test_a_providers_own_tool_is_kept_at_home_and_left_out_elsewhere():
     web = NativeTool(protocol="openai-chat", definition={"type": "web"})
     assert project(Context(messages=(HI,), tools=(web, READ)), GPT).context.tools == (web, READ)

@@ -60,6 +60,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Keywords that a tool's schema may not contain, at any depth."""
     schema_root_refused: frozenset[str] = frozenset()
     """Keywords that may stand inside a tool's schema, but not at its root."""
+    strict_closed: bool = False
+    """Whether a tool can be strict only if every object of its schema is closed and every property required."""
 
     # -- media ---------------------------------------------------------------------------------------------------------
     user_media: tuple[str, ...] = ("*",)

@@ -5,6 +5,8 @@ Facts this file rests on:
   2026-11; pi-ai clamps levels)
 - A provider's own tools mean nothing to another's.                                  (vercel/ai #8132)
 - Some targets want every tool of the history declared.     (vercel/ai #7537, pydantic-ai #1966, strands #998)
+- A strict tool with properties that may be left out is taken by one provider and refused by another.
+                                                           (Anthropic's 200 and OpenAI's 400, both recorded, 2026)
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from segue.projection.surrogates import AnyValue, clean_value, is_clean_value, o
 from segue.projection.text import is_clean_extra
 from segue.projection.thinking import fit_thinking
 from segue.projection.work import FittedTools, Target, Work
+from segue.protocols.schemas import is_closed
 
 _NOTHING_ASKED: Final = Options()
 
@@ -124,9 +127,14 @@ class _Tools:
         if parameters is not cleaned:
             self.note(ChangeCode.TOOL_SCHEMA, (*path, "parameters"), loss)
         is_same = name == tool.name and description is tool.description and parameters is tool.parameters
+        strict = tool.strict
+        if strict and self.rules.strict_closed and not is_closed(parameters):
+            self.note(ChangeCode.TOOL_SCHEMA, (*path, "strict"), Loss.CONTENT, "its schema cannot be followed strictly")
+            strict, is_same = None, False
         if is_same and tool.extra is None:
             return tool  # most fit as they are, and to compare two schemas would cost more than all of the above
-        return self.told(replace(tool, name=name, description=description, parameters=parameters), tool, path)
+        fitted = replace(tool, name=name, description=description, parameters=parameters, strict=strict)
+        return self.told(fitted, tool, path)
 
     def clean(self, value: AnyValue, path: Path) -> AnyValue:
         cleaned = clean_value(value)

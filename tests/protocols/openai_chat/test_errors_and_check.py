@@ -78,6 +78,12 @@ def tool(name="f", parameters=None):
     return {"type": "function", "function": {"name": name, "parameters": parameters or {"type": "object"}}}
 
 
+def strict(*required: str):
+    inner = {"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": False}
+    function = {"name": "f", "parameters": {**inner, "required": list(required)}, "strict": True}
+    return {"type": "function", "function": function}
+
+
 PERPLEXITY = endpoint("perplexity", "sonar")
 KIMI = endpoint("moonshotai", "kimi-k2")
 THINKER = endpoint("deepseek", "deepseek-v4", reasoning=True)
@@ -180,6 +186,18 @@ REFUSED = {
         GPT,
         ["field_unknown"],
     ),
+    "a part without a type": (saying(content=[{"role": "system", "content": "a"}]), GPT, ["part_untyped"]),
+    "a strict tool with something to leave out": (body(HI, tools=[strict("a")]), GPT, ["schema_open"]),
+    "words to stop at for a model that has none": (
+        body(HI, stop=["x"]),
+        endpoint("openai", "gpt-5-mini"),
+        ["option_refused"],
+    ),
+    "a temperature for a model that has one": (
+        body(HI, temperature=0.5),
+        endpoint("openai", "o3-mini"),
+        ["option_refused"],
+    ),
     "the old name of the limit": (body(HI, max_tokens=9), endpoint("openai", "gpt-5-mini"), ["limit_renamed"]),
     "reasoning that is not passed back": (
         body(HI, {"role": "assistant", "content": "a"}, HI, **THINK),
@@ -235,6 +253,14 @@ ACCEPTED = {
     "a file of another vendor's": (
         body({"role": "user", "content": [{"type": "file", "file": {"file_data": "https://x.org/a.pdf", "x": 1}}]}),
         endpoint("openrouter", "x"),
+    ),
+    "a strict tool": (body(HI, tools=[strict("a", "b")]), GPT),
+    "a strict tool elsewhere": (body(HI, tools=[strict("a")]), endpoint("groq", "x")),
+    "words to stop at": (body(HI, stop=["x"]), endpoint("openai", "o3-mini")),
+    "the only temperature there is": (body(HI, temperature=1), endpoint("openai", "gpt-5-nano")),
+    "a temperature of a model that does not think": (
+        body(HI, temperature=0.5, reasoning_effort="none"),
+        endpoint("openai", "gpt-5.6"),
     ),
     "an assistant who drew": (saying(content=None, images=[{"type": "image_url"}]), GPT),
     "an assistant who spoke": (saying(content=None, audio={"id": "a"}), GPT),

@@ -324,8 +324,7 @@ def test_there_a_turn_of_calls_comes_out_as_it_was(said):
 
 
 STOPS = {
-    "o1": True,
-    "o1-2024-12-17": True,
+    "o1-mini": False,
     "o3-mini": True,
     "openai/o3-mini-2025-01-31": True,
     "o3": False,
@@ -337,6 +336,6 @@ STOPS = {
 
 
 @pytest.mark.parametrize(("model", "taken"), STOPS.items(), ids=STOPS.keys())
-def test_the_first_models_that_reason_take_words_to_stop_at(model, taken):
+def test_one_model_that_reasons_takes_words_to_stop_at(model, taken):
     prepared = prepare(Context(messages=(HELLO,)), Model(model, "openai", PROTOCOL), options=Options(stop=("x",)))
     assert prepared.body.get("stop") == (["x"] if taken else None)

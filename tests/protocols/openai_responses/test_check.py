@@ -11,6 +11,12 @@ from segue.protocols.openai_responses.codec import CODEC
 LONG = "x" * 65
 SOUND = {"type": "input_file", "file_data": "data:audio/mpeg;base64,AAAA", "filename": "a.mp3"}
 
+
+def strict(*required):
+    inner = {"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": False}
+    return {"type": "function", "name": "f", "parameters": {**inner, "required": list(required)}, "strict": True}
+
+
 REFUSED = {
     "nothing to answer": ({}, [("missing_input", ("input",))]),
     "two histories": (
@@ -37,6 +43,10 @@ REFUSED = {
     "stored reasoning before words that are not": (
         {"input": [reasoning(), user(role="assistant"), user()]},
         [("reasoning_alone", ("input", 0))],
+    ),
+    "a strict tool with something to leave out": (
+        {"input": "x", "tools": [strict("a")]},
+        [("schema_open", ("tools", 0, "parameters"))],
     ),
     "too cold": ({"input": "x", "temperature": -1}, [("temperature_range", ("temperature",))]),
     "too hot": ({"input": "x", "temperature": 2.5}, [("temperature_range", ("temperature",))]),
@@ -113,6 +123,7 @@ TAKEN = {
         "input": [reasoning(), user(role="assistant"), user()],
         "store": False,
     },
+    "a strict tool": {"input": "x", "tools": [strict("a", "b")]},
     "reasoning and what it led to": {"input": [user(), reasoning(), said(), user()]},
 }
 

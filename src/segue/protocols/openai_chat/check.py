@@ -6,6 +6,7 @@ takes more is not held to less. Checked against recorded requests: what was answ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Final, cast
@@ -19,6 +20,7 @@ from segue.protocols.openai_chat.reasoning import REASONING_KEYS
 from segue.protocols.openai_chat.rules import DEEPSEEK_R1, PROVIDER
 from segue.protocols.openai_chat.thinking import decode_thinking
 from segue.protocols.ranges import check_range
+from segue.protocols.schemas import is_closed
 
 _SYSTEM: Final = ("system", "developer")
 _ADVISED: Final = re.compile(DEEPSEEK_R1)
@@ -239,6 +241,9 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 continue
             if model.provider == PROVIDER:
                 yield from _check_fields(block, path)
+            if model.provider == PROVIDER and "type" not in block:
+                # "Missing required parameter: 'messages[1].content[0].type'." (recorded 400, 2025)
+                yield Violation(code="part_untyped", path=path, message="a part has to say its type")
             if media is None:
                 continue
             own = model.provider == PROVIDER  # a gateway took a picture in an assistant's turn (pydantic-ai, 2025-12)
@@ -288,7 +293,8 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
     """Tools: how many, their names, the root of their schemas.
 
     openai-openapi 2.3.0: at most 128; "schema must be a JSON Schema of 'type: "object"'" (the refusal's own words);
-    "'tool_choice' is only allowed when 'tools' are specified" (OpenAI).
+    "'tool_choice' is only allowed when 'tools' are specified" (OpenAI); "'required' is required to be supplied and to
+    be an array including every key in properties" (OpenAI, of strict functions; recorded 400).
     """
     rules = endpoint.rules
     given = body.get("tools")
@@ -306,6 +312,9 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
         kind = cast("JsonObject", schema).get("type") if isinstance(schema, Mapping) and schema else "object"
         if rules.schema_root_object and kind != "object":
             yield Violation(code="schema_root", path=(*path, "parameters"), message="the root has to be an object")
+        elif rules.strict_closed and function.get("strict") is True and not is_closed(schema):
+            message = "strict is for closed objects that require every property"
+            yield Violation(code="schema_open", path=(*path, "parameters"), message=message)
     if not tools and body.get("tool_choice") is not None and endpoint.model.provider == PROVIDER:
         yield Violation(code="choice_without_tools", path=("tool_choice",), message="there are no tools to choose from")
 
@@ -334,6 +343,21 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
     likely = _number(body.get("top_logprobs"))
     if likely is not None and not (0 <= likely <= 20 and body.get("logprobs") is True):
         yield Violation(code="top_logprobs", path=("top_logprobs",), message="0 to 20, and only with logprobs")
+
+
+def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
+    """Settings that a model does not have.
+
+    "Unsupported parameter: 'stop' is not supported with this model." (recorded 400, 2025: o1-mini, gpt-5-mini);
+    "Unsupported value: 'temperature' does not support 0.5 with this model. Only the default (1) value is supported."
+    (litellm #34599).
+    """
+    if endpoint.model.provider != PROVIDER or body.get("reasoning_effort") == "none":
+        return
+    for option in ("stop", "temperature", "top_p"):
+        value = body.get(option)
+        if option in endpoint.rules.refused_options and value not in (None, 1, []):
+            yield Violation(code="option_refused", path=(option,), message="this model does not take it")
 
 
 def _check_search(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -375,6 +399,7 @@ def _number(value: object) -> float | None:
 _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (
     _check_tools,
     _check_numbers,
+    _check_refused,
     _check_search,
     _check_limit,
     _check_reasoning,

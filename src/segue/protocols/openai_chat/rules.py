@@ -83,9 +83,9 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=r"(?:^|[/.])o(?:1|3-mini)(?:-(?:mini|preview|pro)|-\d{4}|$)",
+        pattern=r"(?:^|[/.])o3-mini(?:-|$)",
         rules={"refused_options": ["-stop"]},
-        source="openai 3.49.0: stop is refused by o3 and o4-mini; recorded traffic, 2025-06: o3-mini took and kept it",
+        source="recorded traffic, 2025: o3-mini took and kept it, o1-mini and gpt-5-mini refused it",
         read="2026-11-15",
     ),
     Family(

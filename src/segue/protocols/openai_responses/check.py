@@ -21,6 +21,7 @@ from segue.protocols.openai_responses.native import Item, kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
 from segue.protocols.ranges import check_range
 from segue.protocols.reading import split_data_url, text_of
+from segue.protocols.schemas import is_closed
 
 _NEVER_REASON: Final = re.compile(r"(chatgpt-4o|gpt-3\.5|gpt-4(?!\d)|gpt-5-chat)")
 """Models of OpenAI's that were seen to refuse `reasoning.effort`, and their kin."""
@@ -118,6 +119,11 @@ def _tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
         if not _is_name(given.get("name"), rules):
             # openai-openapi 2.3.0: ^[a-zA-Z0-9_-]{1,128}$                                              (2026-11-15)
             yield Violation(code="invalid_tool_name", path=("tools", index, "name"), message=_name_rule(rules))
+        if rules.strict_closed and given.get("strict") is True and not is_closed(given.get("parameters")):
+            # "'required' is required to be supplied and to be an array including every key in properties. Missing
+            # 'unit'." (recorded 400, 2026)
+            message = "strict is for closed objects that require every property"
+            yield Violation(code="schema_open", path=("tools", index, "parameters"), message=message)
 
 
 # -- one item ----------------------------------------------------------------------------------------------------------
