@@ -11,6 +11,7 @@ from segue.conversation.messages import AssistantMessage, ToolResultMessage, Use
 from segue.models.model import Model
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import project
+from segue.projection.report import Loss
 from segue.projection.requirements import MediaNeeded, ThinkingOff
 
 CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=32_000)
@@ -175,6 +176,19 @@ def test_what_fits_is_given_back_and_nothing_asked_stays_nothing():
     options = Options(max_tokens=5)
     assert project(Context(messages=(HI,)), GPT, options=options).options is options
     assert project(Context(messages=(HI,)), GPT).options == Options()
+
+
+SAMPLED = {
+    "what happens anyway": (Options(temperature=1, top_p=1.0), Loss.NONE),
+    "anything else": (Options(temperature=0.5), Loss.CONTENT),
+}
+
+
+@pytest.mark.parametrize(("options", "loss"), SAMPLED.values(), ids=SAMPLED.keys())
+def test_to_leave_out_sampling_is_a_loss_unless_it_is_what_happens_anyway(options, loss):
+    projection = project(Context(messages=(HI,)), Model("gpt-5-nano", "openai", "openai-chat"), options=options)
+    assert projection.options == Options()
+    assert {change.loss for change in projection.report.changes} == {loss}
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------

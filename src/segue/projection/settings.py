@@ -31,6 +31,9 @@ from segue.projection.work import FittedTools, Target, Work
 from segue.protocols.schemas import is_closed
 
 _NOTHING_ASKED: Final = Options()
+_SAMPLING: Final = frozenset({"temperature", "top_p"})
+"""Who refuses these does as if they were 1, so that to leave out a 1 takes nothing away.
+(OpenAI: "Only the default (1) value is supported", qwen-code #921 of 2025-10; recorded: gpt-5-nano took a 1)"""
 
 
 def fit_settings(work: Work) -> None:
@@ -206,7 +209,8 @@ class _Options:
                 continue
             why = self.refusal(name, thinks=thinks)
             if why is not None:
-                self.remove(name, why)
+                is_usual = name in _SAMPLING and getattr(given, name) == 1
+                self.remove(name, why, Loss.NONE if is_usual else Loss.CONTENT)
             elif name in self.rules.exclusive_options:
                 if chosen is not None:
                     self.remove(name, f"refused beside {chosen}")

@@ -312,7 +312,7 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
         kind = cast("JsonObject", schema).get("type") if isinstance(schema, Mapping) and schema else "object"
         if rules.schema_root_object and kind != "object":
             yield Violation(code="schema_root", path=(*path, "parameters"), message="the root has to be an object")
-        elif rules.strict_closed and function.get("strict") is True and not is_closed(schema):
+        elif rules.strict_closed and function.get("strict") is True and not is_closed(cast("object", schema)):
             message = "strict is for closed objects that require every property"
             yield Violation(code="schema_open", path=(*path, "parameters"), message=message)
     if not tools and body.get("tool_choice") is not None and endpoint.model.provider == PROVIDER:
@@ -349,8 +349,8 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
     """Settings that a model does not have.
 
     "Unsupported parameter: 'stop' is not supported with this model." (recorded 400, 2025: o1-mini, gpt-5-mini);
-    "Unsupported value: 'temperature' does not support 0.5 with this model. Only the default (1) value is supported."
-    (litellm #34599).
+    "Unsupported value: 'temperature' does not support 0.1 with this model. Only the default (1) value is supported."
+    (qwen-code #921 of 2025-10: gpt-5-mini; lemmary #25 of 2026-08).
     """
     if endpoint.model.provider != PROVIDER or body.get("reasoning_effort") == "none":
         return
