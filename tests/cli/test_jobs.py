@@ -14,11 +14,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from cli.running import Ran
 
+Seen = TypeVar("Seen")
 CHAT = {"model": "gpt-5.4", "messages": [{"role": "user", "content": "hello"}]}
 IMAGE = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
 TARGET = ["--to", "deepseek/deepseek-v4-pro"]
@@ -196,7 +198,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def wait_for(look: Callable[[], object]):
+def wait_for(look: Callable[[], Seen]) -> Seen:
     """Look until there is something; a minute is an age, and a failure."""
     end = time.monotonic() + 60
     while not (seen := look()):

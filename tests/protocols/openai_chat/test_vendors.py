@@ -15,6 +15,7 @@ from segue.conversation.context import Context, Options, ToolDefinition
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
+from segue.protocols.doors import check
 from segue.protocols.openai_chat.codec import CODEC
 from segue.protocols.spelling import object_of
 from segue.request import prepare
@@ -251,13 +252,12 @@ def test_its_makers_own_r1_takes_a_prompt_and_wants_the_user_to_begin():
     ]
 
 
-def test_r1_takes_its_prompt_from_the_user_and_is_told_so_in_the_report():
-    model = Model("deepseek-ai/DeepSeek-R1", "together", PROTOCOL, reasoning=True)
-    request = prepare(Context(system_prompt="be brief", messages=(HELLO,)), model)
-    (message,) = request.projection.context.messages
-    assert [piece.text for piece in message.content if piece.kind == "text"] == ["be brief", "hi"]
-    assert request.projection.context.system_prompt is None
-    assert request.report.changes[0].code == "system_as_user"
+@pytest.mark.parametrize("model_id", ["deepseek-ai/DeepSeek-R1", "deepseek-r1-distill-llama-70b"])
+def test_r1_keeps_its_prompt_wherever_it_is_served(model_id):
+    # Its maker advises against one; whoever serves it takes one all the same.
+    request = prepare(Context(system_prompt="be brief", messages=(HELLO,)), Model(model_id, "together", PROTOCOL))
+    assert request.report.changes == ()
+    assert check({**request.body, "model": model_id}, protocol=PROTOCOL) == []
 
 
 def test_the_path_is_the_wires_own_unless_the_vendor_has_another():

@@ -6,7 +6,6 @@ takes more is not held to less. Checked against recorded requests: what was answ
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Final, cast
@@ -17,15 +16,12 @@ from segue.protocols.checking import Found, Messages, calls_of, is_spelt, messag
 from segue.protocols.codec import Endpoint, JsonObject, Violation
 from segue.protocols.openai_chat.media import decode_media
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
-from segue.protocols.openai_chat.rules import DEEPSEEK_R1, PROVIDER
+from segue.protocols.openai_chat.rules import PROVIDER
 from segue.protocols.openai_chat.thinking import decode_thinking
 from segue.protocols.ranges import check_range
 from segue.protocols.schemas import is_closed
 
 _SYSTEM: Final = ("system", "developer")
-_ADVISED: Final = re.compile(DEEPSEEK_R1)
-"""Models that are better off without instructions but take them, distilled ones too (recordings of DeepSeek's own door
-and of Groq's, 2025-04 to 2026-06). A body that does not say who serves it names the model alone."""
 _ROLES: Final = (*_SYSTEM, "user", "assistant", "tool", "function")
 _FOREIGN_PARTS: Final = frozenset(
     {
@@ -65,7 +61,7 @@ def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
             yield Violation(code="role_unknown", path=path, message=f"there is no role {role!r}")
         elif role not in _SYSTEM:
             started = True
-        elif not endpoint.rules.system_prompt and own and not _ADVISED.search(endpoint.model.id):
+        elif not endpoint.rules.system_prompt and own:
             yield Violation(code="system_refused", path=path, message=f"the model does not take the role {role!r}")
         elif started and endpoint.rules.system_messages == "none":
             # "System message must be at the beginning." (Rapid-MLX #1543, 2026-08-06)

@@ -67,8 +67,6 @@ RULES: Final = Rules(
 
 DIALECT: Final = Dialect()
 
-DEEPSEEK_R1: Final = r"deepseek-(?:r1|reasoner)"
-
 FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_6_ON}",
@@ -166,15 +164,10 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=DEEPSEEK_R1,
+        pattern=r"deepseek-(?:r1|reasoner)",
         rules={"alternate": True, "system_messages": "none"},
+        # Their maker advises against a system prompt, but they take one: recorded answers of DeepSeek and of Groq.
         source="'does not support successive user or assistant messages' (DeepSeek-R1 #21); tgpt #357 (system first)",
-        read="2026-11-15",
-    ),
-    Family(
-        pattern=r"deepseek-r1",
-        rules={"system_prompt": False},
-        source="its maker advises against one (DeepSeek-R1, usage recommendations); Roo Code's convertToR1Format",
         read="2026-11-15",
     ),
     Family(
