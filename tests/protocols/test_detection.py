@@ -43,14 +43,44 @@ BODIES: dict[str, tuple[object, str | None]] = {
     "Responses as bare items": ([{"type": "function_call", "call_id": "c", "name": "f"}], "openai-responses"),
     "Gemini by its contents": ({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}, "google-genai"),
     "Bedrock by untyped blocks": ({"messages": [{"role": "user", "content": [{"text": "hi"}]}]}, "bedrock-converse"),
+    "Bedrock by its guardrail": (
+        {"messages": [{"role": "user", "content": [{"guardContent": {"text": {"text": "hi"}}}]}], "guardrailConfig": {}},
+        "bedrock-converse",
+    ),
+    "Bedrock by a guarded block": (
+        [{"role": "user", "content": [{"guardContent": {"text": {"text": "hi"}}}]}],
+        "bedrock-converse",
+    ),
     "Mistral by its seed": ({"model": "x", "messages": [], "random_seed": 1}, "mistral-chat"),
     "Mistral by its own ids": (
         {"model": "voxtral-small-latest", "messages": [{"role": "user", "content": "hi"}]},
         "mistral-chat",
     ),
+    "Mistral by its own ids, whatever it shares with OpenAI": (
+        {
+            "model": "mistral-large-latest",
+            "messages": [
+                {"role": "user", "content": [{"type": "image_url", "image_url": "https://example.com/a.png"}]},
+                {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}]},
+                {"role": "tool", "tool_call_id": "a", "content": "x"},
+            ],
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
+            "response_format": {"type": "text"},
+        },
+        "mistral-chat",
+    ),
+    "OpenAI chat by calls and images alone": (
+        [
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]},
+            {"role": "tool", "tool_call_id": "a", "content": "x"},
+        ],
+        "openai-chat",
+    ),
     "Ollama by its options": ({"model": "x", "messages": [], "options": {"num_ctx": 9}}, "ollama-chat"),
     "Ollama by its thinking": ([{"role": "assistant", "content": "x", "thinking": "hm"}], "ollama-chat"),
     "Cohere by a tool plan": ({"messages": [{"role": "assistant", "tool_plan": "x"}]}, "cohere-chat"),
+    "Cohere by its first id": ({"model": "command", "messages": [{"role": "user", "content": "hi"}]}, "cohere-chat"),
+    "Cohere's first wire, which its codec refuses": ({"message": "hi", "chat_history": []}, "cohere-chat"),
     "VS Code by its parts": ({"messages": [{"role": "user", "content": [{"$": "text", "value": "x"}]}]}, "vscode-lm"),
     "VS Code by the tools in its options": ({"messages": [], "options": {"tools": []}}, "vscode-lm"),
     "an empty object": ({}, None),

@@ -2,7 +2,8 @@
 
 Every clue is a key or a word that one protocol uses and the others do not, or hardly. Clues are weighed and each counts
 once, because bodies are open: a vendor may add anything, anywhere. A body with no clue but `messages` of role and
-content is OpenAI's chat, which most others imitate.
+content is OpenAI's chat, which most others imitate: words that it shares with wires of their own count for those too, so
+that a history full of them does not outweigh the one clue that tells them apart.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _BODY_KEYS: Final[Mapping[str, Mapping[str, int]]] = {
     "inferenceConfig": {"bedrock-converse": 9},
     "toolConfig": {"bedrock-converse": 5, "google-genai": 1},
     "additionalModelRequestFields": {"bedrock-converse": 9},
+    "guardrailConfig": {"bedrock-converse": 9},
     "modelId": {"bedrock-converse": 5},
     "system": {"anthropic-messages": 3, "bedrock-converse": 2},
     "anthropic_version": {"anthropic-messages": 9},
@@ -43,13 +45,15 @@ _BODY_KEYS: Final[Mapping[str, Mapping[str, int]]] = {
     "k": {"cohere-chat": 2},
     "max_completion_tokens": {"openai-chat": 3},
     "stream_options": {"openai-chat": 4},
-    "reasoning_effort": {"openai-chat": 1},
-    "response_format": {"openai-chat": 1},
+    "chat_history": {"cohere-chat": 5},  # of its first wire, which its codec refuses by name
+    "preamble": {"cohere-chat": 5},  # the same
+    "reasoning_effort": {"openai-chat": 1, "mistral-chat": 1},
+    "response_format": {"openai-chat": 1, "mistral-chat": 1, "cohere-chat": 1},
     "messages": {"openai-chat": 1},
 }
 _MESSAGE_KEYS: Final[Mapping[str, Mapping[str, int]]] = {
     "parts": {"google-genai": 9},
-    "tool_call_id": {"openai-chat": 1},
+    "tool_call_id": {"openai-chat": 1, "mistral-chat": 1, "cohere-chat": 1},
     "reasoning_content": {"openai-chat": 3},
     "refusal": {"openai-chat": 2},
     "call_id": {"openai-responses": 5},
@@ -67,6 +71,7 @@ _BLOCK_KEYS: Final[Mapping[str, Mapping[str, int]]] = {
     "toolResult": {"bedrock-converse": 9},
     "reasoningContent": {"bedrock-converse": 9},
     "cachePoint": {"bedrock-converse": 9},
+    "guardContent": {"bedrock-converse": 9},
     "$": {"vscode-lm": 9},
     "tool_use_id": {"anthropic-messages": 9},
     "cache_control": {"anthropic-messages": 1},
@@ -81,9 +86,9 @@ _TYPES: Final[Mapping[str, Mapping[str, int]]] = {
     "server_tool_use": {"anthropic-messages": 9},
     "image": {"anthropic-messages": 3},
     "document": {"anthropic-messages": 3, "cohere-chat": 1},
-    "image_url": {"openai-chat": 3},
-    "input_audio": {"openai-chat": 3},
-    "file": {"openai-chat": 2},
+    "image_url": {"openai-chat": 3, "mistral-chat": 3, "cohere-chat": 3},
+    "input_audio": {"openai-chat": 3, "mistral-chat": 3},
+    "file": {"openai-chat": 2, "mistral-chat": 2},
     "document_url": {"mistral-chat": 9},
     "reference": {"mistral-chat": 5},
     "input_text": {"openai-responses": 9},
@@ -101,7 +106,8 @@ _TOOL_KEYS: Final[Mapping[str, Mapping[str, int]]] = {
     "function_declarations": {"google-genai": 9},
     "toolSpec": {"bedrock-converse": 9},
     "inputSchema": {"vscode-lm": 5},
-    "function": {"openai-chat": 2, "anthropic-messages": -9},  # whoever's Claude it is
+    # Not Anthropic's, whoever's Claude it is.
+    "function": {"openai-chat": 2, "mistral-chat": 2, "cohere-chat": 2, "anthropic-messages": -9},
     "parameters": {"openai-responses": 2},
 }
 _MODEL_IDS: Final[Mapping[str, Mapping[str, int]]] = {
@@ -115,7 +121,7 @@ _MODEL_IDS: Final[Mapping[str, Mapping[str, int]]] = {
     "voxtral-": {"mistral-chat": 4},
     "open-mistral-": {"mistral-chat": 4},
     "open-mixtral-": {"mistral-chat": 4},
-    "command-": {"cohere-chat": 6},
+    "command": {"cohere-chat": 6},  # once, it was all of an id
     "c4ai-aya-": {"cohere-chat": 6},
 }
 """How a maker's own ids begin; a relay that speaks another wire mostly puts the maker's name before them."""
