@@ -9,7 +9,7 @@ from protocols.cohere_chat.endpoints import PLAIN, REASONING
 from segue.conversation.content import TextContent
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import UserMessage
-from segue.errors import EncodeError
+from segue.errors import DecodeError, EncodeError
 from segue.protocols.cohere_chat.codec import CODEC
 from segue.request import convert, prepare
 
@@ -178,3 +178,16 @@ def test_a_reply_goes_back_with_its_citations_and_without_its_spelling():
     turn = CODEC.decode_response({"id": "1", "message": message, "finish_reason": "COMPLETE"}, PLAIN, {})
     sent = CODEC.encode_request(Prompt(context=Context(messages=(turn,))), PLAIN)["messages"]
     assert sent == [{"role": "assistant", "content": "hi", "citations": cited}]
+
+
+FIRST_WIRE = {
+    "one message": {"model": "command", "message": "hi"},
+    "a history beside it": {"model": "command-r", "message": "hi", "chat_history": [{"role": "USER", "message": "x"}]},
+}
+
+
+@pytest.mark.parametrize("body", FIRST_WIRE.values(), ids=FIRST_WIRE.keys())
+def test_a_request_of_the_first_wire_is_refused_by_its_name(body):
+    with pytest.raises(DecodeError, match="v1/chat"):
+        convert(body, target=PLAIN.model)
+    assert [violation.code for violation in CODEC.check(body, PLAIN)] == ["first_wire"]

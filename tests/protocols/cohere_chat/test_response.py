@@ -240,3 +240,15 @@ def test_odd_frames_do_no_harm(frame):
     events, message = decoded(*SAID, frame, event("content-end", 0), END)
     assert events[-1].type == "done"
     assert message.text() == "Hi"
+
+
+def test_a_reply_of_the_first_wire_is_refused_by_its_name():
+    with pytest.raises(DecodeError, match="v1/chat"):
+        CODEC.decode_response({"response_id": "r", "generation_id": "g", "text": "hi"}, PLAIN, {})
+
+
+def test_a_stream_of_the_first_wire_is_refused_by_its_name():
+    decoder = CODEC.stream_decoder(PLAIN, {})
+    events = decoder.feed({"is_finished": False, "event_type": "stream-start", "generation_id": "g"})
+    assert [event.type for event in events] == ["start", "error"]
+    assert "v1/chat" in (decoder.message.error_message or "")

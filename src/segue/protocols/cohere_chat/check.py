@@ -14,6 +14,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.checking import Found, Messages, calls_of, check_json, messages_of
 from segue.protocols.codec import Endpoint, JsonObject, Violation
+from segue.protocols.cohere_chat.first_wire import REFUSAL, is_first_request
 from segue.protocols.spelling import object_of
 
 _ROLES: Final = ("system", "user", "assistant", "tool")
@@ -33,6 +34,8 @@ _FOREIGN: Final = frozenset(
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse, in the order of the body; nothing where nothing is known against it."""
+    if is_first_request(body):
+        return [Violation(code="first_wire", path=("messages",), message=REFUSAL)]
     messages = messages_of(body)
     if isinstance(messages, Violation):
         # "invalid request: message must be at least 1 token long" (Risuai #504); messages is required (cohere 7.3.1)

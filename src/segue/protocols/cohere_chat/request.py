@@ -16,7 +16,7 @@ from typing import Final
 from segue.conversation.content import TextContent
 from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
-from segue.errors import Path
+from segue.errors import DecodeError, Path
 from segue.protocols.chat import (
     MessagesReader,
     encode_model,
@@ -28,6 +28,7 @@ from segue.protocols.chat import (
 from segue.protocols.codec import Endpoint, JsonObject
 from segue.protocols.cohere_chat.assistant import decode_assistant, encode_assistant
 from segue.protocols.cohere_chat.content import BLOCKS
+from segue.protocols.cohere_chat.first_wire import REFUSAL, is_first_request
 from segue.protocols.cohere_chat.options import decode_options, encode_options
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.functions import decode_tools, encode_tools
@@ -77,9 +78,11 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     """Read a request body, or its bare list of messages.
 
     Raises:
-        DecodeError: messages or tools are not what the protocol says; names the place.
+        DecodeError: messages or tools are not what the protocol says, or it is a request of the first wire.
     """
     given = open_body(body)
+    if is_first_request(given.wire):
+        raise DecodeError(REFUSAL, path=("messages",))
     reader = _Reader(BLOCKS, endpoint, given.model)
     reader.read(expect_objects(given.wire.get("messages"), ("messages",)))
     context = reader.context(decode_tools(PROTOCOL, given.wire, reader.frame, strict_taken=False))

@@ -27,6 +27,7 @@ from segue.models.price import find_cost
 from segue.protocols.codec import Endpoint, JsonObject
 from segue.protocols.cohere_chat.assistant import CITATIONS, decode_assistant, encode_assistant
 from segue.protocols.cohere_chat.errors import decode_error
+from segue.protocols.cohere_chat.first_wire import REFUSAL, is_first_reply
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.reading import number_of, text_of
 from segue.protocols.replies import ended_with, keep_reply, read_stop, respell_reply
@@ -63,6 +64,8 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     wire = body.get("message")
     begun = replace(new_assistant_message(endpoint.model), protocol=PROTOCOL, response_id=text_of(body.get("id")))
     if not isinstance(wire, Mapping):
+        if is_first_reply(body):
+            raise DecodeError(REFUSAL)
         if not isinstance(wire, str) and "error" not in body:
             raise DecodeError("this is no reply: it has neither a message nor an error", path=("message",))
         failed = replace(begun, stop_reason=StopReason.ERROR, error_message=decode_error(body, None).message)

@@ -21,6 +21,7 @@ from segue.protocols.codec import Endpoint
 from segue.protocols.cohere_chat.assistant import CITATIONS
 from segue.protocols.cohere_chat.content import decode_native
 from segue.protocols.cohere_chat.errors import decode_error
+from segue.protocols.cohere_chat.first_wire import REFUSAL, is_first_reply
 from segue.protocols.cohere_chat.response import STOP_REASONS, decode_usage, usual_reply
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.functions import encode_call
@@ -105,6 +106,8 @@ class _Reader:
                 out.close_all()
                 self._keep(out)
                 out.fail(decode_error(frame, None).message or "the provider reported an error")
+            case None if is_first_reply(frame):
+                out.fail(REFUSAL)
             case _:
                 pass  # citation-end and debug say nothing more
 
