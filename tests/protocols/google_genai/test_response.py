@@ -49,6 +49,23 @@ def test_why_a_reply_ended(raw, parts, stop):
     assert (message.error_message is not None) is (stop == StopReason.ERROR)
 
 
+NUMBERS = {
+    "an end": (1, "STOP", StopReason.STOP),
+    "a limit": (2, "MAX_TOKENS", StopReason.LENGTH),
+    "safety": (3, "SAFETY", StopReason.ERROR),
+    "a number the endpoints disagree about": (9, "9", StopReason.ERROR),
+    "not said": (0, None, StopReason.STOP),
+}
+
+
+@pytest.mark.parametrize(("number", "raw", "stop"), NUMBERS.values(), ids=NUMBERS.keys())
+def test_a_reason_that_is_told_as_a_number(number, raw, stop):
+    body = reply({"text": "x"}, finishReason=number)
+    message = read(body)
+    assert (message.stop_reason, message.raw_stop_reason) == (stop, raw)
+    assert CODEC.encode_response(message, OLDER) == body
+
+
 def test_a_reply_without_a_word_and_without_a_reason_has_failed():
     message = read({"candidates": [{"content": {"role": "model"}}], "responseId": "r"})
     assert (message.stop_reason, message.raw_stop_reason) == (StopReason.ERROR, None)

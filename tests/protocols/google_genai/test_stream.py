@@ -39,6 +39,7 @@ STREAMS = {
         [chunk({"text": "Hel"}), chunk({"text": "lo"}, reason="STOP")],
         (TextContent(text="Hello"),),
     ),
+    "a reason told as a number": ([chunk({"text": "Hello"}, reason=1)], (TextContent(text="Hello"),)),
     "an empty text with the reason": (
         [chunk({"text": "Hello"}), chunk({"text": ""}, reason="STOP")],
         (TextContent(text="Hello"),),

@@ -9,6 +9,8 @@ Facts this file rests on:
                                                                      (google-genai 3.1.0: finish reasons)
 - A prompt that was blocked has no candidates: `promptFeedback` says why.                  (google-genai 3.1.0)
 - A whole reply may say something and not why it ended.                 (1.5 Flash, as pydantic-ai has recorded it)
+- Google's generated clients ask for words as numbers (`enum-encoding=int`); up to 5 both endpoints count finish reasons
+  alike.             (google.ai.generativelanguage and google.cloud.vertexai: Candidate.FinishReason, read 2026-11-15)
 
 A reply is written the usual way, then what the one that was read had said differently is put in its place. That stands
 in the message's shape under `response`: only the way back to a reply looks at it, and none of it belongs into a request
@@ -41,6 +43,16 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "CONTINUATION": StopReason.LENGTH,  # the limit of one request; `continuationToken` goes on from there
 }
 """Everything else is an error: what was written is not the whole answer, or none."""
+
+_NUMBERED: Final[Mapping[object, str | None]] = {
+    0: None,  # nothing was said
+    1: "STOP",
+    2: "MAX_TOKENS",
+    3: "SAFETY",
+    4: "RECITATION",
+    5: "OTHER",
+}
+"""Finish reasons by their numbers; the endpoints disagree about the others."""
 
 _REASONS_BACK: Final[Mapping[StopReason, str]] = {
     StopReason.STOP: "STOP",
@@ -108,7 +120,7 @@ def finish_response(
     wire: Block, candidate: Block, pieces: tuple[AssistantContent, ...], endpoint: Endpoint, spelt: Spelt
 ) -> AssistantMessage:
     """Make a message of its content and of what the opened body and candidate said about it as a whole."""
-    raw = text_of(candidate.get("finishReason")) or block_reason(wire)
+    raw = finish_reason(candidate) or block_reason(wire)
     stop = stop_reason_of(raw, pieces)
     message = replace(
         new_assistant_message(endpoint.model, content=pieces),
@@ -137,6 +149,14 @@ def finish_response(
 def said_by_reply(said: Block) -> Extra:
     """Put what only a reply says where no request looks."""
     return {PROTOCOL: {SHAPE: {_RESPONSE: said}}}
+
+
+def finish_reason(candidate: Block) -> str | None:
+    """Give the word for why a candidate ended, also where it is told as a number; None when it was not said."""
+    reason = candidate.get("finishReason")
+    if isinstance(reason, int) and not isinstance(reason, bool):
+        return _NUMBERED.get(reason, str(reason))
+    return text_of(reason)
 
 
 def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopReason:

@@ -30,6 +30,7 @@ from segue.protocols.google_genai.response import (
     block_reason,
     decode_usage,
     error_text,
+    finish_reason,
     finish_response,
     id_prefix,
     said_by_reply,
@@ -240,7 +241,7 @@ class _Reader:
         out.response_id = text_of(self._body.get("responseId"))
         out.response_model = text_of(self._body.get("modelVersion"))
         out.usage = decode_usage(self._body.get("usageMetadata"), self._endpoint)
-        out.raw_stop_reason = text_of(self._candidate.get("finishReason")) or block_reason(self._body)
+        out.raw_stop_reason = finish_reason(self._candidate) or block_reason(self._body)
 
     def _fail(self, frame: Block, out: Assembly) -> None:
         self._close(out)
