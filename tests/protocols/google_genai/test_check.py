@@ -153,6 +153,9 @@ ACCEPTED = {
         "systemInstruction": {"parts": [{"text": "x"}]},
     },
     "a turn of the model's that is empty": {"contents": [user(), model({"text": ""}), user()]},
+    "how to look at a video, behind it": {
+        "contents": [user({"inlineData": {"mimeType": "video/mp4", "data": "AAAA"}}, {"videoMetadata": {"fps": 1}})]
+    },
     "a content without a role": {"contents": [{"parts": [{"text": "x"}]}]},
     "tools as one object": asks(tools={"functionDeclarations": [function()]}),
     "a mode that keeps to the schemas": asks(
@@ -166,3 +169,8 @@ ACCEPTED = {
 @pytest.mark.parametrize("body", ACCEPTED.values(), ids=ACCEPTED.keys())
 def test_what_is_accepted_passes(body):
     assert CODEC.check(body, NEWER) == []
+
+
+def test_the_oldest_models_answer_an_empty_text():
+    body = {"contents": [user(), model({"text": ""}), user()]}
+    assert CODEC.check(body, endpoint_of("gemini-1.5-flash")) == []

@@ -19,9 +19,12 @@ from segue.protocols.google_genai.spelling import Block, object_of, open_object
 from segue.protocols.reading import text_of
 
 _ROLES: Final = frozenset({"user", "model", "function", None})
-_NO_DATA: Final = frozenset({"thought", SEAL, "partMetadata", "videoMetadata"})
-_REFUSES_EMPTY: Final = re.compile(r"gemini-(?:1\.|2\.0)")
-"""Who refuses a content of empty texts: from 2.5 on it is answered (2.5 and 3 Flash, as pydantic-ai has recorded)."""
+_NO_DATA: Final = frozenset({"thought", SEAL, "partMetadata"})
+"""What is said of a part's data. How to look at a video may stand in a part of its own, behind the video: 2.0 Flash has
+answered that (as pydantic-ai has recorded)."""
+_REFUSES_EMPTY: Final = re.compile(r"gemini-2\.0")
+"""Who refuses a content of empty texts: before and after it is answered (1.5, 2.5 and 3 Flash, as pydantic-ai and
+mirascope have recorded)."""
 
 
 def objects_of(value: object) -> Iterator[tuple[int, Block]]:
