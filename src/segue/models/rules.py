@@ -56,6 +56,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether the first call of every step has to carry a signature."""
     schema_root_object: bool = False
     """Whether a tool's schema has to say `"type": "object"` at its root."""
+    schema_needed: bool = True
+    """Whether a tool has to have a schema, even if it takes nothing; where it has not, an empty one is not written."""
     schema_refused: frozenset[str] = frozenset()
     """Keywords that a tool's schema may not contain, at any depth."""
     schema_root_refused: frozenset[str] = frozenset()

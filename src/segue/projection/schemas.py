@@ -32,7 +32,7 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
         loss = Loss.CONTENT if fitted is not schema else loss
     if not rules.schema_root_refused.isdisjoint(fitted):
         fitted, loss = _without_choices(fitted, rules.schema_root_refused), Loss.CONTENT
-    if rules.schema_root_object and fitted.get("type") != "object":
+    if rules.schema_root_object and fitted.get("type") != "object" and (fitted or rules.schema_needed):
         loss = Loss.CONTENT if "type" in fitted else loss
         root: dict[str, object] = {"type": "object", "properties": dict[str, object]()}
         fitted = root | {key: value for key, value in fitted.items() if key != "type"}

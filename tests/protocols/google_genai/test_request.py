@@ -12,6 +12,7 @@ from segue.conversation.context import Context, NativeTool, Prompt, ToolDefiniti
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EncodeError
 from segue.protocols.google_genai.codec import CODEC
+from segue.request import convert, prepare
 
 PNG = "iVBORw0KGgo="
 HI = {"role": "user", "parts": [{"text": "hi"}]}
@@ -299,6 +300,7 @@ TOOLS = {
         [{"functionDeclarations": [{"description": "x"}]}],
         [{"functionDeclarations": [{"description": "x"}]}],
     ),
+    "a function with an empty schema": ([{"functionDeclarations": [{"name": "f", "parametersJsonSchema": {}}]}], ["f"]),
     "a function without a schema": ([{"functionDeclarations": [{"name": "f", "description": ""}]}], ["f"]),
     "a function with more to say": (
         [{"functionDeclarations": [{**F, "behavior": "NON_BLOCKING", "response": {"type": "STRING"}}]}],
@@ -343,6 +345,15 @@ def test_another_wires_tool_is_refused_by_name():
     with pytest.raises(EncodeError) as refused:
         CODEC.encode_request(Prompt(context=context), NEWER)
     assert refused.value.path == ("tools", 0)
+
+
+def test_a_tool_that_takes_nothing_has_no_schema_and_stays_so_at_home():
+    declared = [{"functionDeclarations": [{"name": "f"}]}]
+    body = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}], "tools": declared}
+    request = convert(body, source="google-genai", target=OLDER.model)
+    assert (request.body["tools"], request.report.changes) == (declared, ())
+    made = Context(messages=(UserMessage.of("hi"),), tools=(ToolDefinition(name="f", parameters={}),))
+    assert prepare(made, OLDER.model).body["tools"] == declared
 
 
 def test_a_new_tool_is_written_with_its_schema_untouched():

@@ -5,6 +5,7 @@ Facts this file rests on:
   Google's own (`googleSearch`, `codeExecution`, `urlContext`, ...) or a server's.
                                                                                    (google-genai 3.1.0, read 2026-11-15)
 - One tool may stand without its list.                                                 (recorded traffic, 2026-11)
+- A tool that takes nothing has no schema.                  (google-genai 3.1.0: FunctionDeclaration, read 2026-11-15)
 - `parametersJsonSchema` takes JSON schema as it is, also at Vertex and also `$defs` and `additionalProperties`.
                                                                                          (recorded traffic, 2026-11)
 
@@ -87,13 +88,13 @@ def _decode_function(raw: Block, shape: Wire) -> ToolDefinition:
     if isinstance(wire.get(_JSON_SCHEMA), dict):
         parameters = cast("Block", wire[_JSON_SCHEMA])
         known.add(_JSON_SCHEMA)
+        if not parameters:
+            shape["schema"] = {"key": _JSON_SCHEMA}
     elif isinstance(wire.get(_OPEN_SCHEMA), dict):
         given = cast("Block", wire[_OPEN_SCHEMA])
         parameters = from_openapi(given)
         known.add(_OPEN_SCHEMA)
         shape["schema"] = {"key": _OPEN_SCHEMA} if parameters is given else {"key": _OPEN_SCHEMA, "spelt": given}
-    else:
-        shape["schema"] = {"key": None}
     return ToolDefinition(
         name=cast("str", wire["name"]),
         description=description if isinstance(description, str) else "",
@@ -147,6 +148,6 @@ def _encode_function(tool: ToolDefinition, shape: Block) -> Wire:
             wire[_OPEN_SCHEMA] = spelt
         else:
             wire[_JSON_SCHEMA] = tool.parameters
-    elif tool.parameters or "schema" not in shape:
+    elif tool.parameters or placed.get("key") == _JSON_SCHEMA:
         wire[_JSON_SCHEMA] = tool.parameters
     return wire if tool.extra is None else put_back(wire, tool.extra)
