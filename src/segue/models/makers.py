@@ -187,7 +187,8 @@ MAKERS: Final[tuple[Provider, ...]] = (
         protocol="bedrock-converse",
         base_url="https://bedrock-runtime.{AWS_REGION}.amazonaws.com",
         key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
-        source="pi-ai 1.5.0",
+        rules={"anthropic-messages": {"image_sources": frozenset({"data"}), "file_sources": frozenset({"data"})}},
+        source="pi-ai 1.5.0; 'URL content sources are not yet supported' (chatlas #410, 2026-09-01: Claude's own wire)",
         read=_READ,
     ),
     Provider(

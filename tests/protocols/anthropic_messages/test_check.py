@@ -163,6 +163,16 @@ REFUSED = {
         body(user({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 5_300_000}})),
         SONNET,
     ),
+    "where an image lies, at a host that does not fetch": (
+        "media_source",
+        body(user({"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}})),
+        endpoint_of("anthropic.claude-sonnet-5", "amazon-bedrock"),
+    ),
+    "where a document lies, at a host that does not fetch": (
+        "media_source",
+        body(user({"type": "document", "source": {"type": "url", "url": "https://example.com/a.pdf"}})),
+        endpoint_of("anthropic.claude-sonnet-5", "amazon-bedrock"),
+    ),
     "too many images": ("image_count", body(user(*[PNG] * 101)), SONNET),
 }
 

@@ -274,6 +274,7 @@ def test_what_is_refused_is_named(code, wire, endpoint):
 
 
 TAKEN = {
+    "two turns of the user's, of Titan": (body(user(TEXT), user(TEXT)), endpoint_of("amazon.titan-text-express-v1")),
     "Claude begins": (body(assistant(TEXT), user(TEXT)), SONNET),
     "an older Claude is begun for": (body(user(TEXT), assistant(TEXT)), SONNET),
     "a blank text beside words": (body(user(TEXT), assistant({"text": "\n"}, TEXT), user(TEXT)), SONNET),

@@ -258,29 +258,31 @@ class Turns:
     def _check_media(self) -> Iterator[Violation]:
         images = 0
         for path, block in self._media():
-            if block.get("type") == "image":
-                images += 1
+            is_image = block.get("type") == "image"
+            images += is_image
             source = block.get("source")
-            if not isinstance(source, Mapping):
-                continue
-            inner = cast("Object", source)
-            if inner.get("type") != "base64":
-                continue
-            mime, data = text_of(inner.get("media_type")), inner.get("data")
-            taken = _IMAGES if block.get("type") == "image" else {"application/pdf"}
-            if mime not in taken:
-                # "source.base64.media_type: Input should be 'image/jpeg', ..." (anthropic 2.8.0)
-                yield Violation(
-                    code="media_type", path=(*path, "source", "media_type"), message=f"{mime!r} is not taken"
-                )
-            most = self.rules.max_image_bytes if block.get("type") == "image" else self.rules.max_document_bytes
-            if most and isinstance(data, str) and len(data) * 3 // 4 > most:
-                # "image exceeds 5 MB maximum: 5404560 bytes > 5242880 bytes", of base64 (claude-code #13381)
-                yield Violation(code="media_size", path=(*path, "source", "data"), message=f"more than {most} bytes")
+            if isinstance(source, Mapping):
+                yield from self._check_source(cast("Object", source), (*path, "source"), is_image=is_image)
         if self.rules.max_images and images > self.rules.max_images:
             # At most 100, from the 4.6 generation on 600 (pi #401; pi-ai 1.5.0 catalogue)
             message = f"{images} images are more than {self.rules.max_images}"
             yield Violation(code="image_count", path=("messages",), message=message)
+
+    def _check_source(self, source: Object, path: Path, *, is_image: bool) -> Iterator[Violation]:
+        kind = source.get("type")
+        if kind == "url" and "url" not in (self.rules.image_sources if is_image else self.rules.file_sources):
+            # "URL content sources are not yet supported for this model" (Bedrock: chatlas #410, 2026-09-01)
+            yield Violation(code="media_source", path=path, message="the data have to be sent, not where they lie")
+        if kind != "base64":
+            return
+        mime, data = text_of(source.get("media_type")), source.get("data")
+        if mime not in (_IMAGES if is_image else {"application/pdf"}):
+            # "source.base64.media_type: Input should be 'image/jpeg', ..." (anthropic 2.8.0)
+            yield Violation(code="media_type", path=(*path, "media_type"), message=f"{mime!r} is not taken")
+        most = self.rules.max_image_bytes if is_image else self.rules.max_document_bytes
+        if most and isinstance(data, str) and len(data) * 3 // 4 > most:
+            # "image exceeds 5 MB maximum: 5404560 bytes > 5242880 bytes", of base64 (claude-code #13381)
+            yield Violation(code="media_size", path=(*path, "data"), message=f"more than {most} bytes")
 
     def _media(self) -> Iterator[Placed]:
         for run in self.runs:

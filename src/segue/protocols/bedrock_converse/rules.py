@@ -174,6 +174,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"amazon\.titan",
+        rules={"alternate": False},
+        source="two turns of the user's were answered in one (recorded by opentelemetry-instrumentation-bedrock 0.62.4)",
+        read="2026-11-15",
+    ),
+    Family(
         pattern=r"meta\.llama",
         rules={"user_after_result": False, "tool_choices": frozenset({"auto"})},
         source="Llama refuses results and text in one turn; langchain-aws #620 (tool choice)",
