@@ -378,3 +378,29 @@ def test_arguments_of_any_length_cost_their_length():
     small = min(seconds(1_000) for _ in range(5))
     large = min(seconds(17_000) for _ in range(3))
     assert large < 6 * small, "an event of a long argument costs what one of a short argument does"
+
+
+def test_blocks_that_come_with_the_start_are_kept():
+    result = {"type": "code_execution_tool_result", "tool_use_id": "srvtoolu_1", "content": {"stdout": "x"}}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"a": 1}}
+    message = {**START["message"], "content": [{"type": "text", "text": "so"}, result, call], "stop_reason": "tool_use"}
+    begun = {"type": "message_start", "message": message}
+    kinds, read = decoded(begun, begun, STOP)
+    assert read.content == CODEC.decode_response(message, SONNET, {}).content
+    assert [piece.kind for piece in read.content] == ["text", "native", "toolCall"]
+    assert read.stop_reason == StopReason.TOOL_USE
+    assert kinds == [
+        "start",
+        "text_start",
+        "text_delta",
+        "text_end",
+        "toolcall_start",
+        "toolcall_end",
+        "done",
+    ]
+
+
+def test_blocks_behind_those_of_the_start_begin_anew():
+    begun = {"type": "message_start", "message": {**START["message"], "content": [{"type": "text", "text": "a"}]}}
+    frames = [begun, opened(0, type="text", text=""), words(0, "b"), closed(0), ended("end_turn"), STOP]
+    assert [piece.text for piece in decoded(*frames)[1].content if piece.kind == "text"] == ["a", "b"]

@@ -4,6 +4,8 @@ Facts this file rests on:
 - message_start, then blocks (start, deltas, stop) found by their index, then message_delta with the reason and the
   counts, then message_stop; ping anywhere; unknown events are to be ignored.  (Anthropic documentation: streaming)
 - Counts of message_delta are totals: they replace the earlier ones, and those it leaves out stay.  (anthropic 2.8.0)
+- message_start may bring blocks of its own, whole, where a reply goes on after a pause for tools; so may it say why it
+  ended.                                                     (vercel/ai e83d780: tools called from code; 2026-04)
 - Redacted thinking and server results come whole in their start; a call may too, without any delta.
                                                                       (anthropic 2.8.0; eager input streaming)
 - llama.cpp opens several blocks at once, stops them all at the end, and starts a call without `input`.      (tried)
@@ -57,6 +59,8 @@ _FORGOTTEN: Final[Mapping[object, str]] = {
     "input_json_delta": "tool_use",
 }
 """The block that a delta belongs to where a stream forgot to open it."""
+_BEGUN: Final = "begun"
+"""Where a block stands that came with message_start: no event names it."""
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
@@ -141,7 +145,7 @@ class _Reader:
         elif kind == "message_start":
             message = frame.get("message")
             if isinstance(message, Mapping):
-                self._message.update(cast("Mapping[str, object]", message))
+                self._begin(cast("Mapping[str, object]", message), out)
             self._settle(out)
             out.start()
         elif kind == "message_delta":
@@ -155,6 +159,17 @@ class _Reader:
         """Leave what arrived in order; the assembly then says that the reply did not end."""
         self._close_all(out)
         out.stop_reason = None
+
+    def _begin(self, message: Mapping[str, object], out: Assembly) -> None:
+        """Take in what message_start says, and the blocks that already stand in it; a second one has nothing new."""
+        is_first = not self._message
+        self._message.update(message)
+        content = message.get("content")
+        if is_first and isinstance(content, list):
+            for block in cast("list[object]", content):
+                if isinstance(block, Mapping):
+                    self._open(_BEGUN, cast("Mapping[str, object]", block), out)
+            self._close_all(out)
 
     # -- blocks --------------------------------------------------------------------------------------------------------
 
