@@ -34,6 +34,10 @@ CLAUDE_HEARS_SYSTEM: Final = (
     r"|(?:sonnet|haiku)-(?:5[-.][5-9]|[6-9]|\d\d)(?!\d))"
 )
 """Opus 4.8 and what came after it: instructions in mid-conversation have a role. Of Sonnet 5 the sources disagree."""
+CLAUDE_CHOOSES_ITSELF: Final = r"claude-(?:(?:fable|mythos)-5[-.]1|(?:opus|sonnet)-5[-.]5)(?!\d)"
+"""No tool can be demanded of them, thinking or not."""
+CLAUDE_ALWAYS_THINKS: Final = r"claude-(?:(?:fable|mythos)-(?:\d|preview)|(?:opus|sonnet)-5[-.]5(?!\d))"
+"""They refuse to be told not to think."""
 
 GEMINI_3_ON: Final = r"gemini-(?:[3-9]|\d\d)|gemini-(?:pro|flash|flash-lite)-latest"
 """They sign their calls and refuse those that are not signed."""

@@ -143,6 +143,16 @@ REFUSED = {
         body(thinking={"type": "enabled", "budget_tokens": 4000}, max_tokens=4000),
         SONNET,
     ),
+    "a forced tool for a model that chooses itself": (
+        "tool_choice",
+        body(tools=[TOOL], tool_choice={"type": "any"}),
+        endpoint_of("claude-opus-5-5", "somebody"),
+    ),
+    "no thinking for a model that always thinks": (
+        "thinking_off",
+        body(thinking={"type": "disabled"}),
+        endpoint_of("claude-fable-5", "somebody"),
+    ),
     "an effort the model does not have": ("effort", body(output_config={"effort": "xhigh"}), OLD),
     "an effort nobody has": ("effort", body(output_config={"effort": "minimal"}), OPUS),
     "a temperature for a model that takes none": ("sampling", body(temperature=0.5), OPUS),

@@ -80,6 +80,31 @@ REFUSED = {
     "the assistant begins": ("first_turn", body(assistant(TEXT), user(TEXT)), NOVA),
     "the assistant has the last word": ("last_assistant", body(user(TEXT), assistant(TEXT)), NOVA),
     "the newest Claude is not begun for": ("last_assistant", body(user(TEXT), assistant(TEXT)), OPUS),
+    "a forced tool for a model that chooses itself": (
+        "tool_choice",
+        body(user(TEXT), toolConfig={**TOOLS["toolConfig"], "toolChoice": {"any": {}}}),
+        endpoint_of("xx.anthropic.claude-sonnet-5-5"),
+    ),
+    "no thinking for a model that always thinks": (
+        "thinking_off",
+        body(user(TEXT), additionalModelRequestFields={"thinking": {"type": "disabled"}}),
+        endpoint_of("xx.anthropic.claude-opus-5-5"),
+    ),
+    "stops for GPT": (
+        "stop",
+        body(user(TEXT), inferenceConfig={"stopSequences": ["x"]}),
+        endpoint_of("openai.gpt-5.6"),
+    ),
+    "a limit beside Nova's highest effort": (
+        "effort_alone",
+        body(
+            user(TEXT),
+            inferenceConfig={"maxTokens": 9},
+            additionalModelRequestFields={"reasoningConfig": {"type": "enabled", "maxReasoningEffort": "high"}},
+        ),
+        NOVA_2,
+    ),
+    "reasoning of the user's": ("block_role", body(user(TEXT, SIGNED)), SONNET),
     "two turns of one role": ("roles_alternate", body(user(TEXT), user(TEXT)), SONNET),
     "a block of two kinds": ("union", body(user({**TEXT, **IMAGE})), SONNET),
     "results and words in one turn": (

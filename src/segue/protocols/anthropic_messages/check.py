@@ -107,6 +107,9 @@ def _check_choice(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
     elif choice.get("type") == "tool" and choice.get("name") not in names and not body.get("mcp_servers"):
         # Refused: "Tool 'get_weather' not found in provided tools" (the same)
         yield Violation(code="tool_choice", path=(*path, "name"), message=f"there is no tool {choice.get('name')!r}")
+    if kind_of(choice) in _FORCED and "required" not in endpoint.rules.tool_choices:
+        # 'tool_choice: type "tool" and "any" are not supported for this model.' (vercel/ai #21364, oh-my-pi #12939)
+        yield Violation(code="tool_choice", path=path, message=f"{endpoint.model.id} cannot be made to call")
     thinks = object_of(body.get("thinking")).get("type") == "enabled"
     if thinks and kind_of(choice) in _FORCED and not endpoint.rules.forced_choice_with_thinking:
         # "Thinking may not be enabled when tool_choice forces tool use." (documentation: extended thinking)
@@ -131,6 +134,9 @@ def _check_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
             # "`max_tokens` must be greater than `thinking.budget_tokens`"; with tools the budget may span several
             # rounds of interleaved thinking (documentation: extended thinking)
             yield Violation(code="thinking_budget", path=path, message="max_tokens has to be greater than the budget")
+    elif thinking.get("type") == "disabled" and "off" not in endpoint.rules.thinking_levels:
+        # Refused by Fable, Mythos and the 5.5 generation (pydantic-ai 2.66.0, live)
+        yield Violation(code="thinking_off", path=("thinking", "type"), message=f"{endpoint.model.id} always thinks")
     given = object_of(body.get("output_config")).get("effort")
     effort, levels = text_of(given), endpoint.model.thinking_levels.values()
     refused = effort in NOT_EVERYWHERE and endpoint.model.reasoning and effort not in levels

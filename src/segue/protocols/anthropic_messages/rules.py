@@ -15,7 +15,15 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.dialect import Dialect
-from segue.models.family import CLAUDE, CLAUDE_4_6, CLAUDE_HEARS_SYSTEM, CLAUDE_UP_TO_4_5, Family
+from segue.models.family import (
+    CLAUDE,
+    CLAUDE_4_6,
+    CLAUDE_ALWAYS_THINKS,
+    CLAUDE_CHOOSES_ITSELF,
+    CLAUDE_HEARS_SYSTEM,
+    CLAUDE_UP_TO_4_5,
+    Family,
+)
 from segue.models.rules import Rules
 
 PROTOCOL: Final = "anthropic-messages"
@@ -119,6 +127,18 @@ FAMILIES: Final[tuple[Family, ...]] = (
         pattern=CLAUDE_4_6,
         rules={"exclusive_options": _SAMPLING, "refused_options": ["-temperature", "-top_p"]},
         source="anthropic 2.8.0 and pi-ai 1.5.0: 4.6 still takes sampling settings",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE_CHOOSES_ITSELF,
+        rules={"tool_choices": frozenset({"auto", "none"})},
+        source="'tool_choice: type \"tool\" and \"any\" are not supported for this model' (vercel/ai #21364, oh-my-pi #12939)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE_ALWAYS_THINKS,
+        rules={"thinking_levels": frozenset({"low", "medium", "high"})},
+        source="thinking of type `disabled` answers 400 (pydantic-ai 2.66.0, live; @ai-sdk/anthropic 3.0.138)",
         read="2026-11-15",
     ),
     Family(

@@ -26,7 +26,7 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
     found = [*check_json(body), *_check_limits(body, endpoint), *_check_system(body, endpoint)]
     found += [*_check_tools(body, endpoint), *_check_history(body, endpoint), *_check_choice(body, endpoint)]
-    found += [*_check_thinking(body), *_check_sampling(body, endpoint)]
+    found += [*_check_thinking(body, endpoint), *_check_sampling(body, endpoint), *_check_refused(body, endpoint)]
     found += Turns(body, endpoint).check()
     return [*found, *_check_marks(body, endpoint)]
 
@@ -137,12 +137,17 @@ def _thinks(body: Block) -> str | None:
     return text_of(thinking.get("type"))
 
 
-def _check_thinking(body: Block) -> Iterator[Violation]:
-    if _thinks(body) != "enabled":
+def _check_thinking(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
+    kind = _thinks(body)
+    if kind == "disabled" and "off" not in endpoint.rules.thinking_levels:
+        # Refused by Fable, Mythos and the 5.5 generation (pydantic-ai 2.66.0, live)
+        path: Path = ("additionalModelRequestFields", "thinking", "type")
+        yield Violation(code="thinking_off", path=path, message=f"{endpoint.model.id} always thinks")
+    if kind != "enabled":
         return
     thinking = object_of(object_of(body["additionalModelRequestFields"])["thinking"])
     budget, most = thinking.get("budget_tokens"), object_of(body.get("inferenceConfig")).get("maxTokens")
-    path: Path = ("additionalModelRequestFields", "thinking", "budget_tokens")
+    path = ("additionalModelRequestFields", "thinking", "budget_tokens")
     if not isinstance(budget, int) or budget < LEAST_BUDGET:
         # "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024" (anthropic 2.8.0)
         yield Violation(code="thinking_budget", path=path, message=f"a budget is at least {LEAST_BUDGET} tokens")
@@ -172,6 +177,23 @@ def _check_sampling(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         yield Violation(
             code="sampling_both", path=("inferenceConfig", "topP"), message="only one of temperature and topP"
         )
+
+
+def _check_refused(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
+    """What is set beside the sampling, where the model does not take it."""
+    rules, config = endpoint.rules, object_of(body.get("inferenceConfig"))
+    if config.get("stopSequences") and "stop" in rules.refused_options:
+        # "This model doesn't support the stopSequences field." (of GPT-5.6: vercel/ai 1a1e246)
+        message = f"{endpoint.model.id} does not take stopSequences"
+        yield Violation(code="stop", path=("inferenceConfig", "stopSequences"), message=message)
+    asked = object_of(object_of(body.get("additionalModelRequestFields")).get("reasoningConfig"))
+    if asked.get("type") == "enabled" and asked.get("maxReasoningEffort") == "high":
+        for key in ("maxTokens", *_SAMPLING):
+            if config.get(key) is not None:
+                # "`maxTokens` must be unset when reasoningConfig type is 'enabled' and maxReasoningEffort is 'high'."
+                # (Nova 2: vercel/ai 833e611; inspect_ai #3767)
+                message = f"{key} may not be set beside the highest effort"
+                yield Violation(code="effort_alone", path=("inferenceConfig", key), message=message)
 
 
 def _bends_thinking(key: str, value: object) -> bool:

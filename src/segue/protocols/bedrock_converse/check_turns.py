@@ -111,6 +111,9 @@ class Turns:
             yield from self._check_call(inner, (*path, kind), role)
         elif kind == "toolResult":
             yield from self._check_result(inner, (*path, kind))
+        elif kind == "reasoningContent" and role == "user":
+            # "User messages cannot contain reasoning content." (vercel/ai 58022e0)
+            yield Violation(code="block_role", path=path, message="reasoning stands in an assistant turn")
         elif kind == "reasoningContent":
             yield from self._check_reasoning(inner, (*path, kind))
 

@@ -26,6 +26,8 @@ from segue.models.dialect import Dialect
 from segue.models.family import (
     CLAUDE,
     CLAUDE_4_6,
+    CLAUDE_ALWAYS_THINKS,
+    CLAUDE_CHOOSES_ITSELF,
     CLAUDE_UP_TO_4_5,
     OPENAI_GPT_5_5_ON,
     OPENAI_GPT_5_ALONE,
@@ -151,6 +153,18 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=CLAUDE_CHOOSES_ITSELF,
+        rules={"tool_choices": frozenset({"auto"})},
+        source="'tool_choice: type \"tool\" and \"any\" are not supported for this model' (vercel/ai #21364, oh-my-pi #12939)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE_ALWAYS_THINKS,
+        rules={"thinking_levels": frozenset({"low", "medium", "high"})},
+        source="thinking of type `disabled` answers 400 (pydantic-ai 2.66.0, live; @ai-sdk/anthropic 3.0.138)",
+        read="2026-11-15",
+    ),
+    Family(
         pattern=r"amazon\.nova",
         rules={
             "tool_choices": frozenset({"auto", "required", "name"}),
@@ -199,8 +213,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=f"{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_5_ON}",
-        rules={"refused_options": _SAMPLING},
-        source="GPT's own refusals hold behind Bedrock (litellm 1.108.4: supports_sampling_params)",
+        rules={"refused_options": _SAMPLING | {"stop"}},
+        source="'This model doesn't support the stopSequences field' of 5.6 (vercel/ai 1a1e246); litellm 1.108.4: sampling",
         read="2026-11-15",
     ),
     Family(
