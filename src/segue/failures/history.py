@@ -74,7 +74,7 @@ SHAPES: Final[tuple[Row, ...]] = (
         r"\btool_use\b[^\n]{0,60}\b(?:without|followed|must have|corresponding|matching|single result|must be unique)|"
         r"\btool_result\b[^\n]{0,60}\b(?:must|unexpected|corresponding|matching|blocks with id)|"
         r"\bunexpected\b[^\n]{0,30}\btool_use_id|\b(?:expected )?toolresult blocks?\b|\btooluse\b[^\n]{0,60}\b(?:must|"
-        r"previous)",
+        r"previous|duplicate)",
         sample="messages.33: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1.",
         source="Anthropic, claude-code#1237; Bedrock: 'Expected toolResult blocks at messages.3.content for the "
         "following Ids'",
@@ -96,6 +96,12 @@ SHAPES: Final[tuple[Row, ...]] = (
         r"no tool (?:output|call) found",
         sample="No tool output found for function call call_1.",
         source="OpenAI Responses, livekit#5092; DeepSeek, recorded",
+    ),
+    _shape(
+        "not found",
+        r"\bsource tool\b[^\n]{0,80}\bnot found for tool use|\btool reference\b[^\n]{0,80}\bnot found in available",
+        sample="source tool `srvtoolu_1` not found for tool use block `toolu_1`",
+        source="Anthropic, vercel/ai 3c2067f; \"Tool reference 'f' not found in available tools\" (vercel/ai 4a00b68)",
     ),
     _shape(
         "function call|function response",
@@ -146,6 +152,12 @@ SHAPES: Final[tuple[Row, ...]] = (
         r"\bof type\b[^\n]{0,30}\bwas provided without its required|does(?:n't| not) support the reasoningcontent",
         sample="The `reasoning_content` in the thinking mode must be passed back to the API.",
         source="DeepSeek, pi#3636; OpenAI: \"Item 'rs_1' of type 'reasoning' was provided without its required ...\"",
+    ),
+    _shape(
+        "reasoning content",
+        r"\bmessages cannot contain reasoning content",
+        sample="User messages cannot contain reasoning content. Please remove the reasoning content and try again.",
+        source="Bedrock, vercel/ai 58022e0",
     ),
     _shape(
         "not found",
@@ -202,6 +214,13 @@ SHAPES: Final[tuple[Row, ...]] = (
         r"cannot be empty|must have non-?empty|must contain non-whitespace|be blank|is empty)",
         sample="messages: text content blocks must be non-empty",
         source="Anthropic, arunalabs/mode#9",
+    ),
+    _shape(
+        "input tag",
+        r"\bmessages\.\d+\.content\.\d+\W[^\n]{0,20}\binput tag\b",
+        sample="messages.1.content.0: Input tag 'fallback' found using 'type' does not match any of the expected tags: "
+        "'text', 'tool_use'",
+        source="Anthropic, vercel/ai dc5fc4a: a block of a beta that was not asked for",
     ),
     _shape(
         "extraneous key",

@@ -40,7 +40,8 @@ _LENGTH: Final = 8000
 """Error texts longer than this are pages, or repeat the request."""
 
 _SNAKE: Final = re.compile(r"[A-Za-z]+(?:_[A-Za-z]+)+")
-_CAMEL: Final = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)+")
+_CAMEL: Final = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)+|\b[a-z]+(?:[A-Z][a-z]+)*(?:Exception|Error)\b")
+"""Events of AWS begin the names of exceptions with a small letter; other words that do are no codes."""
 _LABELLED: Final = re.compile(r"[\"'](?:code|type|status|reason|__type|quotaId)[\"']\s*:\s*[\"']([\w.#-]+)[\"']")
 _MAYBE_STATUS: Final = re.compile(r"(?<!\d)[45]\d\d(?!\d)")
 _STATUS_IN_TEXT: Final = re.compile(

@@ -124,6 +124,13 @@ WORDINGS: Final[tuple[Row, ...]] = (
         source="Groq, as a peer's pattern has it; with status 413 it is one of bytes",
     ),
     row(
+        FailureKind.INVALID_REQUEST,
+        "is deprecated for this",
+        r"\bis deprecated for this (?:model|deployment)\b",
+        sample="The model returned the following errors: `temperature` is deprecated for this model.",
+        source="Bedrock, vercel/ai 5b7be1d: of a setting, though the model is named before it",
+    ),
+    row(
         FailureKind.NOT_FOUND,
         "exist|not found|be found|available|deprecated|decommissioned|retired|removed|shut|not a valid "
         "model|invalid|end of its life|supported for this|recogni|unknown|have access|unsupported|no such|no "
