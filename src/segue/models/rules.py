@@ -143,11 +143,14 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     exclusive_options: frozenset[str] = frozenset()
     """Fields of `Options` of which one request may carry only one; the one that `Options` names first stays."""
     refused_extra: frozenset[str] = frozenset()
-    """Keys of a body that this target answers with an error; overrides add up as those of `refused_options` do."""
+    """Keys of a body that this target answers with an error, `object.key` for those of an object in it; overrides add
+    up as those of `refused_options` do."""
     extra_like: tuple[tuple[str, str], ...] = ()
     """Such keys that are refused wherever a field of `Options` is: (key, field)."""
     schema_with_tools: bool = True
     """Whether an output schema may be asked for beside tools."""
+    schema_with_forced_choice: bool = True
+    """Whether it may be where a tool is demanded (`required` or by name)."""
     max_temperature: float = 0.0
     min_top_p: float = 0.0
     max_top_p: float = 1.0

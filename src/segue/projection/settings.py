@@ -245,7 +245,7 @@ class _Options:
             if shortened != given.session_id:
                 self.clamp("session_id", shortened, Loss.NONE, f"the first {rules.max_session_id} characters")
         if given.output_schema is not None and self.asks(given, "output_schema"):
-            self.fit_output_schema(given.output_schema)
+            self.fit_output_schema(given.output_schema, self.refusal_of_schema(given))
 
     def fit_range(self, name: str, value: float, least: float, most: float) -> None:
         """Bring a number into the target's range; where it has no upper end `most` is 0."""
@@ -274,13 +274,21 @@ class _Options:
             loss = Loss.NONE if sum(map(bool, stop)) == len(fitted) else Loss.CONTENT
             self.clamp("stop", fitted, loss, f"{len(fitted)} of {len(stop)}")
 
-    def fit_output_schema(self, given: Mapping[str, object]) -> None:
-        if self.tools and not self.rules.schema_with_tools:
-            self.remove("output_schema", "refused beside tools")
+    def fit_output_schema(self, given: Mapping[str, object], refusal: str) -> None:
+        if refusal:
+            self.remove("output_schema", refusal)
             return
         schema, loss = fit_schema(given, replace(self.rules, schema_root_object=False))
         if schema is not given:
             self.clamp("output_schema", schema, loss, "in the target's dialect")
+
+    def refusal_of_schema(self, given: Options) -> str:
+        """Say why no schema, nor JSON at all, can be asked for here; nothing where it can."""
+        if self.tools and not self.rules.schema_with_tools:
+            return "refused beside tools"
+        forces = given.tool_choice not in (None, "auto", "none") and self.asks(given, "tool_choice")
+        refused = self.tools and forces and not self.rules.schema_with_forced_choice
+        return "refused where a tool is demanded" if refused else ""
 
     def fit_tool_choice(self, given: Options, *, thinks: bool) -> None:
         choice = given.tool_choice
@@ -306,7 +314,7 @@ class _Options:
     def fit_extra(self, given: Options, *, thinks: bool) -> None:
         if given.extra is not None:
             kept = kept_extra(given.extra, self.model.protocol, self.rules, same_provider=True)
-            kept = self.without_refused(kept, thinks=thinks)
+            kept = self.without_refused(kept, given, thinks=thinks)
             if kept is not given.extra:
                 self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), extra_loss(given.extra, kept))
                 self.changed["extra"] = kept
@@ -314,16 +322,16 @@ class _Options:
                 self.note(ChangeCode.SURROGATE_REPLACED, ("options", "extra"), Loss.OPAQUE)
                 self.changed["extra"] = clean_value(kept)
 
-    def without_refused(self, extra: Extra | None, *, thinks: bool) -> Extra | None:
+    def without_refused(self, extra: Extra | None, given: Options, *, thinks: bool) -> Extra | None:
         """Take away what this wire can say and this target refuses; the same object when there is nothing such."""
         part = (extra or {}).get(self.model.protocol, {})
         refused = set(self.rules.refused_extra)
         for key, option in self.rules.extra_like:
-            if self.refusal(option, thinks=thinks) is not None:
+            if self.refusal(option, thinks=thinks) or (option == "output_schema" and self.refusal_of_schema(given)):
                 refused.add(key)
-        if extra is None or refused.isdisjoint(part):
+        rest = _without_keys(part, refused)
+        if extra is None or rest is part:
             return extra
-        rest = {key: value for key, value in part.items() if key not in refused}
         others = {protocol: inner for protocol, inner in extra.items() if protocol != self.model.protocol}
         return ({**others, self.model.protocol: rest} if rest else others) or None
 
@@ -334,3 +342,18 @@ class _Options:
                 loss = Loss.NONE if only_joins(value) else Loss.CONTENT
                 self.note(ChangeCode.SURROGATE_REPLACED, ("options", name), loss)
                 self.changed[name] = clean_value(value)
+
+
+def _without_keys(given: Mapping[str, object], refused: frozenset[str] | set[str]) -> Mapping[str, object]:
+    """Leave keys out, and with a dot those of an object inside; the same object when none of them is there."""
+    kept = given
+    for name in sorted(refused):
+        outer, _, inner = name.partition(".")
+        held = kept.get(outer)
+        rest: Mapping[str, object] = {}
+        if inner and isinstance(held, Mapping):
+            rest = _without_keys(cast("Mapping[str, object]", held), {inner})
+        if outer in kept and rest is not held and (not inner or isinstance(held, Mapping)):
+            others = {key: value for key, value in kept.items() if key != outer}
+            kept = {**others, outer: rest} if rest else others
+    return kept

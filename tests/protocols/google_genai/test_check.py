@@ -121,8 +121,23 @@ REFUSED = {
         OLDER,
         "thinking_budget",
     ),
+    "a penalty": (generation(presencePenalty=0.5), OLDER, "penalty"),
     "too many stops": (generation(stopSequences=list("abcdef")), OLDER, "stop"),
     "a schema without its type": (generation(responseJsonSchema={"type": "object"}), OLDER, "output_schema"),
+    "JSON beside a tool": (
+        asks(tools=tools(function()), generationConfig={"responseMimeType": "application/json"}),
+        OLDER,
+        "json_beside_tools",
+    ),
+    "JSON where a call is demanded": (
+        asks(
+            tools=tools(function()),
+            toolConfig={"functionCallingConfig": {"mode": "ANY"}},
+            generationConfig={"responseMimeType": "application/json"},
+        ),
+        NEWER,
+        "json_beside_tools",
+    ),
     "half a character": ({"contents": [user({"text": "\ud800"})]}, OLDER, "not_json"),
 }
 
@@ -161,6 +176,9 @@ ACCEPTED = {
     "a mode that keeps to the schemas": asks(
         tools=tools(function()),
         toolConfig={"functionCallingConfig": {"mode": "VALIDATED", "allowedFunctionNames": ["f"]}},
+    ),
+    "JSON beside a tool, of the newer": asks(
+        tools=tools(function()), generationConfig={"responseMimeType": "application/json"}
     ),
     "an older budget": generation(thinkingConfig={"thinkingBudget": -1}),
 }

@@ -356,6 +356,27 @@ def test_a_tool_that_takes_nothing_has_no_schema_and_stays_so_at_home():
     assert prepare(made, OLDER.model).body["tools"] == declared
 
 
+SETTINGS = {
+    "JSON beside a tool": ({"responseMimeType": "application/json", "topK": 3}, OLDER, {"topK": 3}),
+    "JSON beside a tool, of a newer model": (
+        {"responseMimeType": "application/json"},
+        NEWER,
+        {"responseMimeType": "application/json"},
+    ),
+    "penalties": ({"presencePenalty": 0.5, "frequencyPenalty": 0.5}, OLDER, None),
+    "penalties, of a newer model": ({"presencePenalty": 0.5}, NEWER, {"presencePenalty": 0.5}),
+}
+
+
+@pytest.mark.parametrize(("asked", "endpoint", "sent"), SETTINGS.values(), ids=SETTINGS.keys())
+def test_a_setting_that_a_model_refuses_does_not_move_to_it(asked, endpoint, sent):
+    body = {"contents": [HI], "tools": [{"functionDeclarations": [{"name": "f"}]}], "generationConfig": asked}
+    request = convert(body, source="google-genai", target=endpoint.model)
+    assert request.body.get("generationConfig") == sent
+    assert CODEC.check(request.body, endpoint) == []
+    assert [change.path for change in request.report.changes] == ([] if sent == asked else [("options", "extra")])
+
+
 def test_a_new_tool_is_written_with_its_schema_untouched():
     schema = {"type": "object", "$defs": {"x": {"const": 1}}, "additionalProperties": False}
     context = Context(messages=(UserMessage.of("hi"),), tools=(ToolDefinition(name="f", parameters=schema),))

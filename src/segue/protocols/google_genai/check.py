@@ -32,6 +32,7 @@ def check(body: Block, endpoint: Endpoint) -> list[Violation]:
     generation, _ = open_object(object_of(wire.get("generationConfig")))
     found = [*check_json(body), *check_turns(wire, endpoint), *_check_tools(wire, endpoint.rules)]
     found += [*_check_choice(wire), *_check_cache(wire), *_check_thinking(generation, endpoint)]
+    found += _check_json_beside_tools(wire, generation, endpoint.rules)
     return [*found, *_check_generation(generation, endpoint.rules)]
 
 
@@ -154,10 +155,31 @@ def _check_generation(generation: Block, rules: Rules) -> Iterator[Violation]:
         # "up to 5" (Google documentation: GenerationConfig)
         message = f"{rules.max_stop} stop sequences are taken"
         yield Violation(code="stop", path=(root, "stopSequences"), message=message)
+    for key in ("presencePenalty", "frequencyPenalty"):
+        if generation.get(key) is not None and f"{root}.{key}" in rules.refused_extra:
+            # "Penalty is not enabled for models/gemini-2.5-pro" (vercel/ai #8943)
+            yield Violation(code="penalty", path=(root, key), message="the model takes no penalties")
     schema = generation.get("responseSchema") or generation.get("responseJsonSchema")
     if isinstance(schema, Mapping) and generation.get("responseMimeType") not in ("application/json", "text/x.enum"):
         # "If set, a compatible response_mime_type must also be set." (google-genai 3.1.0)
         yield Violation(code="output_schema", path=(root, "responseMimeType"), message="a schema needs its MIME type")
+
+
+def _check_json_beside_tools(wire: Block, generation: Block, rules: Rules) -> Iterator[Violation]:
+    tools = [open_object(tool)[0] for _, tool in objects_of(wire.get("tools"))]
+    if not tools or generation.get("responseMimeType") != "application/json":
+        return
+    path: Path = ("generationConfig", "responseMimeType")
+    calling, _ = open_object(object_of(open_object(object_of(wire.get("toolConfig")))[0].get("functionCallingConfig")))
+    forces = (text_of(calling.get("mode")) or "").upper() == "ANY"
+    if not rules.schema_with_tools:
+        # "Function calling with a response mime type: 'application/json' is unsupported" (symfony/ai #803 and #1777);
+        # "Tool use with ..." of Google's own tools (gemini-balance #264)
+        yield Violation(code="json_beside_tools", path=path, message="no JSON is promised beside tools")
+    elif forces and not rules.schema_with_forced_choice:
+        # "Forced function calling (ANY mode) with a response mime type: 'application/json' is unsupported"
+        # (vercel/ai 43318a3)
+        yield Violation(code="json_beside_tools", path=path, message="no JSON is promised where a call is demanded")
 
 
 def _is_number(value: object) -> bool:

@@ -54,6 +54,9 @@ RULES: Final = Rules(
     refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),  # no such words
     max_temperature=2.0,  # google-genai 3.1.0
     max_stop=5,  # google-genai 3.1.0
+    # "Forced function calling (ANY mode) with a response mime type: 'application/json' is unsupported"
+    schema_with_forced_choice=False,  # vercel/ai 43318a3
+    extra_like=(("generationConfig.responseMimeType", "output_schema"),),  # JSON without a schema is refused alike
 )
 
 DIALECT: Final = Dialect(
@@ -85,6 +88,18 @@ FAMILIES: Final[tuple[Family, ...]] = (
         pattern=r"gemini-3(?:\.[1-6])?-flash",
         rules={"thinking_levels": frozenset({"minimal", "low", "medium", "high"})},
         source="Google documentation: thinking, levels by model; catalogue of pi-ai 1.5.0 (3.7 and 3.8 Flash lack it)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"gemini-[12]\.",
+        rules={"schema_with_tools": False},
+        source="'Function calling with a response mime type: application/json is unsupported' (symfony/ai #1777, #803)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"gemini-2\.5",
+        rules={"refused_extra": ["generationConfig.presencePenalty", "generationConfig.frequencyPenalty"]},
+        source="'Penalty is not enabled for models/gemini-2.5-pro', of Flash and Flash-Lite alike (vercel/ai #8943)",
         read="2026-11-15",
     ),
     Family(
