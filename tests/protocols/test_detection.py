@@ -44,7 +44,7 @@ BODIES: dict[str, tuple[object, str | None]] = {
     "Gemini by its contents": ({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}, "google-genai"),
     "Bedrock by untyped blocks": ({"messages": [{"role": "user", "content": [{"text": "hi"}]}]}, "bedrock-converse"),
     "Bedrock by its guardrail": (
-        {"messages": [{"role": "user", "content": [{"guardContent": {"text": {"text": "hi"}}}]}], "guardrailConfig": {}},
+        {"messages": [{"role": "user", "content": [{"guardContent": {}}]}], "guardrailConfig": {}},
         "bedrock-converse",
     ),
     "Bedrock by a guarded block": (

@@ -2,8 +2,8 @@
 
 Every clue is a key or a word that one protocol uses and the others do not, or hardly. Clues are weighed and each counts
 once, because bodies are open: a vendor may add anything, anywhere. A body with no clue but `messages` of role and
-content is OpenAI's chat, which most others imitate: words that it shares with wires of their own count for those too, so
-that a history full of them does not outweigh the one clue that tells them apart.
+content is OpenAI's chat, which most others imitate: words that it shares with wires of their own count for those too,
+so that a history full of them does not outweigh the one clue that tells them apart.
 """
 
 from __future__ import annotations

@@ -180,6 +180,14 @@ def test_a_reply_goes_back_with_its_citations_and_without_its_spelling():
     assert sent == [{"role": "assistant", "content": "hi", "citations": cited}]
 
 
+def test_json_without_a_schema_is_not_asked_for_beside_tools():
+    tools = [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]
+    body = {"model": "m", "messages": [HI], "response_format": {"type": "json_object"}, "tools": tools}
+    request = convert(body, source="cohere-chat", target=PLAIN.model)
+    assert "response_format" not in request.body
+    assert [change.path for change in request.report.changes] == [("options", "extra")]
+
+
 FIRST_WIRE = {
     "one message": {"model": "command", "message": "hi"},
     "a history beside it": {"model": "command-r", "message": "hi", "chat_history": [{"role": "USER", "message": "x"}]},

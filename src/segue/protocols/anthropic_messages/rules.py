@@ -132,7 +132,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=CLAUDE_CHOOSES_ITSELF,
         rules={"tool_choices": frozenset({"auto", "none"})},
-        source="'tool_choice: type \"tool\" and \"any\" are not supported for this model' (vercel/ai #21364, oh-my-pi #12939)",
+        source='\'type "tool" and "any" are not supported for this model\' (vercel/ai #21364, oh-my-pi #12939)',
         read="2026-11-15",
     ),
     Family(

@@ -155,7 +155,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=CLAUDE_CHOOSES_ITSELF,
         rules={"tool_choices": frozenset({"auto"})},
-        source="'tool_choice: type \"tool\" and \"any\" are not supported for this model' (vercel/ai #21364, oh-my-pi #12939)",
+        source='\'type "tool" and "any" are not supported for this model\' (vercel/ai #21364, oh-my-pi #12939)',
         read="2026-11-15",
     ),
     Family(
@@ -190,7 +190,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=r"amazon\.titan",
         rules={"alternate": False},
-        source="two turns of the user's were answered in one (recorded by opentelemetry-instrumentation-bedrock 0.62.4)",
+        source="two turns of the user's were answered (as opentelemetry-instrumentation-bedrock 0.62.4 has recorded)",
         read="2026-11-15",
     ),
     Family(
@@ -214,7 +214,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=f"{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_5_ON}",
         rules={"refused_options": _SAMPLING | {"stop"}},
-        source="'This model doesn't support the stopSequences field' of 5.6 (vercel/ai 1a1e246); litellm 1.108.4: sampling",
+        source="'doesn't support the stopSequences field' of 5.6 (vercel/ai 1a1e246); litellm 1.108.4: no sampling",
         read="2026-11-15",
     ),
     Family(

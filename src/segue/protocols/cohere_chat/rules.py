@@ -36,6 +36,7 @@ RULES: Final = Rules(
     # -- settings: cohere 7.3.1, no such words
     refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),
     schema_with_tools=False,  # cohere 7.3.1: "not supported when used in combinations with ... `tools`"
+    extra_like=(("response_format", "output_schema"),),  # JSON without a schema is refused alike
     min_top_p=0.01,  # cohere 7.3.1: p, "min value of 0.01, max value of 0.99"
     max_top_p=0.99,
     max_stop=5,  # cohere 7.3.1

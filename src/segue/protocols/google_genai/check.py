@@ -177,8 +177,7 @@ def _check_json_beside_tools(wire: Block, generation: Block, rules: Rules) -> It
         # "Tool use with ..." of Google's own tools (gemini-balance #264)
         yield Violation(code="json_beside_tools", path=path, message="no JSON is promised beside tools")
     elif forces and not rules.schema_with_forced_choice:
-        # "Forced function calling (ANY mode) with a response mime type: 'application/json' is unsupported"
-        # (vercel/ai 43318a3)
+        # The newer ones say the same of "Forced function calling (ANY mode)" alone (vercel/ai 43318a3)
         yield Violation(code="json_beside_tools", path=path, message="no JSON is promised where a call is demanded")
 
 

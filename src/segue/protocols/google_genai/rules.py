@@ -54,8 +54,7 @@ RULES: Final = Rules(
     refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),  # no such words
     max_temperature=2.0,  # google-genai 3.1.0
     max_stop=5,  # google-genai 3.1.0
-    # "Forced function calling (ANY mode) with a response mime type: 'application/json' is unsupported"
-    schema_with_forced_choice=False,  # vercel/ai 43318a3
+    schema_with_forced_choice=False,  # "Forced function calling (ANY mode) with ... is unsupported": vercel/ai 43318a3
     extra_like=(("generationConfig.responseMimeType", "output_schema"),),  # JSON without a schema is refused alike
 )
 
