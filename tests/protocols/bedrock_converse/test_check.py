@@ -226,6 +226,7 @@ REFUSED = {
     ),
     "a document without words beside it": ("document_alone", body(user(document("a"))), SONNET),
     "a name with a dot, of a document": ("document_name", body(user(TEXT, document("a.pdf"))), SONNET),
+    "a name with a tab": ("document_name", body(user(TEXT, document("a\tb"))), SONNET),
     "a name with two spaces": ("document_name", body(user(TEXT, document("a  b"))), SONNET),
     "a name of other letters": ("document_name", body(user(TEXT, document("分"))), NOVA),
     "an empty name": ("document_name", body(user(TEXT, document(""))), NOVA),
