@@ -1,4 +1,4 @@
-"""Names of documents are legal, different and stable."""
+"""Names of documents are legal, different and stable; where documents stand."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.bedrock_converse.endpoints import NOVA, SONNET
-from segue.conversation.content import FileContent, TextContent
-from segue.conversation.context import Context, Options, Prompt
-from segue.conversation.messages import AssistantMessage, ToolResultMessage, UserMessage
+from segue.conversation.content import FileContent, TextContent, ToolCall
+from segue.conversation.context import Context, Options, Prompt, ToolDefinition
+from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
+from segue.models.model import Model
 from segue.outbox import Outbox
 from segue.protocols.bedrock_converse.codec import CODEC
 from segue.protocols.bedrock_converse.documents import DocumentNames, legal_name
@@ -100,3 +101,25 @@ def test_an_outbox_names_documents_as_a_whole_request_does():
             for options in (None, Options(cache_retention="short")):
                 whole = prepare(grown, model, options=options)
                 assert outbox.prepare(grown, options=options).content == whole.content
+
+
+IN_RESULTS = {
+    "Llama 4 reads it there": ("us.meta.llama4-maverick-17b-instruct-v1:0", True),
+    "Pixtral reads it there": ("us.mistral.pixtral-large-2502-v1:0", True),
+    "an older Llama is shown it by the user": ("meta.llama3-3-70b-instruct-v1:0", False),
+}
+
+
+@pytest.mark.parametrize(("model_id", "stays"), IN_RESULTS.values(), ids=IN_RESULTS.keys())
+def test_a_file_that_a_tool_gave_stays_in_its_result_where_that_is_read(model_id, stays):
+    model = Model(model_id, "amazon-bedrock", "bedrock-converse", input=("text", "image", "document"))
+    pdf = FileContent(data="JVBERi0xLjQ=", mime_type="application/pdf", name="a")
+    call = ToolCall(id="t1", name="f", arguments={})
+    context = Context(tools=(ToolDefinition(name="f", parameters={"type": "object"}),)).add(
+        UserMessage.of("hi"),
+        AssistantMessage(content=(call,), stop_reason=StopReason.TOOL_USE),
+        ToolResultMessage(tool_call_id="t1", tool_name="f", content=(pdf,)),
+    )
+    request = prepare(context, model)
+    assert ("document" in str(request.body["messages"][2])) is stays
+    assert (not request.report.changes) is stays

@@ -201,8 +201,14 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"meta\.llama4",
-        rules={"result_media": _IMAGES},
-        source="opencode #49443, live table of 2026-09-17",
+        rules={"result_media": (*_IMAGES, *_DOCUMENTS)},
+        source="opencode #49443, live table of 2026-09-17; a PDF, as pydantic-ai has recorded it",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"mistral\.pixtral",
+        rules={"result_media": _DOCUMENTS},
+        source="a PDF in a result was read, as pydantic-ai has recorded it",
         read="2026-11-15",
     ),
     Family(
