@@ -16,8 +16,11 @@ from segue.models.dialect import Dialect
 from segue.models.family import Family
 from segue.models.model import Model
 from segue.models.rules import Rules
+from segue.protocols.bedrock_converse.formats import FORMATS
 from segue.protocols.registry import PROTOCOLS, Protocol, get_protocol, resolve_dialect, resolve_rules
 
+IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+DOCUMENTS = tuple(FORMATS["document"])
 BY_PROTOCOL = pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=PROTOCOLS.keys())
 ALL_FAMILIES = [(protocol, family) for protocol in PROTOCOLS.values() for family in protocol.families]
 BY_FAMILY = pytest.mark.parametrize(
@@ -279,12 +282,8 @@ EXPECTED: list[tuple[tuple[str, str], str, str, object]] = [
     (BEDROCK, "amazon.nova-2-lite-v1:0", "reasoning_replay", "none"),
     (BEDROCK, "amazon.nova-2-lite-v1:0", "tool_choices", frozenset({"auto", "required", "name"})),
     (BEDROCK, "openai.gpt-6-sol", "result_media", ()),
-    (
-        BEDROCK,
-        "meta.llama4-scout-17b-instruct-v1:0",
-        "result_media",
-        ("image/png", "image/jpeg", "image/gif", "image/webp"),
-    ),
+    (BEDROCK, "meta.llama4-scout-17b-instruct-v1:0", "result_media", (*IMAGES, *DOCUMENTS)),
+    (BEDROCK, "us.mistral.pixtral-large-2502-v1:0", "result_media", DOCUMENTS),
     (BEDROCK, "us.meta.llama3-3-70b-instruct-v1:0", "result_media", ()),
     (BEDROCK, "us.meta.llama3-3-70b-instruct-v1:0", "user_after_result", False),
     (BEDROCK, "moonshot.kimi-k2-thinking", "call_id_alphabet", "a-zA-Z0-9_.:-"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -121,5 +122,6 @@ def test_a_file_that_a_tool_gave_stays_in_its_result_where_that_is_read(model_id
         ToolResultMessage(tool_call_id="t1", tool_name="f", content=(pdf,)),
     )
     request = prepare(context, model)
-    assert ("document" in str(request.body["messages"][2])) is stays
+    answer = cast("list[object]", request.body["messages"])[2]
+    assert ("document" in str(answer)) is stays
     assert (not request.report.changes) is stays

@@ -321,10 +321,7 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
     (openai-openapi 2.3.0)
     """
     rules = endpoint.rules
-    temperature = _number(body.get("temperature"))
-    if temperature is not None and not 0 <= temperature <= (rules.max_temperature or temperature):
-        path = ("temperature",)
-        yield Violation(code="temperature_range", path=path, message=f"not between 0 and {rules.max_temperature:g}")
+    yield from check_range("temperature", body.get("temperature"), ("temperature",), rules)
     yield from check_range("top_p", body.get("top_p"), ("top_p",), rules)
     if endpoint.model.provider == PROVIDER:  # on a server of one's own -1 is no limit
         # "integer below minimum value. Expected a value >= 1" (ChatDev #446)
