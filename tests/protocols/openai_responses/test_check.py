@@ -40,6 +40,10 @@ REFUSED = {
     ),
     "reasoning at the end": ({"input": [user(), reasoning()]}, [("reasoning_alone", ("input", 1))]),
     "reasoning before a user turn": ({"input": [reasoning(), user()]}, [("reasoning_alone", ("input", 0))]),
+    "reasoning behind a message that has its id": (
+        {"input": [{"type": "message", "role": "assistant", "id": "msg_1", "content": "yes"}, reasoning(), user()]},
+        [("reasoning_alone", ("input", 1))],
+    ),
     "stored reasoning before words that are not": (
         {"input": [reasoning(), user(role="assistant"), user()]},
         [("reasoning_alone", ("input", 0))],
@@ -106,6 +110,7 @@ def test_sampling_is_refused_by_models_that_always_think():
 
 
 TAKEN = {
+    "reasoning behind the words it led to": {"input": [user(), user(role="assistant"), reasoning(), user()]},
     "a pair": {"input": [user(), call(), output(), user()]},
     "an output of a stored call": {"input": [output()], "previous_response_id": "resp_1"},
     "an output of a call that is referred to": {"input": [{"type": "item_reference", "id": "fc_1"}, output()]},
