@@ -7,6 +7,8 @@
   depends on how many other histories wait for their turn.
 - The headline is best over best: the least disturbed run is the nearest to what the code itself costs. The quartiles of
   the ratios of single rounds say how far to trust it.
+- Before a sample comes one call that is not counted: what ran before it, another subject or another process, has left
+  other things in the processor's caches, and a slow subject has fewer calls in its sample to spread that over.
 - The yardstick is entered twice under two names. What its ratio to itself differs from one is what this machine could
   not tell apart in this run.
 - What has to run in another process takes its turn in every round too, and brings the yardstick's time there with it:
@@ -109,6 +111,7 @@ def compare(
         for turn in range(effort.rounds):
             start = turn % len(names)
             for name in names[start:] + names[:start]:
+                entered[name]()
                 samples[name].append(time_calls(entered[name], calls[name]))
             for sample in elsewhere:
                 for name, spent in sample().items():
