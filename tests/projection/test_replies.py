@@ -1,4 +1,4 @@
-"""What a turn keeps of its reply is told to nobody, and still goes only where that reply came from."""
+"""What a turn keeps of its reply is told to nobody: it stays with the turn wherever that goes, and is no change."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from segue.conversation.content import Extra, TextContent, ThinkingContent
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, UserMessage
 from segue.projection.projector import project
+from segue.protocols.doors import encode_response
+from segue.request import prepare
 
 HI = UserMessage.of("hi")
-REPLY: Extra = {"openai-responses": {"shape": {"response": {"service_tier": "default", "odd": "\ud800"}}}}
+REPLY: Extra = {"reply": {"openai-responses": {"body": {"service_tier": "default", "odd": "\ud800"}}}}
 """What a reply said beyond segue's words: as it is never told, half a character in it harms nobody."""
 
 
@@ -27,25 +29,20 @@ def by_gpt(*content: TextContent | ThinkingContent, extra: Extra = REPLY) -> Ass
 
 
 STORED: Extra = {**REPLY, "stored": {"theirs": 1}}
-DATA: Extra = {"openai-responses": {"shape": {"response": {}}, "odd": 1}}
+DATA: Extra = {**REPLY, "openai-responses": {"odd": 1}}
 CASES = {
     "at home it stays": (by_gpt(), GPT, REPLY, []),
     "it stays with another model of the same provider": (by_gpt(), GPT_NEXT, REPLY, []),
-    "it goes at another provider of the wire": (by_gpt(), GPT_AZURE, None, [("messages", 1, "none")]),
-    "it goes on another wire": (by_gpt(), SONNET, None, [("messages", 1, "none")]),
-    "it goes on another wire of the same provider": (by_gpt(), GPT_CHAT, None, [("messages", 1, "none")]),
-    "what a file said besides stays": (
-        by_gpt(extra=STORED),
-        SONNET,
-        {"stored": {"theirs": 1}},
-        [("messages", 1, "none")],
-    ),
-    "what is more than spelling is a loss": (by_gpt(extra=DATA), SONNET, None, [("messages", 1, "opaque")]),
-    "a turn whose seal is broken keeps nothing": (
+    "it stays at another provider of the wire": (by_gpt(), GPT_AZURE, REPLY, []),
+    "it stays on another wire": (by_gpt(), SONNET, REPLY, []),
+    "it stays on another wire of the same provider": (by_gpt(), GPT_CHAT, REPLY, []),
+    "so does what a file said besides": (by_gpt(extra=STORED), SONNET, STORED, []),
+    "what a request would say goes": (by_gpt(extra=DATA), SONNET, REPLY, [("messages", 1, "opaque")]),
+    "a turn whose seal is broken keeps it": (
         by_gpt(ThinkingContent(thinking="\ud800", thinking_signature="seal"), TextContent(text="yes")),
         GPT,
-        None,
-        [("messages", 1, "none")],
+        REPLY,
+        [],
     ),
 }
 
@@ -60,9 +57,14 @@ def test_what_a_reply_said(turn, target, kept, removed):
     assert projection.context.messages[0] is projection.context.messages[2] is HI
 
 
-def test_turns_with_and_without_it_are_told_apart_one_by_one():
-    bare, ours, theirs = replace(by_gpt(), extra=None), by_gpt(), replace(by_gpt(), provider="azure")
-    context = Context(messages=(HI, bare, HI, ours, HI, theirs, HI, bare, HI))
-    projection = project(context, GPT)
-    assert [message.extra for message in projection.context.messages[1::2]] == [None, REPLY, None, None]
-    assert [change.path for change in projection.report.changes] == [("messages", 5)]
+@pytest.mark.parametrize("target", [GPT, GPT_AZURE, GPT_CHAT, SONNET], ids=lambda model: model.full_name())
+def test_no_request_is_another_for_it(target):
+    turns = by_gpt(), replace(by_gpt(), extra=None)
+    told, untold = (prepare(Context(messages=(HI, turn, HI)), target) for turn in turns)
+    assert told.body == untold.body
+    assert told.report == untold.report
+
+
+def test_a_reply_of_another_wire_is_not_taken_for_ones_own():
+    assert encode_response(by_gpt(), protocol="openai-responses")["service_tier"] == "default"
+    assert "service_tier" not in encode_response(by_gpt(), protocol="openai-chat")

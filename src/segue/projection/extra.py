@@ -17,17 +17,14 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent, Extra
-from segue.conversation.messages import AssistantMessage
 from segue.models.rules import Rules
-from segue.projection.report import Change, ChangeCode, Loss
+from segue.projection.report import ChangeCode, Loss
 from segue.projection.work import Work
+from segue.protocols.reading import REPLY
 
 SHAPE: Final = "shape"
-STORED: Final = "stored"
-
-# Reading a member of an enum costs as much as making the change that carries it (CPython 3.11, measured 2026-11-15).
-_REMOVED: Final = ChangeCode.EXTRA_REMOVED
-_NONE: Final = Loss.NONE
+_TOLD_TO_NOBODY: Final = frozenset({"stored", REPLY})
+"""What stays with the message, because no codec looks there: fields of a file, and what only a reply said."""
 
 
 def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool) -> Extra | None:
@@ -35,7 +32,7 @@ def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool
     kept: dict[str, Mapping[str, object]] = {}
     changed = False
     for key, part in extra.items():
-        if key == STORED or (key == protocol and same_provider):
+        if key in _TOLD_TO_NOBODY or (key == protocol and same_provider):
             kept[key] = part
         elif key == protocol:
             portable = {name: value for name, value in part.items() if name in rules.portable_extra}
@@ -50,6 +47,8 @@ def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool
 def extra_loss(extra: Extra, kept: Extra | None) -> Loss:
     """Say whether only shape went, or data."""
     for key, part in extra.items():
+        if key == REPLY:
+            continue
         remaining = kept.get(key) if kept is not None else None
         for name in part:
             if name != SHAPE and (remaining is None or name not in remaining):
@@ -74,8 +73,6 @@ def withhold_extra(work: Work) -> None:
     """Take away what other wires said; reported once for each message."""
     carry, provider = work.carry, work.target.model.provider
     if not (work.survey.extra or work.estranged):
-        if work.survey.replies:
-            _withhold_replies(work)
         writers = (message.provider for message in reversed(work.messages) if message.role == "assistant")
         carry.provider = next(writers, carry.provider)
         return
@@ -87,20 +84,6 @@ def withhold_extra(work: Work) -> None:
             same_provider = carry.provider in (None, provider)
         if message.extra is not None or any(piece.extra is not None for piece in message.content):
             _withhold(work, index, same_provider=same_provider)
-
-
-def _withhold_replies(work: Work) -> None:
-    """Take away what replies of other wires said, where turns have nothing else: it was never told to anyone."""
-    model, messages, places, changes = work.target.model, work.messages, work.places, work.changes
-    for index, message in enumerate(messages):
-        if type(message) is not AssistantMessage or message.extra is None:
-            continue
-        if model.protocol in message.extra:
-            _withhold(work, index, same_provider=message.provider == model.provider)
-            continue
-        changes.append(Change(code=_REMOVED, path=("messages", places[index]), loss=_NONE))
-        messages[index] = replace(message, extra=None)
-        work.changed = True
 
 
 def _withhold(work: Work, index: int, *, same_provider: bool) -> None:

@@ -29,10 +29,6 @@ class Home:
         self._same_model = same_model
         self._known: dict[tuple[str, str, str, str | None], bool] = {}
 
-    def is_door(self, message: AssistantMessage) -> bool:
-        """Say whether a message came in by the target's own door: its protocol, at its provider."""
-        return message.protocol == self._model.protocol and message.provider == self._model.provider
-
     @property
     def is_certain(self) -> bool:
         """Whether the origin alone tells; the caller's function may look at more."""

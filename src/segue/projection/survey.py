@@ -23,7 +23,7 @@ from segue.conversation.content import AnyContent, TextContent, ThinkingContent,
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.projection.home import Home
 from segue.projection.surrogates import is_clean, is_clean_value
-from segue.protocols.reading import is_of_reply
+from segue.protocols.reading import REPLY
 
 UNFINISHED: Final = frozenset({"error", "aborted"})
 """Stop reasons of turns that did not come to an end."""
@@ -45,7 +45,6 @@ class Survey:
         "names",
         "native",
         "paired",
-        "replies",
         "result_names",
         "roles",
         "signed",
@@ -91,8 +90,6 @@ class Survey:
         """A turn ends in thinking."""
         self.extra = False
         """A message or a block has an `extra`, beyond what a turn keeps of its reply."""
-        self.replies = False
-        """A turn keeps what its reply said, and the target is not the one who said it."""
         self.errors: list[int] = []
         """Which of the messages are results that are errors."""
         self.blank = False
@@ -141,7 +138,7 @@ def look_over(messages: Sequence[Message], home: Home) -> Survey:  # noqa: C901,
     arguments: list[Mapping[str, object]] = []
     called = answered = 0  # how many calls there are, and how many of them have their result or will get none
     writer: AssistantMessage | None = None  # of the turn before, if who that is can be told by its origin
-    is_foreign = is_door = False
+    is_foreign = False
     for message in messages:
         if type(message) is ToolResultMessage:
             letters.append("t")
@@ -185,17 +182,14 @@ def look_over(messages: Sequence[Message], home: Home) -> Survey:  # noqa: C901,
                 or message.response_model != writer.response_model
             ):
                 is_foreign = not home.is_own(message)
-                is_door = home.is_door(message)
                 writer = message if home.is_certain else None
             if is_foreign:
                 survey.foreign.add(len(letters) - 1)
             if message.stop_reason in UNFINISHED:
                 survey.unfinished = True
-            if message.extra is not None:
-                if not is_of_reply(message.extra, message.protocol):
-                    survey.extra = True
-                elif not is_door:
-                    survey.replies = True
+            extra = message.extra
+            if extra is not None and (REPLY not in extra or len(extra) != 1):
+                survey.extra = True
             kind = None
             first = called + 1
             for piece in message.content:

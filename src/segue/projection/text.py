@@ -15,7 +15,6 @@ from typing import Final, assert_never, cast
 from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent, Extra
-from segue.projection.extra import SHAPE
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.surrogates import clean_value, is_clean_value, only_joins
 from segue.projection.work import Work
@@ -50,15 +49,9 @@ def _clean_extras(work: Work) -> None:
 
 
 def is_clean_extra(extra: Extra, protocol: str) -> bool:
-    """Whether what a request will say of an `extra` is clean; what a reply said beyond it is kept under `response`."""
+    """Whether what a request will say of an `extra` is clean."""
     part = extra.get(protocol)
-    if part is None:
-        return True
-    shape = part.get(SHAPE)
-    if isinstance(shape, dict) and "response" in shape:
-        told = {key: value for key, value in cast("dict[str, object]", shape).items() if key != "response"}
-        return is_clean_value(told) and (len(part) == 1 or is_clean_value({**part, SHAPE: None}))
-    return is_clean_value(part)
+    return part is None or is_clean_value(part)
 
 
 def _clean_content(work: Work, index: int) -> None:

@@ -28,7 +28,7 @@ from segue.conversation.messages import (
 )
 from segue.errors import Path
 from segue.protocols.codec import Endpoint, JsonObject
-from segue.protocols.reading import RESPONSE, SHAPE, left_over, shape_of
+from segue.protocols.reading import SHAPE, left_over, shape_of
 from segue.protocols.spelling import MISSING, NOTHING, Block, Wire, object_of, put_back
 from segue.protocols.spoken import (
     SPOKEN_KEYS,
@@ -95,14 +95,6 @@ def encode_result(blocks: Blocks, message: ToolResultMessage, path: Path, named:
     if written is not MISSING:
         wire["content"] = written
     return put_back(wire, extra, protocol)
-
-
-def of_request(protocol: str, extra: Extra) -> Extra | None:
-    """Leave out what only a reply said, which no request repeats: for most turns that is all there is."""
-    if protocol not in extra:
-        return None
-    shape = shape_of(extra, protocol)
-    return None if RESPONSE in shape and len(shape) == len(extra[protocol]) == 1 else extra
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------

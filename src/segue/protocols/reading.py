@@ -17,8 +17,9 @@ from segue.errors import DecodeError, EncodeError, Path
 SHAPE = "shape"
 """The key of `extra[protocol]` that records spelling; every other key there is data."""
 
-RESPONSE = "response"
-"""The key of a message's shape for what only its reply said: no request repeats it."""
+REPLY = "reply"
+"""The key of a message's `extra`, beside those of protocols, for what only its reply said. No request repeats it, so it
+is told to nobody, whoever the target is, and stays with the message."""
 
 ASKED_OF = "asked_of"
 """The key of an `Options` shape that says of whom a body was asked, so that it can be written again as it was."""
@@ -50,15 +51,20 @@ def shape_of(extra: Extra | None, protocol: str) -> Mapping[str, object]:
     return cast("Mapping[str, object]", shape) if isinstance(shape, (dict, Mapping)) else {}
 
 
-def is_of_reply(extra: Extra, protocol: str) -> bool:
-    """Whether all that is kept is what only a reply of this protocol said: so it is with most turns."""
-    # Every turn of a long history comes by here: to read a key and be wrong now and then is cheaper than to ask first.
-    try:
-        part = extra[protocol]
-        shape = part[SHAPE]
-    except KeyError:
-        return False
-    return type(shape) is dict and len(extra) == len(part) == len(shape) == 1 and RESPONSE in shape  # pyright: ignore[reportUnknownArgumentType]
+def of_reply(protocol: str, said: Mapping[str, object]) -> Extra:
+    """Put what only a reply says where no request looks."""
+    return {REPLY: {protocol: said}}
+
+
+def said_in_reply(extra: Extra | None, protocol: str) -> Mapping[str, object] | None:
+    """Give back what only a reply of this protocol said; None when there was none."""
+    kept = (extra or {}).get(REPLY, {}).get(protocol)
+    return cast("Mapping[str, object]", kept) if isinstance(kept, (dict, Mapping)) else None
+
+
+def is_of_reply(extra: Extra) -> bool:
+    """Whether all that is kept is what only a reply said: so it is with most turns."""
+    return len(extra) == 1 and REPLY in extra
 
 
 def join_texts(before: str, after: str) -> str:

@@ -1,7 +1,7 @@
 """Whole replies of the chat wires: why they stopped, and how they were spelt.
 
-A reply is written the usual way. What the one that was read had said differently stands in the message's shape under
-`response`, and only the way back to a reply looks at it.
+A reply is written the usual way. What the one that was read had said differently is kept with the message, and only the
+way back to a reply looks at it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import cast
 
 from segue.conversation.content import Extra
 from segue.conversation.messages import StopReason
-from segue.protocols.reading import RESPONSE, SHAPE, shape_of
+from segue.protocols.reading import of_reply, said_in_reply
 from segue.protocols.spelling import Block, Wire, difference, respelt
 
 
@@ -37,12 +37,9 @@ def ended_with(reason: str | None, stop: StopReason) -> str | None:
 def keep_reply(protocol: str, usual: Wire, said: Block, extra: Extra | None = None) -> Extra | None:
     """Keep what a reply said differently from how we would have written it, beside what goes back with the turn."""
     found = difference(usual, said)
-    part: Wire = dict((extra or {}).get(protocol, {}))
-    if found is not None:
-        part[SHAPE] = {RESPONSE: found}
-    return {protocol: part} if part else None
+    return extra if found is None else {**(extra or {}), **of_reply(protocol, found)}
 
 
 def respell_reply(protocol: str, usual: Wire, extra: Extra | None) -> Wire:
     """Spell a reply the way `keep_reply` kept it."""
-    return cast("Wire", respelt(usual, shape_of(extra, protocol).get(RESPONSE)))
+    return cast("Wire", respelt(usual, said_in_reply(extra, protocol)))

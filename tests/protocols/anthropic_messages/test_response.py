@@ -266,11 +266,11 @@ def test_an_error_body_is_read(body, expected):
 
 
 @pytest.mark.parametrize("content", ["Hi.", [{"type": "text", "text": "Hi."}]], ids=["a string", "blocks"])
-def test_what_only_a_reply_said_is_spelling_and_no_request_repeats_it(content):
+def test_what_only_a_reply_said_stands_apart_and_no_request_repeats_it(content):
     body = {**reply(), "content": content, "container": {"id": "c1"}, "context_management": None}
     message: Any = CODEC.decode_response(body, SONNET, {})
-    assert message.extra["anthropic-messages"].keys() == {"shape"}
-    assert message.extra["anthropic-messages"]["shape"].keys() == {"response"}
+    assert message.extra.keys() == {"reply"}
+    assert message.extra["reply"].keys() == {"anthropic-messages"}
     request = CODEC.encode_request(Prompt(context=Context(messages=(message,))), SONNET)
     assert request["messages"] == [{"role": "assistant", "content": [{"type": "text", "text": "Hi."}]}]
     assert CODEC.encode_response(message, SONNET) == body

@@ -334,7 +334,7 @@ def test_an_error_says_what_the_provider_said():
     _, message = decoded(*TORN["an error in mid-stream"])
     assert message.error_message == "overloaded_error: Overloaded"
     said = {"error": {"type": "overloaded_error", "message": "Overloaded"}}
-    assert message.extra == {P: {"shape": {"response": said}}}
+    assert message.extra == {"reply": {P: said}}
     assert message.response_id == "msg_1"
 
 

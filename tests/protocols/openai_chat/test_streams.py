@@ -493,7 +493,7 @@ def test_what_a_chunk_says_beside_more_words_is_kept():
     beside["choices"][0] = {"index": 0, "delta": {"content": "b", "mood": "good"}, "matched_stop": 7}
     _, decoder = fold(chunk({"content": "a"}), beside, chunk({"content": "c"}), STOP)
     assert decoder.message.content == (text("abc"),)
-    kept = decoder.message.extra[CODEC.name]["shape"]["response"]
+    kept = decoder.message.extra["reply"][CODEC.name]
     assert kept["message"] == {"mood": "good"}
     assert kept["choice"] == {"matched_stop": 7}
 

@@ -195,12 +195,11 @@ def test_errors_are_read(body, expected):
     assert error.status == 400
 
 
-def test_what_only_a_reply_said_is_spelling_and_no_request_repeats_it():
+def test_what_only_a_reply_said_stands_apart_and_no_request_repeats_it():
     body = reply(said(), instructions="Be brief.", tools=[], temperature=1.0)
     message: Any = CODEC.decode_response(body, endpoint(), {})
-    assert message.extra.keys() == {"openai-responses"}
-    assert message.extra["openai-responses"].keys() == {"shape"}
-    assert message.extra["openai-responses"]["shape"]["response"]["body"]["instructions"] == "Be brief."
+    assert message.extra.keys() == {"reply"}
+    assert message.extra["reply"]["openai-responses"]["body"]["instructions"] == "Be brief."
     request = CODEC.encode_request(Prompt(context=Context(messages=(message,))), endpoint())
     assert request["input"] == [said()]
     assert CODEC.encode_response(message, endpoint()) == body

@@ -30,7 +30,7 @@ from segue.protocols.anthropic_messages.keeping import keep, put_back
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.turns import spell_content
 from segue.protocols.codec import Endpoint
-from segue.protocols.reading import SHAPE, expect_list, expect_object, number_of, shape_of, text_of
+from segue.protocols.reading import expect_list, expect_object, number_of, of_reply, said_in_reply, shape_of, text_of
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": StopReason.STOP,
@@ -52,7 +52,6 @@ _REASONS_BACK: Final[Mapping[StopReason, str]] = {
     StopReason.TOOL_USE: "tool_use",
 }
 _NOT_COMPARED: Final = frozenset({"content"})
-_RESPONSE: Final = "response"
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
@@ -107,13 +106,13 @@ def finish_response(
 
 def said_by_reply(said: Extra | None) -> Extra | None:
     """Put what only a reply says where no request looks."""
-    return None if said is None else {PROTOCOL: {SHAPE: {_RESPONSE: said[PROTOCOL]}}}
+    return None if said is None else of_reply(PROTOCOL, said[PROTOCOL])
 
 
 def _of_reply(message: AssistantMessage) -> Extra | None:
     """Give back what only the reply said."""
-    said = shape_of(message.extra, PROTOCOL).get(_RESPONSE)
-    return {PROTOCOL: cast("Mapping[str, object]", said)} if isinstance(said, Mapping) else None
+    said = said_in_reply(message.extra, PROTOCOL)
+    return None if said is None else {PROTOCOL: said}
 
 
 def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopReason:

@@ -212,7 +212,7 @@ def encode_turns(messages: Sequence[Message], endpoint: Endpoint, *, strings: bo
                 turns.add_spelt(message)
             elif type(message) is ToolResultMessage and message.extra is None:
                 turns.add_result(message)
-            elif type(message) is AssistantMessage and (message.extra is None or is_of_reply(message.extra, PROTOCOL)):
+            elif type(message) is AssistantMessage and (message.extra is None or is_of_reply(message.extra)):
                 turns.wire.append({"role": "assistant", "content": encode_assistant_blocks(message.content, endpoint)})
                 turns.open, turns.after_result = None, False
             else:

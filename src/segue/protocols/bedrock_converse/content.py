@@ -35,10 +35,9 @@ from segue.errors import EncodeError
 from segue.protocols.bedrock_converse.documents import DocumentNames
 from segue.protocols.bedrock_converse.keeping import (
     NOTHING,
-    REPLY,
     Block,
     Wire,
-    is_of_reply,
+    is_of_reply_alone,
     keep,
     mark_of,
     object_of,
@@ -271,7 +270,7 @@ def encode_assistant_blocks(
     signs = endpoint.rules.reasoning_replay == "signed"
     for piece in pieces:
         extra = piece.extra
-        if extra is not None and (reply or not is_of_reply(extra, REPLY)):
+        if extra is not None and (reply or not is_of_reply_alone(extra)):
             blocks.append(encode_assistant_content(piece, endpoint, names, reply=reply))
             mark = mark_of(extra)
             if mark is not None:

@@ -28,8 +28,6 @@ Block: TypeAlias = Mapping[str, object]
 MARK: Final = "cachePoint"
 REPLY: Final = "reply"
 """The key of a shape that holds what only a reply said."""
-RESPONSE: Final = "response"
-"""The key of a message's shape that holds what its reply said besides the content."""
 NOTHING: Final[Mapping[str, object]] = {}
 _NULL: Final = "null"
 
@@ -78,14 +76,14 @@ def put_back(extra: Extra | None, *, reply: bool = False) -> Mapping[str, object
     return left
 
 
-def is_of_reply(extra: Extra, key: str) -> bool:
-    """Whether all that is kept is what only a reply said, under one key of the shape: no request repeats it."""
+def is_of_reply_alone(extra: Extra) -> bool:
+    """Whether all that is kept of a piece is what only a reply said: no request repeats it."""
     part = extra.get(PROTOCOL)
     if part is None or len(part) != 1 or len(extra) != 1:
         return False
     shape = part.get(SHAPE)
     # No `cast`: every turn of a long history comes by here, and a call costs as much as all the rest.
-    return isinstance(shape, dict) and key in shape and len(shape) == 1  # pyright: ignore[reportUnknownArgumentType]
+    return isinstance(shape, dict) and REPLY in shape and len(shape) == 1  # pyright: ignore[reportUnknownArgumentType]
 
 
 def plain(value: object) -> object:

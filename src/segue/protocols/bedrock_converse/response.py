@@ -9,7 +9,7 @@ Facts this file rests on:
 - boto3 adds `ResponseMetadata`, with the id of the request.                         (botocore 1.44.0, tried 2026-11-15)
 
 A reply is written the usual way, then what the one that was read had said differently is put in its place. That stands
-in the message's shape under `response`: only the way back to a reply looks at it; none of it belongs into a request.
+in the message's `extra` under `reply`: only the way back to a reply looks at it; none of it belongs into a request.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from segue.models.price import find_cost
 from segue.protocols.bedrock_converse.content import decode_assistant_block, encode_assistant_blocks
 from segue.protocols.bedrock_converse.documents import DocumentNames
 from segue.protocols.bedrock_converse.errors import decode_error, is_error
-from segue.protocols.bedrock_converse.keeping import RESPONSE, Block, Wire, keep, object_of, plain, put_back
+from segue.protocols.bedrock_converse.keeping import Block, Wire, keep, object_of, plain, put_back
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.turns import blocks_of, spell_content, spelling_of
 from segue.protocols.codec import Endpoint
-from segue.protocols.reading import SHAPE, number_of, shape_of, text_of
+from segue.protocols.reading import number_of, of_reply, said_in_reply, shape_of, text_of
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": StopReason.STOP,
@@ -115,7 +115,7 @@ def finish_response(
 
 def said_by_reply(said: Extra | None) -> Extra | None:
     """Put what only a reply says where no request looks."""
-    return None if said is None else {PROTOCOL: {SHAPE: {RESPONSE: said[PROTOCOL]}}}
+    return None if said is None else of_reply(PROTOCOL, said[PROTOCOL])
 
 
 def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopReason:
@@ -186,7 +186,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
     Raises:
         EncodeError: its content has no word on this wire.
     """
-    response = object_of(shape_of(message.extra, PROTOCOL).get(RESPONSE))
+    response = said_in_reply(message.extra, PROTOCOL) or {}
     said: Extra | None = {PROTOCOL: response} if response else None
     shape = shape_of(said, PROTOCOL)
     wire = _completed(_frame(message), said)

@@ -40,10 +40,8 @@ from segue.protocols.bedrock_converse.documents import DocumentNames
 from segue.protocols.bedrock_converse.keeping import (
     MARK,
     NOTHING,
-    RESPONSE,
     Block,
     Wire,
-    is_of_reply,
     keep,
     lone_mark,
     mark_of,
@@ -53,7 +51,7 @@ from segue.protocols.bedrock_converse.keeping import (
 )
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.codec import Endpoint
-from segue.protocols.reading import expect_list, expect_object, shape_of
+from segue.protocols.reading import expect_list, expect_object, is_of_reply, shape_of
 
 _MESSAGE: Final = "message"
 _TURN_KEYS: Final = frozenset({"role", "content"})
@@ -263,7 +261,7 @@ def encode_turns(messages: Sequence[Message], endpoint: Endpoint) -> list[Wire]:
             extra = message.extra
             if type(message) is ToolResultMessage and extra is None:
                 turns.add_result(message)
-            elif type(message) is AssistantMessage and (extra is None or is_of_reply(extra, RESPONSE)):
+            elif type(message) is AssistantMessage and (extra is None or is_of_reply(extra)):
                 blocks = encode_assistant_blocks(message.content, endpoint, turns.documents)
                 turns.wire.append({"role": "assistant", "content": blocks})
                 turns.open, turns.after_result = None, False

@@ -22,7 +22,6 @@ from segue.protocols.chat import (
     encode_model,
     encode_result,
     encode_system,
-    of_request,
     open_body,
 )
 from segue.protocols.codec import Endpoint, JsonObject
@@ -32,7 +31,7 @@ from segue.protocols.cohere_chat.first_wire import REFUSAL, is_first_request
 from segue.protocols.cohere_chat.options import decode_options, encode_options
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.functions import decode_tools, encode_tools
-from segue.protocols.reading import expect_objects
+from segue.protocols.reading import expect_objects, is_of_reply
 from segue.protocols.spelling import MISSING, Block, Wire, keep
 from segue.protocols.spoken import SPOKEN_KEYS, decode_content, encode_spoken
 
@@ -67,7 +66,7 @@ def _encode_message(message: Message, path: Path) -> Wire:
         return encode_result(BLOCKS, message, path)
     if type(message) is AssistantMessage:
         extra = message.extra
-        return encode_assistant(message.content, path, None if extra is None else of_request(PROTOCOL, extra))
+        return encode_assistant(message.content, path, None if extra is None or is_of_reply(extra) else extra)
     return encode_spoken(BLOCKS, message.role, message.content, message.extra, path)
 
 

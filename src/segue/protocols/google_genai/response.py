@@ -13,7 +13,7 @@ Facts this file rests on:
   alike.             (google.ai.generativelanguage and google.cloud.vertexai: Candidate.FinishReason, read 2026-11-15)
 
 A reply is written the usual way, then what the one that was read had said differently is put in its place. That stands
-in the message's shape under `response`: only the way back to a reply looks at it, and none of it belongs into a request
+in the message's `extra` under `reply`: only the way back to a reply looks at it, and none of it belongs into a request
 (grounding, citations, ratings, log probabilities, times). The first candidate is the message, the others are kept so.
 """
 
@@ -24,7 +24,7 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import AssistantContent, Extra
+from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
@@ -35,7 +35,15 @@ from segue.protocols.google_genai.errors import decode_error
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.spelling import Block, Wire, close_object, object_of, open_object, texts_of
 from segue.protocols.google_genai.turns import decode_model_parts, parts_of
-from segue.protocols.reading import SHAPE, expect_list, expect_object, number_of, shape_of, text_of
+from segue.protocols.reading import (
+    SHAPE,
+    expect_list,
+    expect_object,
+    number_of,
+    of_reply,
+    said_in_reply,
+    text_of,
+)
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "STOP": StopReason.STOP,
@@ -63,7 +71,6 @@ _BODY_KEYS: Final = frozenset(
     {"promptFeedback", "usageMetadata", "error", "modelVersion", "responseId", "createTime", "modelStatus"}
 )
 """Keys of a reply beside its candidates, of which there may be none."""
-_RESPONSE: Final = "response"
 _ABSENT: Final = "absent"
 
 
@@ -143,12 +150,7 @@ def finish_response(
     if spelt.others:
         response["others"] = list(spelt.others)
     kept = {key: value for key, value in response.items() if value}
-    return replace(message, extra=said_by_reply(kept) if kept else None)
-
-
-def said_by_reply(said: Block) -> Extra:
-    """Put what only a reply says where no request looks."""
-    return {PROTOCOL: {SHAPE: {_RESPONSE: said}}}
+    return replace(message, extra=of_reply(PROTOCOL, kept) if kept else None)
 
 
 def finish_reason(candidate: Block) -> str | None:
@@ -234,7 +236,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, 
     Raises:
         EncodeError: its content has no word on this wire.
     """
-    said = object_of(shape_of(message.extra, PROTOCOL).get(_RESPONSE))
+    said = said_in_reply(message.extra, PROTOCOL) or {}
     body_said, candidate_said = object_of(said.get("body")), object_of(said.get("candidate"))
     parts = encode_assistant_parts(message.content, endpoint, {})
     body = _completed(_frame(message), body_said, close=False)

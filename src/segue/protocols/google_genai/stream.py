@@ -33,11 +33,10 @@ from segue.protocols.google_genai.response import (
     finish_reason,
     finish_response,
     id_prefix,
-    said_by_reply,
 )
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.spelling import Block, Wire, object_of, open_object
-from segue.protocols.reading import SHAPE, text_of
+from segue.protocols.reading import SHAPE, of_reply, text_of
 from segue.protocols.streaming import StreamDecoder
 
 _UNFINISHED: Final = "The stream ended before the arguments of the call did; what had arrived is kept."
@@ -247,7 +246,7 @@ class _Reader:
         self._close(out)
         self._end_partial(out)
         self._settle(out)
-        out.extra = said_by_reply({"body": {"error": frame.get("error")}})
+        out.extra = of_reply(PROTOCOL, {"body": {"error": frame.get("error")}})
         out.fail(error_text(frame))
 
 

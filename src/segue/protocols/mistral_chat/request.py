@@ -23,7 +23,6 @@ from segue.protocols.chat import (
     encode_model,
     encode_result,
     encode_system,
-    of_request,
     open_body,
 )
 from segue.protocols.codec import Endpoint, JsonObject
@@ -32,7 +31,7 @@ from segue.protocols.mistral_chat.assistant import decode_assistant, encode_assi
 from segue.protocols.mistral_chat.content import BLOCKS
 from segue.protocols.mistral_chat.options import decode_options, encode_options
 from segue.protocols.mistral_chat.rules import PROTOCOL
-from segue.protocols.reading import ASKED_OF, SHAPE, expect_objects, shape_of
+from segue.protocols.reading import ASKED_OF, SHAPE, expect_objects, is_of_reply, shape_of
 from segue.protocols.spelling import MISSING, Block, Wire, keep
 from segue.protocols.spoken import SPOKEN_KEYS, decode_content, encode_spoken
 
@@ -76,7 +75,7 @@ def _encode_messages(given: Sequence[Message], messages: list[Wire], endpoint: E
                 messages.append(encode_result(BLOCKS, message, path, named))
         elif type(message) is AssistantMessage:
             turn, extra = message, message.extra
-            written = encode_assistant(message.content, path, None if extra is None else of_request(PROTOCOL, extra))
+            written = encode_assistant(message.content, path, None if extra is None or is_of_reply(extra) else extra)
             if index == last or extra is not None:
                 _encode_prefix(written[-1], extra, endpoint, last=index == last, again=again)
             messages += written

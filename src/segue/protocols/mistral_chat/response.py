@@ -9,7 +9,7 @@ Facts this file rests on:
 - A call has an index and no type, a reply without calls says `tool_calls: null`.         (recorded traffic, 2026-11)
 
 The first choice is the message. A reply is written the usual way; what the one that was read had said differently
-stands in the shape under `response`, and only the way back to a reply looks at it.
+stands under `reply` of its `extra`, and only the way back to a reply looks at it.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ from segue.models.price import find_cost
 from segue.protocols.codec import Endpoint
 from segue.protocols.ollama_chat.errors import decode_error
 from segue.protocols.ollama_chat.rules import PROTOCOL
-from segue.protocols.ollama_chat.spelling import RESPONSE, Json, Wire, keep, object_of, put_back
+from segue.protocols.ollama_chat.spelling import Json, Wire, keep, object_of, put_back
 from segue.protocols.ollama_chat.turns import decode_assistant, encode_assistant, reply_parts
-from segue.protocols.reading import SHAPE, expect_object, number_of, text_of
+from segue.protocols.reading import expect_object, number_of, of_reply, text_of
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.STOP,
@@ -102,7 +102,7 @@ def finish_response(
 
 def said_by_reply(said: Json) -> Mapping[str, Mapping[str, object]] | None:
     """Put what only a reply says where no request looks."""
-    return {PROTOCOL: {SHAPE: {RESPONSE: dict(said)}}} if said else None
+    return of_reply(PROTOCOL, said) if said else None
 
 
 def stop_reason_of(raw: str | None, pieces: tuple[AssistantContent, ...]) -> StopReason:

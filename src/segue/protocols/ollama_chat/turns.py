@@ -52,8 +52,8 @@ from segue.protocols.ollama_chat.content import (
     is_refused,
 )
 from segue.protocols.ollama_chat.rules import PROTOCOL
-from segue.protocols.ollama_chat.spelling import RESPONSE, Json, Wire, keep, object_of, own_part, put_back
-from segue.protocols.reading import SHAPE, expect_list, join_texts, native_block, shape_of
+from segue.protocols.ollama_chat.spelling import Json, Wire, keep, own_part, put_back
+from segue.protocols.reading import expect_list, join_texts, native_block, said_in_reply
 
 _SYSTEM_ROLES: Final = ("system", "developer")
 _BETWEEN_TEXTS: Final = "\n"
@@ -274,7 +274,7 @@ def encode_turns(
             case _:
                 assert_never(message)
         if message.extra is not None and (part := own_part(message.extra)) is not None:
-            wire = put_back(wire, _of_request(part))
+            wire = put_back(wire, part)
         out.append(wire)
     return out
 
@@ -283,14 +283,6 @@ def _name_of(call_id: str, asking: AssistantMessage | None) -> str:
     """Give the name that the turn right before has for a call."""
     calls = () if asking is None else asking.tool_calls()
     return next((call.name for call in calls if call.id == call_id), "")
-
-
-def _of_request(part: Json) -> Json:
-    """Leave out what only a reply said."""
-    shape = object_of(part.get(SHAPE))
-    if RESPONSE not in shape:
-        return part
-    return {**part, SHAPE: {key: value for key, value in shape.items() if key != RESPONSE}}
 
 
 def _written_ids(result: Wire, endpoint: Endpoint) -> Wire:
@@ -383,5 +375,4 @@ def _merge(wire: Wire, block: Json) -> None:
 
 def reply_parts(message: AssistantMessage) -> Json | None:
     """Give what only the reply said; None when the message came from elsewhere."""
-    said = shape_of(message.extra, PROTOCOL).get(RESPONSE)
-    return cast("Json", said) if isinstance(said, Mapping) else None
+    return said_in_reply(message.extra, PROTOCOL)

@@ -46,7 +46,6 @@ from segue.protocols.openai_chat.usual import encode_usual
 from segue.protocols.openai_chat.wire import MISSING, fill_in, object_of
 from segue.protocols.reading import (
     ASKED_OF,
-    RESPONSE,
     SHAPE,
     expect_objects,
     extra_of,
@@ -113,7 +112,7 @@ def _encode_messages(
             else:
                 wire = _encode_result(message, endpoint, ("messages", index))
         elif type(message) is AssistantMessage:
-            is_bare = message.extra is None or is_of_reply(message.extra, PROTOCOL)
+            is_bare = message.extra is None or is_of_reply(message.extra)
             usual = encode_usual(message.content, field, nothing) if is_bare else None
             wire = _encode_turn(message, endpoint, ("messages", index)) if usual is None else usual
             if demanded is not None and demanded not in wire:
@@ -126,8 +125,7 @@ def _encode_messages(
 
 def _encode_turn(message: AssistantMessage, endpoint: Endpoint, path: Path) -> dict[str, object]:
     """Write a turn with all it said in a request, as it was spelt there; what a reply said stays with the reply."""
-    left, spelt = left_over(message.extra, PROTOCOL), shape_of(message.extra, PROTOCOL)
-    shape = {key: value for key, value in spelt.items() if key != RESPONSE}
+    left, shape = left_over(message.extra, PROTOCOL), shape_of(message.extra, PROTOCOL)
     return encode_assistant(message.content, endpoint, path, left=left, shape=shape)
 
 

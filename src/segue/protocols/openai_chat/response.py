@@ -8,7 +8,7 @@ Facts this file rests on:
 - A reply that calls tools may say `stop` all the same.                        (Ollama and Gemini's OpenAI doors)
 - Gateways answer 200 with an `error` in place of choices, or in the choice.              (OpenRouter documentation)
 
-The first choice is the message. What a reply says beyond our words stands in the shape under `response`, and only the
+The first choice is the message. What a reply says beyond our words stands under `reply`, and only the
 way back to a reply looks at it: none of it belongs into a request.
 """
 
@@ -28,7 +28,7 @@ from segue.protocols.openai_chat.errors import decode_error
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.usage import decode_usage, encode_usage
 from segue.protocols.openai_chat.wire import MISSING
-from segue.protocols.reading import SHAPE, expect_list, expect_object, shape_of
+from segue.protocols.reading import expect_list, expect_object, of_reply, said_in_reply
 from segue.protocols.replies import ended_with, read_stop
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
@@ -120,7 +120,7 @@ def _begin(body: JsonObject, endpoint: Endpoint, kept: dict[str, object], known:
         protocol=PROTOCOL,
         response_id=cast("str", body["id"]) if "id" in known else None,
         response_model=cast("str", body["model"]) if "model" in known else None,
-        extra={PROTOCOL: {SHAPE: {"response": kept}}},
+        extra=of_reply(PROTOCOL, kept),
     )
 
 
@@ -173,10 +173,9 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, 
     Raises:
         EncodeError: a block of another protocol.
     """
-    kept = shape_of(message.extra, PROTOCOL).get("response")
-    if not isinstance(kept, Mapping):
+    reply = said_in_reply(message.extra, PROTOCOL)
+    if reply is None:
         return _encode_foreign(message, endpoint)
-    reply = cast("JsonObject", kept)
     body: dict[str, object] = {
         "id": message.response_id,
         "object": _OBJECT,

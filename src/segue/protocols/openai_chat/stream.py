@@ -24,7 +24,7 @@ from segue.protocols.openai_chat.response import STOP_REASONS, encode_choice
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.usage import decode_usage
 from segue.protocols.openai_chat.wire import Block, Json
-from segue.protocols.reading import SHAPE
+from segue.protocols.reading import of_reply
 from segue.protocols.replies import read_stop
 from segue.protocols.streaming import StreamDecoder
 
@@ -161,7 +161,7 @@ class ChatReader:
             kept["choice"] = self._choice.beside
         if self._others:
             kept["others"] = [self._other(index) for index in sorted(self._others)]
-        out.extra = {PROTOCOL: {SHAPE: {"response": kept}}}
+        out.extra = of_reply(PROTOCOL, kept)
 
     def _other(self, index: int) -> dict[str, object]:
         reader, silent = self._others[index]

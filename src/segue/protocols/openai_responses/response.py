@@ -5,8 +5,8 @@ Facts this file rests on:
 - `incomplete` has its reason in `incomplete_details`; `failed` has it in `error`.                     (openai 3.49.0)
 - `input_tokens` includes what came from the cache and what was written to it; `output_tokens` includes reasoning.
                                                              (openai 3.49.0; recorded traffic, 2026-11: cached of total)
-- A reply repeats the request: tools, instructions, settings. All of it is kept, so that it can be written again: in the
-  shape under `response`, where only the way back to a reply looks. None of it belongs into a request.
+- A reply repeats the request: tools, instructions, settings. All of it is kept, so that it can be written again:
+  under `reply`, where only the way back to a reply looks. None of it belongs into a request.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from segue.protocols.openai_responses.content import ABSENT, Wire, object_of
 from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.items import TurnReader, write_turn
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.reading import SHAPE, left_over, number_of, shape_of, text_of
+from segue.protocols.reading import left_over, number_of, of_reply, said_in_reply, text_of
 
 _STATUSES: Final[Mapping[str, StopReason]] = {
     "completed": StopReason.STOP,
@@ -156,7 +156,7 @@ def said_by_reply(body: JsonObject, *, has_output: bool = True) -> Extra:
     kept: Wire = {"body": body}
     if not has_output:
         kept["output"] = ABSENT
-    return {PROTOCOL: {SHAPE: {"response": kept}}}
+    return of_reply(PROTOCOL, kept)
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -173,11 +173,10 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
         write_turn(output, message.content, open_reasoning=True)
     except EncodeError as error:
         raise EncodeError(error.reason, path=("content", *error.path)) from error
-    said = shape_of(message.extra, PROTOCOL).get("response")
-    if not isinstance(said, Mapping):
+    reply = said_in_reply(message.extra, PROTOCOL)
+    if reply is None:
         body: Wire = _fresh(message, output, endpoint)
     else:
-        reply = cast("JsonObject", said)
         body = dict(object_of(reply.get("body")))
         if "output" not in body and reply.get("output") != ABSENT:
             body["output"] = output

@@ -1,13 +1,13 @@
 """A reply in plain text, both ways: `{"role": "assistant", "content": "..."}`, as the turn stands in the history.
 
 The form is ours, and it is complete: there is no reason to stop, no usage, no id. A failure is `{"error": "..."}`. What
-a program says beside it stands in the shape under `response`, where no request looks.
+a program says beside it stands under `reply`, where no request looks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -18,9 +18,8 @@ from segue.protocols.codec import Endpoint
 from segue.protocols.plain_text.content import decode_words, encode_turn
 from segue.protocols.plain_text.errors import decode_error
 from segue.protocols.plain_text.rules import PROTOCOL
-from segue.protocols.reading import SHAPE, shape_of
+from segue.protocols.reading import SHAPE, of_reply, said_in_reply
 
-_RESPONSE: Final = "response"
 _ROLE: Final = "assistant"
 _NO_ROLE: Final = {"role": "absent"}
 
@@ -32,7 +31,7 @@ def decode_response(body: Mapping[str, object], endpoint: Endpoint, tool_names: 
         DecodeError: there is neither an error nor a content that is a string.
     """
     if "error" in body and "content" not in body:
-        message = replace(finish_response({}, (), endpoint), extra=said_by_reply(body))
+        message = replace(finish_response({}, (), endpoint), extra=of_reply(PROTOCOL, dict(body)))
         return replace(message, stop_reason=StopReason.ERROR, error_message=decode_error(body, None).message)
     return finish_response(body, decode_words(body, ()), endpoint)
 
@@ -45,12 +44,7 @@ def finish_response(
     if body and "role" not in body:
         said[SHAPE] = _NO_ROLE
     message = replace(new_assistant_message(endpoint.model, content=words), protocol=PROTOCOL)
-    return replace(message, extra=said_by_reply(said)) if said else message
-
-
-def said_by_reply(said: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:
-    """Put what only a reply says where no request looks."""
-    return {PROTOCOL: {SHAPE: {_RESPONSE: dict(said)}}}
+    return replace(message, extra=of_reply(PROTOCOL, said)) if said else message
 
 
 def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - the same
@@ -59,8 +53,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, 
     Raises:
         EncodeError: it says more than words.
     """
-    kept = shape_of(message.extra, PROTOCOL).get(_RESPONSE)
-    said: Mapping[str, object] = cast("Mapping[str, object]", kept) if isinstance(kept, Mapping) else {}
+    said = said_in_reply(message.extra, PROTOCOL) or {}
     if message.stop_reason == StopReason.ERROR and not message.content:
         return dict(said) if "error" in said else {"error": message.error_message or ""}
     turn = encode_turn(_ROLE, message.content, None, ("content",))

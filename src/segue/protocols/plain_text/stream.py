@@ -13,8 +13,9 @@ from segue.errors import DecodeError
 from segue.protocols.assembly import Assembly, Part
 from segue.protocols.codec import Endpoint
 from segue.protocols.plain_text.errors import decode_error
-from segue.protocols.plain_text.response import finish_response, said_by_reply
+from segue.protocols.plain_text.response import finish_response
 from segue.protocols.plain_text.rules import PROTOCOL
+from segue.protocols.reading import of_reply
 from segue.protocols.streaming import StreamDecoder
 
 
@@ -35,7 +36,7 @@ class _Reader:
         if isinstance(content, str):
             self._grow(content, out)
         elif "error" in frame:
-            out.extra = said_by_reply(frame)
+            out.extra = of_reply(PROTOCOL, dict(frame))
             out.fail(decode_error(frame, None).message)
             return
         elif "content" in frame:

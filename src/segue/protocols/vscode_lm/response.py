@@ -5,8 +5,8 @@ Facts this file rests on:
 - An error has a code: NoPermissions, Blocked, NotFound, or Unknown with a cause.                          (the same)
 
 In our JSON a whole reply is the message it becomes in the history, `{"role": "assistant", "content": [parts]}`; a
-failure is `{"error": {"code", "message"}}`. What stands beside it is kept in the shape under `response`, where no
-request looks.
+failure is `{"error": {"code", "message"}}`. What stands beside it is kept under `reply`, where no request
+looks.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.models.origin import new_assistant_message
 from segue.protocols.codec import Endpoint
-from segue.protocols.reading import SHAPE, shape_of
+from segue.protocols.reading import of_reply, said_in_reply
 from segue.protocols.vscode_lm.content import Wire, encode_assistant_parts
 from segue.protocols.vscode_lm.errors import decode_error
 from segue.protocols.vscode_lm.rules import PROTOCOL
 from segue.protocols.vscode_lm.turns import TURN_KEYS, decode_assistant_content
 
-_RESPONSE: Final = "response"
 _SPELT: Final = "spelt"
 
 
@@ -42,7 +41,7 @@ def decode_response(body: Mapping[str, object], endpoint: Endpoint, tool_names: 
             protocol=PROTOCOL,
             stop_reason=StopReason.ERROR,
             error_message=error_text(body),
-            extra=said_by_reply({"error": dict(body)}),
+            extra=of_reply(PROTOCOL, {"error": dict(body)}),
         )
     pieces, shape = decode_assistant_content(body, tool_names, ())
     said: Wire = {key: value for key, value in body.items() if key not in TURN_KEYS}
@@ -60,18 +59,13 @@ def finish_response(pieces: tuple[AssistantContent, ...], said: Wire, endpoint: 
         new_assistant_message(endpoint.model, content=pieces),
         protocol=PROTOCOL,
         stop_reason=stop_reason_of(piece.kind for piece in pieces),
-        extra=said_by_reply(said) if said else None,
+        extra=of_reply(PROTOCOL, said) if said else None,
     )
 
 
 def stop_reason_of(kinds: Iterable[str]) -> StopReason:
     """Say why a reply ended: with calls in it, it waits for their results."""
     return StopReason.TOOL_USE if "toolCall" in kinds else StopReason.STOP
-
-
-def said_by_reply(said: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:
-    """Put what only a reply says where no request looks."""
-    return {PROTOCOL: {SHAPE: {_RESPONSE: dict(said)}}}
 
 
 def error_text(body: Mapping[str, object]) -> str:
@@ -86,8 +80,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, 
     Raises:
         EncodeError: something in it has no word here.
     """
-    kept = shape_of(message.extra, PROTOCOL).get(_RESPONSE)
-    said: Mapping[str, object] = cast("Mapping[str, object]", kept) if isinstance(kept, Mapping) else {}
+    said = said_in_reply(message.extra, PROTOCOL) or {}
     error = said.get("error")
     if isinstance(error, Mapping) and not message.content:
         return dict(cast("Mapping[str, object]", error))

@@ -14,9 +14,10 @@ from collections.abc import Mapping
 
 from segue.protocols.assembly import Assembly, Part
 from segue.protocols.codec import Endpoint
+from segue.protocols.reading import of_reply
 from segue.protocols.streaming import StreamDecoder
 from segue.protocols.vscode_lm.content import KIND, decode_assistant_part
-from segue.protocols.vscode_lm.response import error_text, said_by_reply, stop_reason_of
+from segue.protocols.vscode_lm.response import error_text, stop_reason_of
 from segue.protocols.vscode_lm.rules import PROTOCOL
 
 
@@ -42,7 +43,7 @@ class _Reader:
             out.grow(self._text, value)
         elif kind == "error" or (kind is None and "error" in frame):
             self._close(out)
-            out.extra = said_by_reply({"error": _whole_error(frame)})
+            out.extra = of_reply(PROTOCOL, {"error": _whole_error(frame)})
             out.fail(error_text(frame))
         else:
             self._heard = True
