@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import socket
 from collections.abc import Callable, Iterator
 
@@ -17,6 +18,10 @@ from hypothesis import settings
 settings.register_profile("default", deadline=None, max_examples=100)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what runs in its background deaf to Ctrl-C, and programs that tests start would be deaf as well.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class NetworkRefused(AssertionError):

@@ -371,6 +371,15 @@ def test_whoever_closes_when_everything_was_said_has_a_whole_reply():
         assert [attempt.failure for attempt in flow.attempts] == [None]
 
 
+def test_whoever_closes_while_it_is_sent_lets_go_of_an_answer_that_comes_all_the_same():
+    flow = Flow(ask(GPT))
+    steps = flow.run()
+    step = next(steps)
+    while step.kind != "send":
+        step = steps.send(Moment(1.0, 1000, 0.0))
+    assert steps.throw(Aborted()).kind == "close"
+
+
 def test_a_fallback_that_cannot_be_made_ready_is_a_failed_attempt_and_no_exception():
     misspelt = Model("m", "mine", "openai-chat", rules={"no_such_rule": 1})
     told = run(ask(CLAUDE, misspelt, QWEN, retry=ONCE), DOWN, good("openai-chat"))

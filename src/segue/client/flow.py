@@ -168,11 +168,12 @@ class Flow:
             outcome = self._failed(request)
         else:
             self.report = request.report
+            self._is_open = True  # from here on: whoever breaks it off while it is sent may get an answer all the same
             answer = yield Send(request)
             if isinstance(answer, Head):
-                self._is_open = True
                 outcome = yield from self._read_reply(request, answer)
             else:
+                self._is_open = False
                 outcome = self._failed(self._broken(answer))
         self._outcome = outcome
         if self._is_open:
