@@ -125,11 +125,12 @@ _MODEL_IDS: Final[Mapping[str, Mapping[str, int]]] = {
     "c4ai-aya-": {"cohere-chat": 6},
 }
 """How a maker's own ids begin; a relay that speaks another wire mostly puts the maker's name before them."""
-_ANTHROPIC: Final = _MODEL_IDS["claude-"]
+_DEMANDED: Final[Mapping[str, str]] = {"claude-": "max_tokens"}
+"""What a maker gives no answer without. A body that asks for one but lacks it was written for a relay, whatever it
+calls the model; only to count tokens takes neither. (anthropic 2.8.0; Heroku's ids are Anthropic's: recorded, 2025-10)
+"""
 _ANSWERING: Final = frozenset({"stream", "temperature", "top_p", "stop", "n"})
-"""Settings of an answer. Anthropic gives none without `max_tokens`, so a body that has one of these but not that was
-written for a relay, whatever it calls its Claude; only to count tokens takes neither.
-(anthropic 2.8.0; Heroku's ids are Anthropic's own: recorded traffic, 2025-10)"""
+"""Settings of an answer."""
 
 
 _VSCODE: Final[Mapping[str, int]] = {"vscode-lm": 3}  # options with tools or their mode
@@ -206,7 +207,7 @@ def _of_model(model_id: str, body: Mapping[str, object]) -> Iterator[Mapping[str
     for start, clues in _MODEL_IDS.items():
         if not model_id.startswith(start):
             continue
-        if clues is not _ANTHROPIC or "max_tokens" in body or _ANSWERING.isdisjoint(body):
+        if start not in _DEMANDED or _DEMANDED[start] in body or _ANSWERING.isdisjoint(body):
             yield clues
 
 

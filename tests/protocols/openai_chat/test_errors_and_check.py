@@ -193,6 +193,11 @@ REFUSED = {
         endpoint("openai", "gpt-5-mini"),
         ["option_refused"],
     ),
+    "a temperature for a model that has none unless it is told not to think": (
+        body(HI, temperature=0.5),
+        endpoint("openai", "gpt-5.5"),
+        ["option_refused"],
+    ),
     "a temperature for a model that has one": (
         body(HI, temperature=0.5),
         endpoint("openai", "o3-mini"),

@@ -221,6 +221,7 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
     #320; langchainjs #11684, 2026-09-22; the types there are by now: openai 3.49.0).
     """
     rules, model = endpoint.rules, endpoint.model
+    own = model.provider == PROVIDER
     for index, message in enumerate(messages):
         content, role = message.get("content"), message.get("role")
         if not isinstance(content, list):
@@ -232,17 +233,17 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
             path: Path = ("messages", index, "content", position)
             media = decode_media(block)
             kind = block.get("type")
-            if model.provider == PROVIDER and isinstance(kind, str) and kind in _FOREIGN_PARTS:
+            if own and isinstance(kind, str) and kind in _FOREIGN_PARTS:
                 yield Violation(code="part_unknown", path=path, message=f"there is no part {kind!r}")
                 continue
-            if model.provider == PROVIDER:
+            if own:
                 yield from _check_fields(block, path)
-            if model.provider == PROVIDER and "type" not in block:
+            if own and "type" not in block:
                 # "Missing required parameter: 'messages[1].content[0].type'." (recorded 400, 2025)
                 yield Violation(code="part_untyped", path=path, message="a part has to say its type")
             if media is None:
                 continue
-            own = model.provider == PROVIDER  # a gateway took a picture in an assistant's turn (pydantic-ai, 2025-12)
+            # A gateway took a picture in an assistant's turn (recorded by pydantic-ai, 2025-12).
             if (role == "assistant" and own) or (role == "tool" and not rules.result_media):
                 yield Violation(code="media_misplaced", path=path, message=f"a {role} message is text only")
                 continue
@@ -347,9 +348,9 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
     """
     if endpoint.model.provider != PROVIDER or body.get("reasoning_effort") == "none":
         return
+    refused = endpoint.rules.refused_options | endpoint.rules.refused_unless_off
     for option in ("stop", "temperature", "top_p"):
-        value = body.get(option)
-        if option in endpoint.rules.refused_options and value not in (None, 1, []):
+        if option in refused and body.get(option) not in (None, 1, []):
             yield Violation(code="option_refused", path=(option,), message="this model does not take it")
 
 
