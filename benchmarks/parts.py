@@ -17,7 +17,7 @@ from measure import Effort, compare
 from passages import PASSAGES, Journey, make_journey
 
 from segue.conversation.arguments import encode_arguments
-from segue.conversation.content import AnyContent, TextContent, ToolCall
+from segue.conversation.content import TextContent, ToolCall
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.projection.home import Home
 from segue.projection.projector import project
@@ -26,6 +26,7 @@ from segue.protocols.doors import get_codec, resolve_endpoint
 from segue.request import prepare, prompt_of
 
 _ARGUMENTS_AS_TEXT: Final = frozenset({"openai-chat", "openai-responses"})
+_SEALS: Final = ("text_signature", "thinking_signature", "thought_signature")
 _READ_SEAL: Final = msgspec.json.Decoder(dict[str, object]).decode
 
 
@@ -62,7 +63,8 @@ def _parts_of(journey: Journey) -> dict[str, Callable[[], object]]:
     calls = [piece for piece in pieces if piece.kind == "toolCall"]
     if target.protocol in _ARGUMENTS_AS_TEXT:
         parts["of writing: arguments as JSON"] = lambda: [encode_arguments(call.arguments) for call in calls]
-    seals = [seal for piece in pieces if (seal := _seal_of(piece)) and seal.startswith("{")]
+    seals = [str(seal) for piece in pieces for name in _SEALS if (seal := getattr(piece, name, None))]
+    seals = [seal for seal in seals if seal.startswith("{")]
     if seals:
         parts["of writing: seals read"] = lambda: [_READ_SEAL(seal) for seal in seals]
     return parts
@@ -81,15 +83,3 @@ def _ask_for_classes(messages: Sequence[Message]) -> int:
             elif type(piece) is ToolCall:
                 found += 2
     return found
-
-
-def _seal_of(piece: AnyContent) -> str | None:
-    match piece.kind:
-        case "text":
-            return piece.text_signature
-        case "thinking":
-            return piece.thinking_signature
-        case "toolCall":
-            return piece.thought_signature
-        case _:
-            return None
