@@ -4,14 +4,11 @@ Facts this file rests on:
 - Its text is one string: written as a list, some models imitate the list.                      (pi-ai 1.5.0)
 - Content is null beside calls; vendors also write an empty string or leave it out.         (recorded traffic, 2026-11)
 - Where null is refused, an empty string stands for it.                      (`null_content` of the dialect)
-- `refusal`, `audio` (a request names it by id alone) and generated `images` are fields beside the content; a refusal
-  may also be a part of it.                                      (openai 3.49.0; OpenRouter documentation: images)
 - What a reply says beyond that (`annotations`, null fields, the index of a call) is refused by strict vendors when it
   is sent back.                                                                     (LibreChat #6724, freellmapi #1093)
 
-Content is read as: thinking, text, a refusal, fields that only this wire knows, calls. A refusal is a text whose shape
-says so. A field, also a call of a kind that nobody knows, is a `NativeContent` whose block has no `type`: it is put
-back into the message as it is.
+Content is read as: thinking, text, a refusal, fields that only this wire knows (see `fields`), calls. A call of a kind
+that nobody knows is kept as a field is.
 """
 
 from __future__ import annotations
@@ -25,7 +22,6 @@ from msgspec.structs import replace
 from segue.conversation.content import (
     AssistantContent,
     Extra,
-    FallbackContent,
     NativeContent,
     TextContent,
     ThinkingContent,
@@ -46,20 +42,16 @@ from segue.protocols.openai_chat.calls import (
     write_seal,
 )
 from segue.protocols.openai_chat.content import decode_part, encode_part, native_block, spell_value
-from segue.protocols.openai_chat.media import decode_media
+from segue.protocols.openai_chat.fields import decode_fields, is_refusal, read_refusal, sent_back
 from segue.protocols.openai_chat.reasoning import FIELDS, decode_reasoning, encode_reasoning, is_tagged
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.thinktags import split_tags, write_text, write_thinking
-from segue.protocols.openai_chat.wire import MISSING, NOTHING, Block, fill_in, object_of
-from segue.protocols.reading import SHAPE, expect_list, expect_object, extra_of, join_texts, left_over, shape_of
+from segue.protocols.openai_chat.wire import MISSING, NOTHING, Block, fill_in
+from segue.protocols.reading import SHAPE, expect_list, expect_object, join_texts, left_over, shape_of
 
 _THINKING: Final = FIELDS[0]
 _USUAL: Final = frozenset({"role", "content", "tool_calls", _THINKING})
 """The keys that most turns have, and no others."""
-REFUSED: Final[Extra] = {PROTOCOL: {SHAPE: {"refusal": "field"}}}
-"""The extra of a text that came as the message's refusal."""
-_WHOLE: Final[Extra] = {PROTOCOL: {SHAPE: {"audio": "whole"}}}
-"""The extra of sound that a request told in full."""
 _TYPELESS: Final[Extra] = {PROTOCOL: {SHAPE: {"part": True}}}
 """The extra of a part of the content that has no type; without it a block is a field of the message."""
 
@@ -96,7 +88,7 @@ def decode_assistant(
     if thinking is not None:
         pieces.append(thinking)
     pieces += _decode_content(wire.get("content", MISSING), endpoint, shape, (*path, "content"), reply=reply)
-    pieces += _decode_fields(wire, known, reply=reply)
+    pieces += decode_fields(wire, known, reply=reply)
     known.update(key for key in ("tool_calls", "function_call") if wire.get(key))
     pieces += _decode_calls(wire, endpoint, tool_names, path, notes)
     if reply:
@@ -171,51 +163,6 @@ def _decode_part(block: object, path: Path) -> TextContent | NativeContent:
     return NativeContent(protocol=PROTOCOL, block=dict(cast("Block", block)), fallback=(spare,))
 
 
-def read_refusal(part: Block) -> TextContent | None:
-    """Read a part that refuses; None when it is another."""
-    if part.get("type") != "refusal" or not isinstance(words := part.get("refusal"), str):
-        return None
-    return TextContent(text=words, extra=extra_of(PROTOCOL, part, ("type", "refusal"), {"refusal": "part"}))
-
-
-def _is_refusal(text: TextContent) -> bool:
-    return text.extra is not None and "refusal" in shape_of(text.extra, PROTOCOL)
-
-
-def _decode_fields(wire: Block, known: set[str], *, reply: bool) -> list[TextContent | NativeContent]:
-    """Read the fields beside the content that say something to the reader."""
-    found: list[TextContent | NativeContent] = []
-    if isinstance(refusal := wire.get("refusal"), str) and refusal:
-        found.append(TextContent(text=refusal, extra=REFUSED))
-        known.add("refusal")
-    if isinstance(audio := wire.get("audio"), Mapping):
-        content = audio_content(cast("Block", audio))
-        is_usual = reply or list(cast("Block", audio)) == ["id"]
-        found.append(content if is_usual else replace(content, extra=_WHOLE))
-        known.add("audio")
-    if isinstance(images := wire.get("images"), list) and images:
-        found.append(images_content(cast("list[object]", images)))
-        known.add("images")
-    return found
-
-
-def audio_content(audio: Block) -> NativeContent:
-    """Keep what the model said aloud; for others it is what it said."""
-    transcript = audio.get("transcript")
-    fallback = (TextContent(text=transcript),) if isinstance(transcript, str) and transcript else ()
-    return NativeContent(protocol=PROTOCOL, block={"audio": dict(audio)}, fallback=fallback)
-
-
-def images_content(images: Sequence[object]) -> NativeContent:
-    """Keep pictures that the model made; others can look at them."""
-    fallback: list[FallbackContent] = []
-    for image in images:
-        media = decode_media(object_of(image))
-        if media is not None:
-            fallback.append(replace(media, extra=None))
-    return NativeContent(protocol=PROTOCOL, block={"images": list(images)}, fallback=tuple(fallback))
-
-
 def _decode_calls(
     wire: Block,
     endpoint: Endpoint,
@@ -245,7 +192,7 @@ def _set_spellings_aside(pieces: list[AssistantContent], shape: dict[str, object
 
 def _take_seal(left: dict[str, object], pieces: list[AssistantContent], endpoint: Endpoint) -> None:
     """Put a seal on the message's text, if there is one to put it on."""
-    texts = [index for index, piece in enumerate(pieces) if piece.kind == "text" and not _is_refusal(piece)]
+    texts = [index for index, piece in enumerate(pieces) if piece.kind == "text" and not is_refusal(piece)]
     if len(texts) != 1:
         return
     seal, rest = read_seal(left["extra_content"], endpoint)
@@ -362,7 +309,7 @@ def _encode_rare(message: dict[str, object], content: Sequence[AssistantContent]
     if refusals:
         message["refusal"] = "".join(refusals)
     for field in fields:
-        message.update(field.block if writing.reply else _sent_back(field))
+        message.update(field.block if writing.reply else sent_back(field))
     if seal is not None and writing.endpoint.dialect.google_signatures:
         message["extra_content"] = writing.left.get("extra_content")
         write_seal(message, seal)
@@ -401,7 +348,7 @@ def _words(piece: TextContent | ThinkingContent | NativeContent) -> str:
 def _part(piece: TextContent | ThinkingContent | NativeContent, path: Path) -> dict[str, object]:
     if piece.kind == "thinking":
         return {"type": "text", "text": write_thinking(piece)}
-    if piece.kind == "text" and _is_refusal(piece):
+    if piece.kind == "text" and is_refusal(piece):
         return fill_in({"type": "refusal", "refusal": piece.text}, left_over(piece.extra, PROTOCOL))
     return encode_part(piece, path)
 
@@ -412,11 +359,3 @@ def respell_calls(content: Sequence[AssistantContent], spelt: Mapping[str, Block
         with_spelling(piece, spelt[str(index)]) if piece.kind == "toolCall" and str(index) in spelt else piece
         for index, piece in enumerate(content)
     ]
-
-
-def _sent_back(field: NativeContent) -> Block:
-    """Give a field the form it has in a request: what was said aloud is named by its id."""
-    audio = object_of(field.block.get("audio"))
-    if "id" not in audio or "audio" in shape_of(field.extra, PROTOCOL):
-        return field.block
-    return {**field.block, "audio": {"id": audio["id"]}}

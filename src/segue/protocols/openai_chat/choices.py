@@ -18,9 +18,9 @@ from typing import Final, cast
 from segue.conversation.content import NativeContent
 from segue.protocols.assembly import Assembly, Part, join_chunks
 from segue.protocols.codec import Endpoint
-from segue.protocols.openai_chat.assistant import REFUSED, audio_content, images_content, read_refusal
 from segue.protocols.openai_chat.calls import read_seal
 from segue.protocols.openai_chat.content import spell_value
+from segue.protocols.openai_chat.fields import REFUSED, audio_content, images_content, read_refusal
 from segue.protocols.openai_chat.growth import Delta
 from segue.protocols.openai_chat.reasoning import FIELDS, dump_details, merge_details
 from segue.protocols.openai_chat.streamcalls import CallReader
