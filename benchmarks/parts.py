@@ -19,9 +19,9 @@ from passages import PASSAGES, Journey, make_journey
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import TextContent, ToolCall
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
-from segue.projection.home import Home
 from segue.projection.projector import project
-from segue.projection.survey import look_over
+from segue.projection.workspace.ownership import Home
+from segue.projection.workspace.scan import look_over
 from segue.protocols.doors import get_codec, resolve_endpoint
 from segue.request import prepare, prompt_of
 

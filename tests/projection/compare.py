@@ -13,7 +13,7 @@ from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import Message
 from segue.errors import Path
 from segue.projection.projector import Projection
-from segue.projection.surrogates import clean_text, clean_value
+from segue.projection.workspace.surrogates import clean_text, clean_value
 
 Node = AnyContent | Message | Tool | Options
 

@@ -39,7 +39,7 @@ from projection.building import (
 )
 from segue.conversation.messages import Message
 from segue.models.model import Model
-from segue.projection.ids import NormalizeId
+from segue.projection.passes.ids import NormalizeId
 from segue.projection.projector import transform_messages
 
 BLIND: Final = Model("blind", "somebody", "openai-chat", input=("text",))

@@ -34,7 +34,7 @@ from projection.building import (
 )
 from segue.conversation.messages import Message
 from segue.models.model import Model
-from segue.projection.ids import NormalizeId
+from segue.projection.passes.ids import NormalizeId
 from segue.projection.policy import Policy
 from segue.projection.projector import project, transform_messages
 

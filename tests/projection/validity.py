@@ -17,10 +17,10 @@ from segue.conversation.context import Options, Tool
 from segue.conversation.messages import AssistantMessage, Message
 from segue.models.model import Model
 from segue.models.rules import Rules
-from segue.projection.home import Home
-from segue.projection.media_fit import kind_of
+from segue.projection.passes.media_fit import kind_of
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection
+from segue.projection.workspace.ownership import Home
 from segue.protocols.registry import resolve_rules
 
 

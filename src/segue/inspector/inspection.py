@@ -19,9 +19,9 @@ from segue.conversation.messages import Message
 from segue.documents import Document, open_source, read_document
 from segue.errors import EmptyConversation, LoadError, render_path
 from segue.models.model import Model
-from segue.projection.home import Home
 from segue.projection.policy import Policy
 from segue.projection.report import SENTENCES, Change, Loss
+from segue.projection.workspace.ownership import Home
 from segue.protocols.doors import check, get_codec
 from segue.request import Request
 from segue.tokens import estimate_tokens

@@ -15,26 +15,26 @@ from typing import Final, TypeAlias
 
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import Message
-from segue.projection.cache_marks import Mark, find_marks
-from segue.projection.carry import Carry
-from segue.projection.extra import withhold_extra
-from segue.projection.ids import allot_ids
-from segue.projection.instructions import place_instructions
-from segue.projection.matching import Unsettled
-from segue.projection.media import place_media
-from segue.projection.names import map_names
-from segue.projection.order import order_turns
-from segue.projection.pairing import pair_results
-from segue.projection.reasoning import reconcile_reasoning
+from segue.projection.passes.cache_marks import Mark, find_marks
+from segue.projection.passes.extra import withhold_extra
+from segue.projection.passes.ids import allot_ids
+from segue.projection.passes.instructions import place_instructions
+from segue.projection.passes.matching import Unsettled
+from segue.projection.passes.media import place_media
+from segue.projection.passes.names import map_names
+from segue.projection.passes.order import order_turns
+from segue.projection.passes.pairing import pair_results
+from segue.projection.passes.reasoning import reconcile_reasoning
+from segue.projection.passes.settings import fit_settings
+from segue.projection.passes.system_prompt import fit_system_prompt
+from segue.projection.passes.text import clean_texts
+from segue.projection.passes.turns import mend_turns
+from segue.projection.passes.unfinished import leave_out_unfinished
 from segue.projection.report import Change
 from segue.projection.requirements import MediaNeeded
-from segue.projection.settings import fit_settings
-from segue.projection.survey import UNFINISHED
-from segue.projection.system_prompt import fit_system_prompt
-from segue.projection.text import clean_texts
-from segue.projection.turns import mend_turns
-from segue.projection.unfinished import leave_out_unfinished
-from segue.projection.work import Settings, SystemPrompt, Target, Work
+from segue.projection.workspace.prefix_state import Carry
+from segue.projection.workspace.scan import UNFINISHED
+from segue.projection.workspace.workspace import Settings, SystemPrompt, Target, Work
 
 Pass: TypeAlias = Callable[[Work], None]
 

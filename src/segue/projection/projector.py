@@ -15,16 +15,16 @@ from segue.conversation.vetting import check_options, explain_misuse
 from segue.errors import ProjectionRefused, SettingsError
 from segue.models.catalogue import get_model
 from segue.models.model import Model
-from segue.projection.cache_marks import limit_marks
 from segue.projection.engine import PASSES, Engine, Outcome, allot_ids_and_names, place_of
-from segue.projection.extra import withhold_extra
-from segue.projection.ids import NormalizeId, allot_ids
-from segue.projection.names import clean_names
+from segue.projection.passes.cache_marks import limit_marks
+from segue.projection.passes.extra import withhold_extra
+from segue.projection.passes.ids import NormalizeId, allot_ids
+from segue.projection.passes.names import clean_names
+from segue.projection.passes.settings import is_thinking
 from segue.projection.policy import Policy
 from segue.projection.report import Report
 from segue.projection.requirements import Requirement, ThinkingOff
-from segue.projection.settings import is_thinking
-from segue.projection.work import Target, Work
+from segue.projection.workspace.workspace import Target, Work
 from segue.protocols.registry import resolve_dialect, resolve_rules
 
 _NOTHING_ASKED: Final = Options()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from segue.conversation.messages import Message
-from segue.projection.carry import Carry
+from segue.projection.workspace.prefix_state import Carry
 
 Call = tuple[int, int]
 """The index of an assistant message and the position of the call among that message's calls."""

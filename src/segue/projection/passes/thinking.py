@@ -23,7 +23,7 @@ from segue.models.thinking import (
     supported_thinking_levels,
 )
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.work import Target
+from segue.projection.workspace.workspace import Target
 
 _SWITCHED_ON: Final[ThinkingLevel] = "medium"
 """What stands for "think" where no level can be told: this is where vendors start."""

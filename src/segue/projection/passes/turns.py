@@ -18,12 +18,12 @@ from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import AnyContent, AssistantContent, TextContent
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.models.rules import Rules
-from segue.projection.extra import lost_extra
-from segue.projection.pairing import is_told_error, result_as_user
+from segue.projection.passes.extra import lost_extra
+from segue.projection.passes.pairing import is_told_error, result_as_user
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.surrogates import clean_text
-from segue.projection.work import INSERTED, Work, joined_text, roles_of
+from segue.projection.workspace.surrogates import clean_text
+from segue.projection.workspace.workspace import INSERTED, Work, joined_text, roles_of
 
 
 def mend_turns(work: Work) -> None:

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage
 from segue.models.rules import Rules
-from segue.projection.ids import digest, is_spelt_in, letters_of
+from segue.projection.passes.ids import digest, is_spelt_in, letters_of
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.surrogates import clean_text, is_clean
-from segue.projection.work import Work
+from segue.projection.workspace.surrogates import clean_text, is_clean
+from segue.projection.workspace.workspace import Work
 
 _HASH_LENGTH: Final = 8
 _USUAL_LENGTH: Final = 64

@@ -20,12 +20,12 @@ from msgspec.structs import replace
 
 from segue.conversation.content import AssistantContent, TextContent, ToolCall
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
-from segue.projection.extra import lost_extra
-from segue.projection.matching import Call, match_results
+from segue.projection.passes.extra import lost_extra
+from segue.projection.passes.matching import Call, match_results
 from segue.projection.policy import Texts, fill
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.surrogates import clean_text
-from segue.projection.work import INSERTED, Work, joined_text
+from segue.projection.workspace.surrogates import clean_text
+from segue.projection.workspace.workspace import INSERTED, Work, joined_text
 
 
 def pair_results(work: Work) -> None:

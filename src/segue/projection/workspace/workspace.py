@@ -20,12 +20,12 @@ from segue.errors import Path
 from segue.models.dialect import Dialect
 from segue.models.model import Model
 from segue.models.rules import Rules
-from segue.projection.carry import Carry
-from segue.projection.home import Home
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded
-from segue.projection.survey import look_over
+from segue.projection.workspace.ownership import Home
+from segue.projection.workspace.prefix_state import Carry
+from segue.projection.workspace.scan import look_over
 
 SystemPrompt: TypeAlias = str | tuple[SystemContent, ...] | None
 

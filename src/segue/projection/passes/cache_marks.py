@@ -17,7 +17,7 @@ from segue.conversation.context import Tool
 from segue.conversation.messages import Message
 from segue.errors import Path
 from segue.projection.report import Change, ChangeCode, Loss
-from segue.projection.work import SystemPrompt, Target, Work
+from segue.projection.workspace.workspace import SystemPrompt, Target, Work
 
 Mark = tuple[int, int | None, Path]
 """The message that carries a mark, counted among all that came out; the block, None for the message itself; and where

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from segue.conversation.content import AnyContent, Extra
 from segue.models.rules import Rules
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.work import Work
+from segue.projection.workspace.workspace import Work
 from segue.protocols.reading import REPLY
 
 SHAPE: Final = "shape"

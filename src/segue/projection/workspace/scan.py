@@ -21,8 +21,8 @@ from typing import Final
 
 from segue.conversation.content import AnyContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
-from segue.projection.home import Home
-from segue.projection.surrogates import is_clean, is_clean_value
+from segue.projection.workspace.ownership import Home
+from segue.projection.workspace.surrogates import is_clean, is_clean_value
 from segue.protocols.reading import REPLY
 
 UNFINISHED: Final = frozenset({"error", "aborted"})

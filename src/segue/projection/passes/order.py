@@ -17,9 +17,9 @@ from segue.conversation.content import TextContent, UserContent
 from segue.conversation.messages import AssistantMessage, Message, UserMessage
 from segue.models.origin import new_assistant_message
 from segue.models.rules import Rules
-from segue.projection.extra import is_prefix, lost_extra
+from segue.projection.passes.extra import is_prefix, lost_extra
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.work import INSERTED, ROLE_LETTERS, Work, roles_of
+from segue.projection.workspace.workspace import INSERTED, ROLE_LETTERS, Work, roles_of
 
 
 def order_turns(work: Work) -> None:

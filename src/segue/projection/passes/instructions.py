@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from segue.conversation.content import SystemContent, TextContent
 from segue.conversation.messages import SystemMessage, UserMessage
-from segue.projection.extra import lost_extra
+from segue.projection.passes.extra import lost_extra
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.work import INSERTED, SystemPrompt, Work, joined_text
+from segue.projection.workspace.workspace import INSERTED, SystemPrompt, Work, joined_text
 
 
 def place_instructions(work: Work) -> None:

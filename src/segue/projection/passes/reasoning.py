@@ -24,9 +24,9 @@ from msgspec.structs import replace
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage
 from segue.errors import Path
-from segue.projection.extra import lost_extra
+from segue.projection.passes.extra import lost_extra
 from segue.projection.report import Change, ChangeCode, Loss
-from segue.projection.work import Target, Work
+from segue.projection.workspace.workspace import Target, Work
 
 Fate: TypeAlias = Literal["channel", "text", "drop"]
 

@@ -24,8 +24,8 @@ from segue.errors import SettingsError
 from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.report import Change, ChangeCode, Loss
-from segue.projection.surrogates import clean_text, is_clean
-from segue.projection.work import Work
+from segue.projection.workspace.surrogates import clean_text, is_clean
+from segue.projection.workspace.workspace import Work
 
 NormalizeId: TypeAlias = Callable[[str, Model, AssistantMessage], str]
 

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent, Extra
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.surrogates import clean_value, is_clean_value, only_joins
-from segue.projection.work import Work
+from segue.projection.workspace.surrogates import clean_value, is_clean_value, only_joins
+from segue.projection.workspace.workspace import Work
 
 _KEPT_FIELDS: Final = frozenset({"id", "name", "fallback", "extra"})
 """Ids and names are the business of pass 6; a fallback is cleaned content by content, `extra` where it will be told."""

@@ -11,10 +11,10 @@ First of all passes, so that pairing never sees what will not be sent. A user tu
 from __future__ import annotations
 
 from segue.conversation.messages import Message
-from segue.projection.matching import match_results
+from segue.projection.passes.matching import match_results
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.survey import UNFINISHED
-from segue.projection.work import Work
+from segue.projection.workspace.scan import UNFINISHED
+from segue.projection.workspace.workspace import Work
 
 
 def leave_out_unfinished(work: Work) -> None:

@@ -20,14 +20,14 @@ from msgspec.structs import replace
 from segue.conversation.content import Extra
 from segue.conversation.context import Options, Tool, ToolDefinition
 from segue.errors import Path
-from segue.projection.extra import extra_loss, kept_extra
-from segue.projection.names import wire_name
+from segue.projection.passes.extra import extra_loss, kept_extra
+from segue.projection.passes.names import wire_name
+from segue.projection.passes.schemas import fit_schema
+from segue.projection.passes.text import is_clean_extra
+from segue.projection.passes.thinking import fit_thinking
 from segue.projection.report import Change, ChangeCode, Loss
-from segue.projection.schemas import fit_schema
-from segue.projection.surrogates import AnyValue, clean_value, is_clean_value, only_joins
-from segue.projection.text import is_clean_extra
-from segue.projection.thinking import fit_thinking
-from segue.projection.work import FittedTools, Target, Work
+from segue.projection.workspace.surrogates import AnyValue, clean_value, is_clean_value, only_joins
+from segue.projection.workspace.workspace import FittedTools, Target, Work
 from segue.protocols.schemas import is_closed
 
 _NOTHING_ASKED: Final = Options()

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from segue.conversation.content import NativeContent, SystemContent
 from segue.errors import Path
-from segue.projection.extra import extra_loss, kept_extra, lost_extra
-from segue.projection.media_fit import fit_media
+from segue.projection.passes.extra import extra_loss, kept_extra, lost_extra
+from segue.projection.passes.media_fit import fit_media
+from segue.projection.passes.text import clean_piece, is_clean_extra
 from segue.projection.report import Change, ChangeCode, Loss
-from segue.projection.surrogates import clean_text, clean_value, only_joins
-from segue.projection.text import clean_piece, is_clean_extra
-from segue.projection.work import SystemPrompt, Target
+from segue.projection.workspace.surrogates import clean_text, clean_value, only_joins
+from segue.projection.workspace.workspace import SystemPrompt, Target
 
 
 def fit_system_prompt(given: SystemPrompt, target: Target) -> tuple[SystemPrompt, tuple[Change, ...]]:

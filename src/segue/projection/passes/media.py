@@ -23,12 +23,12 @@ from msgspec.structs import replace
 from segue.conversation.content import AnyContent, FallbackContent, NativeContent, TextContent, UserContent
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import Path
-from segue.projection.extra import lost_extra
-from segue.projection.media_fit import Fit, Media, fit_media, kind_of
+from segue.projection.passes.extra import lost_extra
+from segue.projection.passes.media_fit import Fit, Media, fit_media, kind_of
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded
-from segue.projection.work import INSERTED, Work
+from segue.projection.workspace.workspace import INSERTED, Work
 
 
 def place_media(work: Work) -> None:

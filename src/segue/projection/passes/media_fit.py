@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from segue.conversation.content import FileContent, ImageContent, TextContent
 from segue.models.model import Modality
-from segue.projection.extra import kept_extra
+from segue.projection.passes.extra import kept_extra
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.surrogates import clean_text
-from segue.projection.work import Target
+from segue.projection.workspace.surrogates import clean_text
+from segue.projection.workspace.workspace import Target
 
 Media = ImageContent | FileContent
 
