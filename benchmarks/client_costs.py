@@ -28,7 +28,7 @@ from passages import WRITERS, is_spoken
 from streamed import mixed_stream
 
 from segue import Context, Model, UserMessage, decode_response
-from segue.client.clients import Client
+from segue.client.http.clients import Client
 
 _SERVER: Final = Path(__file__).with_name("stream_server.py")
 _HELLO: Final = Context(messages=(UserMessage.of("hello"),))

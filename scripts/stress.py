@@ -22,8 +22,8 @@ from typing import IO, Final
 import httpx2
 
 from segue import Context, Model, UserMessage, dump_message, load_message
-from segue.client.async_streams import AsyncStream
-from segue.client.clients import AsyncClient
+from segue.client.http.async_streams import AsyncStream
+from segue.client.http.clients import AsyncClient
 
 TESTS: Final = Path(__file__).resolve().parent.parent / "tests"
 HELLO: Final = Context(messages=(UserMessage.of("hello"),))

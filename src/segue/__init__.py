@@ -11,17 +11,17 @@ read, in `_MODULES`, where it is found at run time, and in `__all__`.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from segue.client.async_streams import AsyncStream
-    from segue.client.attempts import Attempt
-    from segue.client.backoff import Retry
-    from segue.client.clients import (
+    from segue.client.flow.attempts import Attempt
+    from segue.client.flow.backoff import Retry
+    from segue.client.http.async_streams import AsyncStream
+    from segue.client.http.clients import (
         AsyncClient,
         Client,
         complete,
         stream,
     )
-    from segue.client.conversation import AsyncConversation, Conversation
-    from segue.client.streams import Stream
+    from segue.client.http.streams import Stream
+    from segue.client.session.conversation import AsyncConversation, Conversation
     from segue.conversation.arguments import ParsedArguments, parse_arguments
     from segue.conversation.content import (
         AnyContent,
@@ -297,20 +297,20 @@ __all__ = [
 ]
 
 _MODULES = {
-    "segue.client.async_streams": ("AsyncStream",),
-    "segue.client.attempts": ("Attempt",),
-    "segue.client.backoff": ("Retry",),
-    "segue.client.clients": (
+    "segue.client.http.async_streams": ("AsyncStream",),
+    "segue.client.flow.attempts": ("Attempt",),
+    "segue.client.flow.backoff": ("Retry",),
+    "segue.client.http.clients": (
         "AsyncClient",
         "Client",
         "complete",
         "stream",
     ),
-    "segue.client.conversation": (
+    "segue.client.session.conversation": (
         "AsyncConversation",
         "Conversation",
     ),
-    "segue.client.streams": ("Stream",),
+    "segue.client.http.streams": ("Stream",),
     "segue.conversation.arguments": (
         "ParsedArguments",
         "parse_arguments",

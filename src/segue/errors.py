@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from segue.client.attempts import Attempt
+    from segue.client.flow.attempts import Attempt
     from segue.conversation.messages import AssistantMessage
     from segue.failures.failure import Failure
     from segue.projection.report import Report

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from segue.client.attempts import Attempt
-from segue.client.backoff import Retry
-from segue.client.clients import AsyncClient, Client
-from segue.client.settings import ClientSettings
+from segue.client.flow.attempts import Attempt
+from segue.client.flow.backoff import Retry
+from segue.client.http.clients import AsyncClient, Client
+from segue.client.http.settings import ClientSettings
 from segue.conversation.context import Context, Options
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage, UserMessage

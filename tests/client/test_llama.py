@@ -8,9 +8,9 @@ from itertools import permutations
 import pytest
 
 from client.asking import Heard, held
-from segue.client.clients import AsyncClient, Client
-from segue.client.conversation import AsyncConversation, Conversation
-from segue.client.settings import ClientSettings
+from segue.client.http.clients import AsyncClient, Client
+from segue.client.http.settings import ClientSettings
+from segue.client.session.conversation import AsyncConversation, Conversation
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage, StopReason, UserMessage
 from segue.errors import RequestFailed

@@ -13,11 +13,11 @@ from dataclasses import replace
 import pytest
 
 from client.asking import HELLO, ONCE, Heard, held, listen
-from client.test_replies import both_clients
+from client.http.test_replies import both_clients
 from client.wires import WIRES, WORDS
-from segue.client.backoff import Retry
-from segue.client.clients import AsyncClient, Client
-from segue.client.settings import ClientSettings
+from segue.client.flow.backoff import Retry
+from segue.client.http.clients import AsyncClient, Client
+from segue.client.http.settings import ClientSettings
 from segue.conversation.messages import StopReason
 from segue.errors import RequestFailed
 from servers.script import Phase, Reply

@@ -48,7 +48,7 @@ def command(
     """
     from segue.cli.echo import ECHO, ECHO_MOUNT
     from segue.cli.talk import Talk
-    from segue.client.clients import Client
+    from segue.client.http.clients import Client
 
     known = open_catalogue(catalogue).with_models(ECHO)
     target = ECHO if model == ECHO.id else _choose(model, protocol, session, known, catalogue)

@@ -15,8 +15,8 @@ from typing import Final
 import click
 
 from segue.cli.echo import ECHO
-from segue.client.clients import Client
-from segue.client.conversation import Conversation
+from segue.client.http.clients import Client
+from segue.client.session.conversation import Conversation
 from segue.conversation.content import FileContent, ImageContent
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage

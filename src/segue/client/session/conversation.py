@@ -12,13 +12,13 @@ from types import TracebackType
 from typing import Self, TypedDict, TypeVar, Unpack
 from weakref import ref
 
-from segue.client.async_streams import AsyncStream
-from segue.client.attempts import Attempt
-from segue.client.clients import AsyncClient, Client
-from segue.client.history import History, new_result, new_user_message
-from segue.client.outboxes import Outboxes
-from segue.client.shell import Shell
-from segue.client.streams import Stream
+from segue.client.flow.attempts import Attempt
+from segue.client.http.async_streams import AsyncStream
+from segue.client.http.clients import AsyncClient, Client
+from segue.client.http.shell import Shell
+from segue.client.http.streams import Stream
+from segue.client.session.history import History, new_result, new_user_message
+from segue.client.session.outboxes import Outboxes
 from segue.conversation.content import SystemContent, ToolCall, ToolResultContent, UserContent
 from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import AssistantMessage, Message

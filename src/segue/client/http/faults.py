@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from segue.client.keys import conceal
-from segue.client.settings import import_httpx2
-from segue.client.steps import Broken
+from segue.client.flow.steps import Broken
+from segue.client.http.keys import conceal
+from segue.client.http.settings import import_httpx2
 from segue.failures.failure import FailureKind
 
 _KINDS: Final[Mapping[str, FailureKind]] = {

@@ -10,12 +10,12 @@ from dataclasses import replace
 import pytest
 
 from client.asking import HELLO, ONCE, Heard, held
-from client.test_replies import SPOKEN, each_wire
+from client.http.test_replies import SPOKEN, each_wire
 from client.wires import WIRES, WORDS, Wire
-from segue.client.backoff import Retry
-from segue.client.clients import AsyncClient, Client
-from segue.client.settings import ClientSettings
-from segue.client.streams import Stream
+from segue.client.flow.backoff import Retry
+from segue.client.http.clients import AsyncClient, Client
+from segue.client.http.settings import ClientSettings
+from segue.client.http.streams import Stream
 from segue.conversation.events import Event
 from segue.conversation.messages import StopReason
 from servers.script import Phase, Reply

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from client.asking import AT_ONCE, HELLO, listen
-from client.test_replies import both_clients, each_wire
+from client.http.test_replies import both_clients, each_wire
 from client.wires import WIRES, WORDS, Wire
-from segue.client.clients import Client
+from segue.client.http.clients import Client
 from segue.conversation.messages import StopReason
 from segue.errors import RequestFailed
 from segue.failures.failure import FailureKind
@@ -135,7 +135,7 @@ def test_a_status_is_understood_with_any_body(server: ScriptedServer, wire: Wire
 
 
 def test_retry_after_is_obeyed_over_a_network(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch):
-    from segue.client.sending import Wire as Sending
+    from segue.client.http.sending import Wire as Sending
 
     waits: list[float] = []
     monkeypatch.setattr(Sending, "wait", lambda self, seconds: waits.append(seconds))

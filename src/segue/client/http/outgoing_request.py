@@ -8,7 +8,8 @@ from typing import Final
 
 import msgspec
 
-from segue.client.addressing import (
+from segue.client.flow.steps import Broken
+from segue.client.http.addressing import (
     at_base_url,
     fill_url,
     query_secrets,
@@ -16,7 +17,7 @@ from segue.client.addressing import (
     split_login,
     with_query_last,
 )
-from segue.client.keys import (
+from segue.client.http.keys import (
     Auth,
     Token,
     choose_for,
@@ -27,9 +28,8 @@ from segue.client.keys import (
     secrets_in,
     token_headers,
 )
-from segue.client.settings import Body, Setup
-from segue.client.signing import AwsSigner
-from segue.client.steps import Broken
+from segue.client.http.settings import Body, Setup
+from segue.client.http.signing import AwsSigner
 from segue.errors import SettingsError
 from segue.failures.failure import FailureKind
 from segue.models.catalogue import get_model

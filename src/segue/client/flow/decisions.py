@@ -15,8 +15,8 @@ from typing import Final, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.client.attempts import Reason
-from segue.client.backoff import Retry, compute_wait
+from segue.client.flow.attempts import Reason
+from segue.client.flow.backoff import Retry, compute_wait
 from segue.conversation.content import AssistantContent
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, Message

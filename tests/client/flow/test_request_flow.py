@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from client.driving import Run, Said, bad, good, run
+from client.flow.driving import Run, Said, bad, good, run
 from client.wires import WIRES, WORDS
-from segue.client.backoff import ELSEWHERE, Retry, compute_wait
-from segue.client.decisions import estrange
-from segue.client.flow import Ask, Flow
-from segue.client.steps import Aborted, Broken, Head, Moment
+from segue.client.flow.backoff import ELSEWHERE, Retry, compute_wait
+from segue.client.flow.decisions import estrange
+from segue.client.flow.request_flow import Ask, Flow
+from segue.client.flow.steps import Aborted, Broken, Head, Moment
 from segue.conversation.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, Usage, UserMessage

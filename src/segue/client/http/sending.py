@@ -16,10 +16,10 @@ from threading import Event as Signal
 from threading import Timer
 from typing import TYPE_CHECKING, Final, cast
 
-from segue.client.faults import CONNECTING, explain_fault, is_stale, list_faults
-from segue.client.keys import conceal
-from segue.client.letters import Letter
-from segue.client.steps import Broken, Head
+from segue.client.flow.steps import Broken, Head
+from segue.client.http.faults import CONNECTING, explain_fault, is_stale, list_faults
+from segue.client.http.keys import conceal
+from segue.client.http.outgoing_request import Letter
 from segue.conversation.events import Event
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ import time
 import warnings
 from pathlib import Path
 
-from segue.client.clients import Client
-from segue.client.conversation import Conversation
+from segue.client.http.clients import Client
+from segue.client.session.conversation import Conversation
 from segue.conversation.messages import UserMessage
 from segue.models.model import Model
 from segue.sessions import read_session

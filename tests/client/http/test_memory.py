@@ -8,7 +8,7 @@ import tracemalloc
 
 from client.asking import HELLO, ONCE
 from client.wires import WIRES, WORDS
-from segue.client.clients import Client
+from segue.client.http.clients import Client
 from servers.script import Reply
 from servers.scripted import ScriptedServer
 

@@ -14,10 +14,10 @@ import pytest
 
 from client.asking import AT_ONCE, HELLO
 from client.wires import WIRES, WORDS
-from segue.client.addressing import fill_url
-from segue.client.clients import AsyncClient, Client
-from segue.client.conversation import Conversation
-from segue.client.settings import ClientSettings
+from segue.client.http.addressing import fill_url
+from segue.client.http.clients import AsyncClient, Client
+from segue.client.http.settings import ClientSettings
+from segue.client.session.conversation import Conversation
 from segue.conversation.stored import dump_message
 from segue.errors import RequestFailed, SettingsError
 from segue.failures.failure import FailureKind
@@ -352,7 +352,7 @@ def test_credentials_that_are_missing_are_named(server: ScriptedServer):
 
 
 def test_an_extra_that_is_missing_is_named(monkeypatch):
-    from segue.client import signing
+    from segue.client.http import signing
     from segue.errors import MissingExtra
 
     def missing(name: str) -> object:
@@ -361,7 +361,7 @@ def test_an_extra_that_is_missing_is_named(monkeypatch):
     monkeypatch.setattr(signing, "import_module", missing)
     with pytest.raises(MissingExtra, match=r"pip install 'segue\[bedrock\]'"):
         signing.AwsSigner().sign("https://bedrock-runtime.eu-west-1.amazonaws.com/x", b"", {}, {})
-    monkeypatch.setattr("segue.client.settings.import_module", missing)
+    monkeypatch.setattr("segue.client.http.settings.import_module", missing)
     with pytest.raises(ImportError, match=r"pip install 'segue\[client\]'"):
         Client()
 

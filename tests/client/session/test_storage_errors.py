@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from client.wires import WIRES, WORDS
-from segue.client.clients import Client
-from segue.client.conversation import AsyncConversation, Conversation
+from segue.client.http.clients import Client
+from segue.client.session.conversation import AsyncConversation, Conversation
 from segue.conversation.messages import StopReason, ToolResultMessage, UserMessage
 from segue.errors import ConversationError, DumpError
 from segue.sessions import read_session
@@ -31,8 +31,8 @@ def client():
 FULL = """
 import os, resource, sys, warnings
 from segue import Model, read_session
-from segue.client.clients import Client
-from segue.client.conversation import Conversation
+from segue.client.http.clients import Client
+from segue.client.session.conversation import Conversation
 
 warnings.simplefilter("error")  # a line that is cut off would show
 path, url = sys.argv[1:]

@@ -12,9 +12,9 @@ from dataclasses import replace
 import pytest
 
 from client.asking import AT_ONCE, HELLO, listen
-from client.test_replies import SPOKEN, both_clients, each_wire
+from client.http.test_replies import SPOKEN, both_clients, each_wire
 from client.wires import WIRES, WORDS, Wire
-from segue.client.clients import Client
+from segue.client.http.clients import Client
 from segue.errors import RequestFailed
 from segue.failures.failure import FailureKind
 from servers.script import Phase, Reply

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeAlias, cast
 
-from segue.client.attempts import Attempt, render_failure
-from segue.client.flow import Ask, Flow
-from segue.client.letters import Desk
-from segue.client.settings import OnAttempt
-from segue.client.steps import Aborted, Answer, Moment, Step
+from segue.client.flow.attempts import Attempt, render_failure
+from segue.client.flow.request_flow import Ask, Flow
+from segue.client.flow.steps import Aborted, Answer, Moment, Step
+from segue.client.http.outgoing_request import Desk
+from segue.client.http.settings import OnAttempt
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
 from segue.errors import RequestFailed

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from client.wires import WIRES
-from segue.client.attempts import Attempt
-from segue.client.flow import Ask, Flow
-from segue.client.steps import Answer, Broken, Head, Listen, Moment
+from segue.client.flow.attempts import Attempt
+from segue.client.flow.request_flow import Ask, Flow
+from segue.client.flow.steps import Answer, Broken, Head, Listen, Moment
 from segue.conversation.events import Event
 from segue.request import Request
 

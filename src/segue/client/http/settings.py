@@ -10,9 +10,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, TypeAlias, TypedDict, cast
 
-from segue.client.attempts import Attempt
-from segue.client.backoff import Retry
-from segue.client.keys import Auth
+from segue.client.flow.attempts import Attempt
+from segue.client.flow.backoff import Retry
+from segue.client.http.keys import Auth
 from segue.conversation.context import Options
 from segue.errors import MissingExtra, SettingsError
 from segue.request import Request

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from msgspec.structs import replace
 
-from segue.client.async_sending import AsyncWire
-from segue.client.async_streams import AsyncStream
-from segue.client.attempts import Attempt
-from segue.client.flow import Ask, Prepare, prepare_anew
-from segue.client.letters import Desk
-from segue.client.loops import HttpByLoop
-from segue.client.sending import Wire
-from segue.client.settings import ClientSettings, OnAttempt, Setup, import_httpx2, shared_tls
-from segue.client.shell import OnEnd
-from segue.client.streams import Stream
+from segue.client.flow.attempts import Attempt
+from segue.client.flow.request_flow import Ask, Prepare, prepare_anew
+from segue.client.http.async_sending import AsyncWire
+from segue.client.http.async_streams import AsyncStream
+from segue.client.http.loops import HttpByLoop
+from segue.client.http.outgoing_request import Desk
+from segue.client.http.sending import Wire
+from segue.client.http.settings import ClientSettings, OnAttempt, Setup, import_httpx2, shared_tls
+from segue.client.http.shell import OnEnd
+from segue.client.http.streams import Stream
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage
 from segue.models.model import Model

@@ -7,13 +7,13 @@ from threading import Lock
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
-from segue.client.flow import Ask
-from segue.client.keys import Token, ask_auth
-from segue.client.letters import Desk
-from segue.client.sending import Wire
-from segue.client.settings import Body, OnAttempt
-from segue.client.shell import TERMINAL, OnEnd, Shell, take_moment
-from segue.client.steps import Answer, Broken, Step
+from segue.client.flow.request_flow import Ask
+from segue.client.flow.steps import Answer, Broken, Step
+from segue.client.http.keys import Token, ask_auth
+from segue.client.http.outgoing_request import Desk
+from segue.client.http.sending import Wire
+from segue.client.http.settings import Body, OnAttempt
+from segue.client.http.shell import TERMINAL, OnEnd, Shell, take_moment
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
 from segue.errors import SettingsError

@@ -18,11 +18,11 @@ from typing import Final, TypeAlias, TypeVar, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.client.attempts import Attempt, note_attempt
-from segue.client.backoff import Retry
-from segue.client.decisions import Course, choose_course, estrange, estranged_policy
-from segue.client.disguises import explain_document, explain_error
-from segue.client.reading import (
+from segue.client.flow.attempts import Attempt, note_attempt
+from segue.client.flow.backoff import Retry
+from segue.client.flow.decisions import Course, choose_course, estrange, estranged_policy
+from segue.client.flow.misreported_errors import explain_document, explain_error
+from segue.client.flow.reading import (
     Ending,
     StreamReading,
     ending_of,
@@ -30,7 +30,7 @@ from segue.client.reading import (
     read_whole,
     with_message,
 )
-from segue.client.steps import (
+from segue.client.flow.steps import (
     CLOSE,
     DRAIN,
     NOW,
@@ -48,7 +48,7 @@ from segue.client.steps import (
     Tell,
     Wait,
 )
-from segue.client.storable import make_storable
+from segue.client.flow.storable import make_storable
 from segue.conversation.context import Context, Options
 from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
 from segue.conversation.messages import AssistantMessage, StopReason

@@ -10,8 +10,8 @@ import pytest
 
 from client.asking import AT_ONCE
 from client.wires import WIRES, WORDS
-from segue.client.clients import AsyncClient, Client
-from segue.client.conversation import AsyncConversation, Conversation
+from segue.client.http.clients import AsyncClient, Client
+from segue.client.session.conversation import AsyncConversation, Conversation
 from segue.conversation.content import TextContent, ToolCall
 from segue.conversation.context import Context, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
@@ -251,7 +251,7 @@ def test_a_second_writer_is_refused_until_the_first_is_done(server: ScriptedServ
 
 HOLDER = """
 import sys
-from segue.client.locks import SessionLock
+from segue.client.session.locks import SessionLock
 lock = SessionLock(sys.argv[1])
 print("held", flush=True)
 sys.stdin.read()

@@ -9,7 +9,7 @@ from threading import Lock
 
 import msgspec
 
-from segue.client.locks import SessionLock
+from segue.client.session.locks import SessionLock
 from segue.conversation.content import SystemContent, TextContent, ToolCall, ToolResultContent, UserContent
 from segue.conversation.context import Context, Tool
 from segue.conversation.messages import Message, ToolResultMessage, UserMessage

@@ -11,7 +11,7 @@ from typing import ClassVar, Final, Literal, TypeAlias, final
 
 import msgspec
 
-from segue.client.attempts import Attempt
+from segue.client.flow.attempts import Attempt
 from segue.conversation.events import Event
 from segue.failures.failure import FailureKind
 from segue.request import Request

@@ -7,12 +7,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from segue.client.faults import CONNECTING, explain_fault, is_stale, list_faults
-from segue.client.keys import conceal
-from segue.client.letters import Letter
-from segue.client.loops import find_loop
-from segue.client.sending import PATIENCE
-from segue.client.steps import Broken, Head
+from segue.client.flow.steps import Broken, Head
+from segue.client.http.faults import CONNECTING, explain_fault, is_stale, list_faults
+from segue.client.http.keys import conceal
+from segue.client.http.loops import find_loop
+from segue.client.http.outgoing_request import Letter
+from segue.client.http.sending import PATIENCE
 from segue.conversation.events import Event
 
 if TYPE_CHECKING:

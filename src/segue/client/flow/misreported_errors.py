@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, cast
 
-from segue.client.reading import is_page, parse_body
-from segue.client.steps import Head
+from segue.client.flow.reading import is_page, parse_body
+from segue.client.flow.steps import Head
 from segue.errors import DecodeError
 from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind

@@ -9,8 +9,8 @@ import pytest
 from client.asking import HELLO, ONCE, listen
 from client.wires import WIRES, WORDS, Wire
 from protocols.speaking import spoken
-from segue.client.clients import AsyncClient, Client, complete, stream
-from segue.client.settings import ClientSettings
+from segue.client.http.clients import AsyncClient, Client, complete, stream
+from segue.client.http.settings import ClientSettings
 from segue.conversation.context import Options
 from segue.conversation.messages import StopReason
 from segue.errors import EmptyConversation, UnknownModel
