@@ -28,7 +28,7 @@ from transcripts import as_plain, make_transcript, make_turn
 
 from segue import Model, dump, load
 from segue.outbox import Outbox
-from segue.protocols.doors import decode_request
+from segue.protocols.api import decode_request
 from segue.request import prepare
 
 TABLE: Final = Path(__file__).with_name("hot_paths.json")

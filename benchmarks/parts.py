@@ -22,7 +22,7 @@ from segue.conversation.messages import AssistantMessage, Message, ToolResultMes
 from segue.projection.projector import project
 from segue.projection.workspace.ownership import Home
 from segue.projection.workspace.scan import look_over
-from segue.protocols.doors import get_codec, resolve_endpoint
+from segue.protocols.api import get_codec, resolve_endpoint
 from segue.request import prepare, prompt_of
 
 _ARGUMENTS_AS_TEXT: Final = frozenset({"openai-chat", "openai-responses"})

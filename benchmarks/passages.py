@@ -11,7 +11,7 @@ from replies import make_history
 from transcripts import as_plain, make_transcript
 
 from segue import Context, Model, UnknownProtocol, get_model
-from segue.protocols.doors import get_codec
+from segue.protocols.api import get_codec
 from segue.request import prepare
 
 CLAUDE: Final = get_model("anthropic/claude-sonnet-4-5")

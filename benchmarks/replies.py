@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from transcripts import make_transcript
 
 from segue import AssistantMessage, Context, Message, Model, StopReason
-from segue.protocols.doors import decode_response
+from segue.protocols.api import decode_response
 
 Wire: TypeAlias = dict[str, object]
 

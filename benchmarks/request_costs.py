@@ -20,7 +20,7 @@ from peer_processes import PeerProcess, start_peer
 from peers import Environment
 from rivals import BEDROCK, GOOGLE, is_aside, less_work, make_task, make_tasks, why_not
 
-from segue.protocols.doors import decode_request
+from segue.protocols.api import decode_request
 from segue.request import convert, prepare
 
 _CHIEF: Final = ("pydantic-ai", "litellm")

@@ -18,7 +18,7 @@ from streamed import Stream, argument_stream, mixed_stream
 from segue import Model
 from segue.framing.aws_event_stream import AwsEventStreamDecoder
 from segue.framing.sse import SseDecoder
-from segue.protocols.doors import decode_response, stream_decoder
+from segue.protocols.api import decode_response, stream_decoder
 
 _PIECE: Final = 16_384
 _WHOLE_CALLS: Final = frozenset({"google-genai"})

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from segue.protocols.doors import decode_response
+from segue.protocols.api import decode_response
 from segue.request import prepare
 
 ROOT = Path(__file__).parent.parent

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.histories import TARGETS, make_home, make_options, make_ugly
-from protocols.speaking import spoken
+from protocols.every_protocol import spoken
 from segue.conversation.content import TextContent
 from segue.conversation.context import Context, Options, ToolDefinition
 from segue.conversation.messages import UserMessage

@@ -138,9 +138,7 @@ if TYPE_CHECKING:
         Report,
     )
     from segue.projection.requirements import MediaNeeded, Requirement, ThinkingOff
-    from segue.protocols.codec import Violation, WireError
-    from segue.protocols.detection import detect_protocol
-    from segue.protocols.doors import (
+    from segue.protocols.api import (
         check,
         decode_error,
         decode_request,
@@ -149,8 +147,10 @@ if TYPE_CHECKING:
         encode_response,
         stream_decoder,
     )
+    from segue.protocols.detection import detect_protocol
+    from segue.protocols.kit.codec import Violation, WireError
+    from segue.protocols.kit.streaming import StreamDecoder
     from segue.protocols.registry import resolve_dialect, resolve_rules
-    from segue.protocols.streaming import StreamDecoder
     from segue.request import Request, convert, prepare, transcribe
     from segue.sessions import append_header, append_message, read_session
     from segue.tokens import estimate_tokens
@@ -452,12 +452,12 @@ _MODULES = {
         "Requirement",
         "ThinkingOff",
     ),
-    "segue.protocols.codec": (
+    "segue.protocols.kit.codec": (
         "Violation",
         "WireError",
     ),
     "segue.protocols.detection": ("detect_protocol",),
-    "segue.protocols.doors": (
+    "segue.protocols.api": (
         "check",
         "decode_error",
         "decode_request",
@@ -470,7 +470,7 @@ _MODULES = {
         "resolve_dialect",
         "resolve_rules",
     ),
-    "segue.protocols.streaming": ("StreamDecoder",),
+    "segue.protocols.kit.streaming": ("StreamDecoder",),
     "segue.request": (
         "Request",
         "convert",

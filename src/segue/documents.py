@@ -21,8 +21,8 @@ from segue.conversation.stored import load
 from segue.errors import DecodeError, LoadError, SegueError
 from segue.models.model import Model
 from segue.projection.policy import Policy
+from segue.protocols.api import decode_request
 from segue.protocols.detection import detect_protocol
-from segue.protocols.doors import decode_request
 from segue.request import Request, prepare, prepare_prompt
 from segue.sessions import read_session_lines
 

@@ -30,7 +30,7 @@ from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection, Projector
-from segue.protocols.doors import get_codec, resolve_endpoint
+from segue.protocols.api import get_codec, resolve_endpoint
 from segue.request import Request, fit_request, prompt_of
 
 _ENCODER: Final = msgspec.json.Encoder()

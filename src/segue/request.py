@@ -20,14 +20,14 @@ from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection, project
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement
-from segue.protocols.codec import Codec, Endpoint
+from segue.protocols.api import decode_request, get_codec, resolve_endpoint
 from segue.protocols.detection import detect_protocol
-from segue.protocols.doors import decode_request, get_codec, resolve_endpoint
+from segue.protocols.kit.codec import Codec, Endpoint
+from segue.protocols.kit.reading import ASKED_OF, SHAPE, as_mapping, shape_of
+from segue.protocols.kit.schemas import carry_title
+from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.plain_text.transcript import write_transcript
-from segue.protocols.reading import ASKED_OF, SHAPE, as_mapping, shape_of
 from segue.protocols.registry import get_protocol
-from segue.protocols.schemas import carry_title
-from segue.protocols.streaming import StreamDecoder
 
 _READER: Final = Model("reader", "plain-text", "plain-text")
 """Whoever reads a transcript."""

@@ -14,7 +14,7 @@ from segue import AssistantMessage, Diagnostic, ErrorEvent, StopReason, UnknownM
 from segue.errors import DecodeError, EmptyConversation, EncodeError, SettingsError
 from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
-from segue.protocols.codec import WireError
+from segue.protocols.kit.codec import WireError
 
 HEADERS = {"retry-after": "20", "content-type": "application/json"}
 TOO_LONG = "prompt is too long: 213462 tokens > 200000 maximum"

@@ -10,7 +10,7 @@ from segue.conversation.content import Extra, TextContent, ThinkingContent
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, UserMessage
 from segue.projection.projector import project
-from segue.protocols.doors import encode_response
+from segue.protocols.api import encode_response
 from segue.request import prepare
 
 HI = UserMessage.of("hi")

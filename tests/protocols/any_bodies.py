@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from segue.conversation.messages import AssistantMessage
 from segue.errors import DecodeError
-from segue.protocols.codec import Codec, Endpoint
-from segue.protocols.reading import standard_base64
+from segue.protocols.kit.codec import Codec, Endpoint
+from segue.protocols.kit.reading import standard_base64
 
 ODD_VALUES = [None, 0, -1, 1.5, True, "x", "", [], {}, ["x"], [{}], {"type": []}, {"a": None}, {"text": "t"}]
 ODD = st.sampled_from(ODD_VALUES)

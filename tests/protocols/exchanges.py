@@ -24,8 +24,8 @@ from segue.conversation.messages import AssistantMessage
 from segue.framing.aws_event_stream import AwsEventStreamDecoder
 from segue.framing.ndjson import NdjsonDecoder
 from segue.framing.sse import SseDecoder
-from segue.protocols.codec import Codec, Endpoint
-from segue.protocols.doors import get_codec
+from segue.protocols.api import get_codec
+from segue.protocols.kit.codec import Codec, Endpoint
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

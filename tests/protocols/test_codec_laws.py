@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
-from protocols.speaking import cuts, joined_turns, said, spoken, wire_messages, without_fields
+from protocols.every_protocol import cuts, joined_turns, said, spoken, wire_messages, without_fields
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import UserMessage
 from segue.errors import EmptyConversation
-from segue.protocols.doors import resolve_endpoint
+from segue.protocols.api import resolve_endpoint
 from segue.request import Request, prepare
 
 CODECS = spoken()

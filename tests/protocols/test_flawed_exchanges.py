@@ -17,7 +17,7 @@ from protocols.exchanges import BEDROCK, COHERE, GOOGLE, MISTRAL, Exchanges
 from protocols.google_genai import endpoints as google
 from protocols.mistral_chat import endpoints as mistral
 from segue.errors import DecodeError
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
 
 WHOM: dict[Exchanges, tuple[Endpoint, ...]] = {
     BEDROCK: (bedrock.SONNET, bedrock.OPUS, bedrock.NOVA_2, bedrock.KIMI, bedrock.OSS, bedrock.ANYONE),

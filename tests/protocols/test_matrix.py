@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from protocols import traffic
-from protocols.speaking import spoken
+from protocols.every_protocol import spoken
 from segue.conversation.context import Context, Prompt
 from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.projection.report import Change, Loss
-from segue.protocols.codec import Codec
-from segue.protocols.doors import decode_request, resolve_endpoint
+from segue.protocols.api import decode_request, resolve_endpoint
+from segue.protocols.kit.codec import Codec
 from segue.request import Request, convert
 
 CODECS = {codec.name: codec for codec in spoken()}

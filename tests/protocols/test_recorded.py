@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from protocols import traffic
-from protocols.speaking import spoken
+from protocols.every_protocol import spoken
 from segue.framing.aws_event_stream import AwsEventStreamDecoder
 from segue.framing.sse import SseDecoder
 from segue.models.model import Model
+from segue.protocols.api import resolve_endpoint
 from segue.protocols.detection import detect_protocol
-from segue.protocols.doors import resolve_endpoint
 
 CODECS = {codec.name: codec for codec in spoken()}
 ROWS: list[Any] = [row for row in traffic.exchanges() if row["protocol"] in CODECS]

@@ -16,7 +16,7 @@ from segue.models.dialect import Dialect
 from segue.models.family import Family
 from segue.models.model import Model
 from segue.models.rules import Rules
-from segue.protocols.bedrock_converse.formats import FORMATS
+from segue.protocols.bedrock_converse.media_types import FORMATS
 from segue.protocols.registry import PROTOCOLS, Protocol, get_protocol, resolve_dialect, resolve_rules
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from protocols.speaking import spoken
+from protocols.every_protocol import spoken
 from segue import (
     AssistantMessage,
     Context,

@@ -15,11 +15,11 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from protocols.speaking import spoken
+from protocols.every_protocol import spoken
 from segue import AssistantMessage, Event, Model, NdjsonDecoder, SseDecoder, StopReason, decode_error, decode_response
 from segue.framing.aws_event_stream import AwsEventStreamDecoder
-from segue.protocols.codec import Codec
-from segue.protocols.doors import resolve_endpoint
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.kit.codec import Codec
 from segue.protocols.registry import PROTOCOLS
 from servers.crowd import allow_many_files
 from servers.replies import replies

@@ -14,7 +14,7 @@ from segue.errors import EmptyConversation, Path, render_path
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.report import Loss
-from segue.protocols.doors import get_codec, resolve_endpoint
+from segue.protocols.api import get_codec, resolve_endpoint
 from segue.protocols.registry import PROTOCOLS
 
 Level = Literal["error", "warning", "notice"]

@@ -38,7 +38,7 @@ from segue.failures.shapes import OUR_ERRORS, read_exception, read_message, read
 from segue.failures.symptoms import Symptoms, read_body, read_headers
 from segue.failures.waiting import wait_from_headers, wait_from_text
 from segue.failures.wordings import QUOTAS, WORDINGS
-from segue.protocols.codec import WireError
+from segue.protocols.kit.codec import WireError
 
 _Verdict = tuple[FailureKind, str]
 

@@ -27,7 +27,7 @@ from segue.errors import (
 )
 from segue.failures.failure import FailureKind
 from segue.failures.symptoms import Symptoms, read_body, read_headers, read_text
-from segue.protocols.codec import WireError
+from segue.protocols.kit.codec import WireError
 
 OUR_ERRORS: Final[tuple[tuple[type[SegueError], FailureKind], ...]] = (
     (ModelError, FailureKind.NOT_FOUND),

@@ -22,7 +22,7 @@ from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.report import SENTENCES, Change, Loss
 from segue.projection.workspace.ownership import Home
-from segue.protocols.doors import check, get_codec
+from segue.protocols.api import check, get_codec
 from segue.request import Request
 from segue.tokens import estimate_tokens
 

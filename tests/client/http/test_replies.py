@@ -8,7 +8,7 @@ import pytest
 
 from client.asking import HELLO, ONCE, listen
 from client.wires import WIRES, WORDS, Wire
-from protocols.speaking import spoken
+from protocols.every_protocol import spoken
 from segue.client.http.clients import AsyncClient, Client, complete, stream
 from segue.client.http.settings import ClientSettings
 from segue.conversation.context import Options

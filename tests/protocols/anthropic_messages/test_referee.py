@@ -14,13 +14,13 @@ from pydantic import ValidationError
 from protocols import traffic
 from protocols.anthropic_messages.endpoints import OPUS, SONNET, endpoint_of
 from protocols.anthropic_messages.referee import judge
+from protocols.every_protocol import vouched_for
 from protocols.exchanges import ANTHROPIC
-from protocols.speaking import vouched_for
 from segue.conversation.context import Options, Prompt
 from segue.errors import EmptyConversation
 from segue.projection.projector import project
 from segue.protocols.anthropic_messages.codec import CODEC
-from segue.protocols.doors import decode_response
+from segue.protocols.api import decode_response
 from strategies import storable_contexts
 
 RECORDED = [row["file"] for row in traffic.of_protocol("anthropic-messages") if "stream" in str(row["flags"])]

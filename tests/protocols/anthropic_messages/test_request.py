@@ -13,7 +13,7 @@ from segue.conversation.messages import AssistantMessage, StopReason, SystemMess
 from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
 from segue.protocols.anthropic_messages.codec import CODEC
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
 from segue.protocols.registry import resolve_dialect, resolve_rules
 
 P = "anthropic-messages"

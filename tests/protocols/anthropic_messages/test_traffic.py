@@ -8,7 +8,7 @@ from protocols import traffic
 from protocols.anthropic_messages.endpoints import endpoint_of
 from segue.framing.sse import SseDecoder
 from segue.protocols.anthropic_messages.codec import CODEC
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
 
 ROWS = traffic.of_protocol("anthropic-messages")
 pytestmark = [pytest.mark.traffic, pytest.mark.skipif(not ROWS, reason="the recordings are not at hand")]

@@ -7,8 +7,8 @@ from functools import lru_cache
 from segue.errors import UnknownModel
 from segue.models.catalogue import get_model
 from segue.models.model import Model
-from segue.protocols.codec import Endpoint
-from segue.protocols.doors import resolve_endpoint
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.kit.codec import Endpoint
 
 
 @lru_cache

@@ -16,7 +16,7 @@ from typing import Any
 import botocore.session
 from botocore.model import Shape
 
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
 
 
 @lru_cache

@@ -19,8 +19,8 @@ from protocols.bedrock_converse.endpoints import (
 )
 from protocols.exchanges import BEDROCK
 from segue.models.model import Model
+from segue.protocols.api import resolve_endpoint
 from segue.protocols.bedrock_converse.codec import CODEC
-from segue.protocols.doors import resolve_endpoint
 
 TEXT = {"text": "hi"}
 CALL = {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}

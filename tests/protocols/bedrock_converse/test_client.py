@@ -23,14 +23,14 @@ from projection.histories import TARGETS, home_contexts, make_options, ugly_cont
 from protocols import traffic
 from protocols.bedrock_converse.endpoints import SONNET, endpoint_of
 from protocols.bedrock_converse.referee import complaints
+from protocols.every_protocol import vouched_for
 from protocols.exchanges import BEDROCK
-from protocols.speaking import vouched_for
 from segue.conversation.context import Options
 from segue.errors import EmptyConversation, EncodeError
 from segue.framing.aws_event_stream import AwsEventStreamDecoder
+from segue.protocols.api import resolve_endpoint
 from segue.protocols.bedrock_converse.codec import CODEC
 from segue.protocols.bedrock_converse.sdk import sdk_arguments
-from segue.protocols.doors import resolve_endpoint
 from segue.request import prepare
 
 NOT_STREAMED = (False,)

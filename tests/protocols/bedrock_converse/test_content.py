@@ -22,7 +22,7 @@ from segue.protocols.bedrock_converse.content import (
     encode_assistant_content,
     encode_user_content,
 )
-from segue.protocols.bedrock_converse.documents import DocumentNames
+from segue.protocols.bedrock_converse.document_names import DocumentNames
 
 P = "bedrock-converse"
 PNG = "iVBORw0KGgo="

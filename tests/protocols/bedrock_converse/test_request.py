@@ -20,8 +20,8 @@ from segue.conversation.messages import (
 )
 from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
+from segue.protocols.api import decode_request, encode_request
 from segue.protocols.bedrock_converse.codec import CODEC
-from segue.protocols.doors import decode_request, encode_request
 from segue.request import prepare
 
 P = "bedrock-converse"

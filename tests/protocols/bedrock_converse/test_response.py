@@ -10,9 +10,9 @@ from protocols.bedrock_converse.endpoints import ANYONE, NOVA, SONNET
 from protocols.exchanges import BEDROCK
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
+from segue.protocols.api import decode_error, decode_response
 from segue.protocols.bedrock_converse.codec import CODEC
-from segue.protocols.codec import WireError
-from segue.protocols.doors import decode_error, decode_response
+from segue.protocols.kit.codec import WireError
 
 P = "bedrock-converse"
 

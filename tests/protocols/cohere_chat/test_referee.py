@@ -15,11 +15,11 @@ from pydantic import ValidationError
 from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
 from protocols.cohere_chat.endpoints import REASONING
 from protocols.cohere_chat.referee import complaints, judge
+from protocols.every_protocol import vouched_for
 from protocols.exchanges import COHERE
-from protocols.speaking import vouched_for
 from segue.errors import EmptyConversation
+from segue.protocols.api import resolve_endpoint
 from segue.protocols.cohere_chat.codec import CODEC
-from segue.protocols.doors import resolve_endpoint
 from segue.request import prepare
 
 WRONG = {

@@ -7,7 +7,7 @@ from functools import lru_cache
 from segue.errors import UnknownModel
 from segue.models.catalogue import get_model
 from segue.models.model import Model
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
 from segue.protocols.registry import resolve_dialect, resolve_rules
 
 

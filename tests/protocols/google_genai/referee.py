@@ -15,7 +15,7 @@ from typing import Any
 from google.genai import types
 from pydantic import BaseModel, ValidationError
 
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
 
 MODELS: Mapping[str, type[BaseModel]] = {
     "contents": types.Content,

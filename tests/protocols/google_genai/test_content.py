@@ -19,8 +19,8 @@ from segue.conversation.content import (
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import EncodeError
-from segue.protocols.codec import Endpoint
 from segue.protocols.google_genai.codec import CODEC
+from segue.protocols.kit.codec import Endpoint
 from segue.request import prepare
 
 PNG = "iVBORw0KGgo="

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.histories import TARGETS, ugly_contexts
+from protocols.every_protocol import without_fields
 from protocols.google_genai.endpoints import NEWER, OLDER
-from protocols.speaking import without_fields
 from segue.conversation.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.errors import EmptyConversation
-from segue.protocols.doors import resolve_endpoint
+from segue.protocols.api import resolve_endpoint
 from segue.protocols.google_genai.codec import CODEC
 from segue.request import prepare
 

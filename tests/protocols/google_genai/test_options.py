@@ -12,7 +12,7 @@ from segue.conversation.context import Context, NativeTool, Options, Prompt, Too
 from segue.conversation.messages import UserMessage
 from segue.errors import EncodeError
 from segue.models.model import Model
-from segue.protocols.doors import resolve_endpoint
+from segue.protocols.api import resolve_endpoint
 from segue.protocols.google_genai.codec import CODEC
 from segue.request import prepare
 

@@ -16,15 +16,15 @@ from msgspec.structs import replace
 
 from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
 from protocols import traffic
+from protocols.every_protocol import vouched_for
 from protocols.exchanges import GOOGLE
 from protocols.google_genai.endpoints import NEWER, OLDER, VERTEX, endpoint_of
 from protocols.google_genai.referee import complaints
-from protocols.speaking import vouched_for
 from segue.conversation.content import ImageContent, TextContent, ToolCall
 from segue.conversation.context import Context, NativeTool, Options, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.errors import EmptyConversation
-from segue.protocols.doors import resolve_endpoint
+from segue.protocols.api import resolve_endpoint
 from segue.protocols.google_genai.codec import CODEC
 from segue.request import prepare
 

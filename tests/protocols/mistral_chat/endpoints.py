@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from segue.models.model import Model
-from segue.protocols.codec import Endpoint
-from segue.protocols.doors import resolve_endpoint
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.kit.codec import Endpoint
 
 
 def endpoint_of(model_id: str = "mistral-large-latest", provider: str = "mistral", **fields: object) -> Endpoint:

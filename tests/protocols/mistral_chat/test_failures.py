@@ -14,7 +14,7 @@ from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
 from segue.models.model import Model
 from segue.projection.policy import Texts
-from segue.protocols.doors import resolve_endpoint
+from segue.protocols.api import resolve_endpoint
 from segue.protocols.mistral_chat.codec import CODEC
 from segue.request import prepare
 

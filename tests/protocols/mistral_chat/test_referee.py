@@ -15,13 +15,13 @@ from pydantic import ValidationError
 
 from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
 from protocols import traffic
+from protocols.every_protocol import vouched_for, without_fields
 from protocols.exchanges import MISTRAL
 from protocols.mistral_chat.endpoints import MEDIUM
 from protocols.mistral_chat.referee import complaints, judge, objections
-from protocols.speaking import vouched_for, without_fields
 from segue.conversation.context import Context, Options
 from segue.errors import EmptyConversation, EncodeError
-from segue.protocols.doors import resolve_endpoint
+from segue.protocols.api import resolve_endpoint
 from segue.protocols.mistral_chat.codec import CODEC
 from segue.request import prepare
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from protocols.every_protocol import wire_messages
 from protocols.mistral_chat.endpoints import LARGE, MEDIUM, endpoint_of
-from protocols.speaking import wire_messages
 from segue.conversation.content import NativeContent, TextContent, ToolCall
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, UserMessage
@@ -14,8 +14,8 @@ from segue.errors import EncodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.outbox import Outbox
+from segue.protocols.kit.verbatim import object_of
 from segue.protocols.mistral_chat.codec import CODEC
-from segue.protocols.spelling import object_of
 from segue.request import prepare
 
 HI = {"role": "user", "content": "hi"}

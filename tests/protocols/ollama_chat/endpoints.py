@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from segue.models.model import Model
-from segue.protocols.codec import Endpoint
-from segue.protocols.doors import resolve_endpoint
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.kit.codec import Endpoint
 
 
 @lru_cache

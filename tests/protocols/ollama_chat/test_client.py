@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from projection.histories import TARGETS, make_options, ugly_contexts
+from protocols.every_protocol import vouched_for
 from protocols.exchanges import OLLAMA
 from protocols.ollama_chat.endpoints import QWEN
 from protocols.ollama_chat.referee import complaints
-from protocols.speaking import vouched_for
 from segue.conversation.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.errors import EmptyConversation, EncodeError
-from segue.protocols.doors import decode_response
+from segue.protocols.api import decode_response
 from segue.protocols.ollama_chat.codec import CODEC
 from segue.request import prepare
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from protocols.ollama_chat.endpoints import GPT_OSS, QWEN
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import UserMessage
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
 from segue.protocols.ollama_chat.codec import CODEC
 from segue.request import convert, prepare
 

@@ -18,7 +18,7 @@ from segue.conversation.context import Context, NativeTool, Options, Prompt, Too
 from segue.conversation.messages import AssistantMessage, StopReason, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
-from segue.protocols.doors import encode_request
+from segue.protocols.api import encode_request
 from segue.protocols.ollama_chat.codec import CODEC
 from segue.request import convert, prepare
 

@@ -11,9 +11,9 @@ from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, StopReason, Usage, UsageCost
 from segue.errors import DecodeError
 from segue.models.model import Price
-from segue.protocols.codec import Endpoint, WireError
+from segue.protocols.api import encode_response
 from segue.protocols.detection import detect_reply
-from segue.protocols.doors import encode_response
+from segue.protocols.kit.codec import Endpoint, WireError
 from segue.protocols.ollama_chat.codec import CODEC
 
 

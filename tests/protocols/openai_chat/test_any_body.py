@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocols.openai_chat.speaking_chat import endpoint, kinds_told
+from protocols.openai_chat.endpoints import endpoint, kinds_told
 from segue.errors import DecodeError
 from segue.protocols.openai_chat.codec import CODEC
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from protocols.openai_chat.speaking_chat import GPT, PROTOCOL, body_of, endpoint, read, write
+from protocols.openai_chat.endpoints import GPT, PROTOCOL, body_of, endpoint, read, write
 from segue.conversation.content import (
     FileContent,
     ImageContent,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.openai_chat.speaking_chat import GPT, endpoint
-from segue.protocols.codec import WireError
+from protocols.openai_chat.endpoints import GPT, endpoint
+from segue.protocols.kit.codec import WireError
 from segue.protocols.openai_chat.codec import CODEC
 
 ERRORS = {

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from protocols.openai_chat.speaking_chat import endpoint, fold
+from protocols.openai_chat.endpoints import endpoint, fold
 from segue.protocols.openai_chat.codec import CODEC
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "openai-chat"

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.histories import TARGETS, make_home, make_ugly
-from protocols.speaking import cuts, without_fields
+from protocols.every_protocol import cuts, without_fields
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolResultContent
 from segue.conversation.context import Context
 from segue.conversation.messages import Message
 from segue.errors import EmptyConversation
 from segue.models.model import Model
-from segue.protocols.doors import resolve_endpoint
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.kit.reading import join_texts
 from segue.protocols.openai_chat.codec import CODEC
-from segue.protocols.reading import join_texts
 from segue.request import prepare
 
 PROTOCOL = "openai-chat"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from protocols.openai_chat.speaking_chat import GPT, PROTOCOL, body_of, endpoint, read, write
+from protocols.openai_chat.endpoints import GPT, PROTOCOL, body_of, endpoint, read, write
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import UserMessage
 from segue.errors import EncodeError

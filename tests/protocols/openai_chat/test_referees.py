@@ -15,11 +15,11 @@ from pydantic import ValidationError
 from projection.histories import make_ugly
 from protocols import traffic
 from protocols.openai_chat import test_streams
-from protocols.openai_chat.speaking_chat import PROTOCOL, endpoint, read, reply
+from protocols.openai_chat.endpoints import PROTOCOL, endpoint, read, reply
 from segue.conversation.context import Context, Options
 from segue.errors import EmptyConversation
 from segue.models.model import Model
-from segue.protocols.doors import decode_response
+from segue.protocols.api import decode_response
 from segue.protocols.openai_chat.codec import CODEC
 from segue.request import prepare
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from protocols.openai_chat.speaking_chat import GPT, endpoint, reply, write
+from protocols.openai_chat.endpoints import GPT, endpoint, reply, write
 from segue.conversation.content import NativeContent, TextContent, ToolCall
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError

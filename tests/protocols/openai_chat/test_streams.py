@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from protocols.openai_chat.speaking_chat import GPT, calling, chunk, endpoint, fold, reply
+from protocols.openai_chat.endpoints import GPT, calling, chunk, endpoint, fold, reply
 from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.framing.sse import SseDecoder
 from segue.protocols.openai_chat.codec import CODEC

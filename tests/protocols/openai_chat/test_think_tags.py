@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.openai_chat.speaking_chat import chunk, endpoint, fold, kinds_told, reply
+from protocols.openai_chat.endpoints import chunk, endpoint, fold, kinds_told, reply
 from segue.conversation.content import TextContent, ThinkingContent
 from segue.protocols.openai_chat.codec import CODEC
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 import segue.protocols.openai_chat as folder
-from protocols.openai_chat.speaking_chat import PROTOCOL, endpoint, read, write
-from protocols.speaking import wire_messages
+from protocols.every_protocol import wire_messages
+from protocols.openai_chat.endpoints import PROTOCOL, endpoint, read, write
 from segue.conversation.content import TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options, ToolDefinition
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
-from segue.protocols.doors import check
+from segue.protocols.api import check
+from segue.protocols.kit.verbatim import object_of
 from segue.protocols.openai_chat.codec import CODEC
-from segue.protocols.spelling import object_of
 from segue.request import prepare
 
 HELLO = UserMessage.of("hi")

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from segue.models.model import Model
-from segue.protocols.codec import Endpoint
-from segue.protocols.doors import resolve_endpoint
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.kit.codec import Endpoint
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "openai-responses"
 

@@ -11,7 +11,7 @@ from protocols import traffic
 from protocols.openai_responses.bodies import THINKER, cases, endpoint, fixture
 from segue.errors import DecodeError
 from segue.models.model import Model
-from segue.protocols.doors import resolve_endpoint
+from segue.protocols.api import resolve_endpoint
 from segue.protocols.openai_responses.codec import CODEC
 
 STREAMS = [row for row in traffic.of_protocol("openai-responses") if "stream" in row["flags"] and row["status"] == 200]

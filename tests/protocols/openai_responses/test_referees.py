@@ -15,7 +15,7 @@ from segue.conversation.context import Context, Options, ToolDefinition
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import EmptyConversation
 from segue.models.model import Model
-from segue.protocols.doors import decode_response
+from segue.protocols.api import decode_response
 from segue.protocols.openai_responses.codec import CODEC
 from segue.request import prepare
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from segue.models.model import Model
-from segue.protocols.doors import resolve_endpoint
+from segue.protocols.api import resolve_endpoint
 
 EDITOR = resolve_endpoint(Model("copilot-gpt", "vscode", "vscode-lm"))

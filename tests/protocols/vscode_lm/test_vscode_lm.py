@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.histories import TARGETS, make_options, ugly_contexts
-from protocols.speaking import vouched_for
+from protocols.every_protocol import vouched_for
 from protocols.vscode_lm.endpoints import EDITOR
 from protocols.vscode_lm.referee import complaints
 from segue.conversation.content import (
@@ -33,8 +33,8 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.errors import DecodeError, EmptyConversation, EncodeError
-from segue.protocols.codec import WireError
 from segue.protocols.detection import detect_protocol
+from segue.protocols.kit.codec import WireError
 from segue.protocols.vscode_lm.codec import CODEC
 from segue.request import prepare
 

@@ -23,9 +23,9 @@ from segue.errors import DecodeError
 from segue.framing.aws_event_stream import AwsEvent, AwsEventStreamDecoder
 from segue.framing.ndjson import NdjsonDecoder
 from segue.framing.sse import SseDecoder, SseEvent
-from segue.protocols.codec import Framing
-from segue.protocols.doors import get_codec
-from segue.protocols.streaming import StreamDecoder
+from segue.protocols.api import get_codec
+from segue.protocols.kit.codec import Framing
+from segue.protocols.kit.streaming import StreamDecoder
 from segue.request import Request
 
 Ending: TypeAlias = DoneEvent | ErrorEvent

@@ -20,7 +20,7 @@ from segue.conversation.content import AnyContent, Extra
 from segue.models.rules import Rules
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.workspace import Work
-from segue.protocols.reading import REPLY
+from segue.protocols.kit.reading import REPLY
 
 SHAPE: Final = "shape"
 _TOLD_TO_NOBODY: Final = frozenset({"stored", REPLY})

@@ -28,7 +28,7 @@ from segue.projection.passes.thinking import fit_thinking
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.workspace.surrogates import AnyValue, clean_value, is_clean_value, only_joins
 from segue.projection.workspace.workspace import FittedTools, Target, Work
-from segue.protocols.schemas import is_closed
+from segue.protocols.kit.schemas import is_closed
 
 _NOTHING_ASKED: Final = Options()
 _SAMPLING: Final = frozenset({"temperature", "top_p"})

@@ -23,7 +23,7 @@ from segue.conversation.content import AnyContent, TextContent, ThinkingContent,
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.projection.workspace.ownership import Home
 from segue.projection.workspace.surrogates import is_clean, is_clean_value
-from segue.protocols.reading import REPLY
+from segue.protocols.kit.reading import REPLY
 
 UNFINISHED: Final = frozenset({"error", "aborted"})
 """Stop reasons of turns that did not come to an end."""

@@ -13,11 +13,11 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.anthropic_messages.check_turns import Turns, kind_of
 from segue.protocols.anthropic_messages.options import LEAST_BUDGET, NOT_EVERYWHERE
-from segue.protocols.checking import check_json, is_spelt, objects_of
-from segue.protocols.codec import Endpoint, Violation
-from segue.protocols.ranges import check_range, check_stops
-from segue.protocols.reading import text_of
-from segue.protocols.spelling import object_of
+from segue.protocols.kit.checking import check_json, is_spelt, objects_of
+from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.ranges import check_range, check_stops
+from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.verbatim import object_of
 
 _EFFORTS: Final = frozenset({"low", "medium", "high", "xhigh", "max"})  # anthropic 2.8.0
 _FORCED: Final = frozenset({"any", "tool"})

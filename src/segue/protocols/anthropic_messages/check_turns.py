@@ -12,9 +12,9 @@ from typing import Final, TypeAlias, cast
 
 from segue.errors import Path
 from segue.protocols.anthropic_messages.rules import PROVIDER
-from segue.protocols.checking import objects_of
-from segue.protocols.codec import Endpoint, Violation
-from segue.protocols.reading import text_of
+from segue.protocols.kit.checking import objects_of
+from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.reading import text_of
 
 Object: TypeAlias = Mapping[str, object]
 Placed: TypeAlias = tuple[Path, Object]

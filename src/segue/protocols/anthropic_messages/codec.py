@@ -10,7 +10,7 @@ from segue.protocols.anthropic_messages.request import decode_request, encode_re
 from segue.protocols.anthropic_messages.response import decode_response, encode_response
 from segue.protocols.anthropic_messages.rules import PROTOCOL, RULES
 from segue.protocols.anthropic_messages.stream import stream_decoder
-from segue.protocols.codec import NOT_IN_A_BODY, Codec, Endpoint
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Codec, Endpoint
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec

@@ -26,12 +26,12 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError
-from segue.protocols.anthropic_messages.keeping import keep, put_back
 from segue.protocols.anthropic_messages.media import decode_document, decode_image, encode_file, encode_image
-from segue.protocols.anthropic_messages.natives import decode_native, marked
+from segue.protocols.anthropic_messages.native import decode_native, marked
 from segue.protocols.anthropic_messages.rules import PROTOCOL
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import native_block, shape_of
+from segue.protocols.anthropic_messages.verbatim import keep, put_back
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import native_block, shape_of
 
 Block = Mapping[str, object]
 

@@ -19,9 +19,9 @@ from typing import Final, TypeAlias, cast
 
 from segue.conversation.content import Extra, FileContent, ImageContent, NativeContent
 from segue.errors import EncodeError
-from segue.protocols.anthropic_messages.keeping import keep, put_back
 from segue.protocols.anthropic_messages.rules import PROTOCOL
-from segue.protocols.reading import shape_of, standard_base64
+from segue.protocols.anthropic_messages.verbatim import keep, put_back
+from segue.protocols.kit.reading import shape_of, standard_base64
 
 Block: TypeAlias = Mapping[str, object]
 

@@ -28,8 +28,8 @@ from segue.conversation.context import Options, ThinkingLevel
 from segue.errors import EncodeError
 from segue.models.thinking import budget_for_level, level_for_budget
 from segue.protocols.anthropic_messages.rules import PROTOCOL
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import ASKED_OF, SHAPE, left_over, shape_of, text_of
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import ASKED_OF, SHAPE, left_over, shape_of, text_of
 
 Wire: TypeAlias = dict[str, object]
 Thinking: TypeAlias = ThinkingLevel | int | None

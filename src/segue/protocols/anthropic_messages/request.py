@@ -14,15 +14,15 @@ from typing import Final, cast
 from segue.conversation.content import SystemContent
 from segue.conversation.context import Context, NativeTool, Prompt, Tool, ToolDefinition
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.anthropic_messages.caching import place_marks
+from segue.protocols.anthropic_messages.cache import place_marks
 from segue.protocols.anthropic_messages.content import decode_system_block, encode_user_content
-from segue.protocols.anthropic_messages.keeping import keep, put_back
-from segue.protocols.anthropic_messages.natives import marked, unmarked
+from segue.protocols.anthropic_messages.native import marked, unmarked
 from segue.protocols.anthropic_messages.options import decode_options, encode_model, encode_options
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.turns import decode_turns, encode_turns
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import SHAPE, expect_list, expect_object, shape_of
+from segue.protocols.anthropic_messages.verbatim import keep, put_back
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, shape_of
 
 _TOOL_KEYS: Final = frozenset({"type", "name", "description", "input_schema", "strict"})
 

@@ -26,11 +26,19 @@ from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
 from segue.protocols.anthropic_messages.content import decode_assistant_block, encode_assistant_blocks
 from segue.protocols.anthropic_messages.errors import decode_error
-from segue.protocols.anthropic_messages.keeping import keep, put_back
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.turns import spell_content
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import expect_list, expect_object, number_of, of_reply, said_in_reply, shape_of, text_of
+from segue.protocols.anthropic_messages.verbatim import keep, put_back
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import (
+    expect_list,
+    expect_object,
+    number_of,
+    of_reply,
+    said_in_reply,
+    shape_of,
+    text_of,
+)
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": StopReason.STOP,

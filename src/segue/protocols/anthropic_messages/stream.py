@@ -33,14 +33,14 @@ from segue.protocols.anthropic_messages.content import (
     decode_thinking,
     keep_of_call,
 )
-from segue.protocols.anthropic_messages.keeping import keep
-from segue.protocols.anthropic_messages.natives import fallback_of
+from segue.protocols.anthropic_messages.native import fallback_of
 from segue.protocols.anthropic_messages.response import decode_usage, error_text, finish_response, said_by_reply
 from segue.protocols.anthropic_messages.rules import PROTOCOL
-from segue.protocols.assembly import Assembly, Part, PartKind, join_chunks
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import text_of
-from segue.protocols.streaming import StreamDecoder
+from segue.protocols.anthropic_messages.verbatim import keep
+from segue.protocols.kit.assembly import Assembly, Part, PartKind, join_chunks
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.streaming import StreamDecoder
 
 Wire: TypeAlias = dict[str, object]
 

@@ -37,10 +37,10 @@ from segue.protocols.anthropic_messages.content import (
     encode_user_blocks,
     encode_user_content,
 )
-from segue.protocols.anthropic_messages.keeping import keep, put_back
 from segue.protocols.anthropic_messages.rules import PROTOCOL
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import expect_list, expect_object, is_of_reply, shape_of
+from segue.protocols.anthropic_messages.verbatim import keep, put_back
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import expect_list, expect_object, is_of_reply, shape_of
 
 Wire: TypeAlias = dict[str, object]
 

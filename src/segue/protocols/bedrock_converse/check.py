@@ -11,11 +11,11 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.protocols.bedrock_converse.check_turns import Turns
-from segue.protocols.bedrock_converse.keeping import MARK, Block, object_of
 from segue.protocols.bedrock_converse.thinking import LEAST_BUDGET
-from segue.protocols.checking import check_json, is_spelt, objects_of
-from segue.protocols.codec import Endpoint, Violation
-from segue.protocols.reading import text_of
+from segue.protocols.bedrock_converse.verbatim import MARK, Block, object_of
+from segue.protocols.kit.checking import check_json, is_spelt, objects_of
+from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.reading import text_of
 
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "topP": "top_p"}
 """Settings of the body -> the field of `Options` whose rule they follow."""

@@ -12,12 +12,12 @@ from typing import Final, TypeAlias, cast
 
 from segue.errors import Path
 from segue.protocols.bedrock_converse.content import MEMBERS
-from segue.protocols.bedrock_converse.documents import LONGEST
-from segue.protocols.bedrock_converse.formats import Kind
-from segue.protocols.bedrock_converse.keeping import Block, object_of
-from segue.protocols.checking import is_spelt, objects_of
-from segue.protocols.codec import Endpoint, Violation
-from segue.protocols.reading import text_of
+from segue.protocols.bedrock_converse.document_names import LONGEST
+from segue.protocols.bedrock_converse.media_types import Kind
+from segue.protocols.bedrock_converse.verbatim import Block, object_of
+from segue.protocols.kit.checking import is_spelt, objects_of
+from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.reading import text_of
 
 Placed: TypeAlias = tuple[Path, Block]
 

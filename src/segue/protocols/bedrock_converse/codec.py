@@ -6,14 +6,14 @@ from typing import Final
 from urllib.parse import quote
 
 from segue.protocols.bedrock_converse.check import check
-from segue.protocols.bedrock_converse.documents import names_documents
+from segue.protocols.bedrock_converse.document_names import names_documents
 from segue.protocols.bedrock_converse.errors import decode_error
 from segue.protocols.bedrock_converse.request import decode_request, encode_request
 from segue.protocols.bedrock_converse.response import decode_response, encode_response
 from segue.protocols.bedrock_converse.rules import PROTOCOL, RULES
 from segue.protocols.bedrock_converse.sdk import sdk_arguments
 from segue.protocols.bedrock_converse.stream import stream_decoder
-from segue.protocols.codec import NOT_IN_A_BODY, Codec, Endpoint
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Codec, Endpoint
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:

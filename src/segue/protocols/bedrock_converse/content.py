@@ -32,8 +32,11 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError
-from segue.protocols.bedrock_converse.documents import DocumentNames
-from segue.protocols.bedrock_converse.keeping import (
+from segue.protocols.bedrock_converse.document_names import DocumentNames
+from segue.protocols.bedrock_converse.media import decode_file, decode_image, encode_file, encode_image
+from segue.protocols.bedrock_converse.native import decode_native, json_text, name_documents
+from segue.protocols.bedrock_converse.rules import PROTOCOL
+from segue.protocols.bedrock_converse.verbatim import (
     NOTHING,
     Block,
     Wire,
@@ -44,11 +47,8 @@ from segue.protocols.bedrock_converse.keeping import (
     plain,
     put_back,
 )
-from segue.protocols.bedrock_converse.media import decode_file, decode_image, encode_file, encode_image
-from segue.protocols.bedrock_converse.natives import decode_native, json_text, name_documents
-from segue.protocols.bedrock_converse.rules import PROTOCOL
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import SHAPE, native_block, shape_of
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import SHAPE, native_block, shape_of
 
 MEMBERS: Final = frozenset(
     {

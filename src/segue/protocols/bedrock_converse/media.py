@@ -16,11 +16,11 @@ from typing import Final
 
 from segue.conversation.content import FileContent, ImageContent
 from segue.errors import EncodeError
-from segue.protocols.bedrock_converse.documents import DocumentNames
-from segue.protocols.bedrock_converse.formats import ALIASES, FORMATS, TYPES, Kind, kind_of
-from segue.protocols.bedrock_converse.keeping import NOTHING, Block, Wire, keep, object_of, plain, put_back
+from segue.protocols.bedrock_converse.document_names import DocumentNames
+from segue.protocols.bedrock_converse.media_types import ALIASES, FORMATS, TYPES, Kind, kind_of
 from segue.protocols.bedrock_converse.rules import PROTOCOL
-from segue.protocols.reading import shape_of, standard_base64
+from segue.protocols.bedrock_converse.verbatim import NOTHING, Block, Wire, keep, object_of, plain, put_back
+from segue.protocols.kit.reading import shape_of, standard_base64
 
 _KEYS: Final = frozenset({"format", "source"})
 _DOCUMENT_KEYS: Final = _KEYS | {"name"}

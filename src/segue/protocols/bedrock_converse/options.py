@@ -25,13 +25,13 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Options
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.bedrock_converse.keeping import Wire, object_of
-from segue.protocols.bedrock_converse.natives import json_text
+from segue.protocols.bedrock_converse.native import json_text
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.thinking import decode_thinking, encode_thinking, fits
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import ASKED_OF, SHAPE, left_over, shape_of
-from segue.protocols.streaming import parse_frame
+from segue.protocols.bedrock_converse.verbatim import Wire, object_of
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import ASKED_OF, SHAPE, left_over, shape_of
+from segue.protocols.kit.streaming import parse_frame
 
 Place: TypeAlias = tuple[str, ...]
 

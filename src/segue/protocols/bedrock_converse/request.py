@@ -12,16 +12,16 @@ from collections.abc import Mapping, Sequence
 from segue.conversation.content import SystemContent
 from segue.conversation.context import Context, Prompt, Tool
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.bedrock_converse.caching import place_marks
+from segue.protocols.bedrock_converse.cache import place_marks
 from segue.protocols.bedrock_converse.content import encode_user_blocks
-from segue.protocols.bedrock_converse.documents import DocumentNames
-from segue.protocols.bedrock_converse.keeping import Wire, object_of
+from segue.protocols.bedrock_converse.document_names import DocumentNames
 from segue.protocols.bedrock_converse.options import decode_options, encode_options
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.tools import decode_tools, encode_tools
 from segue.protocols.bedrock_converse.turns import blocks_of, decode_system, decode_turns, encode_turns
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import SHAPE, shape_of
+from segue.protocols.bedrock_converse.verbatim import Wire, object_of
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import SHAPE, shape_of
 
 
 def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endpoint) -> Prompt:

@@ -25,13 +25,13 @@ from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
 from segue.protocols.bedrock_converse.content import decode_assistant_block, encode_assistant_blocks
-from segue.protocols.bedrock_converse.documents import DocumentNames
+from segue.protocols.bedrock_converse.document_names import DocumentNames
 from segue.protocols.bedrock_converse.errors import decode_error, is_error
-from segue.protocols.bedrock_converse.keeping import Block, Wire, keep, object_of, plain, put_back
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.turns import blocks_of, spell_content, spelling_of
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import number_of, of_reply, said_in_reply, shape_of, text_of
+from segue.protocols.bedrock_converse.verbatim import Block, Wire, keep, object_of, plain, put_back
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import number_of, of_reply, said_in_reply, shape_of, text_of
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": StopReason.STOP,

@@ -34,7 +34,7 @@ from segue.models.family import (
     Family,
 )
 from segue.models.rules import Rules
-from segue.protocols.bedrock_converse.formats import FORMATS
+from segue.protocols.bedrock_converse.media_types import FORMATS
 
 PROTOCOL: Final = "bedrock-converse"
 PROVIDER: Final = "amazon-bedrock"

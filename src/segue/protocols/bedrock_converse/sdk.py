@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
 from segue.errors import EncodeError, Path
-from segue.protocols.bedrock_converse.keeping import Wire
-from segue.protocols.codec import Endpoint
+from segue.protocols.bedrock_converse.verbatim import Wire
+from segue.protocols.kit.codec import Endpoint
 
 _Blobs: TypeAlias = "Mapping[str, _Blobs] | None"
 """Where blobs are: under which keys, at which depth; None is a blob. Lists are looked through."""

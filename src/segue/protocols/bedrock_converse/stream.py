@@ -22,7 +22,6 @@ from typing import Final, cast
 
 from segue.conversation.arguments import parse_arguments
 from segue.conversation.events import Event
-from segue.protocols.assembly import Assembly, Part, join_chunks
 from segue.protocols.bedrock_converse.content import (
     CITATIONS,
     SERVER_CALL,
@@ -31,14 +30,15 @@ from segue.protocols.bedrock_converse.content import (
     decode_redacted,
 )
 from segue.protocols.bedrock_converse.errors import exception_of
-from segue.protocols.bedrock_converse.growth import GROWTH_READERS, MISFIT, Words
-from segue.protocols.bedrock_converse.keeping import NOTHING, Block, Wire, object_of, plain
-from segue.protocols.bedrock_converse.natives import fallback_of
+from segue.protocols.bedrock_converse.fast_decode import GROWTH_READERS, MISFIT, Words
+from segue.protocols.bedrock_converse.native import fallback_of
 from segue.protocols.bedrock_converse.response import decode_usage, error_text, finish_response, said_by_reply
 from segue.protocols.bedrock_converse.rules import PROTOCOL
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import text_of
-from segue.protocols.streaming import NamedFrame, StreamDecoder
+from segue.protocols.bedrock_converse.verbatim import NOTHING, Block, Wire, object_of, plain
+from segue.protocols.kit.assembly import Assembly, Part, join_chunks
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.streaming import NamedFrame, StreamDecoder
 
 _PADDING: Final = "p"
 _DELTA: Final = "contentBlockDelta"

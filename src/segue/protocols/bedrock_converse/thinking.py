@@ -12,9 +12,9 @@ from typing import Final, TypeAlias
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.dialect import ThinkingFormat
 from segue.models.thinking import budget_for_level, level_for_budget
-from segue.protocols.bedrock_converse.keeping import Wire, object_of
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import text_of
+from segue.protocols.bedrock_converse.verbatim import Wire, object_of
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import text_of
 
 Thinking: TypeAlias = ThinkingLevel | int | None
 

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from segue.conversation.context import NativeTool, Tool, ToolDefinition
-from segue.protocols.bedrock_converse.keeping import (
+from segue.protocols.bedrock_converse.rules import PROTOCOL
+from segue.protocols.bedrock_converse.verbatim import (
     MARK,
     NOTHING,
     Block,
@@ -24,9 +25,8 @@ from segue.protocols.bedrock_converse.keeping import (
     object_of,
     put_back,
 )
-from segue.protocols.bedrock_converse.rules import PROTOCOL
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import native_definition, shape_of
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import native_definition, shape_of
 
 _TOOL_KEYS: Final = frozenset({"name", "description", "inputSchema", "strict"})
 

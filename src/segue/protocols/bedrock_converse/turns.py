@@ -36,8 +36,9 @@ from segue.protocols.bedrock_converse.content import (
     encode_user_content,
     kind_of,
 )
-from segue.protocols.bedrock_converse.documents import DocumentNames
-from segue.protocols.bedrock_converse.keeping import (
+from segue.protocols.bedrock_converse.document_names import DocumentNames
+from segue.protocols.bedrock_converse.rules import PROTOCOL
+from segue.protocols.bedrock_converse.verbatim import (
     MARK,
     NOTHING,
     Block,
@@ -49,9 +50,8 @@ from segue.protocols.bedrock_converse.keeping import (
     object_of,
     put_back,
 )
-from segue.protocols.bedrock_converse.rules import PROTOCOL
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import expect_list, expect_object, is_of_reply, shape_of
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import expect_list, expect_object, is_of_reply, shape_of
 
 _MESSAGE: Final = "message"
 _TURN_KEYS: Final = frozenset({"role", "content"})

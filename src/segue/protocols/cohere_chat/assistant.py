@@ -27,16 +27,16 @@ from segue.conversation.content import (
 )
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
-from segue.protocols.chat import Turn
+from segue.protocols.chat_family.chat import Turn
+from segue.protocols.chat_family.message_content import encode_nothing, encode_text, is_string
 from segue.protocols.cohere_chat.content import (
     TEXT_KEYS,
     decode_native,
 )
 from segue.protocols.cohere_chat.rules import PROTOCOL
-from segue.protocols.functions import decode_call, encode_call
-from segue.protocols.reading import SHAPE, expect_list, expect_object, native_block, shape_of
-from segue.protocols.spelling import MISSING, Block, Wire, keep, put_back
-from segue.protocols.spoken import encode_nothing, encode_text, is_string
+from segue.protocols.kit.functions import decode_call, encode_call
+from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, native_block, shape_of
+from segue.protocols.kit.verbatim import MISSING, Block, Wire, keep, put_back
 
 _THINKING_KEYS: Final = frozenset({"type", "thinking"})
 _TURN_KEYS: Final = frozenset({"role", "content", "tool_calls", "tool_plan"})

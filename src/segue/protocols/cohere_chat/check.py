@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.checking import Found, Messages, calls_of, check_json, messages_of
-from segue.protocols.codec import Endpoint, JsonObject, Violation
-from segue.protocols.cohere_chat.first_wire import REFUSAL, is_first_request
-from segue.protocols.spelling import object_of
+from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_request
+from segue.protocols.kit.checking import Found, Messages, calls_of, check_json, messages_of
+from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.verbatim import object_of
 
 _ROLES: Final = ("system", "user", "assistant", "tool")
 _BLOCKS: Final[Mapping[str, frozenset[str]]] = {

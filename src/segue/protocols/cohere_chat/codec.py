@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.protocols.codec import NOT_IN_A_BODY, Codec, Endpoint, JsonObject
 from segue.protocols.cohere_chat.check import check
 from segue.protocols.cohere_chat.errors import decode_error
 from segue.protocols.cohere_chat.request import decode_request, encode_request
 from segue.protocols.cohere_chat.response import decode_response, encode_response
 from segue.protocols.cohere_chat.rules import PROTOCOL, RULES
 from segue.protocols.cohere_chat.stream import stream_decoder
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Codec, Endpoint, JsonObject
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec

@@ -24,8 +24,9 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError, Path
+from segue.protocols.chat_family.message_content import Blocks, encode_text
 from segue.protocols.cohere_chat.rules import PROTOCOL
-from segue.protocols.reading import (
+from segue.protocols.kit.reading import (
     data_url,
     left_over,
     native_block,
@@ -34,8 +35,7 @@ from segue.protocols.reading import (
     standard_base64,
     text_of,
 )
-from segue.protocols.spelling import Block, Wire, keep, object_of, put_back
-from segue.protocols.spoken import Blocks, encode_text
+from segue.protocols.kit.verbatim import Block, Wire, keep, object_of, put_back
 
 TEXT_KEYS: Final = frozenset({"type", "text"})
 _IMAGE_KEYS: Final = frozenset({"type", "image_url"})

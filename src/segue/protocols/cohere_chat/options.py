@@ -17,7 +17,9 @@ from typing import Final, cast
 from segue.conversation.context import Options, ThinkingLevel
 from segue.errors import EncodeError
 from segue.models.thinking import budget_for_level
-from segue.protocols.asking import (
+from segue.protocols.cohere_chat.rules import PROTOCOL
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.option_table import (
     Setting,
     Settings,
     decode_settings,
@@ -28,9 +30,7 @@ from segue.protocols.asking import (
     plain,
     texts,
 )
-from segue.protocols.codec import Endpoint
-from segue.protocols.cohere_chat.rules import PROTOCOL
-from segue.protocols.spelling import Block, Wire, object_of
+from segue.protocols.kit.verbatim import Block, Wire, object_of
 
 _CONVERSATION: Final = frozenset({"messages", "tools", "model"})
 _USUAL_LEVEL: Final[ThinkingLevel] = "high"

@@ -17,23 +17,23 @@ from segue.conversation.content import TextContent
 from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.errors import DecodeError, Path
-from segue.protocols.chat import (
+from segue.protocols.chat_family.chat import (
     MessagesReader,
     encode_model,
     encode_result,
     encode_system,
     open_body,
 )
-from segue.protocols.codec import Endpoint, JsonObject
+from segue.protocols.chat_family.message_content import SPOKEN_KEYS, decode_content, encode_spoken
 from segue.protocols.cohere_chat.assistant import decode_assistant, encode_assistant
 from segue.protocols.cohere_chat.content import BLOCKS
-from segue.protocols.cohere_chat.first_wire import REFUSAL, is_first_request
+from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_request
 from segue.protocols.cohere_chat.options import decode_options, encode_options
 from segue.protocols.cohere_chat.rules import PROTOCOL
-from segue.protocols.functions import decode_tools, encode_tools
-from segue.protocols.reading import expect_objects, is_of_reply
-from segue.protocols.spelling import MISSING, Block, Wire, keep
-from segue.protocols.spoken import SPOKEN_KEYS, decode_content, encode_spoken
+from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.functions import decode_tools, encode_tools
+from segue.protocols.kit.reading import expect_objects, is_of_reply
+from segue.protocols.kit.verbatim import MISSING, Block, Wire, keep
 
 _RESULT_KEYS: Final = frozenset({"role", "content", "tool_call_id"})
 

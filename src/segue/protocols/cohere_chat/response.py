@@ -24,14 +24,14 @@ from segue.errors import DecodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
-from segue.protocols.codec import Endpoint, JsonObject
 from segue.protocols.cohere_chat.assistant import CITATIONS, decode_assistant, encode_assistant
 from segue.protocols.cohere_chat.errors import decode_error
-from segue.protocols.cohere_chat.first_wire import REFUSAL, is_first_reply
+from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_reply
 from segue.protocols.cohere_chat.rules import PROTOCOL
-from segue.protocols.reading import number_of, text_of
-from segue.protocols.replies import ended_with, keep_reply, read_stop, respell_reply
-from segue.protocols.spelling import Block, Wire, object_of
+from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.reading import number_of, text_of
+from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, respell_reply
+from segue.protocols.kit.verbatim import Block, Wire, object_of
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "COMPLETE": StopReason.STOP,

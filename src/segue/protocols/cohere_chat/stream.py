@@ -16,19 +16,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias, cast
 
-from segue.protocols.assembly import Assembly, Part
-from segue.protocols.codec import Endpoint
 from segue.protocols.cohere_chat.assistant import CITATIONS
 from segue.protocols.cohere_chat.content import decode_native
 from segue.protocols.cohere_chat.errors import decode_error
-from segue.protocols.cohere_chat.first_wire import REFUSAL, is_first_reply
+from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_reply
 from segue.protocols.cohere_chat.response import STOP_REASONS, decode_usage, usual_reply
 from segue.protocols.cohere_chat.rules import PROTOCOL
-from segue.protocols.functions import encode_call
-from segue.protocols.reading import text_of
-from segue.protocols.replies import keep_reply, read_stop
-from segue.protocols.spelling import Block, Wire, object_of
-from segue.protocols.streaming import StreamDecoder
+from segue.protocols.kit.assembly import Assembly, Part
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.functions import encode_call
+from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.replies import keep_reply, read_stop
+from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.kit.verbatim import Block, Wire, object_of
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 

@@ -14,12 +14,12 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.models.rules import Rules
-from segue.protocols.checking import check_json
-from segue.protocols.codec import Endpoint, Violation
 from segue.protocols.google_genai.check_turns import check_turns, objects_of
-from segue.protocols.google_genai.spelling import Block, object_of, open_object, texts_of
-from segue.protocols.ranges import check_range
-from segue.protocols.reading import text_of
+from segue.protocols.google_genai.verbatim import Block, object_of, open_object, texts_of
+from segue.protocols.kit.checking import check_json
+from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.ranges import check_range
+from segue.protocols.kit.reading import text_of
 
 _BUDGET_ONLY: Final = re.compile(r"gemini-(?:1|2)\.")
 _ALWAYS_THINKS: Final = re.compile(r"gemini-(?:2\.5-pro|3(?:\.\d+)?-pro|3\.5-flash-lite)")

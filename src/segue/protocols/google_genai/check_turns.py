@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.codec import Endpoint, Violation
 from segue.protocols.google_genai.content import CALL, RESULT, SEAL
-from segue.protocols.google_genai.spelling import Block, object_of, open_object
-from segue.protocols.reading import text_of
+from segue.protocols.google_genai.verbatim import Block, object_of, open_object
+from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.reading import text_of
 
 _ROLES: Final = frozenset({"user", "model", "function", None})
 _NO_DATA: Final = frozenset({"thought", SEAL, "partMetadata"})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.protocols.codec import NOT_IN_A_BODY, Codec, Endpoint
 from segue.protocols.google_genai.check import check
 from segue.protocols.google_genai.errors import decode_error
 from segue.protocols.google_genai.request import decode_request, encode_request
@@ -12,6 +11,7 @@ from segue.protocols.google_genai.response import decode_response, encode_respon
 from segue.protocols.google_genai.rules import PROTOCOL, RULES
 from segue.protocols.google_genai.sdk import sdk_arguments
 from segue.protocols.google_genai.stream import stream_decoder
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Codec, Endpoint
 
 _NAMED_WHOLE: Final = ("models/", "tunedModels/", "projects/", "publishers/")
 """How ids begin that say themselves where the model is."""

@@ -27,12 +27,12 @@ from segue.conversation.content import (
     ToolCall,
     UserContent,
 )
-from segue.protocols.codec import Endpoint
 from segue.protocols.google_genai.media import MEDIA_FIELDS, decode_media, encode_file, encode_image
-from segue.protocols.google_genai.natives import decode_native
+from segue.protocols.google_genai.native import decode_native
 from segue.protocols.google_genai.rules import PROTOCOL
-from segue.protocols.google_genai.spelling import INNER, Block, Wire, keep, open_object, put_back
-from segue.protocols.reading import native_block, shape_of
+from segue.protocols.google_genai.verbatim import INNER, Block, Wire, keep, open_object, put_back
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import native_block, shape_of
 
 CALL: Final = "functionCall"
 RESULT: Final = "functionResponse"

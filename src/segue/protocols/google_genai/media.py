@@ -18,8 +18,8 @@ from typing import Final, cast
 from segue.conversation.content import Extra, FileContent, ImageContent
 from segue.errors import EncodeError
 from segue.protocols.google_genai.rules import PROTOCOL
-from segue.protocols.google_genai.spelling import INNER, Block, Wire, keep, object_of, open_object, put_back
-from segue.protocols.reading import shape_of, standard_base64
+from segue.protocols.google_genai.verbatim import INNER, Block, Wire, keep, object_of, open_object, put_back
+from segue.protocols.kit.reading import shape_of, standard_base64
 
 INLINE: Final = "inlineData"
 FILE: Final = "fileData"

@@ -26,11 +26,11 @@ from msgspec.structs import replace
 from segue.conversation.context import Options, ThinkingLevel
 from segue.errors import EncodeError
 from segue.models.thinking import budget_for_level, level_for_budget
-from segue.protocols.codec import Endpoint
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.schemas import from_openapi
-from segue.protocols.google_genai.spelling import TO_CAMEL, TO_SNAKE, Block, Wire, texts_of
-from segue.protocols.reading import SHAPE, left_over, shape_of, text_of
+from segue.protocols.google_genai.verbatim import TO_CAMEL, TO_SNAKE, Block, Wire, texts_of
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import SHAPE, left_over, shape_of, text_of
 
 Leaf: TypeAlias = tuple[str, ...]
 Leaves: TypeAlias = dict[Leaf, object]

@@ -17,15 +17,15 @@ from typing import Final, cast
 from segue.conversation.content import SystemContent
 from segue.conversation.context import Context, Prompt
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.codec import Endpoint
 from segue.protocols.google_genai.content import decode_user_part, encode_user_content
-from segue.protocols.google_genai.natives import decode_native
+from segue.protocols.google_genai.native import decode_native
 from segue.protocols.google_genai.options import decode_options, encode_options
 from segue.protocols.google_genai.rules import PROTOCOL
-from segue.protocols.google_genai.spelling import TO_SNAKE, Block, Wire, object_of
 from segue.protocols.google_genai.tools import decode_tools, encode_tools
 from segue.protocols.google_genai.turns import decode_turns, encode_turns, parts_of
-from segue.protocols.reading import SHAPE, shape_of
+from segue.protocols.google_genai.verbatim import TO_SNAKE, Block, Wire, object_of
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import SHAPE, shape_of
 
 _SYSTEM: Final = "systemInstruction"
 

@@ -29,13 +29,13 @@ from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
-from segue.protocols.codec import Endpoint
 from segue.protocols.google_genai.content import encode_assistant_parts
 from segue.protocols.google_genai.errors import decode_error
 from segue.protocols.google_genai.rules import PROTOCOL
-from segue.protocols.google_genai.spelling import Block, Wire, close_object, object_of, open_object, texts_of
 from segue.protocols.google_genai.turns import decode_model_parts, parts_of
-from segue.protocols.reading import (
+from segue.protocols.google_genai.verbatim import Block, Wire, close_object, object_of, open_object, texts_of
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import (
     SHAPE,
     expect_list,
     expect_object,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, cast
 
-from segue.protocols.google_genai.spelling import TO_CAMEL, Block, Wire
+from segue.protocols.google_genai.verbatim import TO_CAMEL, Block, Wire
 
 _SCHEMAS_BELOW: Final = frozenset({"properties", "$defs", "defs"})
 _LISTS_BELOW: Final = frozenset({"anyOf", "allOf", "oneOf", "prefixItems"})

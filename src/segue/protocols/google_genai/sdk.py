@@ -13,9 +13,9 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from segue.protocols.codec import Endpoint
-from segue.protocols.google_genai.spelling import TO_CAMEL, Block, Wire, object_of
-from segue.protocols.reading import standard_base64
+from segue.protocols.google_genai.verbatim import TO_CAMEL, Block, Wire, object_of
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import standard_base64
 
 _BYTES: Final = frozenset({"thoughtSignature", "thought_signature", "continuationToken", "continuation_token"})
 _BLOBS: Final = frozenset({"inlineData", "inline_data"})

@@ -20,11 +20,8 @@ from typing import Final, cast
 
 from segue.conversation.content import AssistantContent
 from segue.conversation.messages import Diagnostic
-from segue.protocols.assembly import Assembly, Part
-from segue.protocols.codec import Endpoint
 from segue.protocols.google_genai.content import CALL, ID_MADE, SEAL, decode_assistant_part
-from segue.protocols.google_genai.natives import fallback_of
-from segue.protocols.google_genai.partial import PartialCall
+from segue.protocols.google_genai.native import fallback_of
 from segue.protocols.google_genai.response import (
     Spelt,
     block_reason,
@@ -35,9 +32,12 @@ from segue.protocols.google_genai.response import (
     id_prefix,
 )
 from segue.protocols.google_genai.rules import PROTOCOL
-from segue.protocols.google_genai.spelling import Block, Wire, object_of, open_object
-from segue.protocols.reading import SHAPE, of_reply, text_of
-from segue.protocols.streaming import StreamDecoder
+from segue.protocols.google_genai.stream_calls import PartialCall
+from segue.protocols.google_genai.verbatim import Block, Wire, object_of, open_object
+from segue.protocols.kit.assembly import Assembly, Part
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import SHAPE, of_reply, text_of
+from segue.protocols.kit.streaming import StreamDecoder
 
 _UNFINISHED: Final = "The stream ended before the arguments of the call did; what had arrived is kept."
 

@@ -23,8 +23,8 @@ from segue.conversation.context import NativeTool, Tool, ToolDefinition
 from segue.errors import Path
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.schemas import from_openapi
-from segue.protocols.google_genai.spelling import TO_SNAKE, Block, Wire, keep, object_of, open_object, put_back
-from segue.protocols.reading import SHAPE, expect_list, expect_object, native_definition, shape_of
+from segue.protocols.google_genai.verbatim import TO_SNAKE, Block, Wire, keep, object_of, open_object, put_back
+from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, native_definition, shape_of
 
 _FUNCTIONS: Final = "functionDeclarations"
 _JSON_SCHEMA: Final = "parametersJsonSchema"

@@ -26,7 +26,6 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.errors import EncodeError, Path
-from segue.protocols.codec import Endpoint
 from segue.protocols.google_genai.content import (
     RESULT,
     decode_assistant_part,
@@ -36,7 +35,8 @@ from segue.protocols.google_genai.content import (
     encode_user_content,
     encode_user_parts,
 )
-from segue.protocols.google_genai.results import (
+from segue.protocols.google_genai.rules import PROTOCOL
+from segue.protocols.google_genai.tool_results import (
     CONTENT_KEYS,
     ERROR,
     OUTPUT,
@@ -45,9 +45,9 @@ from segue.protocols.google_genai.results import (
     encode_result,
     is_result,
 )
-from segue.protocols.google_genai.rules import PROTOCOL
-from segue.protocols.google_genai.spelling import Block, Wire, keep, object_of
-from segue.protocols.reading import SHAPE, expect_list, expect_object, shape_of
+from segue.protocols.google_genai.verbatim import Block, Wire, keep, object_of
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, shape_of
 
 _TURN_KEYS: Final = frozenset({"role", "parts"})
 _NO_NAMES: Final[Mapping[str, str]] = {}

@@ -31,17 +31,17 @@ from segue.conversation.content import (
 )
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
-from segue.protocols.chat import Turn
-from segue.protocols.functions import decode_call, encode_call
+from segue.protocols.chat_family.chat import Turn
+from segue.protocols.chat_family.message_content import encode_nothing, encode_text, is_string
+from segue.protocols.kit.functions import decode_call, encode_call
+from segue.protocols.kit.reading import expect_list, expect_object, left_over, native_block, shape_of
+from segue.protocols.kit.verbatim import MISSING, Block, Wire, keep, object_of, put_back
 from segue.protocols.mistral_chat.content import (
     decode_native,
     join_thoughts,
     listed_of,
 )
 from segue.protocols.mistral_chat.rules import PROTOCOL
-from segue.protocols.reading import expect_list, expect_object, left_over, native_block, shape_of
-from segue.protocols.spelling import MISSING, Block, Wire, keep, object_of, put_back
-from segue.protocols.spoken import encode_nothing, encode_text, is_string
 
 _TEXT_KEYS: Final = frozenset({"type", "text"})
 _THINKING_KEYS: Final = frozenset({"type", "thinking", "signature"})

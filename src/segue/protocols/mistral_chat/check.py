@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.checking import Found, Messages, calls_of, check_json, is_spelt, messages_of, unanswered
-from segue.protocols.codec import Endpoint, JsonObject, Violation
-from segue.protocols.ranges import check_range
-from segue.protocols.spelling import object_of
+from segue.protocols.kit.checking import Found, Messages, calls_of, check_json, is_spelt, messages_of, unanswered
+from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.ranges import check_range
+from segue.protocols.kit.verbatim import object_of
 
 _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
     "system": frozenset({"user", "assistant", "system"}),

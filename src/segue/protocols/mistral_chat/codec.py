@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from segue.errors import EncodeError
-from segue.protocols.codec import NOT_IN_A_BODY, Codec, Endpoint, JsonObject
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Codec, Endpoint, JsonObject
 from segue.protocols.mistral_chat.check import check
 from segue.protocols.mistral_chat.errors import decode_error
 from segue.protocols.mistral_chat.request import decode_request, encode_request

@@ -17,11 +17,11 @@ from typing import Final, assert_never, cast
 
 from segue.conversation.content import FallbackContent, NativeContent, TextContent, UserContent
 from segue.errors import Path
+from segue.protocols.chat_family.message_content import Blocks, encode_text
+from segue.protocols.kit.reading import native_block, text_of
+from segue.protocols.kit.verbatim import Block, Wire, keep, object_of
 from segue.protocols.mistral_chat.media import decode_media, encode_file, encode_image
 from segue.protocols.mistral_chat.rules import PROTOCOL
-from segue.protocols.reading import native_block, text_of
-from segue.protocols.spelling import Block, Wire, keep, object_of
-from segue.protocols.spoken import Blocks, encode_text
 
 _TEXT_KEYS: Final = frozenset({"type", "text"})
 

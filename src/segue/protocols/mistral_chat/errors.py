@@ -14,9 +14,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from segue.protocols.codec import WireError
-from segue.protocols.reading import parse_body, text_of
-from segue.protocols.spelling import Block, object_of
+from segue.protocols.kit.codec import WireError
+from segue.protocols.kit.reading import parse_body, text_of
+from segue.protocols.kit.verbatim import Block, object_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:

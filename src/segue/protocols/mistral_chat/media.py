@@ -20,9 +20,9 @@ from typing import Final, cast
 
 from segue.conversation.content import Extra, FileContent, ImageContent
 from segue.errors import EncodeError, Path
+from segue.protocols.kit.reading import data_url, left_over, shape_of, split_data_url, standard_base64
+from segue.protocols.kit.verbatim import Block, Wire, keep, object_of, put_back
 from segue.protocols.mistral_chat.rules import PROTOCOL
-from segue.protocols.reading import data_url, left_over, shape_of, split_data_url, standard_base64
-from segue.protocols.spelling import Block, Wire, keep, object_of, put_back
 
 _SOUNDS: Final[Mapping[str, str]] = {
     "UklGR": "audio/wav",

@@ -19,7 +19,8 @@ from typing import Final, cast
 
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.thinking import level_for_budget
-from segue.protocols.asking import (
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.option_table import (
     Setting,
     Settings,
     decode_settings,
@@ -31,10 +32,9 @@ from segue.protocols.asking import (
     text,
     texts,
 )
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.reading import ASKED_OF, shape_of
+from segue.protocols.kit.verbatim import Block, Wire, object_of
 from segue.protocols.mistral_chat.rules import PROTOCOL
-from segue.protocols.reading import ASKED_OF, shape_of
-from segue.protocols.spelling import Block, Wire, object_of
 
 _CONVERSATION: Final = frozenset({"messages", "tools", "model"})
 _LEVELS: Final[Mapping[str, ThinkingLevel]] = {

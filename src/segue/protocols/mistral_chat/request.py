@@ -18,22 +18,22 @@ from segue.conversation.content import Extra, TextContent
 from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.errors import Path
-from segue.protocols.chat import (
+from segue.protocols.chat_family.chat import (
     MessagesReader,
     encode_model,
     encode_result,
     encode_system,
     open_body,
 )
-from segue.protocols.codec import Endpoint, JsonObject
-from segue.protocols.functions import decode_tools, encode_tools
+from segue.protocols.chat_family.message_content import SPOKEN_KEYS, decode_content, encode_spoken
+from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.functions import decode_tools, encode_tools
+from segue.protocols.kit.reading import ASKED_OF, SHAPE, expect_objects, is_of_reply, shape_of
+from segue.protocols.kit.verbatim import MISSING, Block, Wire, keep
 from segue.protocols.mistral_chat.assistant import decode_assistant, encode_assistant
 from segue.protocols.mistral_chat.content import BLOCKS
 from segue.protocols.mistral_chat.options import decode_options, encode_options
 from segue.protocols.mistral_chat.rules import PROTOCOL
-from segue.protocols.reading import ASKED_OF, SHAPE, expect_objects, is_of_reply, shape_of
-from segue.protocols.spelling import MISSING, Block, Wire, keep
-from segue.protocols.spoken import SPOKEN_KEYS, decode_content, encode_spoken
 
 _RESULT_KEYS: Final = frozenset({"role", "content", "tool_call_id", "name"})
 

@@ -25,13 +25,13 @@ from segue.errors import DecodeError, Path
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
-from segue.protocols.codec import Endpoint, JsonObject
+from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.reading import expect_list, expect_object, expect_objects, number_of, text_of
+from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, respell_reply
+from segue.protocols.kit.verbatim import MISSING, Block, Wire, object_of
 from segue.protocols.mistral_chat.assistant import decode_assistant, decode_words, encode_assistant
 from segue.protocols.mistral_chat.errors import decode_error
 from segue.protocols.mistral_chat.rules import PROTOCOL
-from segue.protocols.reading import expect_list, expect_object, expect_objects, number_of, text_of
-from segue.protocols.replies import ended_with, keep_reply, read_stop, respell_reply
-from segue.protocols.spelling import MISSING, Block, Wire, object_of
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.STOP,

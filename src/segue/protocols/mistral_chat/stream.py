@@ -21,17 +21,17 @@ from msgspec.structs import replace
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.messages import Diagnostic
 from segue.models.model import Model
-from segue.protocols.assembly import Assembly, Part, join_chunks
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.assembly import Assembly, Part, join_chunks
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.replies import keep_reply, read_stop
+from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.kit.verbatim import Block, Wire, object_of
 from segue.protocols.mistral_chat.assistant import NO_ID, decode_thinking, made_id
 from segue.protocols.mistral_chat.content import decode_native, join_thoughts
 from segue.protocols.mistral_chat.errors import decode_error
 from segue.protocols.mistral_chat.response import STOP_REASONS, decode_ran, decode_usage, encode_choice, usual_reply
 from segue.protocols.mistral_chat.rules import PROTOCOL
-from segue.protocols.reading import text_of
-from segue.protocols.replies import keep_reply, read_stop
-from segue.protocols.spelling import Block, Wire, object_of
-from segue.protocols.streaming import StreamDecoder
 
 _READ: Final = frozenset({"choices", "object", "usage", "error", "p"})
 """Keys of a chunk that are read elsewhere, or that say nothing about the reply."""

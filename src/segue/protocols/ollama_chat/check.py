@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.checking import check_json
-from segue.protocols.codec import Endpoint, Violation
-from segue.protocols.ollama_chat.spelling import Json, object_of
+from segue.protocols.kit.checking import check_json
+from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.ollama_chat.verbatim import Json, object_of
 
 _Found = Iterator[Violation]
 

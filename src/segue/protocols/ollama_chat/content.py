@@ -24,9 +24,9 @@ from segue.conversation.arguments import ParsedArguments, encode_arguments, pars
 from segue.conversation.content import ImageContent, NativeContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import DecodeError, EncodeError, Path
+from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, shape_of, split_data_url, standard_base64
 from segue.protocols.ollama_chat.rules import PROTOCOL
-from segue.protocols.ollama_chat.spelling import Json, Wire, keep, object_of, own_part, put_back
-from segue.protocols.reading import SHAPE, expect_list, expect_object, shape_of, split_data_url, standard_base64
+from segue.protocols.ollama_chat.verbatim import Json, Wire, keep, object_of, own_part, put_back
 
 _FIRST_BYTES: Final[tuple[tuple[int, bytes, str], ...]] = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),

@@ -20,10 +20,10 @@ from typing import Final, NamedTuple, cast
 
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.thinking import level_for_budget
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import ASKED_OF, SHAPE, shape_of
 from segue.protocols.ollama_chat.rules import PROTOCOL
-from segue.protocols.ollama_chat.spelling import Json, Wire, keep, object_of, own_part, put_back
-from segue.protocols.reading import ASKED_OF, SHAPE, shape_of
+from segue.protocols.ollama_chat.verbatim import Json, Wire, keep, object_of, own_part, put_back
 
 _SWITCHED_ON: Final[ThinkingLevel] = "medium"
 """What a bare switch is read as: it names no level, and gpt-oss thinks so when nothing is said."""

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 
 from segue.conversation.context import Context, Options, Prompt
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import SHAPE, expect_objects, shape_of
 from segue.protocols.ollama_chat.options import decode_options, encode_model, encode_options, is_verbatim
 from segue.protocols.ollama_chat.rules import PROTOCOL
-from segue.protocols.ollama_chat.spelling import Wire, object_of, own_part
 from segue.protocols.ollama_chat.tools import decode_tools, encode_tools
 from segue.protocols.ollama_chat.turns import SYSTEM, Reading, encode_turns
-from segue.protocols.reading import SHAPE, expect_objects, shape_of
+from segue.protocols.ollama_chat.verbatim import Wire, object_of, own_part
 
 
 def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endpoint) -> Prompt:

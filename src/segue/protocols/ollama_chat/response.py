@@ -23,12 +23,12 @@ from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
 from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import expect_object, number_of, of_reply, text_of
 from segue.protocols.ollama_chat.errors import decode_error
 from segue.protocols.ollama_chat.rules import PROTOCOL
-from segue.protocols.ollama_chat.spelling import Json, Wire, keep, object_of, put_back
 from segue.protocols.ollama_chat.turns import decode_assistant, encode_assistant, reply_parts
-from segue.protocols.reading import expect_object, number_of, of_reply, text_of
+from segue.protocols.ollama_chat.verbatim import Json, Wire, keep, object_of, put_back
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.STOP,

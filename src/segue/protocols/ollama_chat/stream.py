@@ -18,14 +18,14 @@ from typing import Final, cast
 from segue.conversation.content import ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import DecodeError
-from segue.protocols.assembly import Assembly, Part, PartKind
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.assembly import Assembly, Part, PartKind
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import expect_list
+from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.ollama_chat.content import decode_call, decode_images
 from segue.protocols.ollama_chat.response import error_text, finish_response, said_by_reply
 from segue.protocols.ollama_chat.rules import PROTOCOL
-from segue.protocols.ollama_chat.spelling import Wire, keep
-from segue.protocols.reading import expect_list
-from segue.protocols.streaming import StreamDecoder
+from segue.protocols.ollama_chat.verbatim import Wire, keep
 
 _PIECES: Final = frozenset({"role", "content", "thinking", "tool_calls", "images"})
 """What a line's message says piece by piece; anything else there is said of the whole."""

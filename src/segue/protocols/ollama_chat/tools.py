@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from segue.conversation.context import NativeTool, Tool, ToolDefinition
+from segue.protocols.kit.reading import expect_objects, native_definition
 from segue.protocols.ollama_chat.rules import PROTOCOL
-from segue.protocols.ollama_chat.spelling import Json, Wire, keep, object_of, own_part, put_back
-from segue.protocols.reading import expect_objects, native_definition
+from segue.protocols.ollama_chat.verbatim import Json, Wire, keep, object_of, own_part, put_back
 
 
 def decode_tools(given: object) -> tuple[Tool, ...]:

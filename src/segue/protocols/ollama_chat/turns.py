@@ -41,7 +41,8 @@ from segue.conversation.messages import (
 )
 from segue.errors import DecodeError, EncodeError, Path
 from segue.models.origin import new_assistant_message
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import expect_list, join_texts, native_block, said_in_reply
 from segue.protocols.ollama_chat.content import (
     decode_call,
     decode_images,
@@ -52,8 +53,7 @@ from segue.protocols.ollama_chat.content import (
     is_refused,
 )
 from segue.protocols.ollama_chat.rules import PROTOCOL
-from segue.protocols.ollama_chat.spelling import Json, Wire, keep, own_part, put_back
-from segue.protocols.reading import expect_list, join_texts, native_block, said_in_reply
+from segue.protocols.ollama_chat.verbatim import Json, Wire, keep, own_part, put_back
 
 _SYSTEM_ROLES: Final = ("system", "developer")
 _BETWEEN_TEXTS: Final = "\n"

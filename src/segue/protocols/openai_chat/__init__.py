@@ -5,6 +5,6 @@ vendor is named in the code of this folder.
 
     content, media          parts of messages              request, options, tools, thinking, cache    requests
     assistant, calls        what the model said            response, usage, errors                     replies
-    reasoning, thinktags    its reasoning                  stream, streamcalls                         streams
+    reasoning, think_tags   its reasoning                  stream, stream_calls                        streams
     rules, check            what is refused                codec                                       all of it
 """

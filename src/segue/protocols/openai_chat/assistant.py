@@ -29,7 +29,8 @@ from segue.conversation.content import (
 )
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError, Path
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, join_texts, left_over, shape_of
 from segue.protocols.openai_chat.calls import (
     decode_call,
     decode_old_call,
@@ -42,12 +43,11 @@ from segue.protocols.openai_chat.calls import (
     write_seal,
 )
 from segue.protocols.openai_chat.content import decode_part, encode_part, native_block, spell_value
-from segue.protocols.openai_chat.fields import decode_fields, is_refusal, read_refusal, sent_back
+from segue.protocols.openai_chat.message_fields import decode_fields, is_refusal, read_refusal, sent_back
 from segue.protocols.openai_chat.reasoning import FIELDS, decode_reasoning, encode_reasoning, is_tagged
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.thinktags import split_tags, write_text, write_thinking
-from segue.protocols.openai_chat.wire import MISSING, NOTHING, Block, fill_in
-from segue.protocols.reading import SHAPE, expect_list, expect_object, join_texts, left_over, shape_of
+from segue.protocols.openai_chat.think_tags import split_tags, write_text, write_thinking
+from segue.protocols.openai_chat.verbatim import MISSING, NOTHING, Block, fill_in
 
 _THINKING: Final = FIELDS[0]
 _USUAL: Final = frozenset({"role", "content", "tool_calls", _THINKING})

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from segue.conversation.context import CacheRetention
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
 
 _MARK: Final = "cache_control"
 

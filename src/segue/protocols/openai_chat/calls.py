@@ -23,10 +23,10 @@ from segue.conversation.arguments import encode_arguments, parse_arguments
 from segue.conversation.content import NativeContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import SHAPE, expect_object, left_over, shape_of
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.wire import MISSING, Block, Json, fill_in, object_of
-from segue.protocols.reading import SHAPE, expect_object, left_over, shape_of
+from segue.protocols.openai_chat.verbatim import MISSING, Block, Json, fill_in, object_of
 
 OLD_ID: Final = "function_call"
 _USUAL_TYPES: Final = ("function", None, MISSING)

@@ -12,14 +12,14 @@ from typing import Final, cast
 
 from segue.conversation.arguments import parse_arguments
 from segue.errors import Path
-from segue.protocols.checking import Found, Messages, calls_of, is_spelt, messages_of, unanswered
-from segue.protocols.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.checking import Found, Messages, calls_of, is_spelt, messages_of, unanswered
+from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.ranges import check_range
+from segue.protocols.kit.schemas import is_closed
 from segue.protocols.openai_chat.media import decode_media
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
 from segue.protocols.openai_chat.rules import PROVIDER
 from segue.protocols.openai_chat.thinking import decode_thinking
-from segue.protocols.ranges import check_range
-from segue.protocols.schemas import is_closed
 
 _SYSTEM: Final = ("system", "developer")
 _ROLES: Final = (*_SYSTEM, "user", "assistant", "tool", "function")

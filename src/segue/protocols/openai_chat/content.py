@@ -25,11 +25,11 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError, Path
+from segue.protocols.chat_family.message_content import encode_nothing
+from segue.protocols.kit.reading import expect_list, expect_object, extra_of, left_over
 from segue.protocols.openai_chat.media import decode_media, encode_file, encode_image
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.wire import MISSING, Block, fill_in
-from segue.protocols.reading import expect_list, expect_object, extra_of, left_over
-from segue.protocols.spoken import encode_nothing
+from segue.protocols.openai_chat.verbatim import MISSING, Block, fill_in
 
 _TEXT_KEYS: Final = ("type", "text")
 

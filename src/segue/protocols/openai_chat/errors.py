@@ -13,8 +13,8 @@ import json
 from collections.abc import Mapping
 from typing import cast
 
-from segue.protocols.codec import WireError
-from segue.protocols.openai_chat.wire import Block, object_of
+from segue.protocols.kit.codec import WireError
+from segue.protocols.openai_chat.verbatim import Block, object_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:

@@ -20,9 +20,9 @@ from typing import Final, cast
 
 from segue.conversation.content import Extra, FileContent, ImageContent
 from segue.errors import EncodeError, Path
+from segue.protocols.kit.reading import SHAPE, data_url, left_over, shape_of, split_data_url, standard_base64
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.wire import Block, fill_in
-from segue.protocols.reading import SHAPE, data_url, left_over, shape_of, split_data_url, standard_base64
+from segue.protocols.openai_chat.verbatim import Block, fill_in
 
 _AUDIO_FORMATS: Final[Mapping[str, str]] = {
     "audio/mpeg": "mp3",

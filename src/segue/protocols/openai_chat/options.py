@@ -18,13 +18,13 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, cast
 
 from segue.conversation.context import Context, Options
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import ASKED_OF, SHAPE, left_over, shape_of
+from segue.protocols.kit.schemas import FORM, form_of, is_closed, schema_name
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.thinking import THINKING_KEYS, decode_thinking, encode_thinking
 from segue.protocols.openai_chat.tools import decode_tool_choice, encode_tool_choice
-from segue.protocols.openai_chat.wire import fill_in, object_of
-from segue.protocols.reading import ASKED_OF, SHAPE, left_over, shape_of
-from segue.protocols.schemas import FORM, form_of, is_closed, schema_name
+from segue.protocols.openai_chat.verbatim import fill_in, object_of
 
 Fragment = dict[str, object]
 Body = Mapping[str, object]

@@ -21,9 +21,9 @@ from typing import Final, cast
 import msgspec
 
 from segue.conversation.content import ThinkingContent
-from segue.protocols.codec import Endpoint
-from segue.protocols.openai_chat.thinktags import TAGS
-from segue.protocols.openai_chat.wire import Block
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.openai_chat.think_tags import TAGS
+from segue.protocols.openai_chat.verbatim import Block
 
 FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
 """In the order in which they are believed."""

@@ -27,7 +27,16 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.errors import Path
-from segue.protocols.codec import Endpoint, JsonObject
+from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.reading import (
+    ASKED_OF,
+    SHAPE,
+    expect_objects,
+    extra_of,
+    is_of_reply,
+    left_over,
+    shape_of,
+)
 from segue.protocols.openai_chat.assistant import decode_assistant, encode_assistant, words_for_nothing
 from segue.protocols.openai_chat.cache import place_marks
 from segue.protocols.openai_chat.calls import OLD_ID
@@ -38,21 +47,12 @@ from segue.protocols.openai_chat.content import (
     keep_native,
     native_block,
 )
+from segue.protocols.openai_chat.fast_encode import encode_usual
 from segue.protocols.openai_chat.options import decode_options, encode_options, own_shape
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS, demand_reasoning, plain_field
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.tools import decode_tools, encode_tools
-from segue.protocols.openai_chat.usual import encode_usual
-from segue.protocols.openai_chat.wire import MISSING, fill_in, object_of
-from segue.protocols.reading import (
-    ASKED_OF,
-    SHAPE,
-    expect_objects,
-    extra_of,
-    is_of_reply,
-    left_over,
-    shape_of,
-)
+from segue.protocols.openai_chat.verbatim import MISSING, fill_in, object_of
 
 _SYSTEM_ROLES: Final = ("system", "developer")
 _SYSTEM_KEY: Final = "system"

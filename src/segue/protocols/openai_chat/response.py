@@ -22,14 +22,14 @@ from msgspec.structs import replace
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
-from segue.protocols.codec import Endpoint, JsonObject
+from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.reading import expect_list, expect_object, of_reply, said_in_reply
+from segue.protocols.kit.replies import ended_with, read_stop
 from segue.protocols.openai_chat.assistant import decode_assistant, encode_assistant, respell_calls
 from segue.protocols.openai_chat.errors import decode_error
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.usage import decode_usage, encode_usage
-from segue.protocols.openai_chat.wire import MISSING
-from segue.protocols.reading import expect_list, expect_object, of_reply, said_in_reply
-from segue.protocols.replies import ended_with, read_stop
+from segue.protocols.openai_chat.verbatim import MISSING
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.STOP,

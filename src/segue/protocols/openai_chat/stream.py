@@ -15,18 +15,18 @@ from typing import Final, cast
 
 from segue.conversation.messages import Diagnostic
 from segue.models.model import Model
-from segue.protocols.assembly import Assembly
-from segue.protocols.codec import Endpoint
-from segue.protocols.openai_chat.choices import ChoiceReader
+from segue.protocols.kit.assembly import Assembly
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import of_reply
+from segue.protocols.kit.replies import read_stop
+from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.openai_chat.errors import decode_error
-from segue.protocols.openai_chat.growth import find_delta
+from segue.protocols.openai_chat.fast_decode import find_delta
 from segue.protocols.openai_chat.response import STOP_REASONS, encode_choice
 from segue.protocols.openai_chat.rules import PROTOCOL
+from segue.protocols.openai_chat.stream_choices import ChoiceReader
 from segue.protocols.openai_chat.usage import decode_usage
-from segue.protocols.openai_chat.wire import Block, Json
-from segue.protocols.reading import of_reply
-from segue.protocols.replies import read_stop
-from segue.protocols.streaming import StreamDecoder
+from segue.protocols.openai_chat.verbatim import Block, Json
 
 _READ: Final = frozenset({"id", "model", "object", "choices", "usage", "obfuscation", "error"})
 """Keys of a chunk that are read, or that say nothing about the reply."""

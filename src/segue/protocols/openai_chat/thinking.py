@@ -18,8 +18,8 @@ from typing import Final, TypeAlias
 from segue.conversation.context import ThinkingLevel
 from segue.models.model import Model
 from segue.models.thinking import DEFAULT_BUDGETS, THINKING_LEVELS, level_for_budget
-from segue.protocols.codec import Endpoint
-from segue.protocols.openai_chat.wire import object_of
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.openai_chat.verbatim import object_of
 
 Fragment: TypeAlias = dict[str, object]
 

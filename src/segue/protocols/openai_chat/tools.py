@@ -15,10 +15,10 @@ from typing import Final, cast
 
 from segue.conversation.context import NativeTool, Tool, ToolDefinition
 from segue.errors import Path
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, left_over, native_definition, shape_of
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.wire import MISSING, fill_in, object_of
-from segue.protocols.reading import SHAPE, expect_list, expect_object, left_over, native_definition, shape_of
+from segue.protocols.openai_chat.verbatim import MISSING, fill_in, object_of
 
 _KNOWN: Final[Mapping[str, type]] = {"name": str, "description": str, "parameters": Mapping, "strict": bool}
 _WORDS: Final = frozenset({"auto", "none", "required"})

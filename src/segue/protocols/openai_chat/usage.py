@@ -21,9 +21,9 @@ from msgspec.structs import replace
 from segue.conversation.messages import Usage, UsageCost
 from segue.models.model import Model
 from segue.models.price import find_cost
+from segue.protocols.kit.reading import SHAPE, left_over, number_of, shape_of
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.wire import Block, object_of
-from segue.protocols.reading import SHAPE, left_over, number_of, shape_of
+from segue.protocols.openai_chat.verbatim import Block, object_of
 
 _COUNTS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
 _CACHED: Final = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")

@@ -15,13 +15,13 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.models.rules import Rules
-from segue.protocols.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.ranges import check_range
+from segue.protocols.kit.reading import split_data_url, text_of
+from segue.protocols.kit.schemas import is_closed
 from segue.protocols.openai_responses.content import object_of
 from segue.protocols.openai_responses.native import Item, kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
-from segue.protocols.ranges import check_range
-from segue.protocols.reading import split_data_url, text_of
-from segue.protocols.schemas import is_closed
 
 _NEVER_REASON: Final = re.compile(r"(chatgpt-4o|gpt-3\.5|gpt-4(?!\d)|gpt-5-chat)")
 """Models of OpenAI's that were seen to refuse `reasoning.effort`, and their kin."""

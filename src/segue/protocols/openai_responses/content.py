@@ -24,8 +24,8 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError, Path
+from segue.protocols.kit.reading import SHAPE, data_url, extra_of, left_over, shape_of, split_data_url, standard_base64
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.reading import SHAPE, data_url, extra_of, left_over, shape_of, split_data_url, standard_base64
 
 Wire = dict[str, object]
 

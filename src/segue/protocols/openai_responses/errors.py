@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from segue.protocols.codec import WireError
-from segue.protocols.reading import text_of
+from segue.protocols.kit.codec import WireError
+from segue.protocols.kit.reading import text_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:

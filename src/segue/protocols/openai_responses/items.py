@@ -34,10 +34,10 @@ from segue.conversation.content import (
 )
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError
+from segue.protocols.kit.reading import SHAPE, extra_of, left_over, shape_of
 from segue.protocols.openai_responses.content import ABSENT, Wire, object_of
 from segue.protocols.openai_responses.native import Item, native_item
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.reading import SHAPE, extra_of, left_over, shape_of
 
 _MESSAGE_KEYS: Final = frozenset({"type", "role", "content"})
 _REASONING_KEYS: Final = frozenset({"type", "summary", "content"})

@@ -16,9 +16,9 @@ from typing import Final, Literal, TypeAlias, cast
 
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import FallbackContent, ImageContent, NativeContent, TextContent
+from segue.protocols.kit.reading import split_data_url, standard_base64
 from segue.protocols.openai_responses.content import object_of
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.reading import split_data_url, standard_base64
 
 Item: TypeAlias = Mapping[str, object]
 Side: TypeAlias = Literal["assistant", "user", "system"]

@@ -26,12 +26,12 @@ from typing import Final, cast
 from segue.conversation.context import CacheRetention, Options, ThinkingLevel, Tool
 from segue.errors import EncodeError
 from segue.models.thinking import THINKING_LEVELS, level_for_budget
-from segue.protocols.codec import Endpoint, JsonObject
+from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.reading import ASKED_OF, SHAPE, left_over, shape_of
+from segue.protocols.kit.schemas import FORM, form_of, is_closed, schema_name
 from segue.protocols.openai_responses.content import ABSENT, Wire, object_of
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.tools import custom_names
-from segue.protocols.reading import ASKED_OF, SHAPE, left_over, shape_of
-from segue.protocols.schemas import FORM, form_of, is_closed, schema_name
 
 _ELSEWHERE: Final[Mapping[str, type | tuple[type, ...]]] = {
     "model": str,

@@ -32,15 +32,15 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.errors import EncodeError
-from segue.protocols.codec import Endpoint, JsonObject
+from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, extra_of, left_over, shape_of
 from segue.protocols.openai_responses.content import Wire, decode_content, encode_content, spelt
+from segue.protocols.openai_responses.fast_encode import write_usual
 from segue.protocols.openai_responses.items import TurnReader, is_custom, write_turn
 from segue.protocols.openai_responses.native import Item, is_item, native_item, side_of
 from segue.protocols.openai_responses.options import decode_options, encode_options
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.tools import decode_tools, encode_tools
-from segue.protocols.openai_responses.usual import write_usual
-from segue.protocols.reading import SHAPE, expect_list, expect_object, extra_of, left_over, shape_of
 
 _MESSAGE_KEYS: Final = frozenset({"type", "role", "content"})
 _OUTPUT_KEYS: Final = frozenset({"type", "call_id", "output"})

@@ -21,12 +21,12 @@ from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
-from segue.protocols.codec import Endpoint, JsonObject
+from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.reading import left_over, number_of, of_reply, said_in_reply, text_of
 from segue.protocols.openai_responses.content import ABSENT, Wire, object_of
 from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.items import TurnReader, write_turn
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.reading import left_over, number_of, of_reply, said_in_reply, text_of
 
 _STATUSES: Final[Mapping[str, StopReason]] = {
     "completed": StopReason.STOP,

@@ -19,16 +19,16 @@ from typing import Final, cast
 import msgspec
 
 from segue.conversation.messages import StopReason
-from segue.protocols.assembly import Assembly, Part
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.assembly import Assembly, Part
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.items import TurnReader
 from segue.protocols.openai_responses.native import Item, kind_of, native_item
 from segue.protocols.openai_responses.response import decode_response, error_message_of, said_by_reply, stop_of
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.openai_responses.settling import align, catch_up, settle
-from segue.protocols.reading import text_of
-from segue.protocols.streaming import StreamDecoder
+from segue.protocols.openai_responses.stream_reconcile import align, catch_up, settle
 
 Frame = Mapping[str, object]
 

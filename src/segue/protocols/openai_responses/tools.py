@@ -15,9 +15,9 @@ from typing import Final, cast
 
 from segue.conversation.context import NativeTool, Tool, ToolDefinition
 from segue.errors import DecodeError, EncodeError, Path
+from segue.protocols.kit.reading import expect_object, extra_of, left_over, shape_of, text_of
 from segue.protocols.openai_responses.content import ABSENT, Wire, spelt
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.reading import expect_object, extra_of, left_over, shape_of, text_of
 
 _TEXT_SCHEMA: Final[Mapping[str, object]] = {
     "type": "object",

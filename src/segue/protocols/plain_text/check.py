@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
-from segue.protocols.checking import check_json
-from segue.protocols.codec import Endpoint, Violation
+from segue.protocols.kit.checking import check_json
+from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.plain_text.content import TURN_KEYS
 
 _ROLES: Final = frozenset({"system", "user", "assistant"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.protocols.codec import NOT_IN_A_BODY, Codec, Endpoint
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Codec, Endpoint
 from segue.protocols.plain_text.check import check
 from segue.protocols.plain_text.errors import decode_error
 from segue.protocols.plain_text.request import decode_request, encode_request

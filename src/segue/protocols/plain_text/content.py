@@ -13,8 +13,8 @@ from typing import Final
 
 from segue.conversation.content import AnyContent, Extra, TextContent
 from segue.errors import DecodeError, EncodeError, Path
+from segue.protocols.kit.reading import left_over
 from segue.protocols.plain_text.rules import PROTOCOL
-from segue.protocols.reading import left_over
 
 TURN_KEYS: Final = frozenset({"role", "content"})
 BETWEEN_PIECES: Final = "\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from segue.protocols.codec import WireError
-from segue.protocols.reading import parse_body, text_of
+from segue.protocols.kit.codec import WireError
+from segue.protocols.kit.reading import parse_body, text_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:

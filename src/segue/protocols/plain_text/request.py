@@ -16,10 +16,10 @@ from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, UserMessage
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import expect_objects, extra_of, left_over, shape_of, text_of
 from segue.protocols.plain_text.content import TURN_KEYS, decode_words, encode_turn
 from segue.protocols.plain_text.rules import PROTOCOL
-from segue.protocols.reading import expect_objects, extra_of, left_over, shape_of, text_of
 
 _SYSTEM: Final = "system"
 """The role of instructions, and where a context keeps what its system turn said beside its words."""

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.models.origin import new_assistant_message
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import SHAPE, of_reply, said_in_reply
 from segue.protocols.plain_text.content import decode_words, encode_turn
 from segue.protocols.plain_text.errors import decode_error
 from segue.protocols.plain_text.rules import PROTOCOL
-from segue.protocols.reading import SHAPE, of_reply, said_in_reply
 
 _ROLE: Final = "assistant"
 _NO_ROLE: Final = {"role": "absent"}

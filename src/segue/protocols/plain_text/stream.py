@@ -10,13 +10,13 @@ from collections.abc import Mapping
 
 from segue.conversation.messages import StopReason
 from segue.errors import DecodeError
-from segue.protocols.assembly import Assembly, Part
-from segue.protocols.codec import Endpoint
+from segue.protocols.kit.assembly import Assembly, Part
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import of_reply
+from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.plain_text.errors import decode_error
 from segue.protocols.plain_text.response import finish_response
 from segue.protocols.plain_text.rules import PROTOCOL
-from segue.protocols.reading import of_reply
-from segue.protocols.streaming import StreamDecoder
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:

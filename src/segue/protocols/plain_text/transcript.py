@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from segue.errors import DecodeError
+from segue.protocols.kit.reading import expect_objects
 from segue.protocols.plain_text.content import decode_words
-from segue.protocols.reading import expect_objects
 
 BETWEEN_TURNS: Final = "\n\n"
 

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.checking import check_json, is_spelt
-from segue.protocols.codec import Endpoint, Violation
-from segue.protocols.spelling import object_of
+from segue.protocols.kit.checking import check_json, is_spelt
+from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.verbatim import object_of
 from segue.protocols.vscode_lm.content import KIND, RESULT, Part
 
 _PLACES: Final[Mapping[str, str]] = {"toolCall": "assistant", RESULT: "user"}

@@ -26,7 +26,7 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError, Path
-from segue.protocols.reading import extra_of, left_over, standard_base64
+from segue.protocols.kit.reading import extra_of, left_over, standard_base64
 from segue.protocols.vscode_lm.rules import PROTOCOL
 
 Part = Mapping[str, object]

@@ -13,8 +13,8 @@ from typing import Final, cast
 
 from segue.conversation.context import Context, NativeTool, Options, Prompt, Tool, ToolDefinition
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import SHAPE, expect_objects, extra_of, left_over, shape_of, text_of
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import SHAPE, expect_objects, extra_of, left_over, shape_of, text_of
 from segue.protocols.vscode_lm.content import Wire
 from segue.protocols.vscode_lm.rules import PROTOCOL
 from segue.protocols.vscode_lm.turns import Reading, encode_turns

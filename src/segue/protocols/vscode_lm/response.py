@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.models.origin import new_assistant_message
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import of_reply, said_in_reply
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import of_reply, said_in_reply
 from segue.protocols.vscode_lm.content import Wire, encode_assistant_parts
 from segue.protocols.vscode_lm.errors import decode_error
 from segue.protocols.vscode_lm.rules import PROTOCOL

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from segue.protocols.assembly import Assembly, Part
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import of_reply
-from segue.protocols.streaming import StreamDecoder
+from segue.protocols.kit.assembly import Assembly, Part
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import of_reply
+from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.vscode_lm.content import KIND, decode_assistant_part
 from segue.protocols.vscode_lm.response import error_text, stop_reason_of
 from segue.protocols.vscode_lm.rules import PROTOCOL

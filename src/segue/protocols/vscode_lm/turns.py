@@ -22,8 +22,8 @@ from segue.conversation.content import AssistantContent, Extra, TextContent, Use
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EncodeError, Path
 from segue.models.origin import new_assistant_message
-from segue.protocols.codec import Endpoint
-from segue.protocols.reading import SHAPE, expect_objects, extra_of, left_over, shape_of
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.reading import SHAPE, expect_objects, extra_of, left_over, shape_of
 from segue.protocols.vscode_lm.content import (
     KIND,
     RESULT,

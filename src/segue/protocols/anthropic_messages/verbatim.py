@@ -1,0 +1,49 @@
+"""What this wire says beyond segue's words, kept in `extra` and put back.
+
+A key with a value is data, and told to nobody but this wire. A key that is null says what its absence says, so it is
+spelling: it stands in the shape, and to leave it out elsewhere is no loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, cast
+
+from segue.conversation.content import Extra
+from segue.protocols.anthropic_messages.rules import PROTOCOL
+from segue.protocols.kit.reading import SHAPE
+
+_NULL: Final = "null"
+
+
+def keep(wire: Mapping[str, object], known: Collection[str], shape: Mapping[str, object] | None = None) -> Extra | None:
+    """Keep what a wire object says beyond the known keys, and how it was spelt; None when there is nothing."""
+    left: dict[str, object] = {}
+    nulls: list[str] = []
+    for key, value in wire.items():
+        if key in known:
+            continue
+        if value is None:
+            nulls.append(key)
+        else:
+            left[key] = value
+    if nulls:
+        left[SHAPE] = {**(shape or {}), _NULL: nulls}
+    elif shape:
+        left[SHAPE] = dict(shape)
+    return {PROTOCOL: left} if left else None
+
+
+def put_back(extra: Extra | None) -> Mapping[str, object]:
+    """Give back the keys that `keep` kept, the shape left out."""
+    if extra is None or PROTOCOL not in extra:
+        return {}
+    part = extra[PROTOCOL]
+    shape = part.get(SHAPE)
+    if shape is None:
+        return part
+    left = {key: value for key, value in part.items() if key != SHAPE}
+    nulls = cast("Mapping[str, object]", shape).get(_NULL) if isinstance(shape, Mapping) else None
+    for key in cast("Sequence[str]", nulls) if isinstance(nulls, list | tuple) else ():
+        left.setdefault(key, None)
+    return left

@@ -1,0 +1,154 @@
+"""The doors to the codecs: read or write one wire, without projection.
+
+Who wrote an imported turn: the body's protocol and model; the provider is the caller's word, else the catalogue's only
+provider for that pair, else the protocol's own. It is the best evidence there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import cast
+
+from msgspec.structs import replace
+
+from segue.conversation.context import Context, Prompt
+from segue.conversation.messages import AssistantMessage
+from segue.errors import ConversationError, DecodeError, UnknownProtocol
+from segue.models.catalogue import find_models, find_provider, get_model
+from segue.models.model import Model
+from segue.protocols.detection import detect_reply
+from segue.protocols.kit.codec import Codec, Endpoint, Violation, WireError
+from segue.protocols.kit.reading import as_mapping
+from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.registry import get_protocol, resolve_dialect, resolve_rules
+
+
+def get_codec(protocol: str) -> Codec:
+    """Give a protocol's codec; its folder is imported when it is first asked for.
+
+    Raises:
+        UnknownProtocol: there is no such protocol, or segue cannot speak it yet.
+    """
+    module = f"{get_protocol(protocol).package}.codec"
+    try:
+        codec = import_module(module).CODEC
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise UnknownProtocol(
+            f"segue knows the rules of {protocol!r} but cannot speak it yet", name=protocol
+        ) from error
+    return cast("Codec", codec)
+
+
+def resolve_endpoint(model: Model) -> Endpoint:
+    """Put a model, its rules and its dialect together."""
+    return Endpoint(model, resolve_rules(model), resolve_dialect(model))
+
+
+def find_endpoint(protocol: str | None, model: Model | str | None, named: str | None = None) -> Endpoint:
+    """Find out who is spoken to, from what the caller and the body say.
+
+    Raises:
+        UnknownProtocol: neither the caller nor the model names a protocol.
+    """
+    if isinstance(model, str):
+        model = get_model(model)
+    if model is not None:
+        spoken = model if protocol is None or protocol == model.protocol else replace(model, protocol=protocol)
+        return resolve_endpoint(spoken)
+    if protocol is None:
+        raise UnknownProtocol("say which protocol or which model it is", name="")
+    model_id = named or ""
+    provider = find_provider(protocol, model_id) if model_id else None
+    if provider is not None:
+        known = [entry for entry in find_models(provider=provider, protocol=protocol) if entry.id == model_id]
+        if known:
+            return resolve_endpoint(known[0])
+    return resolve_endpoint(Model(model_id, provider or get_protocol(protocol).provider, protocol))
+
+
+def decode_request(
+    body: Mapping[str, object] | Sequence[object], *, protocol: str, model: Model | str | None = None
+) -> Prompt:
+    """Read a wire request, or its bare list of messages.
+
+    Raises:
+        DecodeError: the body is not what the protocol says; names the place.
+    """
+    if not isinstance(body, (Mapping, list, tuple)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DecodeError(f"a request has to be an object or a list of messages, not {type(body).__name__}")
+    named = _named(body) if isinstance(body, Mapping) else None
+    return get_codec(protocol).decode_request(body, find_endpoint(protocol, model, named))
+
+
+def encode_request(
+    prompt: Prompt | Context, *, protocol: str | None = None, model: Model | str | None = None
+) -> dict[str, object]:
+    """Write a request as it is, without projection: what `decode_request` read comes out as it was.
+
+    Raises:
+        EncodeError: the wire has no word for something; names the place.
+    """
+    if not isinstance(prompt, (Prompt, Context)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConversationError(f"expected a Prompt or a Context, got a value of type {type(prompt).__name__}")
+    whole = prompt if isinstance(prompt, Prompt) else Prompt(context=prompt)
+    endpoint = find_endpoint(protocol, model, whole.model)
+    if whole.model is None and endpoint.model.id:
+        whole = replace(whole, model=endpoint.model.id)
+    return get_codec(endpoint.model.protocol).encode_request(whole, endpoint)
+
+
+def decode_response(
+    body: object,
+    *,
+    protocol: str | None = None,
+    model: Model | str | None = None,
+    tool_names: Mapping[str, str] | None = None,
+) -> AssistantMessage:
+    """Read a whole reply: a mapping, or a provider SDK's object, known by its shape.
+
+    Without a protocol and a model the wire is told from the body, and the provider is the protocol's own.
+
+    Raises:
+        DecodeError: the body is not what the protocol says; names the place.
+    """
+    plain = as_mapping(body)
+    spoken = protocol if protocol is not None or model is not None else detect_reply(plain)
+    endpoint = find_endpoint(spoken, model, _named(plain))
+    return get_codec(endpoint.model.protocol).decode_response(plain, endpoint, tool_names or {})
+
+
+def encode_response(message: AssistantMessage, *, protocol: str, model: Model | str | None = None) -> dict[str, object]:
+    """Write a reply as its provider would have sent it: the inverse of `decode_response`."""
+    if not isinstance(message, AssistantMessage):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConversationError(f"expected an AssistantMessage, got a value of type {type(message).__name__}")
+    endpoint = find_endpoint(protocol, model, message.model or None)
+    return get_codec(protocol).encode_response(message, endpoint)
+
+
+def stream_decoder(
+    *, protocol: str | None = None, model: Model | str | None = None, tool_names: Mapping[str, str] | None = None
+) -> StreamDecoder:
+    """Make a decoder for one streamed reply."""
+    endpoint = find_endpoint(protocol, model)
+    return get_codec(endpoint.model.protocol).stream_decoder(endpoint, tool_names or {})
+
+
+def decode_error(body: object, *, protocol: str, status: int | None = None) -> WireError:
+    """Read a provider's error body into a plain record."""
+    return get_codec(protocol).decode_error(body, status)
+
+
+def check(body: Mapping[str, object], *, protocol: str, model: Model | str | None = None) -> list[Violation]:
+    """Say what in a wire body the provider would refuse; an empty list when nothing is known against it."""
+    if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
+    return get_codec(protocol).check(body, find_endpoint(protocol, model, _named(body)))
+
+
+def _named(body: Mapping[str, object]) -> str | None:
+    """Give the model that a body names, by one of the words that wires and clients have for it."""
+    names = (body.get(key) for key in ("model", "modelId"))
+    return next((name for name in names if isinstance(name, str)), None)

@@ -1,0 +1,117 @@
+"""What other models can read of blocks that only this wire has.
+
+Facts this file rests on:
+- Tools that the provider runs (`systemTool`) leave their calls (`type: server_tool_use`) and results in the turn of the
+  assistant; results are texts, JSON and media.         (botocore 1.44.0 service model; recorded traffic, 2026-11)
+- Guarded content, search results and documents made of texts are words that a guardrail or the citations look at; the
+  model reads them like any other.                                            (AWS documentation, read 2026-11-15)
+- Calls written out as text make other models write such text instead of calling.       (vscode copilot api #171)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias, cast
+
+from segue.conversation.content import FallbackContent, NativeContent, TextContent
+from segue.protocols.bedrock_converse.document_names import DocumentNames
+from segue.protocols.bedrock_converse.media import decode_file, decode_image
+from segue.protocols.bedrock_converse.rules import PROTOCOL
+from segue.protocols.bedrock_converse.verbatim import Block, object_of, plain
+from segue.protocols.kit.reading import text_of
+
+Fallback: TypeAlias = tuple[FallbackContent, ...]
+
+
+def decode_native(block: Block) -> NativeContent:
+    """Keep a block as it was, with what can be read of it."""
+    kept = object_of(plain(block))
+    return NativeContent(protocol=PROTOCOL, block=kept, fallback=fallback_of(kept))
+
+
+def name_documents(block: Block, names: DocumentNames) -> None:
+    """Tell of the name that a document kept as it was has."""
+    names.take(object_of(block.get("document")).get("name"))
+
+
+def json_text(value: object) -> str:
+    """Write a JSON value as text."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def fallback_of(block: Block) -> Fallback:
+    """Give the readable side of a block; empty when it has none."""
+    for key, value in block.items():
+        read = _READABLE.get(key)
+        if read is not None:
+            return tuple(piece for piece in read(value) if piece.kind != "text" or piece.text.strip())
+    return ()
+
+
+def _text(value: object) -> Fallback:
+    return (TextContent(text=value),) if isinstance(value, str) else ()
+
+
+def _json(value: object) -> Fallback:
+    return (TextContent(text=json_text(value)),)
+
+
+def _image(value: object) -> Fallback:
+    image = decode_image(value, DocumentNames())
+    return () if image is None else (image,)
+
+
+def _document(value: object) -> Fallback:
+    file = decode_file("document", value, DocumentNames())
+    if file is not None:
+        return (file,)
+    block = object_of(value)
+    return (*_text(block.get("name")), *_blocks(object_of(block.get("source")).get("content")))
+
+
+def _video(value: object) -> Fallback:
+    file = decode_file("video", value, DocumentNames())
+    return () if file is None else (file,)
+
+
+def _audio(value: object) -> Fallback:
+    file = decode_file("audio", value, DocumentNames())
+    return () if file is None else (file,)
+
+
+def _blocks(value: object) -> Fallback:
+    if not isinstance(value, list | tuple):
+        return ()
+    blocks = [object_of(item) for item in cast("Sequence[object]", value)]
+    return tuple(piece for block in blocks for piece in fallback_of(block))
+
+
+def _contents(value: object) -> Fallback:
+    return _blocks(object_of(value).get("content"))
+
+
+def _guarded(value: object) -> Fallback:
+    guarded = object_of(value)
+    return (*_text(object_of(guarded.get("text")).get("text")), *_image(guarded.get("image")))
+
+
+def _search_result(value: object) -> Fallback:
+    found = object_of(value)
+    head = "\n".join(part for key in ("title", "source") if (part := text_of(found.get(key))))
+    return (*_text(head), *_contents(found))
+
+
+_READABLE: Final[Mapping[str, Callable[[object], Fallback]]] = {
+    "text": _text,
+    "json": _json,
+    "image": _image,
+    "document": _document,
+    "video": _video,
+    "audio": _audio,
+    "toolResult": _contents,
+    "guardContent": _guarded,
+    "citationsContent": _contents,
+    "searchResult": _search_result,
+}
+"""Members of a block that have something to read."""

@@ -1,0 +1,42 @@
+"""Numbers and texts of a request that are outside of what the target takes.
+
+The ranges are rules; who refuses what, and in which words, is said where a protocol asks. Values of a wrong type are
+another matter and pass here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, cast
+
+from segue.errors import Path
+from segue.models.rules import Rules
+from segue.protocols.kit.codec import Violation
+
+_RANGES: Final[Mapping[str, tuple[str | None, str | None]]] = {
+    "temperature": (None, "max_temperature"),
+    "top_p": ("min_top_p", "max_top_p"),
+    "max_tokens": ("min_max_tokens", None),
+}
+"""Options -> the rules that bound them from below (else by 0) and from above."""
+
+
+def check_range(option: str, value: object, path: Path, rules: Rules) -> Iterator[Violation]:
+    """Find a number that is out of its range."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return
+    below, above = _RANGES[option]
+    least = cast("float", getattr(rules, below)) if below else 0
+    most = cast("float", getattr(rules, above)) if above else 0
+    if value < least or 0 < most < value:
+        bounds = f"between {least:g} and {most:g}" if most else f"at least {least:g}"
+        yield Violation(code=f"{option}_range", path=path, message=f"{path[-1]} has to be {bounds}, not {value:g}")
+
+
+def check_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
+    """Find texts to stop at that stop nothing."""
+    if not isinstance(value, list | tuple):
+        return
+    for index, text in enumerate(cast("list[object]", value)):
+        if isinstance(text, str) and not (text if rules.blank_stop else text.strip()):
+            yield Violation(code="stop_empty", path=(*path, index), message="an empty text stops nothing")

@@ -1,0 +1,70 @@
+"""A schema for the answer, on wires that give it a name, a description and a promise to follow it to the letter.
+
+Facts this file rests on:
+- The name is made of letters, digits, `_` and `-`, at most 64 of them; the model is told it, and the description.
+                                                          (openai 3.49.0: ResponseFormatJSONSchema, read 2026-11-15)
+- To be followed strictly, every object has to be closed and every property required.
+                                                                   (OpenAI documentation: structured outputs, 2026-11)
+
+JSON Schema has words of its own for the first two, `title` and `description`: in these they cross from wire to wire.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, cast
+
+from msgspec.structs import replace
+
+from segue.conversation.context import Options
+from segue.protocols.kit.codec import JsonObject
+from segue.protocols.kit.reading import shape_of
+
+USUAL_NAME: Final = "output"
+"""What a schema is called that has no title."""
+FORM: Final = "schema_form"
+"""The key of an `Options` shape for what a body says of its schema beside it."""
+_WORDS: Final[Mapping[str, str]] = {"name": "title", "description": "description"}
+_REFUSED: Final = re.compile(r"[^a-zA-Z0-9_-]+")
+_LONGEST: Final = 64
+
+
+def schema_name(schema: JsonObject) -> str:
+    """Give the name of a schema: its title, as far as a name can say it."""
+    title = schema.get("title")
+    name = _REFUSED.sub("_", title)[:_LONGEST].strip("_") if isinstance(title, str) else ""
+    return name or USUAL_NAME
+
+
+def form_of(form: JsonObject) -> dict[str, object]:
+    """Give the name and the description that stand beside a schema, unless they are what would be written anyway."""
+    said = {"name": form.get("name"), "description": form.get("description")}
+    return {key: value for key, value in said.items() if isinstance(value, str) and value not in ("", USUAL_NAME)}
+
+
+def carry_title(options: Options, source: str) -> Options:
+    """Put what the wire `source` said beside a schema into the schema, unless that has words of its own for it."""
+    form, schema = shape_of(options.extra, source).get(FORM), options.output_schema
+    if schema is None or not isinstance(form, Mapping):
+        return options
+    said = cast("JsonObject", form)
+    told = {word: said[key] for key, word in _WORDS.items() if key in said and word not in schema}
+    return replace(options, output_schema={**schema, **told}) if told else options
+
+
+def is_closed(schema: object) -> bool:
+    """Say whether a schema can be followed strictly: every object closed, every property required."""
+    if isinstance(schema, list):
+        return all(is_closed(inner) for inner in cast("list[object]", schema))
+    if not isinstance(schema, Mapping):
+        return True
+    given = cast("JsonObject", schema)
+    properties = given.get("properties")
+    if isinstance(properties, Mapping) or given.get("type") == "object":
+        names = list(cast("JsonObject", properties)) if isinstance(properties, Mapping) else []
+        required = given.get("required")
+        listed = cast("list[object]", required) if isinstance(required, list) else []
+        if given.get("additionalProperties") is not False or any(name not in listed for name in names):
+            return False
+    return all(is_closed(inner) for inner in given.values())

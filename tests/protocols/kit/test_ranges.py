@@ -1,0 +1,45 @@
+"""Numbers and texts out of range, in bodies that nobody projected: `check` names them."""
+
+from __future__ import annotations
+
+import pytest
+
+from segue.conversation.context import Context, Options, Prompt
+from segue.conversation.messages import UserMessage
+from segue.models.model import Model
+from segue.protocols.api import get_codec, resolve_endpoint
+
+TARGETS = {
+    "anthropic-messages": Model("claude-sonnet-4-5", "anthropic", "anthropic-messages"),
+    "openai-chat": Model("gpt-4o", "openai", "openai-chat"),
+    "openai-responses": Model("gpt-4.1", "openai", "openai-responses"),
+    "google-genai": Model("gemini-2.5-flash", "google", "google-genai"),
+    "bedrock-converse": Model("amazon.nova-pro-v1:0", "amazon-bedrock", "bedrock-converse"),
+    "mistral-chat": Model("mistral-large-latest", "mistral", "mistral-chat"),
+    "cohere-chat": Model("command-a", "cohere", "cohere-chat"),
+}
+NAMED = {
+    "too hot": (Options(temperature=9.0), TARGETS.keys() - {"cohere-chat"}),  # it has no upper end there
+    "more than the whole share": (Options(top_p=1.5), TARGETS.keys()),
+    "no share": (Options(top_p=0.0), {"cohere-chat", "mistral-chat"}),
+    "less than no tokens": (Options(max_tokens=-5), TARGETS.keys() - {"cohere-chat"}),
+    "an empty stop": (Options(stop=("",)), {"anthropic-messages", "bedrock-converse"}),
+    "a blank stop": (Options(stop=("\n",)), {"anthropic-messages"}),
+}
+
+
+@pytest.mark.parametrize(("options", "protocols"), NAMED.values(), ids=NAMED.keys())
+@pytest.mark.parametrize("protocol", TARGETS)
+def test_what_is_out_of_range_is_named_where_it_is_refused(protocol, options, protocols):
+    if protocol == "openai-responses" and options.stop:
+        pytest.skip("this wire has no word for it")
+    codec, endpoint = get_codec(protocol), resolve_endpoint(TARGETS[protocol])
+    prompt = Prompt(context=Context(messages=(UserMessage.of("hello"),)), options=options)
+    found = codec.check(codec.encode_request(prompt, endpoint), endpoint)
+    assert len(found) == (protocol in protocols), found
+
+
+def test_a_server_of_ones_own_may_be_asked_for_no_limit():
+    endpoint = resolve_endpoint(Model("qwen3", "lmstudio", "openai-chat"))
+    body = {"model": "qwen3", "messages": [{"role": "user", "content": "hello"}], "max_tokens": -1}
+    assert get_codec("openai-chat").check(body, endpoint) == []

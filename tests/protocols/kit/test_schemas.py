@@ -1,0 +1,87 @@
+"""A schema for the answer from wire to wire: its name and its description go with it, and so does its strictness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from segue.models.model import Model
+from segue.protocols.api import decode_request
+from segue.protocols.kit.schemas import is_closed, schema_name
+from segue.request import convert
+
+CLOSED = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
+FORM = {"name": "person", "description": "Someone.", "schema": CLOSED, "strict": True}
+CHAT: dict[str, Any] = {
+    "model": "gpt-4o",
+    "messages": [{"role": "user", "content": "hi"}],
+    "response_format": {"type": "json_schema", "json_schema": FORM},
+}
+RESPONSES: dict[str, Any] = {"model": "gpt-5", "input": "hi", "text": {"format": {"type": "json_schema", **FORM}}}
+TO_CHAT = Model("gpt-4o", "openai", "openai-chat")
+TO_RESPONSES = Model("gpt-5", "openai", "openai-responses", reasoning=True)
+CLAUDE = Model("claude-sonnet-4-6", "anthropic", "anthropic-messages")
+TITLED = {**CLOSED, "title": "person", "description": "Someone."}
+
+
+def test_a_named_schema_crosses_from_chat_to_responses():
+    form: Any = convert(CHAT, source="openai-chat", target=TO_RESPONSES).body["text"]
+    assert form == {"format": {"type": "json_schema", "name": "person", "schema": TITLED, "strict": True}}
+
+
+def test_a_named_schema_crosses_from_responses_to_chat():
+    form: Any = convert(RESPONSES, source="openai-responses", target=TO_CHAT).body["response_format"]
+    assert form["json_schema"] == {"name": "person", "schema": TITLED, "strict": True}
+
+
+@pytest.mark.parametrize(
+    ("body", "source"), [(CHAT, "openai-chat"), (RESPONSES, "openai-responses")], ids=["chat", "responses"]
+)
+def test_a_wire_without_names_is_told_in_the_schemas_own_words(body: Any, source: str):
+    config: Any = convert(body, source=source, target=CLAUDE).body["output_config"]
+    assert config["format"]["schema"] == TITLED
+
+
+@pytest.mark.parametrize(
+    ("body", "source"), [(CHAT, "openai-chat"), (RESPONSES, "openai-responses")], ids=["chat", "responses"]
+)
+def test_the_schema_itself_is_read_as_it_was(body: Any, source: str):
+    assert decode_request(body, protocol=source).options.output_schema == CLOSED
+
+
+def test_words_of_the_schemas_own_are_not_replaced():
+    named = {**FORM, "schema": {**CLOSED, "title": "Human"}}
+    body = {**CHAT, "response_format": {"type": "json_schema", "json_schema": named}}
+    form: Any = convert(body, source="openai-chat", target=TO_RESPONSES).body["text"]
+    assert form["format"]["name"] == "Human"
+
+
+NAMES = {
+    "a title": ({"title": "Person"}, "Person"),
+    "a title with other characters": ({"title": "A person, née X"}, "A_person_n_e_X"),
+    "a title of other characters only": ({"title": "??"}, "output"),
+    "a title that is too long": ({"title": "x" * 99}, "x" * 64),
+    "a title that is no text": ({"title": {"type": "string"}}, "output"),
+    "no title": ({}, "output"),
+}
+
+
+@pytest.mark.parametrize(("schema", "name"), NAMES.values(), ids=NAMES.keys())
+def test_a_schema_is_called_by_its_title(schema: dict[str, object], name: str):
+    assert schema_name(schema) == name
+
+
+OPEN = {
+    "an object that is not closed": {**CLOSED, "additionalProperties": True},
+    "a property that may be missing": {**CLOSED, "required": []},
+    "an open object inside": {**CLOSED, "properties": {"a": {"type": "object"}}},
+    "an open object in a list": {"anyOf": [CLOSED, {"type": "object"}]},
+    "a list of what is required that is none": {**CLOSED, "required": [{}]},
+}
+
+
+@pytest.mark.parametrize("schema", OPEN.values(), ids=OPEN.keys())
+def test_a_schema_that_leaves_something_open_cannot_be_followed_to_the_letter(schema: dict[str, object]):
+    assert not is_closed(schema)
+    assert is_closed(CLOSED)

@@ -1,0 +1,154 @@
+"""What holds for every streamed reply, whatever its wire: kept by the assembly, not by the readers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from segue.conversation.messages import StopReason, Usage
+from segue.errors import DecodeError
+from segue.models.model import Model, Price
+from segue.protocols.kit.assembly import Assembly, join_chunks
+from segue.protocols.kit.streaming import StreamDecoder, parse_frame
+
+MODEL = Model("m", "p", "openai-chat", cost=Price(input=2.0, output=10.0))
+
+
+class Script:
+    """A reader that does what the frame says."""
+
+    def __init__(self) -> None:
+        self.part: Any = None
+
+    def read(self, frame: Any, out: Assembly) -> None:
+        match frame["do"]:
+            case "text":
+                self.part = out.open_text()
+            case "call":
+                self.part = out.open_call("c1", frame.get("name", "read"))
+            case "grow":
+                out.grow(self.part, frame["with"])
+            case "close":
+                out.close(self.part)
+            case "stop":
+                out.stop_reason = StopReason(frame["reason"])
+            case "finish":
+                out.finish()
+            case "fail":
+                out.fail("broken")
+            case "usage":
+                out.usage = Usage(input=1_000_000, output=100_000)
+            case "nonsense":
+                raise DecodeError("not that")
+
+    def end(self, out: Assembly) -> None:
+        pass
+
+
+def run(*frames: Any, tool_names: Any = None) -> tuple[Any, Any]:
+    decoder: Any = StreamDecoder(Script(), Assembly(MODEL, "openai-chat", tool_names))
+    events = [event for frame in frames for event in decoder.feed(frame)]
+    return events + decoder.finish(), decoder
+
+
+STOP = {"do": "stop", "reason": "stop"}
+
+
+def test_a_reply_is_told_from_start_to_done():
+    events, decoder = run({"do": "text"}, {"do": "grow", "with": "hel"}, {"do": "grow", "with": "lo"}, STOP)
+    assert [event.type for event in events] == ["start", "text_start", "text_delta", "text_delta", "text_end", "done"]
+    assert decoder.message.text() == "hello"
+    assert events[-1].message is decoder.message
+
+
+BROKEN = {
+    "a stream that just stops": ({"do": "text"}, {"do": "grow", "with": "par"}),
+    "a stream of nothing": (),
+    "an error in mid-stream": ({"do": "text"}, {"do": "grow", "with": "par"}, {"do": "fail"}),
+    "a frame that cannot be read": ({"do": "text"}, {"do": "nonsense"}),
+    "a frame that is no JSON": ({"do": "text"}, b"{oops"),
+    "a finish reason that is an error": ({"do": "text"}, {"do": "stop", "reason": "error"}),
+}
+
+
+@pytest.mark.parametrize("frames", BROKEN.values(), ids=BROKEN.keys())
+def test_what_breaks_off_ends_with_one_error_and_keeps_what_arrived(frames):
+    events, decoder = run(*frames)
+    assert [event.type for event in events].count("error") == 1
+    assert events[-1].type == "error"
+    assert events[-1].reason == "error"
+    assert decoder.message.stop_reason == "error"
+    assert decoder.message.error_message
+    assert all(event.type != "done" for event in events)
+
+
+def test_nothing_comes_after_the_terminal_event():
+    decoder: Any = StreamDecoder(Script(), Assembly(MODEL, "openai-chat"))
+    decoder.feed(STOP)
+    assert decoder.feed({"do": "finish"})[-1].type == "done"
+    assert decoder.feed({"do": "text"}) == []
+    assert decoder.feed({"do": "fail"}) == []
+    assert decoder.finish() == []
+    assert decoder.abort() == []
+
+
+def test_an_aborted_reply_can_be_stored_with_what_arrived():
+    decoder: Any = StreamDecoder(Script(), Assembly(MODEL, "openai-chat"))
+    decoder.feed({"do": "text"})
+    decoder.feed({"do": "grow", "with": "half an ans"})
+    (end, terminal) = decoder.abort()
+    assert (end.type, terminal.type, terminal.reason) == ("text_end", "error", "aborted")
+    assert terminal.message.text() == "half an ans"
+    assert terminal.message.stop_reason == StopReason.ABORTED
+
+
+def test_arguments_are_parsed_once_at_the_end_and_seen_in_part_when_asked():
+    decoder: Any = StreamDecoder(Script(), Assembly(MODEL, "openai-chat"))
+    decoder.feed({"do": "call"})
+    decoder.feed({"do": "grow", "with": '{"path": "src/ma'})
+    assert decoder.message.tool_calls()[0].arguments == {"path": "src/ma"}
+    decoder.feed({"do": "grow", "with": 'in.py"}'})
+    decoder.feed(STOP)
+    (end, _) = decoder.finish()
+    assert end.tool_call.arguments == {"path": "src/main.py"}
+    assert decoder.message.diagnostics == ()
+
+
+def test_unfinished_arguments_keep_their_text_and_are_diagnosed():
+    _, decoder = run({"do": "call"}, {"do": "grow", "with": '{"path": "src/ma'}, {"do": "fail"})
+    (call,) = decoder.message.tool_calls()
+    assert (call.arguments, call.arguments_text) == ({"path": "src/ma"}, '{"path": "src/ma')
+    assert [diagnostic.type for diagnostic in decoder.message.diagnostics] == ["tool_arguments_recovered"]
+
+
+def test_a_character_cut_in_half_between_two_deltas_is_joined():
+    _, decoder = run({"do": "text"}, {"do": "grow", "with": "\ud83d"}, {"do": "grow", "with": "\ude00!"}, STOP)
+    assert decoder.message.text() == "\U0001f600!"
+    assert join_chunks(["a\ud83d", "b"]) == "a\ud83db"
+
+
+def test_tool_names_are_mapped_back():
+    events, decoder = run({"do": "call", "name": "a_b_x1"}, STOP, tool_names={"a_b_x1": "a.b"})
+    assert decoder.message.tool_calls()[0].name == "a.b"
+    assert events[1].name == "a.b"
+
+
+def test_the_cost_is_computed_from_the_models_price():
+    _, decoder = run({"do": "text"}, {"do": "usage"}, STOP)
+    assert decoder.message.usage.cost.total == pytest.approx(2.0 + 1.0)
+
+
+@pytest.mark.parametrize("frame", [b"[DONE]", "[DONE]", b" [DONE] \n"])
+def test_the_end_mark_is_no_frame(frame):
+    assert parse_frame(frame) is None
+
+
+@pytest.mark.parametrize("frame", [b"", b"[1]", b"7", b"\xff\xfe", b"{", "[" * 100_000])
+def test_what_is_no_frame_is_an_error_of_ours(frame):
+    with pytest.raises(DecodeError):
+        parse_frame(frame)
+
+
+def test_a_frame_with_half_a_character_is_read():
+    assert parse_frame(b'{"delta": "\\ud83d"}') == {"delta": "\ud83d"}

@@ -1,0 +1,148 @@
+"""What is asked besides the conversation is sent as it was asked, or the report says what became of it.
+
+Asked of one model for each kind that the catalogue has: a kind is what the rules, the dialect and the levels make of a
+request. So a vendor's row is tried with every option the day it is written.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from projection.histories import ALL_TARGETS
+from segue.conversation.context import Context, Options, ToolDefinition
+from segue.conversation.messages import UserMessage
+from segue.models.catalogue import packaged_catalogue
+from segue.models.model import Model
+from segue.models.thinking import THINKING_LEVELS
+from segue.protocols.api import get_codec, resolve_endpoint
+from segue.protocols.registry import PROTOCOLS
+from segue.request import Request, prepare
+
+HELLO: Final = Context(messages=(UserMessage.of("hello"),))
+WITH_TOOL: Final = Context(
+    messages=HELLO.messages, tools=(ToolDefinition(name="read", parameters={"type": "object", "properties": {}}),)
+)
+
+
+def kinds() -> dict[str, list[Model]]:
+    """Give one model for each way to be asked, by protocol."""
+    found: dict[tuple[object, ...], Model] = {}
+    for model in (*ALL_TARGETS, *packaged_catalogue().models):
+        endpoint = resolve_endpoint(model)
+        levels = tuple(sorted(model.thinking_levels.items()))
+        key = (model.protocol, model.reasoning, repr(endpoint.rules), repr(endpoint.dialect), levels)
+        found.setdefault(key, model)
+    return {name: [model for model in found.values() if model.protocol == name] for name in PROTOCOLS}
+
+
+KINDS: Final = kinds()
+
+
+def was_reported(request: Request, option: str) -> bool:
+    return any(change.path == ("options", option) for change in request.report.changes)
+
+
+@pytest.mark.parametrize("models", KINDS.values(), ids=KINDS.keys())
+def test_two_levels_are_two_requests_unless_the_report_says_that_they_are_one(models):
+    for model in models:
+        silence = prepare(HELLO, model).content
+        seen: dict[bytes, str] = {}
+        for level in THINKING_LEVELS:
+            request = prepare(HELLO, model, options=Options(thinking=level))
+            if was_reported(request, "thinking") or (level == "off" and not model.reasoning):
+                continue  # a model that does not reason is off without a word
+            assert request.content != silence, f"{model.full_name()}: {level} is not told"
+            other = seen.setdefault(request.content, level)
+            assert other == level, f"{model.full_name()}: {level} is told as {other}"
+
+
+@pytest.mark.parametrize("budget", [1, 100, 600, 1024, 5000, 20_000, 30_000, 500_000])
+@pytest.mark.parametrize("models", KINDS.values(), ids=KINDS.keys())
+def test_a_budget_is_sent_as_it_was_asked_unless_the_report_says_otherwise(models, budget):
+    for model in models:
+        request = prepare(HELLO, model, options=Options(thinking=budget))
+        read = get_codec(model.protocol).decode_request(request.body, resolve_endpoint(model)).options.thinking
+        if not was_reported(request, "thinking"):
+            assert read == budget, model.full_name()
+        elif isinstance(kept := request.projection.options.thinking, int):
+            assert read == kept, f"{model.full_name()}: the report says {kept}"
+
+
+ASKED: Final = {
+    "a limit": (HELLO, Options(max_tokens=2000)),
+    "a small limit": (HELLO, Options(max_tokens=1)),
+    "a huge limit": (HELLO, Options(max_tokens=10**8)),
+    "a temperature": (HELLO, Options(temperature=0.5)),
+    "a high temperature": (HELLO, Options(temperature=1.9)),
+    "a share": (HELLO, Options(top_p=0.5)),
+    "the whole share": (HELLO, Options(top_p=1.0)),
+    "a stop": (HELLO, Options(stop=("a",))),
+    "many stops": (HELLO, Options(stop=tuple("abcdefgh"))),
+    "a seed": (HELLO, Options(seed=7)),
+    "a tool by name": (WITH_TOOL, Options(tool_choice="read")),
+    "any tool": (WITH_TOOL, Options(tool_choice="required")),
+    "no tool": (WITH_TOOL, Options(tool_choice="none")),
+    "one call at a time": (WITH_TOOL, Options(parallel_tool_calls=False)),
+    "calls side by side": (WITH_TOOL, Options(parallel_tool_calls=True)),
+    "a schema": (HELLO, Options(output_schema={"type": "object", "properties": {}, "additionalProperties": False})),
+    "a user": (HELLO, Options(user_id="u")),
+    "a session": (HELLO, Options(session_id="s" * 80)),
+    "a stream": (HELLO, Options(stream=True)),
+}
+
+
+@pytest.mark.parametrize(("context", "options"), ASKED.values(), ids=ASKED.keys())
+def test_an_option_is_sent_as_it_was_asked_unless_the_report_says_otherwise(context, options):
+    (name,) = (field for field in options.__struct_fields__ if getattr(options, field) is not None)
+    for protocol, models in KINDS.items():
+        codec = get_codec(protocol)
+        if name in codec.forgets:
+            continue  # it is not the body that says it
+        for model in models:
+            endpoint = resolve_endpoint(model)
+            if name == "session_id" and endpoint.dialect.session_header != "none":
+                continue  # it goes with the headers
+            request = prepare(context, model, options=options)
+            said = getattr(codec.decode_request(request.body, endpoint).options, name)
+            asked, kept = getattr(options, name), getattr(request.projection.options, name)
+            assert was_reported(request, name) == (kept != asked), model.full_name()
+            if kept is not None:
+                assert said == kept, model.full_name()
+
+
+OUT_OF_RANGE: Final = {
+    "no tokens": Options(max_tokens=0),
+    "less than no tokens": Options(max_tokens=-1),
+    "more tokens than anyone writes": Options(max_tokens=10**9),
+    "colder than cold": Options(temperature=-0.5),
+    "too hot": Options(temperature=9.0),
+    "no share": Options(top_p=0.0),
+    "less than no share": Options(top_p=-1.0),
+    "more than the whole": Options(top_p=1.5),
+    "an empty stop": Options(stop=("",)),
+    "an empty stop among others": Options(stop=("", "end", "\n")),
+    "more stops than anyone takes": Options(stop=tuple(f"stop {number}" for number in range(3000))),
+    "less than no thinking": Options(thinking=-1),
+    "more thinking than there is": Options(thinking=10**9),
+    "all of it at once": Options(max_tokens=-5, temperature=7.0, top_p=3.0, stop=("", " "), thinking=-9),
+}
+
+
+@pytest.mark.parametrize("options", OUT_OF_RANGE.values(), ids=OUT_OF_RANGE.keys())
+@pytest.mark.parametrize("models", KINDS.values(), ids=KINDS.keys())
+def test_what_is_out_of_range_is_brought_into_it_and_reported(models, options):
+    for model in models:
+        codec, endpoint = get_codec(model.protocol), resolve_endpoint(model)
+        request = prepare(HELLO, model, options=options)
+        assert codec.check(request.body, endpoint) == [], model.full_name()
+        kept = request.projection.options
+        changed = {name for name in kept.__struct_fields__ if getattr(kept, name) != getattr(options, name)}
+        assert changed == {change.path[1] for change in request.report.changes}, model.full_name()
+        again = prepare(HELLO, model, options=kept)
+        assert again.report.changes == (), model.full_name()
+        assert kept.max_tokens is None or kept.max_tokens >= 0, model.full_name()
+        assert kept.temperature is None or kept.temperature >= 0, model.full_name()
+        assert kept.top_p is None or 0 <= kept.top_p <= 1, model.full_name()
+        assert all(kept.stop or ()), model.full_name()
