@@ -13,10 +13,10 @@ from typing import Final, cast, get_args
 import segue
 from segue.failures.failure import FailureKind
 from segue.models.dialect import Dialect
-from segue.models.hosts import HOSTS
-from segue.models.makers import MAKERS
+from segue.models.first_party import MAKERS
 from segue.models.provider import Provider
 from segue.models.rules import ReasoningReplay, Rules
+from segue.models.third_party import HOSTS
 from segue.projection.policy import Texts
 from segue.projection.report import SENTENCES, ChangeCode
 from segue.protocols.registry import PROTOCOLS
@@ -179,7 +179,7 @@ def settings(name: str) -> str:
 
 def vendors(kind: str) -> str:
     """Give the rows of those who serve what they make, or of those who serve other people's models."""
-    rows = {"makers": MAKERS, "hosts": HOSTS}[kind]
+    rows = {"first_party": MAKERS, "third_party": HOSTS}[kind]
     return table(("provider", "who", "protocol", "where", "key", "differs in", "source", "read"), map(_vendor, rows))
 
 

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from client.asking import Heard, held
+from client.both_clients import Heard, held
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.settings import ClientSettings
 from segue.client.session.conversation import AsyncConversation, Conversation

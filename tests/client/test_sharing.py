@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from client.asking import HELLO, ONCE, Heard, held, listen
+from client.both_clients import HELLO, ONCE, Heard, held, listen
 from client.http.test_replies import both_clients
 from client.wires import WIRES, WORDS
 from segue.client.flow.backoff import Retry

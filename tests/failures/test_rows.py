@@ -10,9 +10,9 @@ from segue.failures.classify import classify
 from segue.failures.codes import CODES, DECISIVE_STATUSES, NUMBERED_CODES, STATUSES, VAGUE_CODES
 from segue.failures.failure import FailureKind
 from segue.failures.history import SEALS, SHAPES
-from segue.failures.lookalikes import LOOKALIKES
 from segue.failures.numbers import FORMS, read_numbers
 from segue.failures.overflow import CERTAIN, LOOSE, STRICT
+from segue.failures.overflow_false_positives import LOOKALIKES
 from segue.failures.row import Row, find_row
 from segue.failures.wordings import QUOTAS, WORDINGS
 

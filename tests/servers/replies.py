@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from servers.aws_frames import aws_event, aws_exception
+from servers.emulate_first_party import anthropic_messages, bedrock_converse, google_genai
+from servers.emulate_openai import openai_chat, openai_responses
+from servers.emulate_others import cohere_chat, mistral_chat, ollama_chat, plain_text, vscode_lm
+from servers.emulate_replies import WORDS, Frame, Telling
 from servers.script import Break, Reply
-from servers.telling import WORDS, Frame, Telling
-from servers.telling_makers import anthropic_messages, bedrock_converse, google_genai
-from servers.telling_openai import openai_chat, openai_responses
-from servers.telling_others import cohere_chat, mistral_chat, ollama_chat, plain_text, vscode_lm
 
 
 def _sse(frame: Frame) -> bytes:

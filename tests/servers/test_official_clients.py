@@ -38,10 +38,10 @@ from segue import (
     decode_response,
     prepare,
 )
+from servers.emulate_replies import ARGUMENTS, THINKING, TOOL, WORDS
 from servers.llama import WEATHER
 from servers.replies import replies
 from servers.scripted import ScriptedServer
-from servers.telling import ARGUMENTS, THINKING, TOOL, WORDS
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 Arguments = dict[str, Any]

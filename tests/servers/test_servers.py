@@ -22,10 +22,10 @@ from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.codec import Codec
 from segue.protocols.registry import PROTOCOLS
 from servers.crowd import allow_many_files
+from servers.emulate_replies import ARGUMENTS, BUSY, THINKING, TOOL, WORDS
 from servers.replies import replies
 from servers.script import Phase, Reply
 from servers.scripted import ScriptedServer
-from servers.telling import ARGUMENTS, BUSY, THINKING, TOOL, WORDS
 
 BODY = b"data: one\n\ndata: two\n\ndata: three\n\ndata: four\n\n"
 CODECS = spoken()

@@ -46,8 +46,8 @@ def command(
     Keys come from each provider's usual variable. Without MODEL, whoever can be reached is offered: a provider whose
     key is set, a server on this machine, or the echo model, which needs nothing.
     """
+    from segue.cli.chat_session import Talk
     from segue.cli.echo import ECHO, ECHO_MOUNT
-    from segue.cli.talk import Talk
     from segue.client.http.clients import Client
 
     known = open_catalogue(catalogue).with_models(ECHO)

@@ -27,14 +27,14 @@ from segue.failures.codes import (
     kind_of_status,
     normalize_code,
 )
+from segue.failures.error_inputs import OUR_ERRORS, read_exception, read_message, read_wire_error
 from segue.failures.failure import Failure, FailureKind
 from segue.failures.history import SEALS, SHAPES
-from segue.failures.lookalikes import LOOKALIKES
 from segue.failures.masking import mask_keys
 from segue.failures.numbers import asks_too_much_output, counts_too_many, read_numbers
 from segue.failures.overflow import CERTAIN, LOOSE, STRICT
+from segue.failures.overflow_false_positives import LOOKALIKES
 from segue.failures.row import Row, find_row, in_scope
-from segue.failures.shapes import OUR_ERRORS, read_exception, read_message, read_wire_error
 from segue.failures.symptoms import Symptoms, read_body, read_headers
 from segue.failures.waiting import wait_from_headers, wait_from_text
 from segue.failures.wordings import QUOTAS, WORDINGS

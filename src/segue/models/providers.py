@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from segue.models.hosts import HOSTS
-from segue.models.makers import MAKERS
+from segue.models.first_party import MAKERS
 from segue.models.provider import Provider
+from segue.models.third_party import HOSTS
 
 __all__ = ["PROVIDERS", "Provider", "find_row"]
 

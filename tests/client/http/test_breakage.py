@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from client.asking import AT_ONCE, HELLO, listen
+from client.both_clients import AT_ONCE, HELLO, listen
 from client.http.test_replies import both_clients, each_wire
 from client.wires import WIRES, WORDS, Wire
 from segue.client.http.clients import Client

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from client.asking import HELLO, ONCE, Heard, held
+from client.both_clients import HELLO, ONCE, Heard, held
 from client.http.test_replies import SPOKEN, each_wire
 from client.wires import WIRES, WORDS, Wire
 from segue.client.flow.backoff import Retry

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from client.asking import AT_ONCE, HELLO
+from client.both_clients import AT_ONCE, HELLO
 from client.wires import WIRES, WORDS
 from segue.client.http.addressing import fill_url
 from segue.client.http.clients import AsyncClient, Client

@@ -6,7 +6,7 @@ import gc
 import json
 import tracemalloc
 
-from client.asking import HELLO, ONCE
+from client.both_clients import HELLO, ONCE
 from client.wires import WIRES, WORDS
 from segue.client.http.clients import Client
 from servers.script import Reply

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from client.asking import HELLO, ONCE, listen
+from client.both_clients import HELLO, ONCE, listen
 from client.wires import WIRES, WORDS, Wire
 from protocols.every_protocol import spoken
 from segue.client.http.clients import AsyncClient, Client, complete, stream

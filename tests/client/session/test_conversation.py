@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from client.asking import AT_ONCE
+from client.both_clients import AT_ONCE
 from client.wires import WIRES, WORDS
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.session.conversation import AsyncConversation, Conversation

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from servers.telling import BUSY, PIECES, SIGNATURE, SPELT, THINKING, TOOL, Frame, Telling, Wire
+from servers.emulate_replies import BUSY, PIECES, SIGNATURE, SPELT, THINKING, TOOL, Frame, Telling, Wire
 
 
 def openai_chat(words: Sequence[str]) -> Telling:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from servers.telling import ARGUMENTS, BUSY, PIECES, SIGNATURE, THINKING, TOOL, Frame, Telling, Wire
+from servers.emulate_replies import ARGUMENTS, BUSY, PIECES, SIGNATURE, THINKING, TOOL, Frame, Telling, Wire
 
 
 def anthropic_messages(words: Sequence[str]) -> Telling:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from servers.telling import ARGUMENTS, BUSY, PIECES, SPELT, THINKING, TOOL, Frame, Telling, Wire
+from servers.emulate_replies import ARGUMENTS, BUSY, PIECES, SPELT, THINKING, TOOL, Frame, Telling, Wire
 
 
 def mistral_chat(words: Sequence[str]) -> Telling:

@@ -1,7 +1,8 @@
 """What providers have been heard to say, beside the samples of the rows.
 
-`heard.jsonl` holds wordings as users of public projects reported them (numbers and names changed) and paraphrases of
-our own. The rows were widened until all of them passed, so this guards what is known; it does not measure new texts.
+`observed_errors.jsonl` holds wordings as users of public projects reported them (numbers and names changed) and
+paraphrases of our own. The rows were widened until all of them passed, so this guards what is known; it does not
+measure new texts.
 `used` and `limit` are looked at where a line names a provider; a paraphrase only has to be of the right kind.
 """
 
@@ -19,7 +20,7 @@ from segue.failures.classify import classify, is_context_overflow
 from segue.failures.failure import FailureKind
 
 HERE = Path(__file__).parent
-HEARD = [json.loads(line) for line in (HERE / "heard.jsonl").read_text("utf-8").splitlines()]
+HEARD = [json.loads(line) for line in (HERE / "observed_errors.jsonl").read_text("utf-8").splitlines()]
 
 
 @pytest.mark.parametrize("line", HEARD, ids=lambda line: line["text"][:70])
