@@ -24,7 +24,7 @@ import openai
 from figures import Figure
 from measure import Comparison, Effort, compare
 from msgspec.structs import replace
-from passages import WRITERS, is_spoken
+from passages import WRITERS, is_supported
 from streamed import mixed_stream
 
 from segue import Context, Model, UserMessage, decode_response
@@ -41,7 +41,7 @@ def measure_client(effort: Effort) -> list[Figure]:
     figures: list[Figure] = []
     with _running_server() as origin:
         for protocol, model in WRITERS.items():
-            if missing := is_spoken(protocol):
+            if missing := is_supported(protocol):
                 figures.append(
                     Figure("client.overhead", f"{protocol}: client / transport", "times", None, note=missing)
                 )

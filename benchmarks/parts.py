@@ -20,8 +20,8 @@ from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import TextContent, ToolCall
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.projection.projector import project
-from segue.projection.workspace.ownership import Home
-from segue.projection.workspace.scan import look_over
+from segue.projection.workspace.ownership import Ownership
+from segue.projection.workspace.scan import scan_messages
 from segue.protocols.api import get_codec, resolve_endpoint
 from segue.request import prepare, prompt_of
 
@@ -50,10 +50,10 @@ def _measure_passage(journey: Journey, effort: Effort) -> Iterator[Figure]:
 def _parts_of(journey: Journey) -> dict[str, Callable[[], object]]:
     context, target, body = journey.context, journey.passage.target, journey.body
     messages = context.messages
-    endpoint, codec, home = resolve_endpoint(target), get_codec(target.protocol), Home(target, None)
+    endpoint, codec, home = resolve_endpoint(target), get_codec(target.protocol), Ownership(target, None)
     prompt = prompt_of(prepare(context, target).projection, endpoint)
     parts: dict[str, Callable[[], object]] = {
-        "look the history over": lambda: look_over(messages, home),
+        "look the history over": lambda: scan_messages(messages, home),
         "project it, looking included": lambda: project(context, target),
         "write the body": lambda: codec.encode_request(prompt, endpoint),
         "a loop that asks for classes alone": lambda: _ask_for_classes(messages),

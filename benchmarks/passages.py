@@ -77,7 +77,7 @@ class Journey:
     """The request for whoever wrote it."""
 
 
-def is_spoken(protocol: str) -> str:
+def is_supported(protocol: str) -> str:
     """Say why a wire cannot be measured; nothing when it can."""
     try:
         get_codec(protocol)

@@ -13,11 +13,11 @@ from typing import Final
 import orjson
 from figures import Figure
 from measure import Comparison, Effort, compare, time_calls
-from transcripts import ABROAD, HOME, as_plain, make_transcript, make_turn
+from transcripts import CROSS_MODEL, OWN_MODEL, as_plain, make_transcript, make_turn
 
 from segue import Context, Model, Projector, project
 
-_TARGETS: Final = (("home", HOME), ("abroad", ABROAD))
+_TARGETS: Final = (("home", OWN_MODEL), ("abroad", CROSS_MODEL))
 
 
 def measure_projection(effort: Effort, lengths: Sequence[int]) -> list[Figure]:
@@ -79,5 +79,5 @@ def _measure_warm(place: str, model: Model, lengths: tuple[int, int], effort: Ef
 def _growing(length: int, turns: int) -> list[Context]:
     contexts = [make_transcript(length)]
     for turn in range(1, turns):
-        contexts.append(contexts[-1].add(*make_turn(HOME, seed=1_000_000 + turn)))
+        contexts.append(contexts[-1].add(*make_turn(OWN_MODEL, seed=1_000_000 + turn)))
     return contexts

@@ -153,11 +153,11 @@ def _measure_conversions(
     environment = next((it for it in environments if it.peer.name == _READS_TOO), None)
     if environment is None:
         return
-    abroad = [it for it in journeys if it.passage.place == "abroad" and not why_not(_READS_TOO, it.passage)]
-    tasks = [make_task(_READS_TOO, journey, reads=True) for journey in abroad]
+    cross_model = [it for it in journeys if it.passage.place == "abroad" and not why_not(_READS_TOO, it.passage)]
+    tasks = [make_task(_READS_TOO, journey, reads=True) for journey in cross_model]
     ratios: list[float] = []
     with start_peer(environment, tasks, effort.sample_ns) as peer:
-        for journey in abroad:
+        for journey in cross_model:
             writer, target = journey.passage.writer, journey.passage.target
             what = f"{writer.protocol} to {target.protocol}: convert / {_READS_TOO}, reading and writing"
             if reason := peer.reasons[journey.passage.name]:

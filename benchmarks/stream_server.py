@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from typing import BinaryIO, Final
 
-from passages import WRITERS, is_spoken
+from passages import WRITERS, is_supported
 from streamed import mixed_stream
 
 _HEAD: Final = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -27,7 +27,7 @@ def write_replies() -> Mapping[str, tuple[bytes, ...]]:
     """Make the replies of every wire, in chunks as they go over the network."""
     replies: dict[str, tuple[bytes, ...]] = {}
     for protocol, model in WRITERS.items():
-        if not is_spoken(protocol):
+        if not is_supported(protocol):
             pieces = mixed_stream(model).pieces
             replies[protocol] = tuple(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
     return replies

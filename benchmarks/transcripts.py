@@ -36,8 +36,8 @@ from segue import (
     dump,
 )
 
-HOME: Final = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True)
-ABROAD: Final = Model("gpt-5.2", "openai", "openai-chat", reasoning=True)
+OWN_MODEL: Final = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True)
+CROSS_MODEL: Final = Model("gpt-5.2", "openai", "openai-chat", reasoning=True)
 
 _NON_ASCII_SHARE: Final = 0.15
 _IMAGE_EVERY: Final = 100
@@ -116,7 +116,7 @@ _TOOLS: Final = tuple(
 )
 
 
-def make_transcript(length: int, *, model: Model = HOME, images: bool = False, seed: int = 1) -> Context:
+def make_transcript(length: int, *, model: Model = OWN_MODEL, images: bool = False, seed: int = 1) -> Context:
     """Write a conversation of exactly `length` messages (three or more), every assistant turn by `model`."""
     writer = _Writer(random.Random(seed), model=model, images=images)  # noqa: S311  # repeatable, not secret
     writer.write(length)

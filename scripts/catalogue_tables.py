@@ -273,7 +273,7 @@ ROW_PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
 RELAYS: Final = frozenset({"cloudflare-ai-gateway", "opencode", "opencode-go", "openrouter", "vercel-ai-gateway"})
 """Who passes requests on to the makers below, who alone serve their models: behind a relay it is the same model."""
 
-MAKERS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+FIRST_PARTY: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"claude-.*"), ""),
     (re.compile(r"(?:gpt-(?!oss)|o\d).*"), ""),
     (re.compile(r"gemini-.*"), "gemini/"),

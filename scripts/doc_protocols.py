@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Final, NamedTuple, cast
 
 import msgspec
-from doc_tables import in_words, table
+from doc_tables import as_text, table
 
 from segue import (
     Context,
@@ -102,7 +102,7 @@ def rules(name: str) -> str:
     source = inspect.getsource(import_module(f"{protocol.package}.rules"))
     defaults = Rules()
     rows = (
-        (f"`{rule}`", in_words(value), said or "see the facts above")
+        (f"`{rule}`", as_text(value), said or "see the facts above")
         for rule, said in _sources(source)
         if (value := cast("object", getattr(protocol.rules, rule))) != getattr(defaults, rule)
     )
@@ -113,7 +113,7 @@ def spelling(name: str) -> str:
     """Give the fields of a protocol's dialect that differ from the defaults."""
     dialect, defaults = PROTOCOLS[name].dialect, Dialect()
     rows = [
-        (f"`{field}`", in_words(value))
+        (f"`{field}`", as_text(value))
         for field in Dialect.__struct_fields__
         if (value := cast("object", getattr(dialect, field))) != getattr(defaults, field)
     ]
@@ -131,7 +131,7 @@ def families(name: str) -> str:
 
 
 def _family(family: Family) -> tuple[str, ...]:
-    differs = (f"`{key}`: {in_words(value)}" for key, value in {**family.rules, **family.dialect}.items())
+    differs = (f"`{key}`: {as_text(value)}" for key, value in {**family.rules, **family.dialect}.items())
     providers = ", ".join(f"`{provider}`" for provider in family.providers)
     return f"`{family.pattern}`", providers or "everyone", "; ".join(differs), family.source, family.read
 
@@ -155,7 +155,7 @@ EXAMPLES: Final[Mapping[str, Model | str]] = {
 _FOREIGN: Final = Model("elsewhere", "elsewhere", "elsewhere")
 _PNG: Final = "iVBORw0KGgo="
 _PDF: Final = "JVBERi0xLjc="
-_SEAL: Final = "c2lnbmVk"
+_SIGNATURE: Final = "c2lnbmVk"
 _TOOL: Final = ToolDefinition(name="look", description="Look something up.", parameters={"type": "object"})
 _CALL: Final = ToolCall(id="call_0001", name="look", arguments={"at": "the sky"})
 
@@ -164,7 +164,7 @@ def _user(*content: TextContent | ImageContent | FileContent) -> UserMessage:
     return UserMessage(content=content or (TextContent(text="Go on."),))
 
 
-def _says(model: Model, *content: TextContent | ThinkingContent | ToolCall | NativeContent) -> Message:
+def _describes(model: Model, *content: TextContent | ThinkingContent | ToolCall | NativeContent) -> Message:
     return new_assistant_message(model, content=content)
 
 
@@ -188,13 +188,13 @@ def _thinking(signature: str | None, text: str) -> ThinkingContent:
     return ThinkingContent(thinking=text, thinking_signature=signature)
 
 
-def _own_seal(model: Model) -> str:
+def _own_signature(model: Model) -> str:
     # On the chat wire the seal is the name of the field that the reasoning came in.
-    return "reasoning_content" if model.protocol == "openai-chat" else _SEAL
+    return "reasoning_content" if model.protocol == "openai-chat" else _SIGNATURE
 
 
 _CALLED: Final = "call_0001|look"
-_LOOK: Final = (_says(_FOREIGN, _CALL),)
+_LOOK: Final = (_describes(_FOREIGN, _CALL),)
 _NATIVE: Final = NativeContent(protocol="elsewhere", block={"type": "map"}, fallback=(TextContent(text="(a map)"),))
 
 
@@ -205,8 +205,8 @@ def _pieces(model: Model) -> tuple[Piece, ...]:
         Piece("an image, as data", (_user(TextContent(text="See."), _image(_PNG)),), 0, _PNG),
         Piece("an image, by URL", (_user(TextContent(text="See."), _linked()),), 0, r"https://a.example/b.png"),
         Piece("a PDF, as data", (_user(TextContent(text="Read."), _document()),), 0, _PDF),
-        Piece("words of the model", (_user(), _says(model, TextContent(text="Blue.")), _user()), 1, "Blue."),
-        Piece("its own thinking, sealed", (_user(), _own(model), _user()), 1, "I see.", _SEAL),
+        Piece("words of the model", (_user(), _describes(model, TextContent(text="Blue.")), _user()), 1, "Blue."),
+        Piece("its own thinking, sealed", (_user(), _own(model), _user()), 1, "I see.", _SIGNATURE),
         Piece("another model's thinking", (_user(), _foreign(), _user()), 1, "They see.", "thinking"),
         Piece("a tool call", (_user(), *_LOOK, _answers(TextContent(text="Blue."))), 1, "the sky", "look"),
         Piece("a tool's result", (_user(), *_LOOK, _answers(TextContent(text="A kite."))), 2, "A kite.", _CALLED),
@@ -220,13 +220,13 @@ def _pieces(model: Model) -> tuple[Piece, ...]:
         Piece("an image in a result", (_user(), *_LOOK, _answers(_image(_PNG))), 2, _PNG, _CALLED),
         Piece(
             "another wire's own block",
-            (_user(), _says(_FOREIGN, _NATIVE, TextContent(text="Here.")), _user()),
+            (_user(), _describes(_FOREIGN, _NATIVE, TextContent(text="Here.")), _user()),
             1,
             "(a map)",
         ),
         Piece(
             "instructions in mid-conversation",
-            (_user(), _says(model, TextContent(text="Blue.")), _user(), _instruct("Be brief.")),
+            (_user(), _describes(model, TextContent(text="Blue.")), _user(), _instruct("Be brief.")),
             3,
             "Be brief.",
             "system",
@@ -247,11 +247,11 @@ def _document() -> FileContent:
 
 
 def _own(model: Model) -> Message:
-    return _says(model, _thinking(_own_seal(model), "I see."), TextContent(text="Blue."))
+    return _describes(model, _thinking(_own_signature(model), "I see."), TextContent(text="Blue."))
 
 
 def _foreign() -> Message:
-    return _says(_FOREIGN, _thinking(_SEAL, "They see."), TextContent(text="Blue."))
+    return _describes(_FOREIGN, _thinking(_SIGNATURE, "They see."), TextContent(text="Blue."))
 
 
 def _instruct(text: str) -> SystemMessage:

@@ -13,10 +13,10 @@ from typing import Final, cast, get_args
 import segue
 from segue.failures.failure import FailureKind
 from segue.models.dialect import Dialect
-from segue.models.first_party import MAKERS
+from segue.models.first_party import FIRST_PARTY
 from segue.models.provider import Provider
 from segue.models.rules import ReasoningReplay, Rules
-from segue.models.third_party import HOSTS
+from segue.models.third_party import THIRD_PARTY
 from segue.projection.policy import Texts
 from segue.projection.report import SENTENCES, ChangeCode
 from segue.protocols.registry import PROTOCOLS
@@ -28,7 +28,7 @@ def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
 
-def in_words(value: object) -> str:
+def as_text(value: object) -> str:
     """Write a setting as people read it."""
     match value:
         case None:
@@ -38,7 +38,7 @@ def in_words(value: object) -> str:
         case str():
             return f"`{value}`"
         case frozenset() | tuple() | list():
-            words = [in_words(each) for each in cast("Iterable[object]", value)]
+            words = [as_text(each) for each in cast("Iterable[object]", value)]
             return ", ".join(sorted(words) if isinstance(value, frozenset) else words) or "none"
         case int():
             return f"{value:,}"
@@ -96,11 +96,11 @@ def _describe(name: str) -> tuple[str, str, str]:
     module = segue._HOMES[name]  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
     if inspect.isfunction(value):
         return f"`{name}()`", _first_sentence(value.__doc__), f"`{module}`"
-    said = value.__doc__ if inspect.isclass(value) else _said_beside(name, module)
+    said = value.__doc__ if inspect.isclass(value) else _comment_beside(name, module)
     return f"`{name}`", _first_sentence(said) if said else _members(value), f"`{module}`"
 
 
-def _said_beside(name: str, module: str) -> str | None:
+def _comment_beside(name: str, module: str) -> str | None:
     """Find the string that stands under an alias in its file."""
     for statement, following in pairwise(ast.parse(inspect.getsource(import_module(module))).body):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
@@ -168,7 +168,7 @@ def settings(name: str) -> str:
     record: type[Rules | Dialect] = {"rules": Rules, "dialect": Dialect}[name]
     defaults = record()
     rows = (
-        (f"`{field}`", in_words(cast("object", getattr(defaults, field))), text)
+        (f"`{field}`", as_text(cast("object", getattr(defaults, field))), text)
         for field, text in _sentences(record).items()
     )
     return table(("field", "default", "what it says"), rows)
@@ -179,7 +179,7 @@ def settings(name: str) -> str:
 
 def vendors(kind: str) -> str:
     """Give the rows of those who serve what they make, or of those who serve other people's models."""
-    rows = {"first_party": MAKERS, "third_party": HOSTS}[kind]
+    rows = {"first_party": FIRST_PARTY, "third_party": THIRD_PARTY}[kind]
     return table(("provider", "who", "protocol", "where", "key", "differs in", "source", "read"), map(_vendor, rows))
 
 

@@ -46,7 +46,7 @@ class Server:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.url = self._read()
 
-    def tell(self, words: str) -> str:
+    def report(self, words: str) -> str:
         """Say something and wait for the answer."""
         self._pipe(self._process.stdin).write(words + "\n")
         self._pipe(self._process.stdin).flush()
@@ -126,12 +126,12 @@ async def run(server: Server, streams: int, clients: int) -> Counter[str]:
         stream = opened[number % clients].stream(HELLO, model)
         tasks.append(asyncio.create_task(listen(stream, ends), name=fate))
     fates = Counter(task.get_name() for task in tasks)
-    await asyncio.to_thread(server.tell, f"stalled {streams - fates['reset']}")
+    await asyncio.to_thread(server.report, f"stalled {streams - fates['reset']}")
     for task in tasks:
         if task.get_name() == "cancel":
             task.cancel()
-    await asyncio.to_thread(server.tell, f"stalled {fates['end']}")
-    await asyncio.to_thread(server.tell, "go")
+    await asyncio.to_thread(server.report, f"stalled {fates['end']}")
+    await asyncio.to_thread(server.report, "go")
     await asyncio.gather(*tasks)
     for client in opened:
         await client.close()
@@ -162,7 +162,7 @@ def main() -> None:
         before, began = len(gc.get_objects()), time.monotonic()
         ends = asyncio.run(run(server, options.streams, options.clients))
         took = time.monotonic() - began
-        counts = server.tell("open 0")
+        counts = server.report("open 0")
         gc.collect()
         grown = len(gc.get_objects()) - before
     finally:

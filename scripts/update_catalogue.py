@@ -34,8 +34,8 @@ import msgspec
 from catalogue_tables import (
     ADDED_UP,
     DEPENDING,
+    FIRST_PARTY,
     LEFT_OUT,
-    MAKERS,
     MEANINGS,
     PASSED_ON,
     PROTOCOLS,
@@ -145,14 +145,14 @@ def find_row(model: PiModel, rows: Mapping[str, Row]) -> Row | None:
     return next((rows[key] for key in keys if key in rows), None)
 
 
-def find_maker_row(model: PiModel, rows: Mapping[str, Row]) -> Row | None:
+def find_first_party_row(model: PiModel, rows: Mapping[str, Row]) -> Row | None:
     """Give the maker's row of a model that a relay serves under a spelling of its own."""
     if model.provider not in RELAYS:
         return None
     name = _RELAY_VARIANT.sub("", model.id.lower().rsplit("/", 1)[-1])
     if name.startswith("claude-"):
         name = name.replace(".", "-")
-    keys = (prefix + name for pattern, prefix in MAKERS if pattern.fullmatch(name))
+    keys = (prefix + name for pattern, prefix in FIRST_PARTY if pattern.fullmatch(name))
     return next((rows[key] for key in keys if key in rows), None)
 
 
@@ -293,11 +293,11 @@ def build_model(model: PiModel, rows: Mapping[str, Row]) -> Model:
     The maker's row speaks for a relayed model too, but not of its price and its retirement.
     """
     row = find_row(model, rows) or NO_ROW
-    maker = find_maker_row(model, rows) or NO_ROW
+    first_party = find_first_party_row(model, rows) or NO_ROW
     overrides = fold(
         (
             *compat_overrides(model),
-            *row_overrides(model.protocol, maker, relayed=True),
+            *row_overrides(model.protocol, first_party, relayed=True),
             *row_overrides(model.protocol, row, relayed=False),
         )
     )
@@ -314,10 +314,10 @@ def build_model(model: PiModel, rows: Mapping[str, Row]) -> Model:
         name=model.name,
         base_url=model.base_url or None,
         reasoning=model.reasoning,
-        input=read_modalities(model, row, maker),
+        input=read_modalities(model, row, first_party),
         context_window=model.context_window,
         max_tokens=model.max_tokens,
-        max_input=read_max_input(model, row) or read_max_input(model, maker),
+        max_input=read_max_input(model, row) or read_max_input(model, first_party),
         cost=read_price(model, row),
         router=is_router(model),
         thinking_levels=levels,
@@ -416,7 +416,7 @@ def main() -> None:
     models = build_models(pi_models, rows)
     given.output.write_text(render(sources, models), encoding="utf-8")
     own = sum(1 for model in pi_models if find_row(model, rows))
-    relayed = sum(1 for model in pi_models if not find_row(model, rows) and find_maker_row(model, rows))
+    relayed = sum(1 for model in pi_models if not find_row(model, rows) and find_first_party_row(model, rows))
     left_out = Counter(flag for model in pi_models for flag in model.compat if flag in LEFT_OUT)
     print(f"{len(models)} models of {len({model.provider for model in models})} providers -> {given.output}")
     print(f"litellm: {own} by the provider's own row, {relayed} by the maker's row, {len(models) - own - relayed} none")

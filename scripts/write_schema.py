@@ -99,7 +99,7 @@ def _describe_object(kind: type) -> dict[str, object]:
 def render_fields() -> str:
     """Write a table of fields for each type."""
     kinds = cast("dict[str, Fields]", make_schema()["$defs"])
-    words = {name: _say_words(kind) for name, kind in kinds.items() if "enum" in kind}
+    words = {name: _describe_values(kind) for name, kind in kinds.items() if "enum" in kind}
     if kinds.keys() - words.keys() != {name for names in GROUPS.values() for name in names}:
         raise SystemExit("a type of the schema has no group, or a group names what is no type")
     sections = [
@@ -113,33 +113,33 @@ def _describe(name: str, kind: Fields, words: Mapping[str, str]) -> str:
     said = " ".join(str(kind["description"]).split())
     required = cast("list[str]", kind.get("required", []))
     rows = [
-        f"| `{field}` | {_say_type(shape, words)} | {'always' if field in required else _say_when(shape)} |"
+        f"| `{field}` | {_describe_type(shape, words)} | {'always' if field in required else _condition(shape)} |"
         for field, shape in cast("dict[str, Fields]", kind["properties"]).items()
     ]
     return f"**{name}.** {said}\n\n| field | value | written |\n|---|---|---|\n" + "\n".join(rows) + "\n"
 
 
-def _say_type(shape: Fields, words: Mapping[str, str]) -> str:
+def _describe_type(shape: Fields, words: Mapping[str, str]) -> str:
     if "$ref" in shape:
         name = str(shape["$ref"]).rpartition("/")[2]
         return words.get(name, name)
     if "enum" in shape:
-        return _say_words(shape)
+        return _describe_values(shape)
     if "anyOf" in shape:
-        said = [_say_type(option, words) for option in cast("list[Fields]", shape["anyOf"])]
+        said = [_describe_type(option, words) for option in cast("list[Fields]", shape["anyOf"])]
         return " or ".join(word for word in said if word != "null")
     if "items" in shape:
-        return f"list of {_say_type(cast('Fields', shape['items']), words)}"
+        return f"list of {_describe_type(cast('Fields', shape['items']), words)}"
     if "type" in cast("Fields", shape.get("additionalProperties", {})):
         return "object of objects"
     return TYPES.get(str(shape.get("type")), "any JSON")
 
 
-def _say_words(shape: Fields) -> str:
+def _describe_values(shape: Fields) -> str:
     return ", ".join(f"`{word}`" for word in cast("list[str]", shape["enum"]))
 
 
-def _say_when(shape: Fields) -> str:
+def _condition(shape: Fields) -> str:
     """A field without a default in the schema has one that is made anew each time, and is written all the same."""
     default = shape.get("default", ...)
     if default is ...:

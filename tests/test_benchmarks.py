@@ -165,7 +165,7 @@ def test_a_history_was_decoded_from_replies_and_is_at_home_where_it_was_written(
         if message.role == "assistant":
             assert [piece.kind for piece in message.content] == [piece.kind for piece in given.content]
             assert (message.protocol, message.provider, message.model) == (wire, model.provider, model.id)
-            assert all(is_sealed(message) for piece in message.content if piece.kind == "thinking")
+            assert all(is_signed(message) for piece in message.content if piece.kind == "thinking")
     assert prepare(context, model).report.changes == ()
 
 
@@ -174,7 +174,7 @@ def writer_of(module_of, wire):
     return next(passage.writer for passage in module_of("passages").HOMES if passage.wire == wire)
 
 
-def is_sealed(message):
+def is_signed(message):
     """Gemini seals the first call of a turn, the others seal the thinking."""
     if message.protocol == "google-genai":
         return bool(message.tool_calls()[0].thought_signature)

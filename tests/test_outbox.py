@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from projection.histories import TARGETS, make_home, make_options, make_ugly
-from protocols.every_protocol import spoken
+from projection.histories import TARGETS, make_options, make_own, make_ugly
+from protocols.every_protocol import all_codecs
 from segue.conversation.content import TextContent
 from segue.conversation.context import Context, Options, ToolDefinition
 from segue.conversation.messages import UserMessage
@@ -19,7 +19,7 @@ from segue.models.model import Model
 from segue.outbox import Outbox
 from segue.request import prepare
 
-NAMES = [codec.name for codec in spoken()]
+NAMES = [codec.name for codec in all_codecs()]
 
 
 def compare(outbox: Outbox, context: Context, model: Model, options: Options | None = None) -> None:
@@ -38,7 +38,7 @@ def compare(outbox: Outbox, context: Context, model: Model, options: Options | N
 
 
 @pytest.mark.parametrize("protocol", NAMES)
-@pytest.mark.parametrize("make", [make_ugly, make_home], ids=["an ugly history", "the target's own history"])
+@pytest.mark.parametrize("make", [make_ugly, make_own], ids=["an ugly history", "the target's own history"])
 @settings(max_examples=40)
 @given(seed=st.integers(0, 2**32), data=st.data())
 def test_a_history_that_grows_is_sent_as_if_it_were_new(protocol, make, seed, data):
@@ -59,7 +59,7 @@ def test_a_history_that_grows_is_sent_as_if_it_were_new(protocol, make, seed, da
 @given(seed=st.integers(0, 2**32), data=st.data())
 def test_an_edited_history_is_never_stale(protocol, seed, data):
     model = data.draw(st.sampled_from(TARGETS[protocol]))
-    context = make_home(seed, model).add(*make_ugly(seed + 1, model).messages)
+    context = make_own(seed, model).add(*make_ugly(seed + 1, model).messages)
     outbox, chance = Outbox(model), Random(seed)
     compare(outbox, context, model)
     for _ in range(4):
@@ -94,7 +94,7 @@ def test_what_is_old_is_not_written_again(protocol, monkeypatch):
     model = TARGETS[protocol][0]
     context = Context(tools=(ToolDefinition(name="read", description="", parameters={"type": "object"}),))
     for seed in range(40):
-        context = context.add(*make_home(seed, model).messages)
+        context = context.add(*make_own(seed, model).messages)
     outbox = Outbox(model)
     outbox.prepare(context)
     written: list[int] = []
@@ -116,7 +116,7 @@ def test_what_is_old_is_not_written_again(protocol, monkeypatch):
 
 def test_what_is_kept_can_be_dropped():
     model = TARGETS["anthropic-messages"][0]
-    context = make_home(7, model)
+    context = make_own(7, model)
     outbox = Outbox(model)
     outbox.prepare(context)
     outbox.reset()

@@ -112,10 +112,10 @@ def read_document(
     if not isinstance(value, (dict, list)):
         raise LoadError("neither a conversation nor a request: an object or a list of messages is expected")
     body = cast("dict[str, object] | list[object]", value)
-    spoken = protocol or detect_protocol(body)
-    if spoken is None:
+    source_protocol = protocol or detect_protocol(body)
+    if source_protocol is None:
         raise DecodeError("neither a stored conversation nor a request of a wire that segue knows; --from says which")
-    return Document(decode_request(body, protocol=spoken, model=model), spoken, body, line)
+    return Document(decode_request(body, protocol=source_protocol, model=model), source_protocol, body, line)
 
 
 def read_line(data: bytes, protocol: str | None, line: int, *, model: Model | None = None) -> Document | BadLine:

@@ -8,7 +8,7 @@ What makes that right:
 - Wires never join an assistant turn to what came before it, and what is written of a turn does not depend on what comes
   later. So, cut before an assistant turn, the turns of a whole history are those of its beginning and those of its end,
   one after the other.                                                                      (law 6, over every protocol)
-- What does depend on something earlier is named by the codec (`remembers`) and shown to it again.
+- What does depend on something earlier is named by the codec (`affects_later`) and shown to it again.
 - Where the options ask for cache marks, these stand in the last turns; kept bytes never hold one.
 - Other options, tools or instructions than last time, marks of the conversation's own, a history with calls but
   without tools: then everything is written anew. It is rare, and never stale.
@@ -44,7 +44,7 @@ _GAP: Final = b"\0"
 class _Kept:
     """The beginning of a request, in bytes, and what it was written of."""
 
-    __slots__ = ("bare", "frame", "lead", "messages", "remembered", "seams", "turns")
+    __slots__ = ("bare", "frame", "lead", "messages", "repeated_messages", "seams", "turns")
 
     def __init__(self, frame: Prompt) -> None:
         self.frame = frame
@@ -55,7 +55,7 @@ class _Kept:
         self.messages: tuple[Message, ...] = ()
         self.turns = bytearray()
         """Their turns as JSON, with commas between them."""
-        self.remembered: tuple[Message, ...] = ()
+        self.repeated_messages: tuple[Message, ...] = ()
         """Those of the messages that later turns depend on."""
         self.seams: list[tuple[int, int, int]] = [(0, 0, 0)]
         """Where the history may be cut: so many messages, bytes of turns, and messages to be remembered."""
@@ -72,19 +72,19 @@ class _Kept:
             self.seams.pop()
         if self.seams[-1][0] == kept:
             return
-        count, size, remembered = self.seams[-1]
+        count, size, repeated_messages = self.seams[-1]
         self.messages = self.messages[:count]
-        self.remembered = self.remembered[:remembered]
+        self.repeated_messages = self.repeated_messages[:repeated_messages]
         del self.turns[size:]
 
-    def add(self, messages: Sequence[Message], turns: bytes, remembered: Sequence[Message]) -> None:
+    def add(self, messages: Sequence[Message], turns: bytes, repeated_messages: Sequence[Message]) -> None:
         """Keep some more messages and their turns."""
         self.messages += tuple(messages)
-        self.remembered += tuple(remembered)
+        self.repeated_messages += tuple(repeated_messages)
         if turns and self.turns:
             self.turns += b","
         self.turns += turns
-        self.seams.append((len(self.messages), len(self.turns), len(self.remembered)))
+        self.seams.append((len(self.messages), len(self.turns), len(self.repeated_messages)))
 
 
 class Outbox:
@@ -146,15 +146,15 @@ class Outbox:
     def _write_behind(self, kept: _Kept, messages: Sequence[Message]) -> bytes | None:
         """Write what is new behind what is kept, and keep what no later request can change."""
         new = messages[len(kept.messages) :]
-        shown = _with(kept.frame, (*kept.remembered, *new))
+        shown = _with(kept.frame, (*kept.repeated_messages, *new))
         body = self._codec.encode_request(shown, self._endpoint)
-        turns = cast("list[object]", body[self._codec.turns])
-        repeated = len(self._turns(kept, kept.remembered)) if kept.remembered else kept.lead
+        turns = cast("list[object]", body[self._codec.turns_key])
+        repeated = len(self._turns(kept, kept.repeated_messages)) if kept.repeated_messages else kept.lead
         fresh = turns[repeated:]
         if kept.turns and self._asks_for_marks(kept.frame) and not self._is_marked(_ENCODER.encode(fresh)):
             return None
         gap = [msgspec.Raw(_GAP)] if kept.turns else []
-        body[self._codec.turns] = [*turns[: kept.lead], *gap, *fresh]
+        body[self._codec.turns_key] = [*turns[: kept.lead], *gap, *fresh]
         head, _, foot = _ENCODER.encode(body).partition(_GAP)
         content = b"".join((head, kept.turns, foot)) if gap else head
         self._settle(kept, new, fresh)
@@ -169,13 +169,13 @@ class Outbox:
         turns = _ENCODER.encode(fresh[: len(fresh) - behind])[1:-1]
         if self._asks_for_marks(kept.frame) and self._is_marked(turns):
             return  # the conversation has marks of its own, so where one goes depends on all of it
-        remembers = self._codec.remembers
-        kept.add(done, turns, () if remembers is None else tuple(filter(remembers, done)))
+        affects_later = self._codec.affects_later
+        kept.add(done, turns, () if affects_later is None else tuple(filter(affects_later, done)))
 
     def _turns(self, kept: _Kept, messages: Sequence[Message]) -> list[object]:
         """Write some messages, to see how many turns they are."""
         body = self._codec.encode_request(_with(kept.bare, messages), self._endpoint)
-        return cast("list[object]", body[self._codec.turns])
+        return cast("list[object]", body[self._codec.turns_key])
 
     def _asks_for_marks(self, frame: Prompt) -> bool:
         return self._mark is not None and frame.options.cache_retention in ("short", "long")

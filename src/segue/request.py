@@ -23,15 +23,15 @@ from segue.projection.requirements import Requirement
 from segue.protocols.api import decode_request, get_codec, resolve_endpoint
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import Codec, Endpoint
-from segue.protocols.kit.reading import ASKED_OF, SHAPE, as_mapping, shape_of
-from segue.protocols.kit.schemas import carry_title
+from segue.protocols.kit.reading import ASKED_OF, VERBATIM, as_mapping, verbatim_of
+from segue.protocols.kit.schemas import copy_title
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.plain_text.transcript import write_transcript
 from segue.protocols.registry import get_protocol
 
 _READER: Final = Model("reader", "plain-text", "plain-text")
 """Whoever reads a transcript."""
-_USUAL_TEXTS: Final = Texts()
+_DEFAULT_TEXTS: Final = Texts()
 
 
 class Request:
@@ -110,11 +110,11 @@ def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
 
 def _asked_anew(options: Options, protocol: str) -> Options:
     """Forget whom a body that was read was asked of: what is prepared is a new request, not that one written again."""
-    shape = shape_of(options.extra, protocol)
-    if options.extra is None or ASKED_OF not in shape:
+    verbatim = verbatim_of(options.extra, protocol)
+    if options.extra is None or ASKED_OF not in verbatim:
         return options
-    kept = {key: value for key, value in shape.items() if key != ASKED_OF}
-    part = {**options.extra[protocol], SHAPE: kept}
+    kept = {key: value for key, value in verbatim.items() if key != ASKED_OF}
+    part = {**options.extra[protocol], VERBATIM: kept}
     return replace(options, extra={**options.extra, protocol: part})
 
 
@@ -146,13 +146,13 @@ def fit_request(
     """
     projection = projecting(options)
     if projection.requirements:
-        projection = _think_not(projection, projecting, model, options)
-    if not _has_words(projection.context.messages, _USUAL_TEXTS if policy is None else policy.texts):
+        projection = _disable_thinking(projection, projecting, model, options)
+    if not _has_text(projection.context.messages, _DEFAULT_TEXTS if policy is None else policy.texts):
         raise EmptyConversation("nothing visible is left to send: no messages, blank ones, or unfinished turns only")
     return projection
 
 
-def _think_not(
+def _disable_thinking(
     projection: Projection,
     projecting: Callable[[Options | None], Projection],
     model: Model,
@@ -172,7 +172,7 @@ def _think_not(
     return replace(calmed, report=Report((*calmed.report.changes, change)))
 
 
-def _has_words(messages: Sequence[Message], texts: Texts) -> bool:
+def _has_text(messages: Sequence[Message], texts: Texts) -> bool:
     fillers = {texts.first_turn, texts.last_turn, texts.empty_turn, texts.bridge}
     return any(
         _is_visible(content, fillers) for message in messages if message.role != "system" for content in message.content
@@ -226,12 +226,14 @@ def convert(
 def prepare_prompt(prompt: Prompt, model: Model, *, source: str, policy: Policy | None = None) -> Request:
     """Make a request that was read off the wire `source` ready for a model."""
     if source != model.protocol:
-        prompt = replace(prompt, options=carry_title(prompt.options, source))
+        prompt = replace(prompt, options=copy_title(prompt.options, source))
     else:
         named = prompt.model or ""
         if _writer(prompt) not in (None, model.provider) and named != model.id:
             prompt = replace(
-                prompt, context=_unsaid(prompt.context, source), options=replace(prompt.options, extra=None)
+                prompt,
+                context=_strip_leading_extra(prompt.context, source),
+                options=replace(prompt.options, extra=None),
             )
     return prepare(prompt.context, model, options=prompt.options, policy=policy)
 
@@ -256,7 +258,7 @@ def _writer(prompt: Prompt) -> str | None:
     return None
 
 
-def _unsaid(context: Context, protocol: str) -> Context:
+def _strip_leading_extra(context: Context, protocol: str) -> Context:
     """Forget what the first messages said in another vendor's spelling; later ones are told apart by projection."""
     messages: list[Message] = []
     for position, message in enumerate(context.messages):

@@ -110,7 +110,7 @@ def _append(path: StrPath, line: bytes, *, begin: bytes | None, fsync: bool) -> 
     handle = os.open(path, _FLAGS, 0o666)
     try:
         _lock(handle)
-        unfinished = _mend_end(handle, f"{os.fspath(path)}.torn")
+        unfinished = _repair_end(handle, f"{os.fspath(path)}.torn")
         if begin is not None and os.fstat(handle).st_size == 0:
             _write_line(handle, begin)
         _write_line(handle, b"\n" + line if unfinished else line)
@@ -128,7 +128,7 @@ def _lock(handle: int) -> None:
             fcntl.flock(handle, fcntl.LOCK_EX)
 
 
-def _mend_end(handle: int, torn: str) -> bool:
+def _repair_end(handle: int, torn: str) -> bool:
     """Move a line that was cut off out of the way; say whether the last line is whole but lacks its line break."""
     start, rest = _find_rest(handle)
     if not rest or is_json(rest):

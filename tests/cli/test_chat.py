@@ -40,8 +40,8 @@ def test_undo_takes_back_the_last_exchange_in_the_file_too(tmp_path):
     session = tmp_path / "s.jsonl"
     chat("one\ntwo\n/undo\nthree\n", "echo", "--session", session)
     pieces = [message.content[0] for message in read_session(session).messages if message.role == "user"]
-    said = [piece.text for piece in pieces if piece.kind == "text"]
-    assert said == ["one", "three"]
+    given = [piece.text for piece in pieces if piece.kind == "text"]
+    assert given == ["one", "three"]
 
 
 def test_a_conversation_can_be_saved_and_gone_on_with(tmp_path):
@@ -73,10 +73,10 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("typed", "said"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_told_and_the_talk_goes_on(typed, said):
+@pytest.mark.parametrize(("typed", "given"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_is_told_and_the_talk_goes_on(typed, given):
     talked = chat(f"{typed}still here\n", "echo")
-    assert said in talked.err
+    assert given in talked.err
     assert talked.out.endswith("still here\n")
 
 

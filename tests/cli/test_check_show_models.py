@@ -60,7 +60,7 @@ def test_a_line_that_cannot_be_read_is_a_finding():
 
 def test_show_tells_turns_origins_calls_media_and_costs():
     out = run("show", SESSION).out
-    for said in (
+    for given in (
         "1 assistant  anthropic/claude-sonnet-4-5 over anthropic-messages as claude-sonnet-4-5-20250929",
         '-> read_file({"path":"shop/export.py"})',
         "[image: image/png, 0.1 KB]",
@@ -69,7 +69,7 @@ def test_show_tells_turns_origins_calls_media_and_costs():
         "openai/gpt-5.4: ",
         "$0.0110",
     ):
-        assert said in out
+        assert given in out
 
 
 def test_show_folds_thinking_unless_all_is_wanted():

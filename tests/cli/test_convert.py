@@ -123,14 +123,14 @@ def numbered(count: int) -> str:
     return "".join(json.dumps({**CHAT, "messages": [{"role": "user", "content": f"{n}"}]}) + "\n" for n in range(count))
 
 
-def said(out: str) -> list[str]:
+def given(out: str) -> list[str]:
     return [json.loads(line)["input"][-1]["content"] for line in out.splitlines()]
 
 
 def test_many_conversations_keep_their_order():
     made = run("convert", "-", "--to", "openai/gpt-5.4", stdin=numbered(1000))
     assert made.status == 0
-    assert said(made.out) == [str(number) for number in range(1000)]
+    assert given(made.out) == [str(number) for number in range(1000)]
     assert "1,000 conversations converted, 0 bad lines" in made.err
 
 
@@ -181,7 +181,7 @@ def test_a_run_that_was_cut_off_goes_on_where_it_was(tmp_path):
     many.write_text("".join(lines))
     (tmp_path / "out.jsonl.progress").write_text(json.dumps({"line": 1000, "bytes": len("".join(whole(out, 1000)))}))
     assert run("convert", many, "--to", "openai/gpt-5.4", "-o", out, "--resume").status == 0
-    assert said(out.read_text()) == [str(number) for number in range(2500)]
+    assert given(out.read_text()) == [str(number) for number in range(2500)]
     assert not (tmp_path / "out.jsonl.progress").exists()
     again = run("convert", many, "--to", "openai/gpt-5.4", "-o", out, "--resume")
     assert (again.status, "is whole" in again.err) == (2, True)

@@ -72,11 +72,11 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "stdin", "said"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_ends_with_a_sentence_and_status_two(arguments, stdin, said):
+@pytest.mark.parametrize(("arguments", "stdin", "given"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_ends_with_a_sentence_and_status_two(arguments, stdin, given):
     ended = run(*arguments, stdin=stdin)
     assert ended.status == 2
-    assert said in ended.err
+    assert given in ended.err
     assert ended.out == ""
 
 

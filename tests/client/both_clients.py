@@ -24,7 +24,7 @@ ONCE = Retry(max_retries=0)
 
 
 @dataclass
-class Heard:
+class Received:
     """What came of a streamed request."""
 
     events: list[Event]
@@ -37,7 +37,7 @@ class Heard:
     def types(self) -> list[str]:
         return [event.type for event in self.events]
 
-    def check(self) -> Heard:
+    def check(self) -> Received:
         """See that it ended once, that what is left can be stored, and that no connection is stuck."""
         ends = [event for event in self.events if event.type == "done" or event.type == "error"]
         assert len(ends) == 1
@@ -66,7 +66,7 @@ def listen(
     fallback_models: Sequence[Model] = (),
     is_async: bool = False,
     **settings: object,
-) -> Heard:
+) -> Received:
     """Stream a reply to its end through one of the clients."""
     given: ClientSettings = {"timeout": 10.0, "retry": ONCE, **settings}  # pyright: ignore[reportAssignmentType]
     asked = {"options": options, "policy": policy, "fallback_models": fallback_models}
@@ -75,12 +75,12 @@ def listen(
     with Client(**given) as client:
         with client.stream(context, model, **asked) as stream:  # pyright: ignore[reportArgumentType]
             events = list(stream)
-        return Heard(events, stream.message, stream.attempts, held(client))
+        return Received(events, stream.message, stream.attempts, held(client))
 
 
-async def _listen_async(model: Model, context: Context, asked: dict[str, object], settings: ClientSettings) -> Heard:
+async def _listen_async(model: Model, context: Context, asked: dict[str, object], settings: ClientSettings) -> Received:
     async with AsyncClient(**settings) as client:
         async with client.stream(context, model, **asked) as stream:  # pyright: ignore[reportArgumentType]
             events = [event async for event in stream]
         assert len(asyncio.all_tasks()) == 1
-        return Heard(events, stream.message, stream.attempts, held(client))
+        return Received(events, stream.message, stream.attempts, held(client))

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from client.both_clients import Heard, held
+from client.both_clients import Received, held
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.settings import ClientSettings
 from segue.client.session.conversation import AsyncConversation, Conversation
@@ -44,9 +44,9 @@ def test_a_stream(llama_server: LlamaServer, protocol: str):
         for _ in range(2):
             stream = client.stream(ASKED, llama_server.model(protocol), options=WARM)
             events = list(stream)
-            heard = Heard(events, stream.message, stream.attempts, held(client)).check()
-            assert heard.events[-1].type == "done", (heard.message.error_message, heard.attempts)
-            assert heard.message.stop_reason in ENDS
+            received = Received(events, stream.message, stream.attempts, held(client)).check()
+            assert received.events[-1].type == "done", (received.message.error_message, received.attempts)
+            assert received.message.stop_reason in ENDS
 
 
 @each_wire
@@ -74,18 +74,18 @@ def test_a_stream_is_broken_off(llama_server: LlamaServer, protocol: str):
         assert client.complete(ASKED, llama_server.model(protocol), options=WARM).stop_reason in ENDS
 
 
-def talk_over(talk: Conversation, models: list[Model], *, streams: bool) -> None:
+def converse_over(conversation: Conversation, models: list[Model], *, streams: bool) -> None:
     """Let each model answer in turn, and answer what it calls."""
     for model in models:
-        talk.switch(model)
-        answer = talk.stream("Once more.").result() if streams else talk.ask("Once more.")
+        conversation.switch(model)
+        answer = conversation.stream("Once more.").result() if streams else conversation.ask("Once more.")
         assert (answer.protocol, answer.model) == (model.protocol, "tiny")
-        calls = talk.pending_calls()
+        calls = conversation.pending_calls()
         for call in calls:
             assert isinstance(call.arguments.get("city"), str) or answer.stop_reason == StopReason.LENGTH
-            talk.add_result(call, "Sunny, 20 degrees.")
+            conversation.add_result(call, "Sunny, 20 degrees.")
         if calls:
-            assert talk.ask().stop_reason in ENDS
+            assert conversation.ask().stop_reason in ENDS
 
 
 @pytest.mark.parametrize("order", list(permutations(WIRES)), ids=" > ".join)
@@ -96,29 +96,29 @@ def test_a_tool_is_called_over_each_wire_in_one_conversation(
     models = [llama_server.model(protocol) for protocol in order]
     path = tmp_path / "session.jsonl"
     with Client(**PATIENT) as client:
-        with Conversation(models[0], client=client, tools=[WEATHER], path=path, options=WARM) as talk:
-            talk_over(talk, models, streams=streams)
-            kept = talk.context
+        with Conversation(models[0], client=client, tools=[WEATHER], path=path, options=WARM) as conversation:
+            converse_over(conversation, models, streams=streams)
+            kept = conversation.context
         called = [
             call.name for message in kept.messages if message.role == "assistant" for call in message.tool_calls()
         ]
         assert set(called) == {"get_weather"}
-        with Conversation(models[0], client=client, path=path, options=WARM) as talk:
-            assert talk.context == kept
-            assert talk.ask("And now?").stop_reason in ENDS
-    assert read_session(path) == talk.context
+        with Conversation(models[0], client=client, path=path, options=WARM) as conversation:
+            assert conversation.context == kept
+            assert conversation.ask("And now?").stop_reason in ENDS
+    assert read_session(path) == conversation.context
 
 
 def test_the_same_with_tasks(llama_server: LlamaServer):
     async def run() -> Context:
         async with AsyncClient(**PATIENT) as client:
             models = [llama_server.model(protocol) for protocol in WIRES]
-            async with AsyncConversation(models[0], client=client, tools=[WEATHER], options=WARM) as talk:
+            async with AsyncConversation(models[0], client=client, tools=[WEATHER], options=WARM) as conversation:
                 for model in models:
-                    await talk.ask("Once more.", model=model)
-                    for call in talk.pending_calls():
-                        talk.add_result(call, "Sunny.")
-                return talk.context
+                    await conversation.ask("Once more.", model=model)
+                    for call in conversation.pending_calls():
+                        conversation.add_result(call, "Sunny.")
+                return conversation.context
 
     written = [message.protocol for message in asyncio.run(run()).messages if message.role == "assistant"]
     assert written == list(WIRES)

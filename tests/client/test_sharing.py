@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import pytest
 
-from client.both_clients import HELLO, ONCE, Heard, held, listen
+from client.both_clients import HELLO, ONCE, Received, held, listen
 from client.http.test_replies import both_clients
-from client.wires import WIRES, WORDS
+from client.wires import TEXT, WIRES
 from segue.client.flow.backoff import Retry
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.settings import ClientSettings
@@ -41,7 +41,7 @@ def test_a_stream_that_is_read_and_closed_at_the_same_moment_ends_once(server: S
                 stream.close()
                 reader.join(10)
                 assert not reader.is_alive()
-                Heard([*events, *stream], stream.message, stream.attempts, held(client)).check()
+                Received([*events, *stream], stream.message, stream.attempts, held(client)).check()
     finally:
         sys.setswitchinterval(before)
 
@@ -57,7 +57,7 @@ def test_two_threads_may_read_one_stream(server: ScriptedServer):
         for reader in readers:
             reader.join()
     assert sum(event.type in ("done", "error") for event in events) == 1
-    assert stream.message.text() == WORDS
+    assert stream.message.text() == TEXT
 
 
 def test_whoever_closes_in_a_hook_sends_nothing(server: ScriptedServer):
@@ -85,7 +85,7 @@ def test_whoever_fails_when_told_of_an_attempt_gets_that_error_and_an_end(server
         stream = client.stream(HELLO, CHAT.model(server.url))
         with pytest.raises(ZeroDivisionError):
             list(stream)
-        assert stream.message.text() == WORDS  # it was whole before anyone failed
+        assert stream.message.text() == TEXT  # it was whole before anyone failed
         assert held(client) == [True]
 
 
@@ -93,13 +93,13 @@ def test_whoever_is_cancelled_when_told_of_an_attempt_stays_cancelled(server: Sc
     async def run() -> None:
         down = Reply.json({"error": {"message": "unavailable"}}, status=503)
         server.reply(down, down)
-        told: list[asyncio.Task[object]] = []
+        reported: list[asyncio.Task[object]] = []
         retry = Retry(first_wait=30.0, longest_wait=30.0)
-        async with AsyncClient(timeout=10.0, retry=retry, on_attempt=lambda _: told[0].cancel()) as client:
+        async with AsyncClient(timeout=10.0, retry=retry, on_attempt=lambda _: reported[0].cancel()) as client:
             stream = client.stream(HELLO, CHAT.model(server.url))
-            told.append(asyncio.create_task(stream.result()))
+            reported.append(asyncio.create_task(stream.result()))
             with pytest.raises(asyncio.CancelledError):
-                await told[0]
+                await reported[0]
             assert stream.message.stop_reason == StopReason.ABORTED
             assert len(stream.attempts) == 2  # the one that failed, and the one that was given up while waiting
             assert all(held(client))
@@ -179,7 +179,7 @@ def test_a_client_is_used_in_one_loop_after_another(server: ScriptedServer):
         both = await asyncio.gather(*(client.complete(HELLO, CHAT.model(server.url)) for _ in range(2)))
         return both[0].text()
 
-    assert [asyncio.run(ask()) for _ in range(3)] == [WORDS] * 3
+    assert [asyncio.run(ask()) for _ in range(3)] == [TEXT] * 3
 
     async def close() -> None:
         await client.close()
@@ -197,9 +197,9 @@ def test_a_client_that_is_closed_ends_its_streams(server: ScriptedServer):
     events = [next(stream)]
     client.close()
     events += stream
-    Heard(events, stream.message, stream.attempts, []).check()
+    Received(events, stream.message, stream.attempts, []).check()
     assert stream.message.stop_reason == StopReason.ERROR
-    assert WORDS.startswith(stream.message.text())
+    assert TEXT.startswith(stream.message.text())
     with pytest.raises(RuntimeError, match="closed"):
         client.complete(HELLO, CHAT.model(server.url))
     server.wait_until(lambda it: it.open == 0)
@@ -210,7 +210,7 @@ def test_a_client_that_is_closed_ends_its_streams(server: ScriptedServer):
         events = [await anext(stream)]
         await client.close()
         events += [event async for event in stream]
-        Heard(events, stream.message, stream.attempts, []).check()
+        Received(events, stream.message, stream.attempts, []).check()
 
     asyncio.run(run())
     server.wait_until(lambda it: it.open == 0)
@@ -224,14 +224,14 @@ def test_a_kept_connection_that_was_closed_in_the_meantime_is_no_failure(server:
     async def ask() -> None:
         async with AsyncClient(**SETTINGS) as client:
             for _ in range(2):
-                assert (await client.complete(HELLO, CHAT.model(server.url))).text() == WORDS
+                assert (await client.complete(HELLO, CHAT.model(server.url))).text() == TEXT
 
     if is_async:
         asyncio.run(ask())
     else:
         with Client(**SETTINGS) as client:
             for _ in range(2):
-                assert client.complete(HELLO, CHAT.model(server.url)).text() == WORDS
+                assert client.complete(HELLO, CHAT.model(server.url)).text() == TEXT
     assert server.opened == 2
     server.reply(CHAT.stream().broken(Phase.ASKED, "close"), CHAT.answer())  # a new one is another matter
     with Client(**SETTINGS) as client, pytest.raises(RequestFailed):
@@ -241,9 +241,9 @@ def test_a_kept_connection_that_was_closed_in_the_meantime_is_no_failure(server:
 def test_a_server_that_does_not_say_goodbye_does_not_shorten_the_next_wait(server: ScriptedServer):
     server.reply(replace(Reply.sse(CHAT.error_frame)).broken(Phase.END, "stall"), CHAT.stream())
     retry = Retry(first_wait=1.2, longest_wait=1.2)
-    heard = listen(CHAT.model(server.url), retry=retry, timeout=10.0).check()
-    assert heard.message.text() == WORDS
-    first, second = heard.attempts
+    received = listen(CHAT.model(server.url), retry=retry, timeout=10.0).check()
+    assert received.message.text() == TEXT
+    first, second = received.attempts
     assert second.started - first.started >= 1000 * second.waited
 
 
@@ -254,7 +254,7 @@ def test_requests_go_through_the_proxy_of_the_environment(server: ScriptedServer
     monkeypatch.setenv("http_proxy", server.url)
     for transport in (None, ECHO_MOUNT):
         with Client(retry=ONCE, transport=transport) as client:
-            assert client.complete(HELLO, CHAT.model("http://nowhere.invalid/v1")).text() == WORDS
+            assert client.complete(HELLO, CHAT.model("http://nowhere.invalid/v1")).text() == TEXT
             if transport is not None:
                 assert client.stream(HELLO, ECHO).result().text() == "hello"
     assert {request.path for request in server.requests} == {"http://nowhere.invalid/v1/chat/completions"}

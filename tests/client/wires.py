@@ -1,6 +1,6 @@
 """One short reply in the words of each wire: whole, streamed, and as an error; written by hand after their documents.
 
-Every one of them says `WORDS`, which hold characters of two, three and four bytes: cut anywhere, something breaks that
+Every one of them says `TEXT`, which hold characters of two, three and four bytes: cut anywhere, something breaks that
 should not.
 """
 
@@ -16,7 +16,7 @@ from segue.models.model import Model
 from servers.script import Reply
 
 PIECES = ("Grüße, ", "wörld → ", "🌍!")
-WORDS = "".join(PIECES)
+TEXT = "".join(PIECES)
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Wire:
 
 
 def _sse(*frames: object, done: bool = False) -> tuple[bytes, ...]:
-    told = [b"data: " + json.dumps(frame, ensure_ascii=False).encode() + b"\n\n" for frame in frames]
-    return (*told, b"data: [DONE]\n\n") if done else tuple(told)
+    reported = [b"data: " + json.dumps(frame, ensure_ascii=False).encode() + b"\n\n" for frame in frames]
+    return (*reported, b"data: [DONE]\n\n") if done else tuple(reported)
 
 
 def _named(*frames: Mapping[str, object]) -> tuple[bytes, ...]:
@@ -96,7 +96,7 @@ def _anthropic() -> Wire:
     return Wire(
         protocol="anthropic-messages",
         provider="anthropic",
-        whole={**begun, **ended, "content": [{"type": "text", "text": WORDS}], "usage": usage},
+        whole={**begun, **ended, "content": [{"type": "text", "text": TEXT}], "usage": usage},
         frames=_named(
             {"type": "message_start", "message": begun},
             {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
@@ -124,7 +124,7 @@ def _chat(protocol: str, provider: str) -> Wire:
         }
 
     usage = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
-    message = {"role": "assistant", "content": WORDS}
+    message = {"role": "assistant", "content": TEXT}
     return Wire(
         protocol=protocol,
         provider=provider,
@@ -148,7 +148,7 @@ def _chat(protocol: str, provider: str) -> Wire:
 
 
 def _responses() -> Wire:
-    part = {"type": "output_text", "text": WORDS, "annotations": []}
+    part = {"type": "output_text", "text": TEXT, "annotations": []}
     item = {"id": "msg_1", "type": "message", "status": "completed", "role": "assistant", "content": [part]}
     base = {"id": "resp_1", "object": "response", "created_at": 1, "model": "a-model", "error": None}
     begun = {**base, "status": "in_progress", "output": [], "usage": None}
@@ -171,7 +171,7 @@ def _responses() -> Wire:
             {"type": "response.output_item.added", "output_index": 0, "item": opened},
             {"type": "response.content_part.added", **place, "part": {**part, "text": ""}},
             *({"type": "response.output_text.delta", **place, "delta": piece} for piece in PIECES),
-            {"type": "response.output_text.done", **place, "text": WORDS},
+            {"type": "response.output_text.done", **place, "text": TEXT},
             {"type": "response.content_part.done", **place, "part": part},
             {"type": "response.output_item.done", "output_index": 0, "item": item},
             {"type": "response.completed", "response": whole},
@@ -192,7 +192,7 @@ def _google() -> Wire:
     return Wire(
         protocol="google-genai",
         provider="google",
-        whole=part(WORDS, finishReason="STOP"),
+        whole=part(TEXT, finishReason="STOP"),
         frames=_sse(*(part(piece) for piece in PIECES[:-1]), part(PIECES[-1], finishReason="STOP")),
         content_type="text/event-stream",
         error_frame=_sse({"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}})[0],
@@ -201,7 +201,7 @@ def _google() -> Wire:
 
 def _bedrock() -> Wire:
     usage = {"inputTokens": 5, "outputTokens": 7, "totalTokens": 12}
-    message = {"role": "assistant", "content": [{"text": WORDS}]}
+    message = {"role": "assistant", "content": [{"text": TEXT}]}
     return Wire(
         protocol="bedrock-converse",
         provider="amazon-bedrock",
@@ -240,7 +240,7 @@ def _ollama() -> Wire:
     return Wire(
         protocol="ollama-chat",
         provider="ollama",
-        whole=line(WORDS, **counts),
+        whole=line(TEXT, **counts),
         frames=_lines(*(line(piece) for piece in PIECES), line("", **counts)),
         content_type="application/x-ndjson",
         error_frame=_lines({"error": "the server is overloaded, please try again later"})[0],
@@ -252,7 +252,7 @@ def _cohere() -> Wire:
         return {"type": kind, "index": 0, "delta": {"message": {"content": content}}, **more}
 
     usage = {"billed_units": {"input_tokens": 5, "output_tokens": 7}, "tokens": {"input_tokens": 5, "output_tokens": 7}}
-    message = {"role": "assistant", "content": [{"type": "text", "text": WORDS}]}
+    message = {"role": "assistant", "content": [{"type": "text", "text": TEXT}]}
     begun = {"message": {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}}
     return Wire(
         protocol="cohere-chat",

@@ -148,8 +148,8 @@ def test_a_text_gives_its_arguments_and_its_mode(text: str | bytes, mode: str, a
 def test_the_text_is_kept_unless_segue_would_write_it(
     text: str | bytes, mode: str, arguments: dict[str, object]
 ) -> None:
-    spelt = text if isinstance(text, str) else codecs.getincrementaldecoder("utf-8")("replace").decode(text)
-    assert parse_arguments(text).text == (None if encode_arguments(arguments) == spelt else spelt)
+    encoded = text if isinstance(text, str) else codecs.getincrementaldecoder("utf-8")("replace").decode(text)
+    assert parse_arguments(text).text == (None if encode_arguments(arguments) == encoded else encoded)
 
 
 @pytest.mark.parametrize("text", ['{"a":1,"b":[true,null,"é"]}', "{}", r'{"a":"\ud83d"}'])

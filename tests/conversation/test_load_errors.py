@@ -41,7 +41,7 @@ def ours(**fields: object) -> str:
     return json.dumps({"format": "segue/1", **fields})
 
 
-def said(*content: object, role: str = "user", **fields: object) -> str:
+def message_given(*content: object, role: str = "user", **fields: object) -> str:
     return ours(messages=[{"role": "user", "content": []}, {"role": role, "content": list(content), **fields}])
 
 
@@ -74,62 +74,74 @@ REFUSED: Final[Mapping[str, Refused]] = {
     "a message that is null": Refused(ours(messages=[None]), ("messages", 0), "expected an object, got null"),
     "a message that is text": Refused(ours(messages=["hi"]), ("messages", 0), "expected an object, got str"),
     "a message without a role": Refused(ours(messages=[{"content": []}]), ("messages", 0, "role"), "is missing"),
-    "an unknown role": Refused(said(role="nope"), (*HERE, "role"), "unknown role 'nope'"),
+    "an unknown role": Refused(message_given(role="nope"), (*HERE, "role"), "unknown role 'nope'"),
     "a role that is no text": Refused(ours(messages=[{"role": ["user"]}]), ("messages", 0, "role"), "unknown role"),
     "content that is no list": Refused(
         ours(messages=[{"role": "user", "content": 1}]), ("messages", 0, "content"), "list"
     ),
-    "content that is null": Refused(said(None), (*HERE, "content", 0), "expected an object, got null"),
-    "content without a type": Refused(said({"text": "hi"}), (*HERE, "content", 0, "type"), "is missing"),
-    "an unknown type": Refused(said({"type": "audio"}), (*HERE, "content", 0, "type"), "unknown type 'audio'"),
-    "text without words": Refused(said({"type": "text"}), (*HERE, "content", 0, "text"), "is missing"),
-    "text that is null": Refused(said({"type": "text", "text": None}), (*HERE, "content", 0, "text"), "is missing"),
+    "content that is null": Refused(message_given(None), (*HERE, "content", 0), "expected an object, got null"),
+    "content without a type": Refused(message_given({"text": "hi"}), (*HERE, "content", 0, "type"), "is missing"),
+    "an unknown type": Refused(message_given({"type": "audio"}), (*HERE, "content", 0, "type"), "unknown type 'audio'"),
+    "text without words": Refused(message_given({"type": "text"}), (*HERE, "content", 0, "text"), "is missing"),
+    "text that is null": Refused(
+        message_given({"type": "text", "text": None}), (*HERE, "content", 0, "text"), "is missing"
+    ),
     "text that is a number": Refused(
-        said({"type": "text", "text": 1}), (*HERE, "content", 0, "text"), "Expected `str`"
+        message_given({"type": "text", "text": 1}), (*HERE, "content", 0, "text"), "Expected `str`"
     ),
     "a call without an id": Refused(
-        said({"type": "toolCall", "name": "a"}, role="assistant"), (*HERE, "content", 0, "id"), "is missing"
+        message_given({"type": "toolCall", "name": "a"}, role="assistant"), (*HERE, "content", 0, "id"), "is missing"
     ),
     "arguments that are text": Refused(
-        said({"type": "toolCall", "id": "a", "name": "b", "arguments": "{}"}, role="assistant"),
+        message_given({"type": "toolCall", "id": "a", "name": "b", "arguments": "{}"}, role="assistant"),
         (*HERE, "content", 0, "arguments"),
         "Expected `object`, got `str`",
     ),
-    "a result without its call": Refused(said(role="toolResult"), (*HERE, "toolCallId"), "is missing"),
+    "a result without its call": Refused(message_given(role="toolResult"), (*HERE, "toolCallId"), "is missing"),
     "a stop reason of somebody else": Refused(
-        said(role="assistant", stopReason="deferred"), (*HERE, "stopReason"), "Invalid enum value 'deferred'"
+        message_given(role="assistant", stopReason="deferred"), (*HERE, "stopReason"), "Invalid enum value 'deferred'"
     ),
-    "usage that is a list": Refused(said(role="assistant", usage=[]), (*HERE, "usage"), "expected an object"),
+    "usage that is a list": Refused(message_given(role="assistant", usage=[]), (*HERE, "usage"), "expected an object"),
     "tokens that are text": Refused(
-        said(role="assistant", usage={"input": "1"}), (*HERE, "usage", "input"), "Expected `int`"
+        message_given(role="assistant", usage={"input": "1"}), (*HERE, "usage", "input"), "Expected `int`"
     ),
     "a cost that is text": Refused(
-        said(role="assistant", usage={"cost": {"total": "1"}}), (*HERE, "usage", "cost", "total"), "Expected `float`"
+        message_given(role="assistant", usage={"cost": {"total": "1"}}),
+        (*HERE, "usage", "cost", "total"),
+        "Expected `float`",
     ),
     "a cost that is too large": Refused(
-        said(role="assistant", usage={"cost": {"total": 10**400}}), (*HERE, "usage", "cost", "total"), "out of range"
+        message_given(role="assistant", usage={"cost": {"total": 10**400}}),
+        (*HERE, "usage", "cost", "total"),
+        "out of range",
     ),
-    "diagnostics that are no list": Refused(said(role="assistant", diagnostics={}), (*HERE, "diagnostics"), "a list"),
+    "diagnostics that are no list": Refused(
+        message_given(role="assistant", diagnostics={}), (*HERE, "diagnostics"), "a list"
+    ),
     "a diagnostic without a type": Refused(
-        said(role="assistant", diagnostics=[{}]), (*HERE, "diagnostics", 0, "type"), "is missing"
+        message_given(role="assistant", diagnostics=[{}]), (*HERE, "diagnostics", 0, "type"), "is missing"
     ),
-    "a timestamp with a fraction": Refused(said(timestamp=1.5), (*HERE, "timestamp"), "Expected `int | null`"),
+    "a timestamp with a fraction": Refused(message_given(timestamp=1.5), (*HERE, "timestamp"), "Expected `int | null`"),
     "half a character in place of a number": Refused(
-        said(timestamp="\ud800"), (*HERE, "timestamp"), "Expected `int | null`, got `str`"
+        message_given(timestamp="\ud800"), (*HERE, "timestamp"), "Expected `int | null`, got `str`"
     ),
     "half a character in place of an object": Refused(
-        said({"type": "toolCall", "id": "a", "name": "b", "arguments": "\ud800"}, role="assistant"),
+        message_given({"type": "toolCall", "id": "a", "name": "b", "arguments": "\ud800"}, role="assistant"),
         (*HERE, "content", 0, "arguments"),
         "Expected `object`, got `str`",
     ),
     "half a character in place of a stop reason": Refused(
-        said(role="assistant", stopReason="\ud800"), (*HERE, "stopReason"), "Invalid enum value"
+        message_given(role="assistant", stopReason="\ud800"), (*HERE, "stopReason"), "Invalid enum value"
     ),
     "half a character in place of a number, and in a text": Refused(
-        said({"type": "text", "text": "\ud800"}, timestamp="\udfff"), (*HERE, "timestamp"), "Expected `int | null`"
+        message_given({"type": "text", "text": "\ud800"}, timestamp="\udfff"),
+        (*HERE, "timestamp"),
+        "Expected `int | null`",
     ),
-    "an extra that is no object": Refused(said(extra=1), (*HERE, "extra"), "expected an object of objects"),
-    "an extra of something else": Refused(said(extra={"x": 1}), (*HERE, "extra"), "expected an object of objects"),
+    "an extra that is no object": Refused(message_given(extra=1), (*HERE, "extra"), "expected an object of objects"),
+    "an extra of something else": Refused(
+        message_given(extra={"x": 1}), (*HERE, "extra"), "expected an object of objects"
+    ),
     "an unknown kind of tool": Refused(ours(tools=[{"type": "x"}]), ("tools", 0, "type"), "unknown type 'x'"),
     "a tool without a name": Refused(ours(tools=[{"type": "function"}]), ("tools", 0, "name"), "is missing"),
     "a schema that is no object": Refused(
@@ -226,7 +238,7 @@ def test_only_text_images_and_files_may_be_a_fallback():
     native = json.loads(msgspec.json.encode(SAMPLES["native"]))
     native["fallback"] = [dict(native)]
     with pytest.raises(LoadError, match="'native' cannot stand in fallback") as caught:
-        load(said(native))
+        load(message_given(native))
     assert caught.value.path == (*HERE, "content", 0, "fallback", 0, "type")
 
 

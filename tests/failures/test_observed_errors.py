@@ -20,10 +20,10 @@ from segue.failures.classify import classify, is_context_overflow
 from segue.failures.failure import FailureKind
 
 HERE = Path(__file__).parent
-HEARD = [json.loads(line) for line in (HERE / "observed_errors.jsonl").read_text("utf-8").splitlines()]
+OBSERVED = [json.loads(line) for line in (HERE / "observed_errors.jsonl").read_text("utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("line", HEARD, ids=lambda line: line["text"][:70])
+@pytest.mark.parametrize("line", OBSERVED, ids=lambda line: line["text"][:70])
 def test_a_wording_is_understood(line: dict[str, Any]) -> None:
     failure = classify(line["text"], provider=line.get("provider"), status=line.get("status"))
     assert failure.kind == line["kind"], failure.evidence
@@ -31,7 +31,7 @@ def test_a_wording_is_understood(line: dict[str, Any]) -> None:
         assert (failure.used, failure.limit) == (line.get("used"), line.get("limit"))
 
 
-SAID_BY_WORDS = [line for line in HEARD if line.get("status") not in {413, 429} or line["kind"] == "overflow"]
+SAID_BY_WORDS = [line for line in OBSERVED if line.get("status") not in {413, 429} or line["kind"] == "overflow"]
 """A message keeps the words; what only the status said is not among them."""
 
 
@@ -44,7 +44,7 @@ def test_a_failed_message_with_that_text_answers_the_overflow_question(line: dic
 
 
 def test_every_kind_has_been_heard() -> None:
-    assert {line["kind"] for line in HEARD} == set(FailureKind)
+    assert {line["kind"] for line in OBSERVED} == set(FailureKind)
 
 
 # -- labelled texts and recordings, where they are at hand -------------------------------------------------------------

@@ -9,10 +9,10 @@ import pytest
 from segue.failures.classify import classify
 from segue.failures.codes import CODES, DECISIVE_STATUSES, NUMBERED_CODES, STATUSES, VAGUE_CODES
 from segue.failures.failure import FailureKind
-from segue.failures.history import SEALS, SHAPES
+from segue.failures.history import HISTORY_FORMS, SIGNATURES
 from segue.failures.numbers import FORMS, read_numbers
 from segue.failures.overflow import CERTAIN, LOOSE, STRICT
-from segue.failures.overflow_false_positives import LOOKALIKES
+from segue.failures.overflow_false_positives import OVERFLOW_FALSE_POSITIVES
 from segue.failures.row import Row, find_row
 from segue.failures.wordings import QUOTAS, WORDINGS
 
@@ -20,9 +20,9 @@ TABLES = {
     "certain": CERTAIN,
     "strict": STRICT,
     "loose": LOOSE,
-    "look-alikes": LOOKALIKES,
-    "seals": SEALS,
-    "shapes": SHAPES,
+    "look-alikes": OVERFLOW_FALSE_POSITIVES,
+    "seals": SIGNATURES,
+    "shapes": HISTORY_FORMS,
     "quotas": QUOTAS,
     "wordings": WORDINGS,
 }
@@ -51,7 +51,7 @@ def test_a_row_of_one_provider_is_silent_at_others(row: Row) -> None:
     assert classify(row.sample).kind != row.kind
 
 
-@pytest.mark.parametrize(("form", "sample", "numbers"), [(form, text, said) for _, form, _, text, said in FORMS])
+@pytest.mark.parametrize(("form", "sample", "numbers"), [(form, text, given) for _, form, _, text, given in FORMS])
 def test_a_form_of_numbers_reads_its_sample(
     form: re.Pattern[str], sample: str, numbers: tuple[int | None, int | None]
 ) -> None:

@@ -146,7 +146,7 @@ def test_it_fits_the_width_of_a_phone_in_light_and_dark(page, scheme, width):
 def test_whoever_cannot_see_it_is_told_what_everything_is(page):
     inspect(page, SESSION.read_text("utf-8"), TARGETS[0])
     tree = page.locator("body").aria_snapshot()
-    for said in (
+    for given in (
         'textbox "Conversation"',
         'combobox "It is"',
         'combobox "Targets"',
@@ -155,7 +155,7 @@ def test_whoever_cannot_see_it_is_told_what_everything_is(page):
         'list "Stored and sent, side by side"',
         'button "Remove openai/gpt-5.4"',
     ):
-        assert said in tree, tree[:3000]
+        assert given in tree, tree[:3000]
     nameless = page.evaluate(
         "[...document.querySelectorAll('input, select, textarea, button')]"
         ".filter(node => !node.labels?.length && !node.textContent.trim() && !node.getAttribute('aria-label')).length"

@@ -50,31 +50,31 @@ def test_it_begins_with_the_file_that_was_named(page):
 
 def test_what_it_tells_is_what_prepare_does(page):
     names = ["openai/gpt-5.4", "anthropic/claude-sonnet-4-5", "plain-text"]
-    told = ask(page, "api/inspect", {"text": SESSION.read_text("utf-8"), "targets": names}).json()
+    result = ask(page, "api/inspect", {"text": SESSION.read_text("utf-8"), "targets": names}).json()
     request = prepare(read_session(SESSION), "openai/gpt-5.4")
-    first = told["targets"][0]
+    first = result["targets"][0]
     assert [change["code"] for change in first["changes"]] == [change.code.value for change in request.report.changes]
     assert first["counts"]["content"] == sum(change.loss == "content" for change in request.report.changes)
     assert first["bytes"] == len(request.content)
     assert first["violations"] == []
-    assert len(told["stored"]) == len(read_session(SESSION).messages)
-    assert [target["name"] for target in told["targets"]][:2] == names[:2]
+    assert len(result["stored"]) == len(read_session(SESSION).messages)
+    assert [target["name"] for target in result["targets"]][:2] == names[:2]
 
 
 def test_stored_and_sent_stand_side_by_side(page):
-    told = ask(page, "api/inspect", {"text": SESSION.read_text("utf-8"), "targets": ["openai/gpt-5.4"]}).json()
-    rows, changes = told["targets"][0]["rows"], told["targets"][0]["changes"]
-    assert [stored for stored, _, _ in rows if stored is not None] == list(range(len(told["stored"])))
+    result = ask(page, "api/inspect", {"text": SESSION.read_text("utf-8"), "targets": ["openai/gpt-5.4"]}).json()
+    rows, changes = result["targets"][0]["rows"], result["targets"][0]["changes"]
+    assert [stored for stored, _, _ in rows if stored is not None] == list(range(len(result["stored"])))
     changed = {change["message"] for change in changes if change["message"] is not None}
     assert {stored for stored, sent, same in rows if not same} >= changed - {None}
     assert [7, None, False] in rows  # the turn that was aborted is not sent
 
 
 def test_a_model_that_has_spoken_here_has_a_prefix_to_find_in_its_cache(page):
-    told = ask(
+    result = ask(
         page, "api/inspect", {"text": SESSION.read_text("utf-8"), "targets": ["openai/gpt-5.4", "mistral-chat"]}
     ).json()
-    spoken, silent = told["targets"]
+    spoken, silent = result["targets"]
     assert spoken["cache"]["turns"] == spoken["cache"]["sentBefore"] > 0
     assert silent["cache"] is None
 
@@ -91,11 +91,11 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("question", "status", "said"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_told_in_a_sentence(page, question, status, said):
+@pytest.mark.parametrize(("question", "status", "given"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_is_told_in_a_sentence(page, question, status, given):
     reply = ask(page, "api/inspect", question)
     assert reply.status_code == status
-    assert said in reply.json()["error"]
+    assert given in reply.json()["error"]
 
 
 STRANGERS = {

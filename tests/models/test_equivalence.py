@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from segue.models.catalogue import packaged_catalogue
-from segue.models.equivalence import find_spelling, is_equivalent
+from segue.models.equivalence import find_model_family_id, is_equivalent
 
 SAME = {
     "a model is itself": ("openai", "gpt-5.4", "openai", "gpt-5.4"),
@@ -100,6 +100,6 @@ def test_every_model_of_the_family_in_the_catalogue_has_a_spelling(provider, fam
     ids = [model.id for model in packaged_catalogue().find(provider=provider)]
     members = {model_id for model_id in ids if f"{family}-" in model_id}
     assert members
-    spellings = {model_id: spelling for model_id in ids if (spelling := find_spelling(provider, model_id))}
+    spellings = {model_id: spelling for model_id in ids if (spelling := find_model_family_id(provider, model_id))}
     assert set(spellings) == members
     assert {spelling[0] for spelling in spellings.values()} == {family}

@@ -120,7 +120,7 @@ def system(*content: str) -> SystemMessage:
     return SystemMessage.of(*content)
 
 
-def said(
+def assistant(
     model: Model,
     *content: str | AssistantContent,
     stop: str | None = None,
@@ -145,38 +145,38 @@ def said(
     )
 
 
-def text(words: str, seal: str | None = None, *, extra: Extra | None = None) -> TextContent:
-    return TextContent(text=words, text_signature=seal, extra=extra)
+def text(words: str, signature: str | None = None, *, extra: Extra | None = None) -> TextContent:
+    return TextContent(text=words, text_signature=signature, extra=extra)
 
 
-def thinking(words: str, seal: str | None = None) -> ThinkingContent:
-    return ThinkingContent(thinking=words, thinking_signature=seal)
+def thinking(words: str, signature: str | None = None) -> ThinkingContent:
+    return ThinkingContent(thinking=words, thinking_signature=signature)
 
 
-def redacted(seal: str | None, words: str = "") -> ThinkingContent:
-    return ThinkingContent(thinking=words, thinking_signature=seal, redacted=True)
+def redacted(signature: str | None, words: str = "") -> ThinkingContent:
+    return ThinkingContent(thinking=words, thinking_signature=signature, redacted=True)
 
 
 def call(
     call_id: str,
     name: str = "read",
     *,
-    seal: str | None = None,
+    signature: str | None = None,
     spelt: str | None = None,
     extra: Extra | None = None,
     **arguments: object,
 ) -> ToolCall:
     """Call a tool; `spelt` is the provider's own spelling of the arguments."""
     return ToolCall(
-        id=call_id, name=name, arguments=arguments, arguments_text=spelt, thought_signature=seal, extra=extra
+        id=call_id, name=name, arguments=arguments, arguments_text=spelt, thought_signature=signature, extra=extra
     )
 
 
 def call_with(
-    call_id: str, arguments: Mapping[str, object], name: str = "read", *, seal: str | None = None
+    call_id: str, arguments: Mapping[str, object], name: str = "read", *, signature: str | None = None
 ) -> ToolCall:
     """Call a tool with arguments whose names Python could not spell."""
-    return ToolCall(id=call_id, name=name, arguments=arguments, thought_signature=seal)
+    return ToolCall(id=call_id, name=name, arguments=arguments, thought_signature=signature)
 
 
 def result(
@@ -255,21 +255,21 @@ def is_paired(messages: Sequence[Message]) -> bool:
     return not wanted
 
 
-def seals_of(messages: Iterable[Message]) -> set[str]:
+def signatures_of(messages: Iterable[Message]) -> set[str]:
     """Every signature in the messages, of whatever kind."""
-    seals: set[str | None] = set()
+    signatures: set[str | None] = set()
     for message in messages:
         for piece in message.content:
             match piece.kind:
                 case "text":
-                    seals.add(piece.text_signature)
+                    signatures.add(piece.text_signature)
                 case "thinking":
-                    seals.add(piece.thinking_signature)
+                    signatures.add(piece.thinking_signature)
                 case "toolCall":
-                    seals.add(piece.thought_signature)
+                    signatures.add(piece.thought_signature)
                 case _:
                     continue
-    return {seal for seal in seals if seal is not None}
+    return {signature for signature in signatures if signature is not None}
 
 
 def changes_of(report: Report) -> list[str]:

@@ -459,7 +459,7 @@ def make_policy(seed: int) -> Policy | None:
 # -- histories of the target's own -------------------------------------------------------------------------------------
 
 
-class _Home:
+class _OwnTurns:
     """Draws what one target would have written and been told, without a flaw."""
 
     def __init__(self, seed: int, model: Model) -> None:
@@ -488,10 +488,10 @@ class _Home:
     def thinking(self) -> tuple[ThinkingContent, ...]:
         if not self.chance(2) or self.rules.reasoning_replay == "none":
             return ()
-        seals = ("seal",) if self.rules.reasoning_replay == "signed" else ("seal", None)
-        seal = self.pick(seals)
-        words = self.pick(("hm", "")) if seal else "hm"
-        return (ThinkingContent(thinking=words, thinking_signature=seal, redacted=bool(seal) and not words),)
+        signatures = ("seal",) if self.rules.reasoning_replay == "signed" else ("seal", None)
+        opaque = self.pick(signatures)
+        words = self.pick(("hm", "")) if opaque else "hm"
+        return (ThinkingContent(thinking=words, thinking_signature=opaque, redacted=bool(opaque) and not words),)
 
     def call(self, position: int) -> ToolCall:
         self.made += 1
@@ -540,18 +540,18 @@ class _Home:
         return self.rules.user_after_result and self.chance(6)
 
 
-def home_contexts(model: Model, most: int = 10) -> st.SearchStrategy[Context]:
+def own_contexts(model: Model, most: int = 10) -> st.SearchStrategy[Context]:
     """Draw a well-formed history that the model itself wrote."""
-    return _SEEDS.map(lambda seed: make_home(seed, model, most))
+    return _SEEDS.map(lambda seed: make_own(seed, model, most))
 
 
-def make_home(seed: int, model: Model, most: int = 10) -> Context:
-    home = _Home(seed, model)
-    limited = home.rules.max_images or most * 2
-    messages = home.messages(min(most, limited))
-    prompt = home.pick((None, "Be brief.")) if home.rules.system_prompt else None
+def make_own(seed: int, model: Model, most: int = 10) -> Context:
+    own_turns = _OwnTurns(seed, model)
+    limited = own_turns.rules.max_images or most * 2
+    messages = own_turns.messages(min(most, limited))
+    prompt = own_turns.pick((None, "Be brief.")) if own_turns.rules.system_prompt else None
     tools: tuple[ToolDefinition, ...] = ()
-    if home.rules.tools:
+    if own_turns.rules.tools:
         schema = {"type": "object", "properties": {}}
         tools = tuple(ToolDefinition(name=name, parameters=schema) for name in ("read", "write_file"))
     return Context(system_prompt=prompt, messages=fresh(messages), tools=tools)

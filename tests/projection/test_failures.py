@@ -33,6 +33,7 @@ from projection.building import (
     SONNET,
     TARGETS,
     TEXTS,
+    assistant,
     call,
     call_with,
     calls_of,
@@ -44,8 +45,7 @@ from projection.building import (
     redacted,
     result,
     results_of,
-    said,
-    seals_of,
+    signatures_of,
     system,
     text,
     thinking,
@@ -63,15 +63,15 @@ from segue.protocols.registry import resolve_rules
 SKIP: Final = TEXTS.call_signature
 OWN: Final = (
     user("hi"),
-    said(GPT, thinking("hm", "rs_1"), call("call_1", seal="fc_1")),
+    assistant(GPT, thinking("hm", "rs_1"), call("call_1", signature="fc_1")),
     result("call_1", "ok"),
-    said(GPT, thinking("", "rs_2"), text("Done.", "msg_2")),
+    assistant(GPT, thinking("", "rs_2"), text("Done.", "msg_2")),
     user("and you?"),
 )
 FOREIGN: Final = (
-    said(SONNET, thinking("so", "seal"), call("toolu_1")),
+    assistant(SONNET, thinking("so", "seal"), call("toolu_1")),
     result("toolu_1", "ok"),
-    said(SONNET, "Done as well."),
+    assistant(SONNET, "Done as well."),
     user("and you again?"),
 )
 
@@ -82,9 +82,9 @@ SWITCHES: Final[Mapping[str, Row]] = {
         targets=(GPT,),
         sends=(
             *OWN,
-            said(SONNET, "so", call("toolu_1")),
+            assistant(SONNET, "so", call("toolu_1")),
             result("toolu_1", "ok"),
-            said(SONNET, "Done as well."),
+            assistant(SONNET, "Done as well."),
             user("and you again?"),
         ),
         reports=("thinking_as_text at messages[5].content[0]",),
@@ -94,7 +94,7 @@ SWITCHES: Final[Mapping[str, Row]] = {
         given=OWN[:3],
         targets=(SONNET, OPUS),
         options=Options(thinking="high"),
-        sends=(user("hi"), said(GPT, "hm", call("call_1")), result("call_1", "ok")),
+        sends=(user("hi"), assistant(GPT, "hm", call("call_1")), result("call_1", "ok")),
         lacks=("rs_1", "fc_1"),
         reports=("thinking_as_text at messages[1].content[0]", "signature_removed at messages[1].content[1]"),
         requires=(ThinkingOff(path=("options", "thinking")),),
@@ -104,7 +104,7 @@ SWITCHES: Final[Mapping[str, Row]] = {
         given=(user("hi"), *FOREIGN[:2]),
         targets=(GPT,),
         options=Options(thinking="high"),
-        sends=(user("hi"), said(SONNET, "so", call("toolu_1")), result("toolu_1", "ok")),
+        sends=(user("hi"), assistant(SONNET, "so", call("toolu_1")), result("toolu_1", "ok")),
         lacks=("seal",),
         reports=("thinking_as_text at messages[1].content[0]",),
     ),
@@ -113,16 +113,21 @@ SWITCHES: Final[Mapping[str, Row]] = {
         given=(user("hi"), *FOREIGN[:2]),
         targets=(GEMINI,),
         options=Options(thinking="high"),
-        sends=(user("hi"), said(SONNET, thinking("so"), call("toolu_1", seal=SKIP)), result("toolu_1", "ok")),
+        sends=(user("hi"), assistant(SONNET, thinking("so"), call("toolu_1", signature=SKIP)), result("toolu_1", "ok")),
         lacks=("'seal'",),
         reports=("thinking_unsigned at messages[1].content[0]", "signature_placeholder at messages[1].content[1]"),
     ),
     "from Gemini to GPT between a result and the answer": Row(
         threads="pipecat#5809",
-        given=(user("hi"), said(GEMINI, call("a", seal="thought"), call("b")), result("a", "1"), result("b", "2")),
+        given=(
+            user("hi"),
+            assistant(GEMINI, call("a", signature="thought"), call("b")),
+            result("a", "1"),
+            result("b", "2"),
+        ),
         targets=(GPT, KIMI, FABLE),
         options=Options(thinking="high"),
-        sends=(user("hi"), said(GEMINI, call("a"), call("b")), result("a", "1"), result("b", "2")),
+        sends=(user("hi"), assistant(GEMINI, call("a"), call("b")), result("a", "1"), result("b", "2")),
         lacks=("thought'",),
         reports=("signature_removed at messages[1].content[0]",),
     ),
@@ -135,25 +140,31 @@ def test_a_conversation_changes_its_model(row: Row):
 
 
 POISON: Final[tuple[Message, ...]] = (
-    said(OPUS, "I begin."),
-    said(OPUS, thinking("", "s1"), redacted(None), redacted("p"), thinking("cut \ud83d", "s2"), text("", "s3")),
+    assistant(OPUS, "I begin."),
+    assistant(OPUS, thinking("", "s1"), redacted(None), redacted("p"), thinking("cut \ud83d", "s2"), text("", "s3")),
     result("nobody", "asked", image("not base64"), image(url="https://example.com/x.png"), file(mime="x/unknown")),
     user(),
     user("", image(mime=None), file(file_id="files/\ud83d"), file("AAAA", mime="video/mp4"), "  "),
     system(),
     system("be brief"),
-    said(KIMI, call("functions.a:0", "a.b/c", spelt="{broken"), "after", call("functions.a:0", ""), thinking("end")),
+    assistant(
+        KIMI, call("functions.a:0", "a.b/c", spelt="{broken"), "after", call("functions.a:0", ""), thinking("end")
+    ),
     result("functions.a:0", error=True),
-    said(GPT, stop="error", error="400"),
-    said(
-        GEMINI, call_with("", {"\udc00": "\ud800"}, "x" * 300, seal="t"), native("google-genai", {"executableCode": {}})
+    assistant(GPT, stop="error", error="400"),
+    assistant(
+        GEMINI,
+        call_with("", {"\udc00": "\ud800"}, "x" * 300, signature="t"),
+        native("google-genai", {"executableCode": {}}),
     ),
     user("hurry \ude48"),
     result("", "late", image()),
     result("", "again"),
-    said(SONNET, native("anthropic-messages", {"type": "server_tool_use", "id": "srvtoolu_1"}, image()), stop="length"),
+    assistant(
+        SONNET, native("anthropic-messages", {"type": "server_tool_use", "id": "srvtoolu_1"}, image()), stop="length"
+    ),
     system("and polite"),
-    said(FABLE, thinking("half"), call("x"), stop="aborted"),
+    assistant(FABLE, thinking("half"), call("x"), stop="aborted"),
     result("x", "never mind"),
     user("ok"),
 )
@@ -192,12 +203,15 @@ def test_a_poisoned_history_that_grows_is_projected_as_the_whole_is(target: Mode
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS.keys())
 def test_a_stored_conversation_is_projected_as_the_one_it_was(target: Model):
     """anthropic-sdk-python#1598: a store that spelt base64 anew broke every seal."""
-    seals = ("EqQBCkYIAxgCKkA+/==", "gAAAAAB_-_-=", "\u2028 odd \u2029")
+    signatures = ("EqQBCkYIAxgCKkA+/==", "gAAAAAB_-_-=", "\u2028 odd \u2029")
     context = conversation(
         user("hi"),
-        *(said(target, thinking("hm", seal), text("a", seal), call("c", seal=seal)) for seal in seals[:1]),
+        *(
+            assistant(target, thinking("hm", signature), text("a", signature), call("c", signature=signature))
+            for signature in signatures[:1]
+        ),
         result("c", "ok", image()),
-        *(said(target, thinking(f" {seal} ", seal), text("b", seal)) for seal in seals),
+        *(assistant(target, thinking(f" {signature} ", signature), text("b", signature)) for signature in signatures),
         user("ok"),
         tools=(READ,),
     )
@@ -230,27 +244,27 @@ def test_the_same_history_gives_the_same_request_in_every_process():
 
 def test_a_seal_never_leaves_home_in_a_conversation_of_all_models():
     """The sum of the rows: every model's own seal in one history, each target gets its own and nobody else's."""
-    seals = {name: f"seal of {name}" for name in TARGETS}
+    signatures = {name: f"seal of {name}" for name in TARGETS}
     turns = tuple(
         message
-        for model, seal in zip(TARGETS.values(), seals.values(), strict=True)
+        for model, signature in zip(TARGETS.values(), signatures.values(), strict=True)
         for message in (
             user(f"hi {model.id}"),
-            said(
+            assistant(
                 model,
-                thinking("hm", seal),
-                text("a", seal),
-                call("c", seal=seal),
+                thinking("hm", signature),
+                text("a", signature),
+                call("c", signature=signature),
             ),
             result("c", "ok"),
-            said(model, text("Done.", seal)),
+            assistant(model, text("Done.", signature)),
         )
     )
     for name, target in TARGETS.items():
         sent = project(conversation(*turns, user("ok"), tools=(READ,)), target).context.messages
-        one_claude = {seals["old Claude"], seals["Claude at Bedrock"]}
-        own = one_claude if seals[name] in one_claude else {seals[name]}
-        assert seals_of(sent) <= own | {SKIP}, name
+        one_claude = {signatures["old Claude"], signatures["Claude at Bedrock"]}
+        own = one_claude if signatures[name] in one_claude else {signatures[name]}
+        assert signatures_of(sent) <= own | {SKIP}, name
         assert len(results_of(sent)) == len(TARGETS)
 
 

@@ -34,6 +34,7 @@ from projection.building import (
     SONNET,
     TARGETS,
     VLLM_MISTRAL,
+    assistant,
     call,
     calls_of,
     conversation,
@@ -42,7 +43,6 @@ from projection.building import (
     native,
     result,
     results_of,
-    said,
     text,
     thinking,
     user,
@@ -100,18 +100,18 @@ def says(*words: str) -> Callable[[Projection], bool]:
 PAIRS: Final[Mapping[str, Row]] = {
     "a call that was interrupted is answered by an error, the same every time": Row(
         threads="claude-code#1237, kilocode#5163",
-        given=(user("hi"), said(SONNET, "Looking.", call("toolu_1")), user("stop")),
+        given=(user("hi"), assistant(SONNET, "Looking.", call("toolu_1")), user("stop")),
         targets=(SONNET, FABLE, BEDROCK_SONNET, OPUS),
-        sends=(user("hi"), said(SONNET, "Looking.", call("toolu_1")), missing("toolu_1"), user("stop")),
+        sends=(user("hi"), assistant(SONNET, "Looking.", call("toolu_1")), missing("toolu_1"), user("stop")),
         reports=("result_missing at messages[1]",),
     ),
     "over chat as well, one for each call": Row(
         threads="ellmer#459",
-        given=(user("hi"), said(GPT_CHAT, call("call_1"), call("call_2")), user("stop")),
+        given=(user("hi"), assistant(GPT_CHAT, call("call_1"), call("call_2")), user("stop")),
         targets=(GPT_CHAT, GPT_4O, DEEPSEEK),
         sends=(
             user("hi"),
-            said(GPT_CHAT, call("call_1"), call("call_2")),
+            assistant(GPT_CHAT, call("call_1"), call("call_2")),
             missing("call_1"),
             missing("call_2"),
             user("stop"),
@@ -120,76 +120,76 @@ PAIRS: Final[Mapping[str, Row]] = {
     ),
     "a result without its call goes": Row(
         threads="eca#209, cline#7225, positron#15719, openclaw#52024",
-        given=(user("summary"), result("toolu_1", "lost"), said(SONNET, "Well."), user("ok")),
+        given=(user("summary"), result("toolu_1", "lost"), assistant(SONNET, "Well."), user("ok")),
         targets=tuple(TARGETS.values()),
-        sends=(user("summary"), said(SONNET, "Well."), user("ok")),
+        sends=(user("summary"), assistant(SONNET, "Well."), user("ok")),
         reports=("result_orphaned at messages[1]",),
     ),
     "the results of a turn that failed go with it": Row(
         threads="pi#7777",
-        given=(user("hi"), said(GPT_CHAT, call("call_1"), stop="error"), result("call_1", "ok"), user("again?")),
+        given=(user("hi"), assistant(GPT_CHAT, call("call_1"), stop="error"), result("call_1", "ok"), user("again?")),
         targets=(GPT_CHAT, GPT, SONNET),
         sends=(user("hi"), user("again?")),
         reports=("unfinished_turn at messages[1]", "unfinished_result at messages[2]"),
     ),
     "words between a call and its result are kept, behind the result": Row(
         threads="LiteLLM: deletes the user's message",
-        given=(user("hi"), said(GPT, call("a")), user("hurry"), result("a", "1"), user("thanks")),
+        given=(user("hi"), assistant(GPT, call("a")), user("hurry"), result("a", "1"), user("thanks")),
         targets=(SONNET, GPT, GPT_CHAT, KIMI),
-        sends=(user("hi"), said(GPT, call("a")), result("a", "1"), user("hurry"), user("thanks")),
+        sends=(user("hi"), assistant(GPT, call("a")), result("a", "1"), user("hurry"), user("thanks")),
         reports=("result_moved at messages[3]",),
     ),
     "of two results for one call the first is sent": Row(
         threads="hindsight#4250, kilocode#3772",
-        given=(user("hi"), said(SONNET, call("a")), result("a", "1"), result("a", "2"), user("ok")),
+        given=(user("hi"), assistant(SONNET, call("a")), result("a", "1"), result("a", "2"), user("ok")),
         targets=(SONNET, FABLE, BEDROCK_SONNET, GPT),
-        sends=(user("hi"), said(SONNET, call("a")), result("a", "1"), user("ok")),
+        sends=(user("hi"), assistant(SONNET, call("a")), result("a", "1"), user("ok")),
         reports=("result_duplicate at messages[3]",),
     ),
     "or the last, if the caller says so, also when it comes late": Row(
         threads="hindsight#4250, kilocode#3772",
-        given=(user("hi"), said(SONNET, call("a")), result("a", "1"), user("and?"), result("a", "2"), user("ok")),
+        given=(user("hi"), assistant(SONNET, call("a")), result("a", "1"), user("and?"), result("a", "2"), user("ok")),
         targets=(SONNET, FABLE),
         policy=Policy(duplicate_results="last"),
-        sends=(user("hi"), said(SONNET, call("a")), result("a", "2"), user("and?"), user("ok")),
+        sends=(user("hi"), assistant(SONNET, call("a")), result("a", "2"), user("and?"), user("ok")),
         reports=("result_duplicate at messages[2]", "result_moved at messages[4]"),
     ),
     "an id that comes again in a later turn belongs to that turn": Row(
         threads="eca#233, pydantic-ai: pairs by response",
         given=(
             user("hi"),
-            said(KIMI, call("functions.read:0"), call("functions.read:1")),
+            assistant(KIMI, call("functions.read:0"), call("functions.read:1")),
             result("functions.read:0", "1"),
             result("functions.read:1", "2"),
-            said(KIMI, call("functions.read:0")),
+            assistant(KIMI, call("functions.read:0")),
             user("stop"),
-            said(KIMI, call("functions.read:0")),
+            assistant(KIMI, call("functions.read:0")),
             result("functions.read:0", "4"),
         ),
         targets=(KIMI, GPT_4O),
         sends=(
             user("hi"),
-            said(KIMI, call("functions.read:0"), call("functions.read:1")),
+            assistant(KIMI, call("functions.read:0"), call("functions.read:1")),
             result("functions.read:0", "1"),
             result("functions.read:1", "2"),
-            said(KIMI, call("functions.read:0")),
+            assistant(KIMI, call("functions.read:0")),
             missing("functions.read:0"),
             user("stop"),
-            said(KIMI, call("functions.read:0")),
+            assistant(KIMI, call("functions.read:0")),
             result("functions.read:0", "4"),
         ),
         reports=("result_missing at messages[4]",),
     ),
     "words stand behind the results, however they came": Row(
         threads="vercel/ai#8318",
-        given=(user("hi"), said(GPT, call("a"), call("b")), user("see:"), result("a", "1"), result("b", "2")),
+        given=(user("hi"), assistant(GPT, call("a"), call("b")), user("see:"), result("a", "1"), result("b", "2")),
         targets=(SONNET, FABLE),
-        sends=(user("hi"), said(GPT, call("a"), call("b")), result("a", "1"), result("b", "2"), user("see:")),
+        sends=(user("hi"), assistant(GPT, call("a"), call("b")), result("a", "1"), result("b", "2"), user("see:")),
         reports=("result_moved at messages[3]",),
     ),
     "words that another model said after its call are said before it": Row(
         threads="vercel/ai#8318, xum#1437",
-        given=(user("hi"), said(GPT, call("a"), "I looked."), result("a", "1")),
+        given=(user("hi"), assistant(GPT, call("a"), "I looked."), result("a", "1")),
         targets=(SONNET, FABLE, BEDROCK_SONNET),
         holds=lambda projection: (
             [piece.kind for piece in projection.context.messages[1].content] == ["text", "toolCall"]
@@ -200,7 +200,7 @@ PAIRS: Final[Mapping[str, Row]] = {
         threads="any-llm: merges only what begins with a result",
         given=(
             user("hi"),
-            said(GPT, call("a"), call("b")),
+            assistant(GPT, call("a"), call("b")),
             result("a", "1"),
             user("one"),
             result("b", "2"),
@@ -209,7 +209,7 @@ PAIRS: Final[Mapping[str, Row]] = {
         targets=(SONNET, FABLE),
         sends=(
             user("hi"),
-            said(GPT, call("a"), call("b")),
+            assistant(GPT, call("a"), call("b")),
             result("a", "1"),
             result("b", "2"),
             user("one"),
@@ -221,10 +221,10 @@ PAIRS: Final[Mapping[str, Row]] = {
         threads="any-llm: drops the text beside calls",
         given=(
             user("hi"),
-            said(OPUS, "I shall look.", call("abcdef123"), call("abcdef124")),
+            assistant(OPUS, "I shall look.", call("abcdef123"), call("abcdef124")),
             result("abcdef123", "seen"),
             result("abcdef124", "as well"),
-            said(OPUS, "It is."),
+            assistant(OPUS, "It is."),
             user("ok"),
         ),
         targets=tuple(target for target in TARGETS.values() if target.id != "gemini-3.1-pro-preview"),
@@ -232,23 +232,23 @@ PAIRS: Final[Mapping[str, Row]] = {
     ),
     "an empty result is filled where it is refused": Row(
         threads="strands: Nemotron refuses an empty result",
-        given=(user("hi"), said(GPT, call("a")), result("a"), user("ok")),
+        given=(user("hi"), assistant(GPT, call("a")), result("a"), user("ok")),
         targets=(NVIDIA, BEDROCK_NOVA),
-        sends=(user("hi"), said(GPT, call("a")), result("a", "(no tool output)"), user("ok")),
+        sends=(user("hi"), assistant(GPT, call("a")), result("a", "(no tool output)"), user("ok")),
         reports=("result_filled at messages[2].content",),
     ),
     "white space of any script is blank": Row(
         threads="strands: Nemotron refuses an empty result",
-        given=(user("hi"), said(GPT, call("a")), result("a", "\u3000\u2003"), user("ok")),
+        given=(user("hi"), assistant(GPT, call("a")), result("a", "\u3000\u2003"), user("ok")),
         targets=(BEDROCK_NOVA, BEDROCK_SONNET),
-        sends=(user("hi"), said(GPT, call("a")), result("a", "(no tool output)"), user("ok")),
+        sends=(user("hi"), assistant(GPT, call("a")), result("a", "(no tool output)"), user("ok")),
         reports=("text_blank at messages[2].content[0]", "result_filled at messages[2].content"),
     ),
     "a blank one as well": Row(
         threads="strands: Nemotron refuses an empty result",
-        given=(user("hi"), said(GPT, call("a")), result("a", " \n"), user("ok")),
+        given=(user("hi"), assistant(GPT, call("a")), result("a", " \n"), user("ok")),
         targets=(BEDROCK_NOVA, BEDROCK_SONNET),
-        sends=(user("hi"), said(GPT, call("a")), result("a", "(no tool output)"), user("ok")),
+        sends=(user("hi"), assistant(GPT, call("a")), result("a", "(no tool output)"), user("ok")),
         reports=("text_blank at messages[2].content[0]", "result_filled at messages[2].content"),
     ),
 }
@@ -258,10 +258,10 @@ IDS: Final[Mapping[str, Row]] = {
         threads="pydantic-ai#895",
         given=(
             user("hi"),
-            said(GEMINI_2, call(""), call("")),
+            assistant(GEMINI_2, call(""), call("")),
             result("", "1"),
             result("", "2"),
-            said(GEMINI_2, call("")),
+            assistant(GEMINI_2, call("")),
             result("", "3"),
         ),
         targets=(GPT, GPT_4O, SONNET, KIMI),
@@ -277,7 +277,7 @@ IDS: Final[Mapping[str, Row]] = {
         threads="forgecode#1142, ClawRouter#17, Roo#10649, nanobot#4356",
         given=(
             user("hi"),
-            said(KIMI, call("functions.read:0"), call("functions_read_0"), call("functions.read_0")),
+            assistant(KIMI, call("functions.read:0"), call("functions_read_0"), call("functions.read_0")),
             result("functions.read:0", "1"),
             result("functions_read_0", "2"),
             result("functions.read_0", "3"),
@@ -291,15 +291,15 @@ IDS: Final[Mapping[str, Row]] = {
     ),
     "a legal id stays as it is": Row(
         threads="forgecode#1142",
-        given=(user("hi"), said(KIMI, call("call_1-a")), result("call_1-a", "1")),
+        given=(user("hi"), assistant(KIMI, call("call_1-a")), result("call_1-a", "1")),
         targets=(SONNET, FABLE, BEDROCK_SONNET, GPT, GPT_4O, KIMI, OLLAMA),
-        sends=(user("hi"), said(KIMI, call("call_1-a")), result("call_1-a", "1")),
+        sends=(user("hi"), assistant(KIMI, call("call_1-a")), result("call_1-a", "1")),
     ),
     "sixty ids that begin alike are sixty ids of nine letters at Mistral": Row(
         threads="opencode#1680, gptel#1203, omlx#1997, langchain#24668",
         given=(
             user("hi"),
-            said(BEDROCK_SONNET, *(call(f"tooluse_{number:02}") for number in range(60))),
+            assistant(BEDROCK_SONNET, *(call(f"tooluse_{number:02}") for number in range(60))),
             *(result(f"tooluse_{number:02}", "ok") for number in range(60)),
         ),
         targets=(MISTRAL, MAGISTRAL, VLLM_MISTRAL),
@@ -318,7 +318,7 @@ IDS: Final[Mapping[str, Row]] = {
                 message
                 for number in range(60)
                 for message in (
-                    said(BEDROCK_SONNET, call(f"tooluse_{number:02}")),
+                    assistant(BEDROCK_SONNET, call(f"tooluse_{number:02}")),
                     result(f"tooluse_{number:02}", "ok"),
                 )
             ),
@@ -331,7 +331,7 @@ IDS: Final[Mapping[str, Row]] = {
         threads="claude-code-hub#470",
         given=(
             user("hi"),
-            said(
+            assistant(
                 SONNET,
                 native("anthropic-messages", SEARCH),
                 native("anthropic-messages", FOUND),
@@ -350,7 +350,7 @@ IDS: Final[Mapping[str, Row]] = {
         threads="claude-code-hub#470",
         given=(
             user("hi"),
-            said(
+            assistant(
                 SONNET,
                 native("anthropic-messages", SEARCH, "Searched for cats."),
                 native("anthropic-messages", FOUND),
@@ -359,7 +359,7 @@ IDS: Final[Mapping[str, Row]] = {
             user("ok"),
         ),
         targets=(GPT, GPT_4O, OPUS, KIMI),
-        sends=(user("hi"), said(SONNET, "Searched for cats.", "Cats."), user("ok")),
+        sends=(user("hi"), assistant(SONNET, "Searched for cats.", "Cats."), user("ok")),
         lacks=("srvtoolu", "server_tool_use"),
         reports=("native_replaced at messages[1].content[0]", "native_dropped at messages[1].content[1]"),
     ),
@@ -370,41 +370,41 @@ ARGUMENTS: Final[Mapping[str, Row]] = {
         threads="koda#501, codegraff#752, kimi-cli#2196, vllm-fork#684",
         given=(
             user("hi"),
-            said(GPT, call("a", spelt='{"path": "/etc', path="/etc")),
+            assistant(GPT, call("a", spelt='{"path": "/etc', path="/etc")),
             result("a", "bad arguments", error=True),
         ),
         targets=(SONNET, FABLE, BEDROCK_SONNET, GEMINI_2),
-        sends=(user("hi"), said(GPT, call("a", path="/etc")), result("a", "bad arguments", error=True)),
+        sends=(user("hi"), assistant(GPT, call("a", path="/etc")), result("a", "bad arguments", error=True)),
         lacks=('{"path": "/etc',),
         reports=("arguments_unparsed at messages[1].content[0]",),
     ),
     "arguments that are no JSON at all are an empty object": Row(
         threads="koda#501, codegraff#752",
-        given=(user("hi"), said(GPT, call("a", spelt="rm -rf")), result("a", "ok")),
+        given=(user("hi"), assistant(GPT, call("a", spelt="rm -rf")), result("a", "ok")),
         targets=(SONNET, GPT, GPT_4O, KIMI, OLLAMA),
-        sends=(user("hi"), said(GPT, call("a")), result("a", "ok")),
+        sends=(user("hi"), assistant(GPT, call("a")), result("a", "ok")),
         lacks=("rm -rf",),
         reports=("arguments_unparsed at messages[1].content[0]",),
     ),
     "an object inside a string is not sent as a string": Row(
         threads="vercel/ai#19274",
-        given=(user("hi"), said(GPT, call("a", spelt='"{\\"path\\": \\"x\\"}"', path="x")), result("a", "ok")),
+        given=(user("hi"), assistant(GPT, call("a", spelt='"{\\"path\\": \\"x\\"}"', path="x")), result("a", "ok")),
         targets=(GPT_4O, KIMI, DEEPSEEK, SONNET),
-        sends=(user("hi"), said(GPT, call("a", path="x")), result("a", "ok")),
+        sends=(user("hi"), assistant(GPT, call("a", path="x")), result("a", "ok")),
         reports=("arguments_unparsed at messages[1].content[0]",),
     ),
     "nor is an array": Row(
         threads="langchain#34790, cai#76, neuron-ai#219, ollama#12794",
-        given=(user("hi"), said(GPT, call("a", spelt="[1, 2]")), result("a", "ok")),
+        given=(user("hi"), assistant(GPT, call("a", spelt="[1, 2]")), result("a", "ok")),
         targets=(OLLAMA, GPT_4O, SONNET),
-        sends=(user("hi"), said(GPT, call("a")), result("a", "ok")),
+        sends=(user("hi"), assistant(GPT, call("a")), result("a", "ok")),
         reports=("arguments_unparsed at messages[1].content[0]",),
     ),
     "a spelling of the same object is the provider's own and stays": Row(
         threads="vercel/ai#19274",
-        given=(user("hi"), said(GPT, call("a", spelt='{ "path" : "x" }', path="x")), result("a", "ok")),
+        given=(user("hi"), assistant(GPT, call("a", spelt='{ "path" : "x" }', path="x")), result("a", "ok")),
         targets=(GPT, GPT_4O, SONNET),
-        sends=(user("hi"), said(GPT, call("a", spelt='{ "path" : "x" }', path="x")), result("a", "ok")),
+        sends=(user("hi"), assistant(GPT, call("a", spelt='{ "path" : "x" }', path="x")), result("a", "ok")),
     ),
 }
 
@@ -413,7 +413,7 @@ TOOLS: Final[Mapping[str, Row]] = {
         threads="tester-mcp-client#11, LiteLLM: truncates names, Bedrock: sanitises names",
         given=conversation(
             user("hi"),
-            said(KIMI, call("a", MCP)),
+            assistant(KIMI, call("a", MCP)),
             result("a", "ok", name=MCP),
             tools=(ToolDefinition(name=MCP, parameters=READ.parameters),),
         ),
@@ -432,7 +432,7 @@ TOOLS: Final[Mapping[str, Row]] = {
         threads="tester-mcp-client#11",
         given=conversation(
             user("hi"),
-            said(KIMI, call("a", LONG_NAME)),
+            assistant(KIMI, call("a", LONG_NAME)),
             result("a", "ok", name=LONG_NAME),
             tools=(ToolDefinition(name=LONG_NAME, parameters=READ.parameters),),
         ),
@@ -448,7 +448,7 @@ TOOLS: Final[Mapping[str, Row]] = {
     ),
     "Bedrock is told of the tools that only the history knows": Row(
         threads="vercel/ai#7537, pydantic-ai#1966, strands#998, langchain-aws#591, timothy#282",
-        given=conversation(user("hi"), said(GPT, call("a", "list")), result("a", "ok", name="list"), user("ok")),
+        given=conversation(user("hi"), assistant(GPT, call("a", "list")), result("a", "ok", name="list"), user("ok")),
         targets=(BEDROCK_SONNET, BEDROCK_NOVA),
         holds=lambda projection: (
             [tool.name for tool in projection.context.tools if tool.kind == "function"] == ["list"]
@@ -457,7 +457,7 @@ TOOLS: Final[Mapping[str, Row]] = {
     ),
     "others need none": Row(
         threads="vercel/ai#7537",
-        given=conversation(user("hi"), said(GPT, call("a", "list")), result("a", "ok", name="list"), user("ok")),
+        given=conversation(user("hi"), assistant(GPT, call("a", "list")), result("a", "ok", name="list"), user("ok")),
         targets=(SONNET, GPT, GPT_4O, GEMINI_2, KIMI),
         holds=lambda projection: projection.context.tools == (),
     ),
@@ -473,7 +473,7 @@ def test_calls_and_results_find_each_other(row: Row):
 
 BROKEN: Final[tuple[Message, ...]] = (
     user("hi"),
-    said(OPUS, thinking("hm", "seal"), *(call(f"functions.read:{number}") for number in range(20))),
+    assistant(OPUS, thinking("hm", "seal"), *(call(f"functions.read:{number}") for number in range(20))),
     *(result(f"functions.read:{number}", text(f"{number}")) for number in (7, 3, 11, 3)),
     user("stop"),
 )

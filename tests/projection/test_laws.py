@@ -15,9 +15,9 @@ from projection.compare import idle, unreported
 from projection.histories import (
     TARGETS,
     fresh,
-    home_contexts,
     make_ugly,
     options,
+    own_contexts,
     plain,
     policies,
     targets,
@@ -88,7 +88,7 @@ def test_idempotent_projecting_a_projection_changes_nothing(protocol, data):
 @given(data=st.data())
 def test_home_is_free(protocol, data):
     model = data.draw(targets(protocol).filter(lambda model: not model.router))
-    context = data.draw(home_contexts(model))
+    context = data.draw(own_contexts(model))
     projection = project(context, model)
     assert projection.report.changes == ()
     assert projection.context is context
@@ -171,7 +171,7 @@ def _call_ids(context: Context) -> dict[int | None, list[str]]:
 @given(data=st.data())
 def test_there_and_back_a_visit_elsewhere_leaves_no_trace(protocol, data):
     model = data.draw(targets(protocol).filter(lambda model: not model.router))
-    own = data.draw(home_contexts(model, most=6))
+    own = data.draw(own_contexts(model, most=6))
     visit = data.draw(ugly_contexts(model, most=5))
     last = len(own.messages)
     while last and own.messages[last - 1].role == "assistant":
@@ -200,7 +200,7 @@ for seed, model in enumerate(ALL_TARGETS * 2):
 
 
 def test_pure_the_same_in_every_process_whatever_its_hash_seed():
-    said = {
+    assistant = {
         subprocess.run(
             [sys.executable, "-c", _CORPUS],
             env={"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
@@ -209,7 +209,7 @@ def test_pure_the_same_in_every_process_whatever_its_hash_seed():
         ).stdout
         for seed in ("0", "1", "4242")
     }
-    assert len(said) == 1
+    assert len(assistant) == 1
 
 
 @pytest.mark.parametrize("model", [TARGETS["anthropic-messages"][1], TARGETS["bedrock-converse"][2]])

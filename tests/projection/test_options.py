@@ -283,9 +283,9 @@ def test_a_name_is_one_name_in_tools_choice_and_history():
     projection = project(context, GPT, options=Options(tool_choice="mcp.read"))
     (name,) = projection.tool_names
     assert projection.tool_names[name] == "mcp.read"
-    said = projection.context.messages
-    assert said[1].content[0].name == name  # pyright: ignore[reportAttributeAccessIssue]
-    assert said[2].tool_name == projection.options.tool_choice == name  # pyright: ignore[reportAttributeAccessIssue]
+    assistant = projection.context.messages
+    assert assistant[1].content[0].name == name  # pyright: ignore[reportAttributeAccessIssue]
+    assert assistant[2].tool_name == projection.options.tool_choice == name  # pyright: ignore[reportAttributeAccessIssue]
     assert projection.context.tools == (replace(DOTTED, name=name),)
 
 
@@ -312,12 +312,12 @@ def cycle(*content: ThinkingContent | TextContent | ToolCall, model: Model = CLA
 
 
 CALL = ToolCall(id="c1", name="read")
-SEALED = ThinkingContent(thinking="hm", thinking_signature="seal")
+SIGNED = ThinkingContent(thinking="hm", thinking_signature="seal")
 
 CYCLES = {
     "a cycle opened without thinking": (cycle(CALL), True),
-    "a cycle opened by another model's thinking": (cycle(SEALED, CALL, model=GPT), True),
-    "a cycle opened by its own thinking": (cycle(SEALED, CALL), False),
+    "a cycle opened by another model's thinking": (cycle(SIGNED, CALL, model=GPT), True),
+    "a cycle opened by its own thinking": (cycle(SIGNED, CALL), False),
     "a cycle that is over": (cycle(CALL).add(AssistantMessage(content=(TextContent(text="so"),))), False),
     "a new turn of the user's": (
         cycle(CALL).add(AssistantMessage(content=(TextContent(text="so"),)), UserMessage.of("and")),

@@ -20,6 +20,7 @@ from projection.building import (
     OPUS,
     SONNET,
     TEXTS,
+    assistant,
     call,
     calls_of,
     conversation,
@@ -27,7 +28,6 @@ from projection.building import (
     missing,
     result,
     results_of,
-    said,
     sanitised,
     thinking,
     user,
@@ -42,14 +42,14 @@ from segue.projection.projector import project, transform_messages
 
 COLLIDING: Final[Mapping[str, tuple[tuple[Message, ...], Model, NormalizeId | None]]] = {
     "two ids that a normaliser makes one": (
-        (user("hi"), said(GPT, call("a.b"), call("a_b")), result("a.b", "1"), result("a_b", "2")),
+        (user("hi"), assistant(GPT, call("a.b"), call("a_b")), result("a.b", "1"), result("a_b", "2")),
         SONNET,
         sanitised,
     ),
     "two ids that differ behind the cut": (
         (
             user("hi"),
-            said(GPT, call("x" * 64 + "1"), call("x" * 64 + "2")),
+            assistant(GPT, call("x" * 64 + "1"), call("x" * 64 + "2")),
             result("x" * 64 + "1", "1"),
             result("x" * 64 + "2", "2"),
         ),
@@ -57,34 +57,34 @@ COLLIDING: Final[Mapping[str, tuple[tuple[Message, ...], Model, NormalizeId | No
         sanitised,
     ),
     "one call with two items (go keeps the part before the pipe)": (
-        (user("hi"), said(GPT, call("c|1"), call("c|2")), result("c|1", "1"), result("c|2", "2")),
+        (user("hi"), assistant(GPT, call("c|1"), call("c|2")), result("c|1", "1"), result("c|2", "2")),
         SONNET,
         lambda call_id, _model, _source: call_id.partition("|")[0],
     ),
     "the same id twice in one turn": (
-        (user("hi"), said(GPT, call("a"), call("a")), result("a", "1"), result("a", "2")),
+        (user("hi"), assistant(GPT, call("a"), call("a")), result("a", "1"), result("a", "2")),
         SONNET,
         None,
     ),
     "the same id twice in one turn, at home": (
-        (user("hi"), said(SONNET, call("a"), call("a")), result("a", "1"), result("a", "2")),
+        (user("hi"), assistant(SONNET, call("a"), call("a")), result("a", "1"), result("a", "2")),
         SONNET,
         None,
     ),
     "empty ids": (
-        (user("hi"), said(GPT, call(""), call("")), result("", "1"), result("", "2")),
+        (user("hi"), assistant(GPT, call(""), call("")), result("", "1"), result("", "2")),
         GPT_CHAT,
         None,
     ),
     "an id of the target's own that it would refuse (stored by a proxy)": (
-        (user("hi"), said(SONNET, call("a b"), call("a.b")), result("a b", "1"), result("a.b", "2")),
+        (user("hi"), assistant(SONNET, call("a b"), call("a.b")), result("a b", "1"), result("a.b", "2")),
         SONNET,
         None,
     ),
     "ids of one vendor that share their beginning, at Mistral": (
         (
             user("hi"),
-            said(SONNET, call("toolu_01AAAA"), call("toolu_01BBBB")),
+            assistant(SONNET, call("toolu_01AAAA"), call("toolu_01BBBB")),
             result("toolu_01AAAA", "1"),
             result("toolu_01BBBB", "2"),
         ),
@@ -103,52 +103,52 @@ def test_ids_are_kept_apart(given: tuple[Message, ...], target: Model, normalize
 
 
 def test_an_early_id_does_not_depend_on_a_later_one():
-    history = (user("hi"), said(GPT, call("a.b")), result("a.b", "1"))
-    longer = (*history, said(GPT, call("a_b")), result("a_b", "2"))
+    history = (user("hi"), assistant(GPT, call("a.b")), result("a.b", "1"))
+    longer = (*history, assistant(GPT, call("a_b")), result("a_b", "2"))
     assert transform_messages(longer, MISTRAL)[:3] == transform_messages(history, MISTRAL)
 
 
 def test_a_new_id_is_the_same_in_every_release():
     """A changed hash would cost every running conversation its prompt cache, once."""
-    sent = transform_messages((user("hi"), said(SONNET, call("toolu_01AAAA"))), MISTRAL)
+    sent = transform_messages((user("hi"), assistant(SONNET, call("toolu_01AAAA"))), MISTRAL)
     assert [piece.id for piece in calls_of(sent)] == ["UGXcLMKna"]
 
 
 # -- what the policy decides, through the other door -------------------------------------------------------------------
 
-SEALED: Final = (user("hi"), said(OPUS, thinking("Let me see.", "seal"), "Hello."), user("ok"))
-OPEN: Final = (user("hi"), said(OPUS, thinking("Let me see."), "Hello."), user("ok"))
-AS_TEXT: Final = (user("hi"), said(OPUS, "Let me see.", "Hello."), user("ok"))
-DROPPED: Final = (user("hi"), said(OPUS, "Hello."), user("ok"))
+SIGNED: Final = (user("hi"), assistant(OPUS, thinking("Let me see.", "seal"), "Hello."), user("ok"))
+OPEN: Final = (user("hi"), assistant(OPUS, thinking("Let me see."), "Hello."), user("ok"))
+AS_TEXT: Final = (user("hi"), assistant(OPUS, "Let me see.", "Hello."), user("ok"))
+DROPPED: Final = (user("hi"), assistant(OPUS, "Hello."), user("ok"))
 
 POLICIES: Final = {
-    "by default a model that reasons reads it as text": (SEALED, FABLE, Policy(), AS_TEXT),
-    "by default a model with a channel for it reads it there": (SEALED, KIMI, Policy(), OPEN),
-    "by default a model that does not reason is not shown it": (SEALED, GPT_4O, Policy(), DROPPED),
-    "a model that does not reason is not shown it on a wire that could carry it": (SEALED, MISTRAL, Policy(), DROPPED),
-    "text: also for a model that does not reason": (SEALED, GPT_4O, Policy(reasoning="text"), AS_TEXT),
-    "text: also where there is a channel": (SEALED, KIMI, Policy(reasoning="text"), AS_TEXT),
-    "drop: for everyone": (SEALED, KIMI, Policy(reasoning="drop"), DROPPED),
-    "drop: also where it could be text": (SEALED, FABLE, Policy(reasoning="drop"), DROPPED),
-    "native: the channel": (SEALED, KIMI, Policy(reasoning="native"), OPEN),
-    "native: text where there is none": (SEALED, FABLE, Policy(reasoning="native"), AS_TEXT),
+    "by default a model that reasons reads it as text": (SIGNED, FABLE, Policy(), AS_TEXT),
+    "by default a model with a channel for it reads it there": (SIGNED, KIMI, Policy(), OPEN),
+    "by default a model that does not reason is not shown it": (SIGNED, GPT_4O, Policy(), DROPPED),
+    "a model that does not reason is not shown it on a wire that could carry it": (SIGNED, MISTRAL, Policy(), DROPPED),
+    "text: also for a model that does not reason": (SIGNED, GPT_4O, Policy(reasoning="text"), AS_TEXT),
+    "text: also where there is a channel": (SIGNED, KIMI, Policy(reasoning="text"), AS_TEXT),
+    "drop: for everyone": (SIGNED, KIMI, Policy(reasoning="drop"), DROPPED),
+    "drop: also where it could be text": (SIGNED, FABLE, Policy(reasoning="drop"), DROPPED),
+    "native: the channel": (SIGNED, KIMI, Policy(reasoning="native"), OPEN),
+    "native: text where there is none": (SIGNED, FABLE, Policy(reasoning="native"), AS_TEXT),
     "a caller may know two ids to be one model": (
-        SEALED,
+        SIGNED,
         FABLE,
         Policy(same_model=lambda message, _model: message.model == "claude-opus-4-5"),
-        SEALED,
+        SIGNED,
     ),
     "calls may be left open": (
-        (user("hi"), said(SONNET, call("a"), call("b")), result("a", "ok")),
+        (user("hi"), assistant(SONNET, call("a"), call("b")), result("a", "ok")),
         SONNET,
         Policy(trailing_calls="open"),
-        (user("hi"), said(SONNET, call("a"), call("b")), result("a", "ok")),
+        (user("hi"), assistant(SONNET, call("a"), call("b")), result("a", "ok")),
     ),
     "earlier ones are closed all the same": (
-        (user("hi"), said(SONNET, call("a")), user("and?"), said(SONNET, call("b"))),
+        (user("hi"), assistant(SONNET, call("a")), user("and?"), assistant(SONNET, call("b"))),
         SONNET,
         Policy(trailing_calls="open"),
-        (user("hi"), said(SONNET, call("a")), missing("a"), user("and?"), said(SONNET, call("b"))),
+        (user("hi"), assistant(SONNET, call("a")), missing("a"), user("and?"), assistant(SONNET, call("b"))),
     ),
     "a result without a call may be kept as text": (
         (user("hi"), result("lost", "found"), user("ok")),
@@ -157,16 +157,16 @@ POLICIES: Final = {
         (user("hi"), user("[Result of tool read]\nfound"), user("ok")),
     ),
     "the last of two results may be the one": (
-        (user("hi"), said(SONNET, call("1")), result("1", "one"), result("1", "again"), user("ok")),
+        (user("hi"), assistant(SONNET, call("1")), result("1", "one"), result("1", "again"), user("ok")),
         SONNET,
         Policy(duplicate_results="last"),
-        (user("hi"), said(SONNET, call("1")), result("1", "again"), user("ok")),
+        (user("hi"), assistant(SONNET, call("1")), result("1", "again"), user("ok")),
     ),
     "the words for a missing result are the caller's": (
-        (user("hi"), said(SONNET, call("1")), user("ok")),
+        (user("hi"), assistant(SONNET, call("1")), user("ok")),
         SONNET,
         Policy(texts=type(TEXTS)(missing_result="Interrupted by the user")),
-        (user("hi"), said(SONNET, call("1")), missing("1", words="Interrupted by the user"), user("ok")),
+        (user("hi"), assistant(SONNET, call("1")), missing("1", words="Interrupted by the user"), user("ok")),
     ),
 }
 

@@ -30,6 +30,7 @@ from projection.building import (
     TARGETS,
     TEXTS,
     VERTEX_SONNET,
+    assistant,
     call,
     calls_of,
     changes_of,
@@ -37,8 +38,7 @@ from projection.building import (
     image,
     is_paired,
     result,
-    said,
-    seals_of,
+    signatures_of,
     text,
     thinking,
     user,
@@ -90,20 +90,20 @@ EMPTY: Final[Mapping[str, Case]] = {
     ),
     "an empty assistant turn in the middle goes": Case(
         after="pi03 empty assistant in the middle; go SkipsEmptyAssistant",
-        given=(user("hi"), said(GPT), user("again")),
+        given=(user("hi"), assistant(GPT), user("again")),
         target=GPT,
         sends=(user("hi"), user("again")),
     ),
     "where turns alternate a short text stands in for it": Case(
         after="pi03 empty assistant in the middle, Google and Bedrock",
-        given=(user("hi"), said(GPT), user("again")),
+        given=(user("hi"), assistant(GPT), user("again")),
         target=GEMINI,
-        sends=(user("hi"), said(GPT, TEXTS.empty_turn), user("again")),
+        sends=(user("hi"), assistant(GPT, TEXTS.empty_turn), user("again")),
         deviation="left out, the turns around it would merge and change what an earlier request has sent",
     ),
     "a turn that was only another model's thinking goes with it": Case(
         after="pi15: A[thinking only] of another model becomes A[]",
-        given=(user("hi"), said(SONNET, thinking("hm", "seal")), user("again")),
+        given=(user("hi"), assistant(SONNET, thinking("hm", "seal")), user("again")),
         target=GPT_4O,
         sends=(user("hi"), user("again")),
         deviation="no encoder has to skip it",
@@ -113,79 +113,84 @@ EMPTY: Final[Mapping[str, Case]] = {
 SIGNATURES: Final[Mapping[str, Case]] = {
     "a call without a signature gets Google's placeholder from Gemini 3 on": Case(
         after="pi03 sentinel for unsigned Gemini 3 calls; pi74 and pi15 send nothing",
-        given=(user("hi"), said(SONNET, call("a")), result("a", "ok")),
+        given=(user("hi"), assistant(SONNET, call("a")), result("a", "ok")),
         target=GEMINI,
-        sends=(user("hi"), said(SONNET, call("a", seal=SKIPPED)), result("a", "ok")),
+        sends=(user("hi"), assistant(SONNET, call("a", signature=SKIPPED)), result("a", "ok")),
     ),
     "only the first call of a step": Case(
         after="pi03 signs them all",
-        given=(user("hi"), said(SONNET, call("a"), call("b")), result("a", "1"), result("b", "2")),
+        given=(user("hi"), assistant(SONNET, call("a"), call("b")), result("a", "1"), result("b", "2")),
         target=GEMINI,
-        sends=(user("hi"), said(SONNET, call("a", seal=SKIPPED), call("b")), result("a", "1"), result("b", "2")),
+        sends=(
+            user("hi"),
+            assistant(SONNET, call("a", signature=SKIPPED), call("b")),
+            result("a", "1"),
+            result("b", "2"),
+        ),
         deviation="Gemini itself signs the first call of a step only",
     ),
     "a valid signature is kept": Case(
         after="pi03 valid signature preserved",
-        given=(user("hi"), said(GEMINI, call("a", seal="c2lnbmVk")), result("a", "ok")),
+        given=(user("hi"), assistant(GEMINI, call("a", signature="c2lnbmVk")), result("a", "ok")),
         target=GEMINI,
-        sends=(user("hi"), said(GEMINI, call("a", seal="c2lnbmVk")), result("a", "ok")),
+        sends=(user("hi"), assistant(GEMINI, call("a", signature="c2lnbmVk")), result("a", "ok")),
     ),
     "other models get no placeholder": Case(
         after="pi03 no sentinel for others",
-        given=(user("hi"), said(SONNET, call("a")), result("a", "ok")),
+        given=(user("hi"), assistant(SONNET, call("a")), result("a", "ok")),
         target=GEMINI_2,
-        sends=(user("hi"), said(SONNET, call("a")), result("a", "ok")),
+        sends=(user("hi"), assistant(SONNET, call("a")), result("a", "ok")),
     ),
     "the same Gemini at Vertex is the same model": Case(
         after="weakness: equality is too strict",
-        given=(user("hi"), said(GEMINI, call("a", seal="c2lnbmVk")), result("a", "ok")),
+        given=(user("hi"), assistant(GEMINI, call("a", signature="c2lnbmVk")), result("a", "ok")),
         target=GEMINI_VERTEX,
-        sends=(user("hi"), said(GEMINI, call("a", seal="c2lnbmVk")), result("a", "ok")),
+        sends=(user("hi"), assistant(GEMINI, call("a", signature="c2lnbmVk")), result("a", "ok")),
     ),
     "the same Claude at Bedrock is the same model": Case(
         after="weakness: equality is too strict",
-        given=(user("hi"), said(SONNET, thinking("hm", "seal"), "Hello."), user("ok")),
+        given=(user("hi"), assistant(SONNET, thinking("hm", "seal"), "Hello."), user("ok")),
         target=BEDROCK_SONNET,
-        sends=(user("hi"), said(SONNET, thinking("hm", "seal"), "Hello."), user("ok")),
+        sends=(user("hi"), assistant(SONNET, thinking("hm", "seal"), "Hello."), user("ok")),
     ),
     "and at Vertex": Case(
         after="weakness: equality is too strict",
-        given=(user("hi"), said(VERTEX_SONNET, thinking("hm", "seal"), "Hello."), user("ok")),
+        given=(user("hi"), assistant(VERTEX_SONNET, thinking("hm", "seal"), "Hello."), user("ok")),
         target=SONNET,
-        sends=(user("hi"), said(VERTEX_SONNET, thinking("hm", "seal"), "Hello."), user("ok")),
+        sends=(user("hi"), assistant(VERTEX_SONNET, thinking("hm", "seal"), "Hello."), user("ok")),
     ),
     "a router is nobody's home: the next answer may come from another model": Case(
         after="weakness: router aliases replay signatures to whoever answers next",
-        given=(user("hi"), said(ROUTER, thinking("hm", "reasoning_details"), "Hello."), user("ok")),
+        given=(user("hi"), assistant(ROUTER, thinking("hm", "reasoning_details"), "Hello."), user("ok")),
         target=ROUTER,
-        sends=(user("hi"), said(ROUTER, "hm", "Hello."), user("ok")),
+        sends=(user("hi"), assistant(ROUTER, "hm", "Hello."), user("ok")),
     ),
     "what a router's answer names as its writer is that model's own": Case(
         after="weakness: the model that answered is ignored",
         given=(
             user("hi"),
-            said(ROUTER, thinking("hm", "reasoning_details"), "Hello.", answered_by=ROUTED.id),
+            assistant(ROUTER, thinking("hm", "reasoning_details"), "Hello.", answered_by=ROUTED.id),
             user("ok"),
         ),
         target=ROUTED,
         sends=(
             user("hi"),
-            said(ROUTER, thinking("hm", "reasoning_details"), "Hello.", answered_by=ROUTED.id),
+            assistant(ROUTER, thinking("hm", "reasoning_details"), "Hello.", answered_by=ROUTED.id),
             user("ok"),
         ),
     ),
     "elsewhere the name of who answered proves nothing": Case(
         after="weakness: the model that answered is ignored (half of all replies name a dated spelling)",
-        given=(user("hi"), said(GPT, text("Hello.", "msg_1"), answered_by="gpt-5.4-2026-03-05"), user("ok")),
+        given=(user("hi"), assistant(GPT, text("Hello.", "msg_1"), answered_by="gpt-5.4-2026-03-05"), user("ok")),
         target=GPT,
-        sends=(user("hi"), said(GPT, text("Hello.", "msg_1"), answered_by="gpt-5.4-2026-03-05"), user("ok")),
+        sends=(user("hi"), assistant(GPT, text("Hello.", "msg_1"), answered_by="gpt-5.4-2026-03-05"), user("ok")),
     ),
 }
 
 REPLAY: Final[Mapping[str, Case]] = {
     "a turn of reasoning that was aborted is left out": Case(
         after="pi03 skips reasoning-only history after an aborted turn",
-        given=(user("hi"), said(GPT, thinking("hm", "rs_1"), stop="aborted"), user("again")),
+        given=(user("hi"), assistant(GPT, thinking("hm", "rs_1"), stop="aborted"), user("again")),
         target=GPT,
         sends=(user("hi"), user("again")),
     ),
@@ -193,17 +198,17 @@ REPLAY: Final[Mapping[str, Case]] = {
         after="pi03 same-provider different-model hand-over with tool calls",
         given=(
             user("hi"),
-            said(GPT, thinking("hm", "rs_1"), call("call_1", seal="fc_1")),
+            assistant(GPT, thinking("hm", "rs_1"), call("call_1", signature="fc_1")),
             result("call_1", "ok"),
-            said(GPT, text("Done.", "msg_1")),
+            assistant(GPT, text("Done.", "msg_1")),
             user("ok"),
         ),
         target=GPT_NEXT,
         sends=(
             user("hi"),
-            said(GPT, "hm", call("call_1")),
+            assistant(GPT, "hm", call("call_1")),
             result("call_1", "ok"),
-            said(GPT, "Done."),
+            assistant(GPT, "Done."),
             user("ok"),
         ),
     ),
@@ -211,94 +216,94 @@ REPLAY: Final[Mapping[str, Case]] = {
         after="pi03 Anthropic -> Codex",
         given=(
             user("hi"),
-            said(SONNET, thinking("hm", "seal"), call("toolu_1")),
+            assistant(SONNET, thinking("hm", "seal"), call("toolu_1")),
             result("toolu_1", "ok"),
-            said(SONNET, "Done."),
+            assistant(SONNET, "Done."),
             user("ok"),
         ),
         target=get_model("openai-codex/gpt-6-sol"),
         sends=(
             user("hi"),
-            said(SONNET, "hm", call("toolu_1")),
+            assistant(SONNET, "hm", call("toolu_1")),
             result("toolu_1", "ok"),
-            said(SONNET, "Done."),
+            assistant(SONNET, "Done."),
             user("ok"),
         ),
     ),
     "a switch in the middle of a tool cycle asks for thinking to be off where it has to be": Case(
         after="weakness: nobody disables thinking or warns",
-        given=(user("hi"), said(GPT, call("a")), result("a", "ok")),
+        given=(user("hi"), assistant(GPT, call("a")), result("a", "ok")),
         target=SONNET,
         options=Options(thinking="high"),
-        sends=(user("hi"), said(GPT, call("a")), result("a", "ok")),
+        sends=(user("hi"), assistant(GPT, call("a")), result("a", "ok")),
         requires=(ThinkingOff(path=("options", "thinking")),),
     ),
     "and nowhere else": Case(
         after="weakness: nobody disables thinking or warns",
-        given=(user("hi"), said(GPT, call("a")), result("a", "ok")),
+        given=(user("hi"), assistant(GPT, call("a")), result("a", "ok")),
         target=FABLE,
         options=Options(thinking="high"),
-        sends=(user("hi"), said(GPT, call("a")), result("a", "ok")),
+        sends=(user("hi"), assistant(GPT, call("a")), result("a", "ok")),
     ),
 }
 
 RESULTS: Final[Mapping[str, Case]] = {
     "where a result cannot be marked as an error its text says so": Case(
         after="weakness: isError is lost on chat and Responses",
-        given=(user("hi"), said(SONNET, call("a")), result("a", "no such file", error=True), user("ok")),
+        given=(user("hi"), assistant(SONNET, call("a")), result("a", "no such file", error=True), user("ok")),
         target=GPT,
-        sends=(user("hi"), said(SONNET, call("a")), result("a", "[tool error] no such file"), user("ok")),
+        sends=(user("hi"), assistant(SONNET, call("a")), result("a", "[tool error] no such file"), user("ok")),
     ),
     "where it can it is": Case(
         after="weakness: isError is lost nearly everywhere",
-        given=(user("hi"), said(GPT, call("a")), result("a", "no such file", error=True), user("ok")),
+        given=(user("hi"), assistant(GPT, call("a")), result("a", "no such file", error=True), user("ok")),
         target=SONNET,
-        sends=(user("hi"), said(GPT, call("a")), result("a", "no such file", error=True), user("ok")),
+        sends=(user("hi"), assistant(GPT, call("a")), result("a", "no such file", error=True), user("ok")),
     ),
     "an empty result is sent as it is where it is taken": Case(
         after="weakness: each encoder has its own placeholder",
-        given=(user("hi"), said(GPT, call("a")), result("a"), user("ok")),
+        given=(user("hi"), assistant(GPT, call("a")), result("a"), user("ok")),
         target=SONNET,
-        sends=(user("hi"), said(GPT, call("a")), result("a"), user("ok")),
+        sends=(user("hi"), assistant(GPT, call("a")), result("a"), user("ok")),
     ),
     "and gets one text where it is refused": Case(
         after="weakness: each encoder has its own placeholder",
-        given=(user("hi"), said(GPT, call("a")), result("a"), user("ok")),
+        given=(user("hi"), assistant(GPT, call("a")), result("a"), user("ok")),
         target=NVIDIA,
-        sends=(user("hi"), said(GPT, call("a")), result("a", "(no tool output)"), user("ok")),
+        sends=(user("hi"), assistant(GPT, call("a")), result("a", "(no tool output)"), user("ok")),
     ),
     "when a failed turn is gone its neighbours merge, where turns alternate": Case(
         after="weakness: only roo merges",
-        given=(user("hi"), said(GPT, "Hel", stop="error"), user("again")),
+        given=(user("hi"), assistant(GPT, "Hel", stop="error"), user("again")),
         target=BEDROCK_NOVA,
         sends=(user("hi", "again"),),
     ),
     "and stay two where they need not": Case(
         after="weakness: only roo merges",
-        given=(user("hi"), said(GPT, "Hel", stop="error"), user("again")),
+        given=(user("hi"), assistant(GPT, "Hel", stop="error"), user("again")),
         target=GPT,
         sends=(user("hi"), user("again")),
     ),
     "an image in a result and the words of the user are two turns or one, as the target wants": Case(
         after="weakness: roo loses the images of tool results",
-        given=(user("hi"), said(SONNET, call("a")), result("a", "shot", image()), user("what is it?")),
+        given=(user("hi"), assistant(SONNET, call("a")), result("a", "shot", image()), user("what is it?")),
         target=GEMINI_2,
         sends=(
             user("hi"),
-            said(SONNET, call("a")),
+            assistant(SONNET, call("a")),
             result("a", "shot"),
             user(TEXTS.tool_media, image(), "what is it?"),
         ),
     ),
     "a user turn after results is bridged where it is refused, and nothing is lost": Case(
         after="weakness: roo loses the user's text on Mistral",
-        given=(user("hi"), said(SONNET, call("abcdef123")), result("abcdef123", "ok"), user("and now?")),
+        given=(user("hi"), assistant(SONNET, call("abcdef123")), result("abcdef123", "ok"), user("and now?")),
         target=MISTRAL,
         sends=(
             user("hi"),
-            said(SONNET, call("abcdef123")),
+            assistant(SONNET, call("abcdef123")),
             result("abcdef123", "ok"),
-            said(MISTRAL, TEXTS.bridge),
+            assistant(MISTRAL, TEXTS.bridge),
             user("and now?"),
         ),
     ),
@@ -318,16 +323,22 @@ def test_a_history_is_projected_for_a_target(case: Case):
 # -- the matrix of hand-overs ------------------------------------------------------------------------------------------
 
 
-def a_talk_with(model: Model) -> tuple[Message, ...]:
+def a_conversation_with(model: Model) -> tuple[Message, ...]:
     """A short talk: two calls at once, one of them failing, then an answer. Every seal names its maker."""
-    seal = f"seal-of-{model.id}"
+    signature = f"seal-of-{model.id}"
     first, second = f"call|fc_{model.id}.1", f"call|fc_{model.id}.2"
     return (
         user(f"Is {model.id} there?"),
-        said(model, thinking("I shall look.", seal), "Looking.", call(first, seal=seal, path="a"), call(second)),
+        assistant(
+            model,
+            thinking("I shall look.", signature),
+            "Looking.",
+            call(first, signature=signature, path="a"),
+            call(second),
+        ),
         result(first, "yes", image()),
         result(second, "no such file", error=True),
-        said(model, thinking("So it is.", seal), text("It is.", seal)),
+        assistant(model, thinking("So it is.", signature), text("It is.", signature)),
     )
 
 
@@ -338,22 +349,22 @@ PAIRS: Final = {
 
 @pytest.mark.parametrize(("source", "target"), PAIRS.values(), ids=PAIRS.keys())
 def test_every_model_hands_over_to_every_other(source: Model, target: Model):
-    context = conversation(*a_talk_with(source), user("And you?"))
+    context = conversation(*a_conversation_with(source), user("And you?"))
     projection = project(context, target)
     sent, rules = projection.context.messages, resolve_rules(target)
     assert is_paired(sent)
     assert "It is." in [piece.text for message in sent for piece in message.content if piece.kind == "text"]
     own = source == target or {source.id, target.id} == ONE_CLAUDE
-    assert seals_of(sent) <= ({f"seal-of-{source.id}", SKIPPED} if own else {SKIPPED})
+    assert signatures_of(sent) <= ({f"seal-of-{source.id}", SKIPPED} if own else {SKIPPED})
     assert all(len(piece.id) <= (rules.call_id_max or 999) for piece in calls_of(sent))
     assert project(projection.context, target).report.changes == ()
 
 
 def test_all_of_them_in_one_conversation():
-    talks = tuple(message for model in TARGETS.values() for message in a_talk_with(model))
+    talks = tuple(message for model in TARGETS.values() for message in a_conversation_with(model))
     for target in TARGETS.values():
         sent = project(conversation(*talks, user("And you?")), target).context.messages
         assert is_paired(sent)
         own = ONE_CLAUDE if target.id in ONE_CLAUDE else {target.id}
-        assert seals_of(sent) <= {f"seal-of-{model_id}" for model_id in own} | {SKIPPED}
+        assert signatures_of(sent) <= {f"seal-of-{model_id}" for model_id in own} | {SKIPPED}
         assert sum(message.role == "assistant" for message in sent) >= 2 * len(TARGETS)

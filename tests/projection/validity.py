@@ -20,7 +20,7 @@ from segue.models.rules import Rules
 from segue.projection.passes.media_fit import kind_of
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection
-from segue.projection.workspace.ownership import Home
+from segue.projection.workspace.ownership import Ownership
 from segue.protocols.registry import resolve_rules
 
 
@@ -45,7 +45,7 @@ class _Judge:
         self.model = model
         self.policy = policy
         self.rules: Rules = resolve_rules(model)
-        self.home = Home(model, policy.same_model)
+        self.own_turns = Ownership(model, policy.same_model)
 
     # -- calls and results ---------------------------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ class _Judge:
         shape = (last.extra or {}).get(self.model.protocol, {}).get("shape")
         if self.rules.prefix_key and isinstance(shape, dict) and shape.get(self.rules.prefix_key) is True:
             return
-        paused = last.raw_stop_reason in self.rules.resumable_stops and self.home.is_own(last)
+        paused = last.raw_stop_reason in self.rules.resumable_stops and self.own_turns.is_own(last)
         if not self.rules.last_assistant and not (paused and any(piece.kind == "native" for piece in last.content)):
             yield "the last turn is the assistant's"
         piece = last.content[-1]
@@ -142,7 +142,7 @@ class _Judge:
             yield f"{message.role}: nothing to say"
         sealed = any(piece.kind == "thinking" and piece.thinking_signature for piece in message.content)
         for piece in message.content:
-            if piece.kind == "text" and not (rules.text_seals and piece.text_signature):
+            if piece.kind == "text" and not (rules.text_signatures and piece.text_signature):
                 blank = rules.refused_text == "blank" and not sealed and not piece.text.strip()
                 if blank or (rules.refused_text != "none" and not piece.text):
                     yield f"{message.role}: a blank text"
@@ -162,7 +162,7 @@ class _Judge:
 
     def turn(self, message: AssistantMessage) -> Iterator[str]:
         rules = self.rules
-        is_own = self.home.is_own(message)
+        is_own = self.own_turns.is_own(message)
         if message.stop_reason in ("error", "aborted"):
             yield "an unfinished turn"
         if message.content and message.content[-1].kind == "thinking" and rules.final_thinking != "allowed":

@@ -14,7 +14,7 @@ from segue.protocols.kit.codec import Codec
 from segue.protocols.registry import PROTOCOLS
 
 
-def spoken() -> list[Codec]:
+def all_codecs() -> list[Codec]:
     """Give every codec there is, in the registry's order."""
     codecs: list[Codec] = []
     for name in PROTOCOLS:
@@ -66,7 +66,7 @@ def joined_turns(context: Context) -> Context:
     return msgspec.structs.replace(context, messages=tuple(messages))
 
 
-def said(message: Message) -> tuple[object, ...]:
+def message_given(message: Message) -> tuple[object, ...]:
     """Give who spoke, and which words, calls and media, for wires that join the texts of a turn."""
     words = "".join("".join(piece.text.split()) for piece in message.content if piece.kind == "text")
     calls = [(piece.id, piece.name, piece.arguments) for piece in message.content if piece.kind == "toolCall"]

@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
-from protocols.every_protocol import cuts, joined_turns, said, spoken, wire_messages, without_fields
+from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
+from protocols.every_protocol import all_codecs, cuts, joined_turns, message_given, wire_messages, without_fields
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import UserMessage
 from segue.errors import EmptyConversation
 from segue.protocols.api import resolve_endpoint
 from segue.request import Request, prepare
 
-CODECS = spoken()
+CODECS = all_codecs()
 NAMES = [codec.name for codec in CODECS]
 
 
@@ -49,13 +49,13 @@ def test_a_projected_request_is_read_back_as_what_was_written(codec, data):
     read = codec.decode_request(request.body, endpoint)
     assert codec.encode_request(read, endpoint) == request.body
     sent, back = request.projection.context, read.context
-    if "turns" in codec.forgets:
+    if "turns" in codec.not_carried:
         sent, back = joined_turns(sent), joined_turns(back)
-    if "pieces" in codec.forgets:
-        assert list(map(said, back.messages)) == list(map(said, sent.messages))
+    if "pieces" in codec.not_carried:
+        assert list(map(message_given, back.messages)) == list(map(message_given, sent.messages))
         return
-    forgets = codec.forgets | {"extra"}  # spelling, which the first half of this test compares
-    assert without_fields(back, forgets) == without_fields(sent, forgets)
+    not_carried = codec.not_carried | {"extra"}  # spelling, which the first half of this test compares
+    assert without_fields(back, not_carried) == without_fields(sent, not_carried)
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=NAMES)
@@ -64,7 +64,7 @@ def test_a_projected_request_is_read_back_as_what_was_written(codec, data):
 def test_the_targets_own_history_is_sent_without_a_change(codec, data):
     targets = [model for model in TARGETS[codec.name] if not model.router]  # a router is nobody's home
     model = data.draw(st.sampled_from(targets))
-    request = prepared(data.draw(home_contexts(model)), model)
+    request = prepared(data.draw(own_contexts(model)), model)
     if request is not None:
         assert request.report.changes == ()
 
@@ -100,21 +100,21 @@ ASKED = ("max_tokens", "temperature", "top_p", "stop", "seed", "tool_choice", "o
 @given(data=st.data())
 def test_what_is_asked_is_sent_or_was_reported(codec, data):
     model = data.draw(st.sampled_from(TARGETS[codec.name]))
-    context, seed = data.draw(home_contexts(model)), data.draw(st.integers(0, 2**32))
+    context, seed = data.draw(own_contexts(model)), data.draw(st.integers(0, 2**32))
     try:
         request = prepare(context, model, options=make_options(seed))
     except EmptyConversation:
         return
     read = codec.decode_request(request.body, resolve_endpoint(model)).options
-    told = request.projection.options
-    if told.max_tokens is None:
+    result = request.projection.options
+    if result.max_tokens is None:
         read = replace(read, max_tokens=None)  # one wire has to name a limit, asked or not
-    assert asked(read, codec) == asked(told, codec)
+    assert asked(read, codec) == asked(result, codec)
 
 
 def asked(options, codec):
     """Give what is asked; a choice left open is `auto`, which some wires have to say beside other words."""
-    found = {name: getattr(options, name) for name in ASKED if name not in codec.forgets}
+    found = {name: getattr(options, name) for name in ASKED if name not in codec.not_carried}
     return {**found, "tool_choice": options.tool_choice or "auto"}
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from protocols import traffic
-from protocols.every_protocol import spoken
+from protocols.every_protocol import all_codecs
 from segue.conversation.context import Context, Prompt
 from segue.errors import EmptyConversation
 from segue.models.model import Model
@@ -24,7 +24,7 @@ from segue.protocols.api import decode_request, resolve_endpoint
 from segue.protocols.kit.codec import Codec
 from segue.request import Request, convert
 
-CODECS = {codec.name: codec for codec in spoken()}
+CODECS = {codec.name: codec for codec in all_codecs()}
 ROWS: list[Any] = [
     row
     for row in traffic.exchanges()
@@ -76,12 +76,12 @@ def complaints(target: Codec, request: Request, endpoint: object) -> list[str]:
 
 def missing(prompt: Prompt, request: Request) -> list[tuple[object, ...]]:
     """List what is neither in the request nor named as a loss in the report."""
-    said = Said(request.body)
+    message_given = Said(request.body)
     lost = [change for change in request.report.changes if change.loss != Loss.NONE]
     names = {given: wire for wire, given in request.tool_names.items()}
     found: list[tuple[object, ...]] = []
     for path, what in (*words(prompt.context), *calls(prompt.context, names), *tools(prompt.context, names)):
-        if not said.contains(what) and not any(covers(change, path) for change in lost):
+        if not message_given.contains(what) and not any(covers(change, path) for change in lost):
             found.append((*path, what[:80] if isinstance(what, str) else what))
     return found
 

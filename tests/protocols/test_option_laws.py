@@ -98,18 +98,18 @@ def test_an_option_is_sent_as_it_was_asked_unless_the_report_says_otherwise(cont
     (name,) = (field for field in options.__struct_fields__ if getattr(options, field) is not None)
     for protocol, models in KINDS.items():
         codec = get_codec(protocol)
-        if name in codec.forgets:
+        if name in codec.not_carried:
             continue  # it is not the body that says it
         for model in models:
             endpoint = resolve_endpoint(model)
             if name == "session_id" and endpoint.dialect.session_header != "none":
                 continue  # it goes with the headers
             request = prepare(context, model, options=options)
-            said = getattr(codec.decode_request(request.body, endpoint).options, name)
+            given = getattr(codec.decode_request(request.body, endpoint).options, name)
             asked, kept = getattr(options, name), getattr(request.projection.options, name)
             assert was_reported(request, name) == (kept != asked), model.full_name()
             if kept is not None:
-                assert said == kept, model.full_name()
+                assert given == kept, model.full_name()
 
 
 OUT_OF_RANGE: Final = {

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from protocols import traffic
-from protocols.every_protocol import spoken
+from protocols.every_protocol import all_codecs
 from segue.framing.aws_event_stream import AwsEventStreamDecoder
 from segue.framing.sse import SseDecoder
 from segue.models.model import Model
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.detection import detect_protocol
 
-CODECS = {codec.name: codec for codec in spoken()}
+CODECS = {codec.name: codec for codec in all_codecs()}
 ROWS: list[Any] = [row for row in traffic.exchanges() if row["protocol"] in CODECS]
 NAMES = [str(row["file"]) for row in ROWS]
 

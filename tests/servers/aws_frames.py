@@ -35,5 +35,5 @@ def aws_exception(kind: str, message: str) -> bytes:
 
 
 def _header(name: str, value: str) -> bytes:
-    spelt, told = name.encode(), value.encode()
-    return bytes([len(spelt)]) + spelt + b"\x07" + pack("!H", len(told)) + told
+    encoded, result = name.encode(), value.encode()
+    return bytes([len(encoded)]) + encoded + b"\x07" + pack("!H", len(result)) + result

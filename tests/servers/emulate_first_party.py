@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from servers.emulate_replies import ARGUMENTS, BUSY, PIECES, SIGNATURE, THINKING, TOOL, Frame, Telling, Wire
+from servers.emulate_replies import ARGUMENTS, BUSY, PIECES, SIGNATURE, THINKING, TOOL, EmulatedReply, Frame, Wire
 
 
-def anthropic_messages(words: Sequence[str]) -> Telling:
+def anthropic_messages(words: Sequence[str]) -> EmulatedReply:
     """Tell it in blocks."""
 
     def typed(name: str, **data: object) -> Frame:
@@ -30,7 +30,7 @@ def anthropic_messages(words: Sequence[str]) -> Telling:
         ]
 
     thinking: list[Wire] = [{"type": "thinking_delta", "thinking": piece} for piece in THINKING]
-    sealed: Wire = {"type": "signature_delta", "signature": SIGNATURE}
+    signed: Wire = {"type": "signature_delta", "signature": SIGNATURE}
     call: Wire = {"type": "tool_use", "id": "toolu_01A", "name": TOOL}
     usage = {"input_tokens": 25, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 100}
     head: Wire = {"id": "msg_01A", "type": "message", "role": "assistant", "model": "claude-sonnet-5"}
@@ -42,11 +42,11 @@ def anthropic_messages(words: Sequence[str]) -> Telling:
         {**call, "input": ARGUMENTS},
     ]
     error: Wire = {"type": "rate_limit_error", "message": BUSY}
-    return Telling(
+    return EmulatedReply(
         words=[
             typed("message_start", message={**begun, "usage": {**usage, "output_tokens": 1}}),
             typed("ping"),
-            *block(0, {"type": "thinking", "thinking": "", "signature": ""}, [*thinking, sealed]),
+            *block(0, {"type": "thinking", "thinking": "", "signature": ""}, [*thinking, signed]),
             *block(1, {"type": "text", "text": ""}, ({"type": "text_delta", "text": word} for word in words)),
         ],
         call=[
@@ -60,7 +60,7 @@ def anthropic_messages(words: Sequence[str]) -> Telling:
     )
 
 
-def google_genai(words: Sequence[str]) -> Telling:
+def google_genai(words: Sequence[str]) -> EmulatedReply:
     """Tell it in parts."""
     usage: Wire = {
         "promptTokenCount": 125,
@@ -79,7 +79,7 @@ def google_genai(words: Sequence[str]) -> Telling:
     parts: list[Wire] = [{"text": "".join(THINKING), "thought": True}, {"text": "".join(words)}, call]
     exhausted: Wire = {"code": 429, "message": BUSY, "status": "RESOURCE_EXHAUSTED"}
     wait: Wire = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"}
-    return Telling(
+    return EmulatedReply(
         words=[
             *(("", reply([{"text": piece, "thought": True}])) for piece in THINKING),
             *(("", reply([{"text": word}])) for word in words),
@@ -92,7 +92,7 @@ def google_genai(words: Sequence[str]) -> Telling:
     )
 
 
-def bedrock_converse(words: Sequence[str]) -> Telling:
+def bedrock_converse(words: Sequence[str]) -> EmulatedReply:
     """Tell it in blocks that have no names."""
 
     def block(index: int, deltas: Iterable[Wire]) -> list[Frame]:
@@ -100,7 +100,7 @@ def bedrock_converse(words: Sequence[str]) -> Telling:
         return [*grown, ("contentBlockStop", {"contentBlockIndex": index})]
 
     thinking: list[Wire] = [{"reasoningContent": {"text": piece}} for piece in THINKING]
-    sealed: Wire = {"reasoningContent": {"signature": SIGNATURE}}
+    signed: Wire = {"reasoningContent": {"signature": SIGNATURE}}
     call: Wire = {"toolUseId": "tooluse_1", "name": TOOL}
     usage: Wire = {
         "inputTokens": 25,
@@ -114,10 +114,10 @@ def bedrock_converse(words: Sequence[str]) -> Telling:
         {"text": "".join(words)},
         {"toolUse": {**call, "input": ARGUMENTS}},
     ]
-    return Telling(
+    return EmulatedReply(
         words=[
             ("messageStart", {"role": "assistant"}),
-            *block(0, [*thinking, sealed]),
+            *block(0, [*thinking, signed]),
             *block(1, ({"text": word} for word in words)),
         ],
         call=[

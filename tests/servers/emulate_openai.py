@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from servers.emulate_replies import BUSY, PIECES, SIGNATURE, SPELT, THINKING, TOOL, Frame, Telling, Wire
+from servers.emulate_replies import BUSY, ENCODED, PIECES, SIGNATURE, THINKING, TOOL, EmulatedReply, Frame, Wire
 
 
-def openai_chat(words: Sequence[str]) -> Telling:
+def openai_chat(words: Sequence[str]) -> EmulatedReply:
     """Tell it in chunks with a delta."""
     head: Wire = {"id": "chatcmpl-1", "created": 1_794_700_000, "model": "deepseek-v4"}
     usage: Wire = {
@@ -33,7 +33,7 @@ def openai_chat(words: Sequence[str]) -> Telling:
         return chunk({"tool_calls": [{"index": 0, "function": {"arguments": arguments}}]})
 
     call: Wire = {"id": "call_1", "type": "function"}
-    made: Wire = {**call, "function": {"name": TOOL, "arguments": SPELT}}
+    made: Wire = {**call, "function": {"name": TOOL, "arguments": ENCODED}}
     message: Wire = {
         "role": "assistant",
         "content": "".join(words),
@@ -44,7 +44,7 @@ def openai_chat(words: Sequence[str]) -> Telling:
     choice: Wire = {"index": 0, "message": message, "logprobs": None, "finish_reason": "tool_calls"}
     opened: Wire = {"index": 0, **call, "function": {"name": TOOL, "arguments": ""}}
     last: Wire = {**head, "object": "chat.completion.chunk", "choices": [], "usage": usage}
-    return Telling(
+    return EmulatedReply(
         words=[
             chunk({"role": "assistant", "content": "", "refusal": None}),
             *(chunk({"reasoning_content": piece}) for piece in THINKING),
@@ -63,14 +63,14 @@ def openai_chat(words: Sequence[str]) -> Telling:
     )
 
 
-def openai_responses(words: Sequence[str]) -> Telling:
+def openai_responses(words: Sequence[str]) -> EmulatedReply:
     """Tell it in items."""
     summary: Wire = {"type": "summary_text", "text": "".join(THINKING)}
-    said: Wire = {"type": "output_text", "text": "".join(words), "annotations": [], "logprobs": []}
+    given: Wire = {"type": "output_text", "text": "".join(words), "annotations": [], "logprobs": []}
     thought: Wire = {"id": "rs_1", "type": "reasoning", "summary": [summary], "encrypted_content": SIGNATURE}
-    message: Wire = {"id": "msg_1", "type": "message", "status": "completed", "role": "assistant", "content": [said]}
+    message: Wire = {"id": "msg_1", "type": "message", "status": "completed", "role": "assistant", "content": [given]}
     call: Wire = {"id": "fc_1", "type": "function_call", "call_id": "call_1", "name": TOOL}
-    made: Wire = {**call, "status": "completed", "arguments": SPELT}
+    made: Wire = {**call, "status": "completed", "arguments": ENCODED}
     usage: Wire = {
         "input_tokens": 125,
         "input_tokens_details": {"cached_tokens": 100},
@@ -98,7 +98,7 @@ def openai_responses(words: Sequence[str]) -> Telling:
     in_summary: Wire = {"item_id": "rs_1", "output_index": 0, "summary_index": 0}
     in_text: Wire = {"item_id": "msg_1", "output_index": 1, "content_index": 0}
     in_call: Wire = {"item_id": "fc_1", "output_index": 2}
-    telling: list[tuple[str, Wire]] = [
+    emulated: list[tuple[str, Wire]] = [
         ("created", {"response": begun}),
         ("in_progress", {"response": begun}),
         ("output_item.added", {"output_index": 0, "item": {**thought, "summary": []}}),
@@ -108,25 +108,25 @@ def openai_responses(words: Sequence[str]) -> Telling:
         ("reasoning_summary_part.done", {**in_summary, "part": summary}),
         ("output_item.done", {"output_index": 0, "item": thought}),
         ("output_item.added", {"output_index": 1, "item": {**message, "status": "in_progress", "content": []}}),
-        ("content_part.added", {**in_text, "part": {**said, "text": ""}}),
+        ("content_part.added", {**in_text, "part": {**given, "text": ""}}),
         *(("output_text.delta", {**in_text, "delta": word, "logprobs": []}) for word in words),
-        ("output_text.done", {**in_text, "text": said["text"], "logprobs": []}),
-        ("content_part.done", {**in_text, "part": said}),
+        ("output_text.done", {**in_text, "text": given["text"], "logprobs": []}),
+        ("content_part.done", {**in_text, "part": given}),
         ("output_item.done", {"output_index": 1, "item": message}),
     ]
     calling: list[tuple[str, Wire]] = [
         ("output_item.added", {"output_index": 2, "item": {**call, "status": "in_progress", "arguments": ""}}),
         *(("function_call_arguments.delta", {**in_call, "delta": piece}) for piece in PIECES),
-        ("function_call_arguments.done", {**in_call, "name": TOOL, "arguments": SPELT}),
+        ("function_call_arguments.done", {**in_call, "name": TOOL, "arguments": ENCODED}),
         ("output_item.done", {"output_index": 2, "item": made}),
         ("completed", {"response": whole}),
     ]
     failing: Wire = {"type": "error", "code": "server_error", "message": "The server had an error.", "param": None}
-    return Telling(
-        words=list(_numbered(telling, 0)),
-        call=list(_numbered(calling, len(telling))),
+    return EmulatedReply(
+        words=list(_numbered(emulated, 0)),
+        call=list(_numbered(calling, len(emulated))),
         whole=whole,
-        failing=("error", {**failing, "sequence_number": len(telling)}),
+        failing=("error", {**failing, "sequence_number": len(emulated)}),
         error={"error": {"message": BUSY, "type": "requests", "param": None, "code": "rate_limit_exceeded"}},
     )
 

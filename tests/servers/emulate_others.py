@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from servers.emulate_replies import ARGUMENTS, BUSY, PIECES, SPELT, THINKING, TOOL, Frame, Telling, Wire
+from servers.emulate_replies import ARGUMENTS, BUSY, ENCODED, PIECES, THINKING, TOOL, EmulatedReply, Frame, Wire
 
 
-def mistral_chat(words: Sequence[str]) -> Telling:
+def mistral_chat(words: Sequence[str]) -> EmulatedReply:
     """Tell it in chunks of content."""
     head: Wire = {"id": "cmpl-1", "created": 1_794_700_000, "model": "magistral-medium-latest"}
     usage: Wire = {"prompt_tokens": 125, "completion_tokens": 60, "total_tokens": 185}
@@ -29,12 +29,12 @@ def mistral_chat(words: Sequence[str]) -> Telling:
     def thinking(text: str) -> Wire:
         return {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
 
-    call: Wire = {"id": "callA0001", "type": "function", "function": {"name": TOOL, "arguments": SPELT}, "index": 0}
+    call: Wire = {"id": "callA0001", "type": "function", "function": {"name": TOOL, "arguments": ENCODED}, "index": 0}
     content: list[Wire] = [thinking("".join(THINKING)), {"type": "text", "text": "".join(words)}]
     message: Wire = {"role": "assistant", "content": content, "tool_calls": [call]}
     choice: Wire = {"index": 0, "message": message, "finish_reason": "tool_calls"}
     failed: Wire = {"object": "error", "message": "Internal server error", "type": "internal_server_error"}
-    return Telling(
+    return EmulatedReply(
         words=[
             chunk({"role": "assistant", "content": ""}),
             *(chunk({"content": [thinking(piece)]}) for piece in THINKING),
@@ -47,7 +47,7 @@ def mistral_chat(words: Sequence[str]) -> Telling:
     )
 
 
-def ollama_chat(words: Sequence[str]) -> Telling:
+def ollama_chat(words: Sequence[str]) -> EmulatedReply:
     """Tell it in lines."""
     head: Wire = {"model": "qwen3", "created_at": "2026-11-15T05:00:00.000000Z"}
     counts: Wire = {
@@ -64,25 +64,25 @@ def ollama_chat(words: Sequence[str]) -> Telling:
     def line(**message: object) -> Frame:
         return "", {**head, "message": {"role": "assistant", "content": "", **message}, "done": False}
 
-    said: Wire = {
+    given: Wire = {
         "role": "assistant",
         "content": "".join(words),
         "thinking": "".join(THINKING),
         "tool_calls": [call],
     }
-    return Telling(
+    return EmulatedReply(
         words=[*(line(thinking=piece) for piece in THINKING), *(line(content=word) for word in words)],
         call=[
             line(tool_calls=[call]),
             ("", {**head, "message": {"role": "assistant", "content": ""}, **ending}),
         ],
-        whole={**head, "message": said, **ending},
+        whole={**head, "message": given, **ending},
         failing=("", {"error": "an error was encountered while running the model"}),
         error={"error": BUSY},
     )
 
 
-def cohere_chat(words: Sequence[str]) -> Telling:
+def cohere_chat(words: Sequence[str]) -> EmulatedReply:
     """Tell it in events of a message."""
 
     def event(kind: str, message: Wire, **more: object) -> Frame:
@@ -104,12 +104,12 @@ def cohere_chat(words: Sequence[str]) -> Telling:
         {"type": "thinking", "thinking": "".join(THINKING)},
         {"type": "text", "text": "".join(words)},
     ]
-    made: Wire = {**call, "function": {"name": TOOL, "arguments": SPELT}}
+    made: Wire = {**call, "function": {"name": TOOL, "arguments": ENCODED}}
     opened: Wire = {**call, "function": {"name": TOOL, "arguments": ""}}
     begun: Wire = {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
     ending: Wire = {"finish_reason": "TOOL_CALL", "usage": usage}
     failing: Wire = {"finish_reason": "ERROR", "error": "The model failed.", "usage": usage}
-    return Telling(
+    return EmulatedReply(
         words=[
             event("message-start", begun, id="c-1"),
             *content(0, {"type": "thinking", "thinking": ""}, ({"thinking": piece} for piece in THINKING)),
@@ -135,10 +135,10 @@ def cohere_chat(words: Sequence[str]) -> Telling:
     )
 
 
-def vscode_lm(words: Sequence[str]) -> Telling:
+def vscode_lm(words: Sequence[str]) -> EmulatedReply:
     """Tell it in the parts of a response."""
     call: Wire = {"$": "toolCall", "callId": "call_1", "name": TOOL, "input": ARGUMENTS}
-    return Telling(
+    return EmulatedReply(
         words=[("", {"$": "text", "value": word}) for word in words],
         call=[("", call)],
         whole={"role": "assistant", "content": [{"$": "text", "value": "".join(words)}, call]},
@@ -147,9 +147,9 @@ def vscode_lm(words: Sequence[str]) -> Telling:
     )
 
 
-def plain_text(words: Sequence[str]) -> Telling:
+def plain_text(words: Sequence[str]) -> EmulatedReply:
     """Tell the words; there is nothing else."""
-    return Telling(
+    return EmulatedReply(
         words=[("", {"content": word}) for word in words],
         call=[],
         whole={"role": "assistant", "content": "".join(words)},

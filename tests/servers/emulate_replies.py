@@ -11,8 +11,8 @@ THINKING: Final = ("They want ", "the weather, ", "so I look it up.")
 WORDS: Final = ("Let me ", "look: ", "naïve ", "日本 ", "🙂.")
 TOOL: Final = "get_weather"
 ARGUMENTS: Final[Mapping[str, object]] = {"city": "Zürich", "days": 2}
-SPELT: Final = json.dumps(ARGUMENTS, ensure_ascii=False)
-PIECES: Final = (SPELT[:7], SPELT[7:12], SPELT[12:])
+ENCODED: Final = json.dumps(ARGUMENTS, ensure_ascii=False)
+PIECES: Final = (ENCODED[:7], ENCODED[7:12], ENCODED[12:])
 """The arguments, as they come in pieces: a character and a number are not cut, a key is."""
 SIGNATURE: Final = "c2lnbmF0dXJlIG9mIGEgdGhvdWdodA=="
 BUSY: Final = "Slow down: too many requests."
@@ -23,7 +23,7 @@ Frame = tuple[str, object]
 
 
 @dataclass(frozen=True)
-class Telling:
+class EmulatedReply:
     """A stream in two halves, the whole reply, and two errors: one in the middle of the stream, one instead of it."""
 
     words: Sequence[Frame]

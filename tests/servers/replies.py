@@ -19,14 +19,14 @@ from servers.aws_frames import aws_event, aws_exception
 from servers.emulate_first_party import anthropic_messages, bedrock_converse, google_genai
 from servers.emulate_openai import openai_chat, openai_responses
 from servers.emulate_others import cohere_chat, mistral_chat, ollama_chat, plain_text, vscode_lm
-from servers.emulate_replies import WORDS, Frame, Telling
+from servers.emulate_replies import WORDS, EmulatedReply, Frame
 from servers.script import Break, Reply
 
 
 def _sse(frame: Frame) -> bytes:
     name, data = frame
-    told = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-    return (f"event: {name}\n" if name else "").encode() + f"data: {told}\n\n".encode()
+    result = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    return (f"event: {name}\n" if name else "").encode() + f"data: {result}\n\n".encode()
 
 
 def _ndjson(frame: Frame) -> bytes:
@@ -42,7 +42,7 @@ _SSE: Final = "text/event-stream", _sse
 _NDJSON: Final = "application/x-ndjson", _ndjson
 _AWS: Final = "application/vnd.amazon.eventstream", _aws
 
-_TOLD: Final[Mapping[str, tuple[Callable[[Sequence[str]], Telling], tuple[str, Callable[[Frame], bytes]]]]] = {
+_TOLD: Final[Mapping[str, tuple[Callable[[Sequence[str]], EmulatedReply], tuple[str, Callable[[Frame], bytes]]]]] = {
     "anthropic-messages": (anthropic_messages, _SSE),
     "openai-chat": (openai_chat, _SSE),
     "openai-responses": (openai_responses, _SSE),
@@ -103,13 +103,13 @@ class Replies:
 def replies(protocol: str, *, words: Sequence[str] = WORDS) -> Replies:
     """Give what a wire answers; a new protocol needs a line in the table above."""
     tell, (content_type, write) = _TOLD[protocol]
-    told = tell(words)
+    result = tell(words)
     return Replies(
         protocol=protocol,
         content_type=content_type,
-        frames=tuple(map(write, (*told.words, *told.call))),
-        broken_frames=tuple(map(write, (*told.words, told.failing))),
-        whole=json.dumps(told.whole, ensure_ascii=False).encode(),
-        error=json.dumps(told.error, ensure_ascii=False).encode(),
-        error_headers=told.error_headers,
+        frames=tuple(map(write, (*result.words, *result.call))),
+        broken_frames=tuple(map(write, (*result.words, result.failing))),
+        whole=json.dumps(result.whole, ensure_ascii=False).encode(),
+        error=json.dumps(result.error, ensure_ascii=False).encode(),
+        error_headers=result.error_headers,
     )

@@ -170,7 +170,7 @@ class _Connection(asyncio.Protocol):
         signal = self.server.signal
         self.server.stalled += 1
         try:
-            while not signal.told and not self.gone:
+            while not signal.is_set and not self.gone:
                 self.changed.clear()
                 signal.waiting.add(self.changed)
                 await self.changed.wait()
@@ -216,11 +216,11 @@ class _Signal:
     """What stalled replies wait for; a new one is made each time it was given."""
 
     def __init__(self) -> None:
-        self.told = False
+        self.is_set = False
         self.waiting = set[asyncio.Event]()
 
     def tell(self) -> None:
-        self.told = True
+        self.is_set = True
         for event in self.waiting:
             event.set()
 
@@ -275,8 +275,8 @@ class ScriptedServer:
 
     def __repr__(self) -> str:
         counts = ("opened", "open", "served", "aborted", "stalled")
-        told = ", ".join(f"{name}={getattr(self, name)}" for name in counts)
-        return f"ScriptedServer({self.url}, requests={len(self.requests)}, {told})"
+        counters = ", ".join(f"{name}={getattr(self, name)}" for name in counts)
+        return f"ScriptedServer({self.url}, requests={len(self.requests)}, {counters})"
 
     def __enter__(self) -> Self:
         self._thread.start()

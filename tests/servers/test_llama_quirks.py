@@ -68,13 +68,13 @@ def test_nothing_is_left_of_a_server_that_was_ended(tmp_path: Path):
 @pytest.mark.parametrize("wire", WIRES)
 def test_it_answers_in_words_and_repeats_itself(llama_server: LlamaServer, wire: str):
     first, second = post(llama_server, wire).json(), post(llama_server, wire).json()
-    said = {
+    given = {
         "openai-chat": lambda reply: reply["choices"][0]["message"],
         "openai-responses": lambda reply: [item["content"][0]["text"] for item in reply["output"]],
         "anthropic-messages": lambda reply: reply["content"],
     }[wire]
-    assert said(first) == said(second)
-    assert json.dumps(said(first)).count(" ") > 3
+    assert given(first) == given(second)
+    assert json.dumps(given(first)).count(" ") > 3
 
 
 def test_chat_streams_a_call(llama_server: LlamaServer):
@@ -91,28 +91,28 @@ def test_chat_streams_a_call(llama_server: LlamaServer):
 
 
 def test_responses_streams_a_call_without_saying_where_it_belongs(llama_server: LlamaServer):
-    told = events(llama_server, "openai-responses", **TOOLS["openai-responses"])
-    assert not any("output_index" in event or "sequence_number" in event for event in told)
-    kinds = [event["type"].removeprefix("response.") for event in told]
+    result = events(llama_server, "openai-responses", **TOOLS["openai-responses"])
+    assert not any("output_index" in event or "sequence_number" in event for event in result)
+    kinds = [event["type"].removeprefix("response.") for event in result]
     assert kinds[-1] == "completed"
     assert kinds.index("output_item.done") > kinds.index("function_call_arguments.delta")
-    thought, *_, call = told[-1]["response"]["output"]
+    thought, *_, call = result[-1]["response"]["output"]
     assert (thought["type"], thought["encrypted_content"], thought["summary"]) == ("reasoning", "", [])
     assert (call["type"], call["name"]) == ("function_call", WEATHER.name)
     assert "city" in json.loads(call["arguments"])
 
 
 def test_anthropic_blocks_overlap_and_stop_together(llama_server: LlamaServer):
-    told = events(llama_server, "anthropic-messages", **TOOLS["anthropic-messages"])
-    starts = [event["content_block"] for event in told if event["type"] == "content_block_start"]
+    result = events(llama_server, "anthropic-messages", **TOOLS["anthropic-messages"])
+    starts = [event["content_block"] for event in result if event["type"] == "content_block_start"]
     assert starts[0] == {"type": "thinking", "thinking": ""}
     assert starts[-1]["type"] == "tool_use"
     assert "input" not in starts[-1]
-    kinds = [event["type"] for event in told]
+    kinds = [event["type"] for event in result]
     first_stop = kinds.index("content_block_stop")
     assert set(kinds[first_stop:]) == {"content_block_stop", "message_delta", "message_stop"}
-    assert told[first_stop - 1]["delta"] == {"type": "signature_delta", "signature": ""}
-    assert told[-2]["delta"]["stop_reason"] == "tool_use"
+    assert result[first_stop - 1]["delta"] == {"type": "signature_delta", "signature": ""}
+    assert result[-2]["delta"]["stop_reason"] == "tool_use"
 
 
 def test_anthropic_thinking_cannot_be_turned_off(llama_server: LlamaServer):

@@ -72,18 +72,18 @@ def read(request: Request, chunks: list[bytes]) -> tuple[list[Event], AssistantM
 
 def outline(message: AssistantMessage) -> list[tuple[str, object]]:
     """Give what was said, without ids."""
-    told: list[tuple[str, object]] = []
+    result: list[tuple[str, object]] = []
     for piece in message.content:
         match piece.kind:
             case "text":
-                told.append(("text", piece.text))
+                result.append(("text", piece.text))
             case "thinking":
-                told.append(("thinking", piece.thinking))
+                result.append(("thinking", piece.thinking))
             case "toolCall":
-                told.append(("toolCall", (piece.name, piece.arguments)))
+                result.append(("toolCall", (piece.name, piece.arguments)))
             case "native":
-                told.append(("native", piece.block))
-    return told
+                result.append(("native", piece.block))
+    return result
 
 
 def answered(context: Context, reply: AssistantMessage) -> Context:
@@ -141,20 +141,20 @@ def test_every_split_of_a_stream_gives_the_same_events(llama_server: LlamaServer
 def test_a_tool_is_called_on_one_wire_and_answered_on_another(
     llama_server: LlamaServer, first: str, second: str, streamed: bool
 ):
-    def say(context: Context, wire: str) -> AssistantMessage:
+    def ask_model(context: Context, wire: str) -> AssistantMessage:
         model = llama_server.model(wire)
         return listen(context, model)[1] if streamed else ask(context, model)
 
-    call = say(WITH_TOOL, first)
+    call = ask_model(WITH_TOOL, first)
     assert call.stop_reason == StopReason.TOOL_USE
     assert {made.name for made in call.tool_calls()} == {"get_weather"}
     assert all(isinstance(made.arguments.get("city"), str) for made in call.tool_calls())
     context = answered(WITH_TOOL, call)
-    answer = say(context, second)
+    answer = ask_model(context, second)
     assert answer.stop_reason == StopReason.STOP
     assert answer.text().strip()
     context = load(dump(context.add(answer, UserMessage.of("And tomorrow?"))))
-    again = say(context, first)
+    again = ask_model(context, first)
     assert again.stop_reason == StopReason.TOOL_USE
 
 

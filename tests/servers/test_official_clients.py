@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from protocols.every_protocol import spoken
+from protocols.every_protocol import all_codecs
 from segue import (
     AssistantMessage,
     Context,
@@ -72,8 +72,8 @@ def with_google(url: str, arguments: Arguments, *, stream: bool) -> object:
     from google.genai import Client
 
     with closing(Client(api_key="k", http_options={"base_url": url})) as client:
-        speak = client.models.generate_content_stream if stream else client.models.generate_content
-        return _told(speak(**arguments))
+        respond = client.models.generate_content_stream if stream else client.models.generate_content
+        return _told(respond(**arguments))
 
 
 def with_mistral(url: str, arguments: Arguments, *, stream: bool) -> object:
@@ -127,10 +127,10 @@ class Official:
     """One client: how it is called, for which model, and what it does to a body that it was given."""
 
     model: Model
-    speak: Callable[..., object]
+    respond: Callable[..., object]
     two_calls: bool = False
     """Whether a stream is asked for by another function, which has to be told."""
-    mend: Callable[[Arguments], Arguments] = dict
+    repair: Callable[[Arguments], Arguments] = dict
 
 
 def by_google(body: Any) -> Any:
@@ -139,16 +139,16 @@ def by_google(body: Any) -> Any:
         return [by_google(item) for item in body]
     if not isinstance(body, dict):
         return body
-    spelt = {
+    encoded = {
         "mimeType": "mime_type",
         "parametersJsonSchema": "parameters_json_schema",
         "includeThoughts": "include_thoughts",
         "thinkingLevel": "thinking_level",
     }
-    mended = {spelt.get(key, key): by_google(value) for key, value in body.items()}
-    if "mime_type" in mended:
-        mended["data"] = mended["data"].replace("+", "-").replace("/", "_")
-    return mended
+    repaired = {encoded.get(key, key): by_google(value) for key, value in body.items()}
+    if "mime_type" in repaired:
+        repaired["data"] = repaired["data"].replace("+", "-").replace("/", "_")
+    return repaired
 
 
 def by_mistral(body: Arguments) -> Arguments:
@@ -177,15 +177,15 @@ CLIENTS = {
     ),
     "anthropic": Official(Model("claude-sonnet-5", "anthropic", "anthropic-messages", reasoning=True), with_anthropic),
     "google-genai": Official(
-        Model("gemini-3-pro", "google", "google-genai", reasoning=True), with_google, two_calls=True, mend=by_google
+        Model("gemini-3-pro", "google", "google-genai", reasoning=True), with_google, two_calls=True, repair=by_google
     ),
     "mistralai": Official(
         Model("magistral-medium-latest", "mistral", "mistral-chat", reasoning=True),
         with_mistral,
         two_calls=True,
-        mend=by_mistral,
+        repair=by_mistral,
     ),
-    "ollama": Official(Model("qwen3", "ollama", "ollama-chat", reasoning=True), with_ollama, mend=by_ollama),
+    "ollama": Official(Model("qwen3", "ollama", "ollama-chat", reasoning=True), with_ollama, repair=by_ollama),
     "boto3": Official(
         Model("anthropic.claude-sonnet-5", "amazon-bedrock", "bedrock-converse", reasoning=True),
         with_boto3,
@@ -195,7 +195,7 @@ CLIENTS = {
         Model("command-a-reasoning", "cohere", "cohere-chat", reasoning=True), with_cohere, two_calls=True
     ),
 }
-SPOKEN = {codec.name for codec in spoken()}
+CODECS = {codec.name for codec in all_codecs()}
 OPTIONS = {
     "asked for little": Options(max_tokens=2000),
     "asked for much": Options(
@@ -219,18 +219,18 @@ OPTIONS = {
 def test_a_client_sends_what_segue_would_and_segue_reads_what_it_gives(
     client: Official, options: Options, stream: bool
 ):
-    if client.model.protocol not in SPOKEN:
+    if client.model.protocol not in CODECS:
         pytest.skip(f"segue cannot speak {client.model.protocol} yet")
     wire = replies(client.model.protocol)
     request = prepare(history(client.model), client.model, options=replace(options, stream=stream))
     more = {"stream": stream} if client.two_calls else {}
     with ScriptedServer() as server:
         server.reply(wire.stream() if stream else wire.complete())
-        reply: Any = client.speak(server.url, request.sdk_arguments(), **more)
+        reply: Any = client.respond(server.url, request.sdk_arguments(), **more)
     (seen,) = server.requests
-    assert seen.json() == client.mend(json.loads(request.content))
+    assert seen.json() == client.repair(json.loads(request.content))
     message = heard(request.stream_decoder(), reply) if stream else request.decode(reply)
-    assert_told(message)
+    assert_complete(message)
 
 
 def history(model: Model) -> Context:
@@ -250,7 +250,7 @@ def heard(decoder: Any, chunks: Iterable[object]) -> AssistantMessage:
     return decoder.message
 
 
-def assert_told(message: AssistantMessage) -> None:
+def assert_complete(message: AssistantMessage) -> None:
     assert message.error_message is None
     assert message.stop_reason == StopReason.TOOL_USE
     assert message.text() == "".join(WORDS)

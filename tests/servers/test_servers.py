@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from protocols.every_protocol import spoken
+from protocols.every_protocol import all_codecs
 from segue import AssistantMessage, Event, Model, NdjsonDecoder, SseDecoder, StopReason, decode_error, decode_response
 from segue.framing.aws_event_stream import AwsEventStreamDecoder
 from segue.protocols.api import resolve_endpoint
@@ -28,7 +28,7 @@ from servers.script import Phase, Reply
 from servers.scripted import ScriptedServer
 
 BODY = b"data: one\n\ndata: two\n\ndata: three\n\ndata: four\n\n"
-CODECS = spoken()
+CODECS = all_codecs()
 SPEECHLESS = {"vscode-lm": ("text", "toolCall"), "plain-text": ("text",)}
 """What the two without a wire can tell; the others can tell all."""
 
@@ -54,7 +54,7 @@ def listen(codec: Codec, body: bytes) -> tuple[list[Event], AssistantMessage]:
     return events + decoder.finish(), decoder.message
 
 
-def told(message: AssistantMessage) -> list[tuple[str, object]]:
+def result(message: AssistantMessage) -> list[tuple[str, object]]:
     """Give what a message says, without what only its provider needs."""
     parts = {"text": "text", "thinking": "thinking", "toolCall": "arguments", "native": "block"}
     return [(piece.kind, getattr(piece, parts[piece.kind])) for piece in message.content]
@@ -70,16 +70,16 @@ def test_every_protocol_has_its_replies():
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
 def test_a_stream_and_a_whole_reply_say_the_same(codec: Codec):
     wire = replies(codec.name)
-    said: list[tuple[str, object]] = [
+    given: list[tuple[str, object]] = [
         ("thinking", "".join(THINKING)),
         ("text", "".join(WORDS)),
         ("toolCall", ARGUMENTS),
     ]
-    expected = [piece for piece in said if piece[0] in SPEECHLESS.get(codec.name, ("thinking", "text", "toolCall"))]
+    expected = [piece for piece in given if piece[0] in SPEECHLESS.get(codec.name, ("thinking", "text", "toolCall"))]
     events, streamed = listen(codec, wire.streamed)
     whole = decode_response(httpx2.Response(200, content=wire.whole).json(), model=model_of(codec))
-    assert told(streamed) == expected
-    assert told(whole) == expected
+    assert result(streamed) == expected
+    assert result(whole) == expected
     assert streamed.stop_reason == whole.stop_reason
     assert streamed.stop_reason == (StopReason.STOP if codec.name == "plain-text" else StopReason.TOOL_USE)
     assert [call.name for call in whole.tool_calls()] == [TOOL] * len(whole.tool_calls())

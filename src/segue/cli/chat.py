@@ -46,7 +46,7 @@ def command(
     Keys come from each provider's usual variable. Without MODEL, whoever can be reached is offered: a provider whose
     key is set, a server on this machine, or the echo model, which needs nothing.
     """
-    from segue.cli.chat_session import Talk
+    from segue.cli.chat_session import ChatSession
     from segue.cli.echo import ECHO, ECHO_MOUNT
     from segue.client.http.clients import Client
 
@@ -55,14 +55,14 @@ def command(
     options = Options(thinking=cast("ThinkingLevel | None", thinking), max_tokens=max_tokens)
     urls = None if base_url is None else {target.provider: base_url}
     with Client(base_url=urls, transport=ECHO_MOUNT) as client:
-        talk = Talk(client, target, known, path=session, system_prompt=system, options=options)
+        session_chat = ChatSession(client, target, known, path=session, system_prompt=system, options=options)
         try:
             click.echo(f"{target.full_name()}; /help tells what else there is.", err=True)
             for line in _lines():
-                if not talk.handle(line):
+                if not session_chat.handle(line):
                     break
         finally:
-            talk.close()
+            session_chat.close()
 
 
 def _choose(

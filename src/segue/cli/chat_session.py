@@ -36,7 +36,7 @@ _HELP: Final = """\
 /quit         the end; so does Ctrl-D"""
 
 
-class Talk:
+class ChatSession:
     """One conversation in the terminal."""
 
     def __init__(
@@ -76,10 +76,10 @@ class Talk:
 
     def handle(self, line: str) -> bool:
         """Do what a line says; False when it is the end."""
-        words = line.strip()
-        if not words and not self._attached:
+        text = line.strip()
+        if not text and not self._attached:
             return True
-        command, _, rest = words.partition(" ")
+        command, _, rest = text.partition(" ")
         if command in ("/quit", "/exit"):
             return False
         try:
@@ -88,15 +88,15 @@ class Talk:
             elif command.startswith("/"):
                 click.echo(f"There is no {command}. /help lists what there is.", err=True)
             else:
-                self._say(words)
+                self._send(text)
         except SegueError as error:
             click.secho(str(error), fg="red", err=True)
         except OSError as error:
             click.secho(f"{error.filename}: {error.strerror}" if error.filename else str(error), fg="red", err=True)
         return True
 
-    def _say(self, words: str) -> None:
-        content = (*([words] if words else []), *self._attached)
+    def _send(self, text: str) -> None:
+        content = (*([text] if text else []), *self._attached)
         self._attached = []
         stream = self._conversation.stream(*content)
         thinks = False
@@ -111,9 +111,9 @@ class Talk:
         except KeyboardInterrupt:
             stream.close()
         click.echo()
-        self._tell_end(stream.message)
+        self._print_end(stream.message)
 
-    def _tell_end(self, message: AssistantMessage) -> None:
+    def _print_end(self, message: AssistantMessage) -> None:
         if message.stop_reason == "aborted":
             click.secho("(stopped; what had come is kept)", dim=True, err=True)
         elif message.stop_reason == "error":

@@ -93,14 +93,14 @@ def command(
         try:
             request = opened.document.prepare(model, policy)
         except ProjectionRefused as refused:
-            _tell(refused.report, form)
+            _print_report(refused.report, form)
             click.echo(f"segue: refused: {refused}", err=True)
             ctx.exit(1)
         except EmptyConversation as empty:
             click.echo(f"segue: {empty}", err=True)
             ctx.exit(1)
         _write(request.content if compact else msgspec.json.format(request.content, indent=2), output)
-        _tell(request.report, form)
+        _print_report(request.report, form)
         return
     job = Job(model, policy, source, wrote, bad_lines == "stop", form == "json")
     ctx.exit(_convert_many(job, opened, find_again(file), output, jobs=jobs, resume=resume, form=form))
@@ -113,7 +113,7 @@ def _write(data: bytes, output: str | None) -> None:
         Path(output).write_bytes(data + b"\n")
 
 
-def _tell(report: Report, form: ReportForm) -> None:
+def _print_report(report: Report, form: ReportForm) -> None:
     if form == "json":
         click.echo(report_json(report), err=True)
     elif form == "table":
@@ -140,7 +140,7 @@ def _convert_many(
                     stdout.write(batch.output)
                 else:
                     out.write(batch.output, batch.conversations, batch.last)
-                _tell_batch(batch)
+                _print_batch(batch)
                 advance(batch.read, batch.messages)
                 kinds.update(batch.kinds)
                 conversations += batch.conversations
@@ -160,7 +160,7 @@ def _convert_many(
     return 1 if bad else 0
 
 
-def _tell_batch(batch: Batch) -> None:
+def _print_batch(batch: Batch) -> None:
     for line, reason in batch.bad:
         click.echo(f"segue: line {line}: {reason}", err=True)
     for line, report in batch.reports:

@@ -33,9 +33,9 @@ class EchoTransport(httpx2.BaseTransport):
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer one request."""
         body = cast("Mapping[str, object]", msgspec.json.decode(request.read()))
-        said = _last_words(cast("list[Mapping[str, object]]", body["messages"]))
+        given = _last_text(cast("list[Mapping[str, object]]", body["messages"]))
         return httpx2.Response(
-            200, headers={"content-type": "text/event-stream"}, stream=httpx2.ByteStream(b"".join(_frames(said)))
+            200, headers={"content-type": "text/event-stream"}, stream=httpx2.ByteStream(b"".join(_frames(given)))
         )
 
 
@@ -43,7 +43,7 @@ ECHO_MOUNT: Final = {f"all://{_HOST}": EchoTransport()}
 """For a client's `transport`: who answers where."""
 
 
-def _last_words(messages: list[Mapping[str, object]]) -> str:
+def _last_text(messages: list[Mapping[str, object]]) -> str:
     for message in reversed(messages):
         if message.get("role") != "user":
             continue
@@ -52,17 +52,17 @@ def _last_words(messages: list[Mapping[str, object]]) -> str:
             return content
         parts = cast("list[Mapping[str, object]]", content)
         seen = sum(part.get("type") == "image_url" for part in parts)
-        words = " ".join(str(part["text"]) for part in parts if part.get("type") == "text")
-        return f"{words} (and {seen} {'picture' if seen == 1 else 'pictures'})".strip() if seen else words
+        text = " ".join(str(part["text"]) for part in parts if part.get("type") == "text")
+        return f"{text} (and {seen} {'picture' if seen == 1 else 'pictures'})".strip() if seen else text
     return ""
 
 
-def _frames(said: str) -> Iterator[bytes]:
-    words = [word + " " for word in said.split(" ")]
-    words[-1] = words[-1][:-1]
-    counted = {"prompt_tokens": len(words), "completion_tokens": len(words), "total_tokens": 2 * len(words)}
-    for word in words:
-        yield _frame({"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": None}]})
+def _frames(given: str) -> Iterator[bytes]:
+    text = [value + " " for value in given.split(" ")]
+    text[-1] = text[-1][:-1]
+    counted = {"prompt_tokens": len(text), "completion_tokens": len(text), "total_tokens": 2 * len(text)}
+    for value in text:
+        yield _frame({"choices": [{"index": 0, "delta": {"content": value}, "finish_reason": None}]})
     end: dict[str, object] = {"index": 0, "delta": {"content": ""}, "finish_reason": "stop"}
     yield _frame({"choices": [end], "usage": counted})
     yield b"data: [DONE]\n\n"

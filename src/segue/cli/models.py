@@ -117,9 +117,9 @@ def _show_one(model: Model, *, as_json: bool) -> None:
     console = open_console()
     console.print(f"[bold]{model.full_name()}[/]  {model.name}")
     for title, rows in (
-        ("", _told(model, skip=("id", "provider", "name", "rules", "dialect"))),
-        ("Rules: what it can carry, where that is not everything", _told(rules)),
-        ("Dialect: how it spells its protocol, where that differs", _told(dialect)),
+        ("", _non_default_fields(model, skip=("id", "provider", "name", "rules", "dialect"))),
+        ("Rules: what it can carry, where that is not everything", _non_default_fields(rules)),
+        ("Dialect: how it spells its protocol, where that differs", _non_default_fields(dialect)),
     ):
         if title:
             console.print(f"\n[bold]{title}[/]")
@@ -127,21 +127,21 @@ def _show_one(model: Model, *, as_json: bool) -> None:
             console.print(f"  {name:<28} {value}", markup=False)
 
 
-def _told(record: Model | Rules | Dialect, skip: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+def _non_default_fields(record: Model | Rules | Dialect, skip: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
     """Give the fields that say something, by name: those that are not the default."""
     defaults = {field.name: field.default for field in msgspec.structs.fields(record)}
     for name in record.__struct_fields__:
         value = getattr(record, name)
         if name not in skip and value != defaults[name] and value not in ((), {}, frozenset()):
-            yield name, _in_words(value)
+            yield name, _format_value(value)
 
 
-def _in_words(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, (frozenset, tuple)):
         members = map(str, cast("Iterable[object]", value))
         return ", ".join(sorted(members) if isinstance(value, frozenset) else members)
     if isinstance(value, msgspec.Struct):
         return ", ".join(f"{name} {text}" for name in value.__struct_fields__ if (text := getattr(value, name)))
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {word}" for key, word in cast("dict[str, object]", value).items())
+        return ", ".join(f"{key}: {term}" for key, term in cast("dict[str, object]", value).items())
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -40,7 +40,7 @@ class Resumable:
             self._file.truncate(done.bytes)
             self._file.seek(done.bytes)
         self.line = done.line
-        self._unsaid = 0
+        self._strip_leading_extra = 0
 
     def _read(self, path: str) -> _Note:
         if not self._note.exists():
@@ -58,9 +58,9 @@ class Resumable:
         """Add what was made of the lines up to `line`."""
         self._file.write(data)
         self.line = line
-        self._unsaid += conversations
-        if self._unsaid >= _EVERY:
-            self._unsaid = 0
+        self._strip_leading_extra += conversations
+        if self._strip_leading_extra >= _EVERY:
+            self._strip_leading_extra = 0
             self.note()
 
     def note(self) -> None:

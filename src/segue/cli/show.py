@@ -118,12 +118,12 @@ class _Reader:
         from rich.text import Text
 
         shown = text if self._full or len(text) <= _SHORT else f"{text[:_SHORT]} ... ({len(text) - _SHORT:,} more)"
-        words = Text(_printable(shown), style)
+        terms = Text(_printable(shown), style)
         if self._console.is_terminal:
-            self._console.print(Padding(words, (0, 0, 0, 2)))
+            self._console.print(Padding(terms, (0, 0, 0, 2)))
         else:  # in a pipe lines stay as they are: what is folded and padded cannot be searched
             self._console.print(
-                "\n".join(f"  {line}".rstrip() for line in words.plain.split("\n")), soft_wrap=True, markup=False
+                "\n".join(f"  {line}".rstrip() for line in terms.plain.split("\n")), soft_wrap=True, markup=False
             )
 
     def _foot(self, message: AssistantMessage) -> None:

@@ -99,7 +99,7 @@ def parse_arguments(text: str | bytes) -> ParsedArguments:
         return _parsed("invalid", {}, text, _TOO_DEEP)
     if damaged:
         return _parsed("repaired", arguments, text, _REPAIRED)
-    return ParsedArguments(arguments=arguments, text=None if _is_own_spelling(text, arguments) else text)
+    return ParsedArguments(arguments=arguments, text=None if _is_canonical(text, arguments) else text)
 
 
 def encode_arguments(arguments: Mapping[str, object]) -> str:
@@ -142,11 +142,11 @@ def _parsed(mode: ArgumentsMode, arguments: dict[str, object], text: str, messag
     diagnostic = None
     if message is not None:
         diagnostic = Diagnostic(type="tool_arguments_recovered", message=message, details={"mode": mode})
-    kept = text if mode in ("partial", "invalid") or not _is_own_spelling(text, arguments) else None
+    kept = text if mode in ("partial", "invalid") or not _is_canonical(text, arguments) else None
     return ParsedArguments(arguments=arguments, text=kept, diagnostic=diagnostic)
 
 
-def _is_own_spelling(text: str, arguments: dict[str, object]) -> bool:
+def _is_canonical(text: str, arguments: dict[str, object]) -> bool:
     try:
         # What was read from JSON holds no number that JSON has no word for, so nobody has to look for one.
         return _ENCODE(arguments).decode() == text
@@ -291,11 +291,11 @@ class _Reader:
     def _read_scalar(self) -> object:
         """Read a number or literal; one that is cut off is left out, for what it would have become is unknown."""
         end = _end_of(_SCALAR, self.text, self.at)
-        word = self.text[self.at : end]
-        value = _LITERALS.get(word, _MISSING)
+        term = self.text[self.at : end]
+        value = _LITERALS.get(term, _MISSING)
         if value is _MISSING:
-            value = _number(word)
-        if value is not _MISSING or (end == len(self.text) and _is_beginning(word)):
+            value = _number(term)
+        if value is not _MISSING or (end == len(self.text) and _is_beginning(term)):
             self.at = end
         return value
 
@@ -318,15 +318,15 @@ class _Reader:
     def _read_escape(self, at: int) -> tuple[str, int]:
         """Read what follows a backslash; give the character it stands for and where the text goes on."""
         text = self.text
-        letter = text[at : at + 1]
-        if letter in _ESCAPES:
-            return _ESCAPES[letter], at + 1
-        if letter == "u":
+        escape = text[at : at + 1]
+        if escape in _ESCAPES:
+            return _ESCAPES[escape], at + 1
+        if escape == "u":
             if _HEX.match(text, at + 1):
                 return _read_code_unit(text, at + 1)
             if _CUT_HEX.match(text, at + 1):
                 return "", len(text)
-        if not letter:
+        if not escape:
             return "", at
         self.repaired = True
         return "\\", at
@@ -347,21 +347,21 @@ def _read_code_unit(text: str, at: int) -> tuple[str, int]:
     return chr(code), at
 
 
-def _number(word: str) -> object:
+def _number(term: str) -> object:
     """Give the number a word spells; NaN, infinities and numbers beyond every float are not numbers of JSON."""
     try:
-        if _INTEGER.fullmatch(word):
-            return int(word) if len(word.lstrip("-")) <= MAX_DIGITS else _MISSING
-        if _NUMBER.fullmatch(word) and math.isfinite(value := float(word)):
+        if _INTEGER.fullmatch(term):
+            return int(term) if len(term.lstrip("-")) <= MAX_DIGITS else _MISSING
+        if _NUMBER.fullmatch(term) and math.isfinite(value := float(term)):
             return value
     except ValueError:  # the interpreter was told to convert fewer digits
         pass
     return _MISSING
 
 
-def _is_beginning(word: str) -> bool:
+def _is_beginning(term: str) -> bool:
     """Say whether a number or literal could begin like this."""
-    return any(literal.startswith(word) for literal in _LITERALS) or _NUMBER.fullmatch(word + "0") is not None
+    return any(literal.startswith(term) for literal in _LITERALS) or _NUMBER.fullmatch(term + "0") is not None
 
 
 def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:

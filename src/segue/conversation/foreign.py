@@ -142,22 +142,22 @@ def read_message_of_unknown_origin(value: object) -> Message:
     return message
 
 
-def _build(shaped: object, kind: type[_T]) -> _T:
+def _build(converted: object, kind: type[_T]) -> _T:
     """Let msgspec build the value, and say in our words what does not fit."""
     try:
-        return msgspec.convert(shaped, kind)
+        return msgspec.convert(converted, kind)
     except msgspec.ValidationError as error:
         raise _misfit(error) from error
     except UnicodeEncodeError as error:
         # Text stands where a number or an object belongs, and msgspec stumbles over half a character in it before it
         # can say so.
-        raise _misfit_of_halves(shaped, kind) from error
+        raise _misfit_of_halves(converted, kind) from error
 
 
-def _misfit_of_halves(shaped: object, kind: type) -> LoadError:
+def _misfit_of_halves(converted: object, kind: type) -> LoadError:
     """Find the place by letting msgspec read the same with the halves replaced."""
     try:
-        msgspec.convert(json.loads(json.dumps(shaped, ensure_ascii=False).encode(errors="replace")), kind)
+        msgspec.convert(json.loads(json.dumps(converted, ensure_ascii=False).encode(errors="replace")), kind)
     except msgspec.ValidationError as error:
         return _misfit(error)
     return LoadError("half a character stands where no text can")
@@ -206,19 +206,19 @@ def _text_alone(content: tuple[SystemContent, ...]) -> str | None:
 
 
 def _context(document: _Fields, *, foreign: bool) -> _Fields:
-    shaped = _shape(document, Context, (), foreign=foreign)
-    if isinstance(prompt := shaped.get("systemPrompt"), list):
-        shaped["systemPrompt"] = _contents(cast("object", prompt), "system", ("systemPrompt",), foreign=foreign)
-    for field, shape in (("messages", _message), ("tools", _tool)):
-        items = _list(shaped.get(field, []), (field,))
-        shaped[field] = [shape(item, (field, index), foreign=foreign) for index, item in enumerate(items)]
-    return shaped
+    converted = _convert(document, Context, (), foreign=foreign)
+    if isinstance(prompt := converted.get("systemPrompt"), list):
+        converted["systemPrompt"] = _contents(cast("object", prompt), "system", ("systemPrompt",), foreign=foreign)
+    for field, read_item in (("messages", _message), ("tools", _tool)):
+        items = _list(converted.get(field, []), (field,))
+        converted[field] = [read_item(item, (field, index), foreign=foreign) for index, item in enumerate(items)]
+    return converted
 
 
 def _tool(value: object, path: Path, *, foreign: bool) -> _Fields:
     """A tool without a type is a function: the ancestors have no other."""
     fields = {"type": "function", **_object(value, path)}
-    return _shape(fields, _kind(fields, "type", _TOOLS, path), path, foreign=foreign)
+    return _convert(fields, _kind(fields, "type", _TOOLS, path), path, foreign=foreign)
 
 
 def _message(value: object, path: Path, *, foreign: bool) -> _Fields:
@@ -227,34 +227,34 @@ def _message(value: object, path: Path, *, foreign: bool) -> _Fields:
     role = str(fields["role"])
     if foreign and role == "assistant" and fields.get("protocol") is None and isinstance(fields.get("api"), str):
         fields = {"protocol" if name == "api" else name: item for name, item in fields.items() if name != "protocol"}
-    shaped = _shape(fields, kind, path, foreign=foreign)
-    shaped["content"] = _contents(shaped.get("content"), role, (*path, "content"), foreign=foreign)
+    converted = _convert(fields, kind, path, foreign=foreign)
+    converted["content"] = _contents(converted.get("content"), role, (*path, "content"), foreign=foreign)
     if role == "assistant":
-        _shape_report(shaped, path, foreign=foreign)
-    return shaped
+        _convert_report(converted, path, foreign=foreign)
+    return converted
 
 
-def _shape_report(shaped: _Fields, path: Path, *, foreign: bool) -> None:
+def _convert_report(converted: _Fields, path: Path, *, foreign: bool) -> None:
     """Bring what an assistant message says about itself into shape."""
-    if "usage" in shaped:
-        usage = shaped["usage"] = _shape(shaped["usage"], Usage, (*path, "usage"), foreign=foreign)
+    if "usage" in converted:
+        usage = converted["usage"] = _convert(converted["usage"], Usage, (*path, "usage"), foreign=foreign)
         if "cost" in usage:
-            usage["cost"] = _shape(usage["cost"], UsageCost, (*path, "usage", "cost"), foreign=foreign)
-    if "diagnostics" in shaped:
+            usage["cost"] = _convert(usage["cost"], UsageCost, (*path, "usage", "cost"), foreign=foreign)
+    if "diagnostics" in converted:
         place = (*path, "diagnostics")
-        shaped["diagnostics"] = [
-            _shape(item, Diagnostic, (*place, index), foreign=foreign)
-            for index, item in enumerate(_list(shaped["diagnostics"], place))
+        converted["diagnostics"] = [
+            _convert(item, Diagnostic, (*place, index), foreign=foreign)
+            for index, item in enumerate(_list(converted["diagnostics"], place))
         ]
     if not foreign:
         return
-    if isinstance(protocol := shaped.get("protocol"), str):
-        shaped["protocol"] = PROTOCOLS.get(protocol, protocol)
-    reason = shaped.get("stopReason")
+    if isinstance(protocol := converted.get("protocol"), str):
+        converted["protocol"] = PROTOCOLS.get(protocol, protocol)
+    reason = converted.get("stopReason")
     if isinstance(reason, str) and reason not in _STOP_REASONS:
-        shaped["stopReason"] = StopReason.ERROR.value
-        if shaped.setdefault("rawStopReason", reason) != reason:
-            _keep(shaped, {"stopReason": reason})
+        converted["stopReason"] = StopReason.ERROR.value
+        if converted.setdefault("rawStopReason", reason) != reason:
+            _keep(converted, {"stopReason": reason})
 
 
 def _contents(value: object, role: str, path: Path, *, foreign: bool) -> list[_Fields]:
@@ -271,14 +271,14 @@ def _content(value: object, role: str, path: Path, *, foreign: bool) -> _Fields:
     kind = _kind(fields, "type", _CONTENTS, path)
     if kind not in _PLACES[role]:
         raise LoadError(f"{fields['type']!r} cannot stand in {role}", path=(*path, "type"))
-    shaped = _shape(fields, kind, path, foreign=foreign)
-    if "fallback" in shaped:
-        shaped["fallback"] = _contents(shaped["fallback"], "fallback", (*path, "fallback"), foreign=foreign)
-    if foreign and isinstance(data := shaped.get("data"), str):
-        shaped["data"], mime_type = _standard_base64(data)
+    converted = _convert(fields, kind, path, foreign=foreign)
+    if "fallback" in converted:
+        converted["fallback"] = _contents(converted["fallback"], "fallback", (*path, "fallback"), foreign=foreign)
+    if foreign and isinstance(data := converted.get("data"), str):
+        converted["data"], mime_type = _standard_base64(data)
         if mime_type:
-            shaped.setdefault("mimeType", mime_type)
-    return shaped
+            converted.setdefault("mimeType", mime_type)
+    return converted
 
 
 def _standard_base64(data: str) -> tuple[str, str]:
@@ -290,16 +290,16 @@ def _standard_base64(data: str) -> tuple[str, str]:
             from urllib.parse import unquote_to_bytes  # costs more to import than all of this file, for one rare case
 
             return binascii.b2a_base64(unquote_to_bytes(payload), newline=False).decode("ascii"), mime_type
-    spelt = payload.translate(_STANDARD)
-    if len(spelt) % 4 == 1 or not _BASE64.fullmatch(spelt):
+    original = payload.translate(_STANDARD)
+    if len(original) % 4 == 1 or not _BASE64.fullmatch(original):
         return data, ""
-    return spelt + "=" * (-len(spelt) % 4), mime_type
+    return original + "=" * (-len(original) % 4), mime_type
 
 
 # -- one object -------------------------------------------------------------------------------------------------------
 
 
-def _shape(value: object, kind: type[Value], path: Path, *, foreign: bool) -> _Fields:
+def _convert(value: object, kind: type[Value], path: Path, *, foreign: bool) -> _Fields:
     """Take the fields that `kind` knows and keep the others under `extra["stored"]`; null is as good as absent."""
     known: _Fields = {}
     unknown: _Fields = {}
@@ -320,9 +320,9 @@ def _shape(value: object, kind: type[Value], path: Path, *, foreign: bool) -> _F
     return known
 
 
-def _keep(shaped: _Fields, unknown: _Fields) -> None:
-    extra = cast("dict[str, _Fields]", shaped.get("extra", {}))
-    shaped["extra"] = {**extra, "stored": {**extra.get("stored", {}), **unknown}}
+def _keep(converted: _Fields, unknown: _Fields) -> None:
+    extra = cast("dict[str, _Fields]", converted.get("extra", {}))
+    converted["extra"] = {**extra, "stored": {**extra.get("stored", {}), **unknown}}
 
 
 def _is_extra(value: object) -> bool:
@@ -340,14 +340,14 @@ def _kind(fields: _Fields, tag: str, kinds: _Kinds, path: Path) -> type[Value]:
 def _object(value: object, path: Path) -> _Fields:
     if isinstance(value, dict):
         return cast("_Fields", value)
-    raise LoadError(f"expected an object, got {_word(value)}", path=path)
+    raise LoadError(f"expected an object, got {_quote_value(value)}", path=path)
 
 
 def _list(value: object, path: Path) -> list[object]:
     if isinstance(value, list):
         return cast("list[object]", value)
-    raise LoadError(f"expected a list, got {_word(value)}", path=path)
+    raise LoadError(f"expected a list, got {_quote_value(value)}", path=path)
 
 
-def _word(value: object) -> str:
+def _quote_value(value: object) -> str:
     return "null" if value is None else type(value).__name__

@@ -82,15 +82,15 @@ def _message_fault(given: object, path: Path) -> _Fault | None:
         place = (*path, index)
         if not isinstance(message, _MESSAGES):
             return f"expected a message, got {_name(message)}", place
-        spoken = cast("Message", message)
-        content = cast("object", spoken.content)
+        candidate = cast("Message", message)
+        content = cast("object", candidate.content)
         if not isinstance(content, (list, tuple)):
             return f"content is a tuple of pieces, not {_name(content)}", (*place, "content")
         for position, piece in enumerate(cast("list[object]", content)):
             if not isinstance(piece, Content):
                 return f"expected a piece of content, got {_name(piece)}", (*place, "content", position)
         try:
-            dump_message(spoken)
+            dump_message(candidate)
         except DumpError as error:
             return _plainly(error), (*place, *error.path)
     return None

@@ -29,11 +29,11 @@ from segue.failures.codes import (
 )
 from segue.failures.error_inputs import OUR_ERRORS, read_exception, read_message, read_wire_error
 from segue.failures.failure import Failure, FailureKind
-from segue.failures.history import SEALS, SHAPES
+from segue.failures.history import HISTORY_FORMS, SIGNATURES
 from segue.failures.masking import mask_keys
 from segue.failures.numbers import asks_too_much_output, counts_too_many, read_numbers
 from segue.failures.overflow import CERTAIN, LOOSE, STRICT
-from segue.failures.overflow_false_positives import LOOKALIKES
+from segue.failures.overflow_false_positives import OVERFLOW_FALSE_POSITIVES
 from segue.failures.row import Row, find_row, in_scope
 from segue.failures.symptoms import Symptoms, read_body, read_headers
 from segue.failures.waiting import wait_from_headers, wait_from_text
@@ -47,9 +47,17 @@ _FOREVER: Final = 1e9
 """Seconds; nobody means that."""
 _COUNTED: Final = frozenset({FailureKind.OVERFLOW, FailureKind.RATE_LIMIT})
 """Kinds whose numbers are tokens."""
-_TABLES: Final[tuple[tuple[Row, ...], ...]] = (SEALS, SHAPES, CERTAIN, QUOTAS, LOOKALIKES, STRICT, LOOSE)
+_TABLES: Final[tuple[tuple[Row, ...], ...]] = (
+    SIGNATURES,
+    HISTORY_FORMS,
+    CERTAIN,
+    QUOTAS,
+    OVERFLOW_FALSE_POSITIVES,
+    STRICT,
+    LOOSE,
+)
 """The words of one message, the most telling first. Before the rest (`WORDINGS`) its numbers are asked."""
-_TABLES_OF_413: Final[tuple[tuple[Row, ...], ...]] = (CERTAIN, LOOKALIKES, STRICT)
+_TABLES_OF_413: Final[tuple[tuple[Row, ...], ...]] = (CERTAIN, OVERFLOW_FALSE_POSITIVES, STRICT)
 """413 is a body of too many bytes; only words about the prompt or the context say otherwise."""
 
 
@@ -72,8 +80,8 @@ def classify(
     known = _read(error, symptoms)
     if isinstance(known, Failure):
         return known
-    said = symptoms.message()
-    text = said.translate(_QUOTES).lower()
+    given = symptoms.message()
+    text = given.translate(_QUOTES).lower()
     kind, evidence = known or _judge(symptoms, text)
     used, limit = symptoms.used, symptoms.limit
     if kind in _COUNTED and used is None and limit is None:
@@ -86,7 +94,7 @@ def classify(
         used=used,
         limit=limit,
         evidence=mask_keys(evidence),
-        message=mask_keys(said),
+        message=mask_keys(given),
     )
 
 
@@ -96,8 +104,8 @@ def is_context_overflow(message: AssistantMessage, context_window: int = 0) -> b
     Three signs: an error that says so; a success whose input, cached or not, is above the window (some providers cut
     silently); a stop for length with nothing written and 99 % of the window filled. The last two need the window.
     """
-    says_so = message.stop_reason == StopReason.ERROR or message.raw_stop_reason is not None
-    if says_so and classify(message).kind == FailureKind.OVERFLOW:
+    has_phrase = message.stop_reason == StopReason.ERROR or message.raw_stop_reason is not None
+    if has_phrase and classify(message).kind == FailureKind.OVERFLOW:
         return True
     usage = message.usage
     if context_window <= 0 or usage is None:
@@ -158,10 +166,10 @@ def _judge(symptoms: Symptoms, text: str) -> _Verdict:
         found = find_row(WORDINGS, text, provider)
     if found is None:
         return _last_resort(symptoms)
-    kind, words = found[0].kind, f"words: {found[1]}"
+    kind, terms = found[0].kind, f"words: {found[1]}"
     if kind == FailureKind.OVERFLOW and asks_too_much_output(text):
         kind = FailureKind.INVALID_REQUEST
-    return _rate_or_quota((kind, words), symptoms, text)
+    return _rate_or_quota((kind, terms), symptoms, text)
 
 
 def _find(tables: tuple[tuple[Row, ...], ...], text: str, provider: str) -> tuple[Row, str] | None:
@@ -173,17 +181,17 @@ def _find(tables: tuple[tuple[Row, ...], ...], text: str, provider: str) -> tupl
 
 
 def _code_verdict(codes: list[str], provider: str) -> _Verdict | None:
-    for word in codes:
-        code = normalize_code(word)
+    for value in codes:
+        code = normalize_code(value)
         kind = CODES.get(code)
         if kind is None and OVERFLOW_CODE.search(code) is not None:
             kind = FailureKind.OVERFLOW
         if kind is not None:
-            return kind, f"code {word}"
-        if provider and word.isdigit():
+            return kind, f"code {value}"
+        if provider and value.isdigit():
             for scope, numbered, numbers in NUMBERED_CODES:
-                if in_scope(scope, provider) and word in numbers.split():
-                    return numbered, f"code {word}"
+                if in_scope(scope, provider) and value in numbers.split():
+                    return numbered, f"code {value}"
     return None
 
 
@@ -204,10 +212,10 @@ def _rate_or_quota(verdict: _Verdict, symptoms: Symptoms, text: str) -> _Verdict
 def _last_resort(symptoms: Symptoms) -> _Verdict:
     status = symptoms.status
     kind = kind_of_status(status) if status is not None else None
-    for word in symptoms.codes:
-        vague = VAGUE_CODES.get(normalize_code(word))
+    for value in symptoms.codes:
+        vague = VAGUE_CODES.get(normalize_code(value))
         if vague is not None and (kind is None or kind in (FailureKind.INVALID_REQUEST, FailureKind.SERVER)):
-            return vague, f"code {word}"
+            return vague, f"code {value}"
     if kind is not None:
         return kind, f"status {status}"
     return FailureKind.UNKNOWN, ""

@@ -23,12 +23,12 @@ from segue.failures.failure import FailureKind
 _PUNCTUATION: Final = str.maketrans("", "", "_-. ")
 
 
-def normalize_code(word: str) -> str:
+def normalize_code(value: str) -> str:
     """Spell a code the way the tables are looked up; what an AWS type has before `#` or after `:` is no part of it."""
-    return word.rpartition("#")[2].partition(":")[0].translate(_PUNCTUATION).lower()
+    return value.rpartition("#")[2].partition(":")[0].translate(_PUNCTUATION).lower()
 
 
-_CODE_WORDS: Final[tuple[tuple[FailureKind, str], ...]] = (
+_CODE_TERMS: Final[tuple[tuple[FailureKind, str], ...]] = (
     (
         FailureKind.OVERFLOW,  # OpenAI, LiteLLM, Anthropic and Z.ai, llama.cpp, DS4, Copilot, GitHub Models
         """context_length_exceeded ContextWindowExceededError model_context_window_exceeded exceed_context_size_error
@@ -108,7 +108,7 @@ _CODE_WORDS: Final[tuple[tuple[FailureKind, str], ...]] = (
     ),
 )
 
-_VAGUE_WORDS: Final[tuple[tuple[FailureKind, str], ...]] = (
+_VAGUE_TERMS: Final[tuple[tuple[FailureKind, str], ...]] = (
     (
         FailureKind.INVALID_REQUEST,
         """invalid_request_error invalid_request bad_request BadRequest BadRequestError bad_request_error
@@ -135,10 +135,10 @@ OVERFLOW_CODE: Final = re.compile(
 """Codes nobody has shown us yet, by what they say; for a code without its punctuation."""
 
 CODES: Final[Mapping[str, FailureKind]] = {
-    normalize_code(word): kind for kind, words in _CODE_WORDS for word in words.split()
+    normalize_code(value): kind for kind, text in _CODE_TERMS for value in text.split()
 }
 VAGUE_CODES: Final[Mapping[str, FailureKind]] = {
-    normalize_code(word): kind for kind, words in _VAGUE_WORDS for word in words.split()
+    normalize_code(value): kind for kind, text in _VAGUE_TERMS for value in text.split()
 }
 
 _ZAI: Final = ("zai", "z.ai", "zhipu", "glm", "bigmodel")

@@ -68,17 +68,17 @@ def read_exception(error: BaseException, into: Symptoms) -> None:
     for name in ("headers", "raw_response"):
         _read_headers_of(error, name, into)
     for name in ("body", "details", "error"):
-        _read_said(_attribute(error, name), into)
+        _read_message_text(_attribute(error, name), into)
     if into.status is None and not into.texts:
         _read_unanswered(error, into)
     if not into.texts:
-        _read_said(_attribute(response, "text"), into)
-        said = _attribute(error, "message")
-        read_text(said if isinstance(said, str) and said else str(error), into)
+        _read_message_text(_attribute(response, "text"), into)
+        given = _attribute(error, "message")
+        read_text(given if isinstance(given, str) and given else str(error), into)
     for name in ("code", "type", "status"):
-        word = _attribute(error, name)
-        if isinstance(word, str):
-            into.codes.insert(0, word)
+        term = _attribute(error, name)
+        if isinstance(term, str):
+            into.codes.insert(0, term)
     names = (kind.__name__ for kind in type(error).__mro__ if kind.__module__ != "builtins")
     into.codes.extend(name for name in names if into.status is None or name not in _NAMED_AFTER_STATUS)
 
@@ -101,7 +101,7 @@ def read_message(message: AssistantMessage, into: Symptoms) -> None:
 def read_wire_error(error: WireError, into: Symptoms) -> None:
     """Read what a codec made of an error body."""
     into.status = error.status if into.status is None else into.status
-    into.codes.extend(word for word in (error.code, error.type) if word)
+    into.codes.extend(term for term in (error.code, error.type) if term)
     read_text(error.message, into)
 
 
@@ -148,9 +148,9 @@ def _read_headers_of(owner: object, name: str, into: Symptoms) -> None:
         read_headers(value, into)
 
 
-def _read_said(said: object, into: Symptoms) -> None:
-    if said and not into.texts and isinstance(said, str | bytes | Mapping | list | tuple):
-        read_body(cast("object", said), into)
+def _read_message_text(given: object, into: Symptoms) -> None:
+    if given and not into.texts and isinstance(given, str | bytes | Mapping | list | tuple):
+        read_body(cast("object", given), into)
 
 
 def _read_unanswered(error: BaseException, into: Symptoms) -> None:

@@ -1,6 +1,7 @@
 """Wordings of "this history cannot be sent": seals that were refused, and shapes that were.
 
-`SEALS` go before `SHAPES`: a refused seal is cured by leaving historical reasoning out, a refused shape is not.
+`SIGNATURES` go before `HISTORY_FORMS`: a refused seal is cured by leaving historical reasoning out, a refused shape is
+not.
 
 Texts from recorded replies and issues of users (each row names one), read in 2026-11.
 """
@@ -13,11 +14,11 @@ from typing import Final
 from segue.failures.failure import FailureKind
 from segue.failures.row import Row, row
 
-_sealed = partial(row, FailureKind.OPAQUE_REJECTED)
+_signature_row = partial(row, FailureKind.OPAQUE_REJECTED)
 _shape = partial(row, FailureKind.INVALID_HISTORY)
 
-SEALS: Final[tuple[Row, ...]] = (
-    _sealed(
+SIGNATURES: Final[tuple[Row, ...]] = (
+    _signature_row(
         "signature",
         r"\binvalid\b[^\n]{0,20}\bsignature\b[^\n]{0,30}\bthinking|"
         r"\b(?:thinking|reasoning\w*)\b[^\n]{0,40}\bsignature\b[^\n]{0,30}\b(?:invalid|mismatch|not valid|"
@@ -26,7 +27,7 @@ SEALS: Final[tuple[Row, ...]] = (
         sample="messages.1.content.0: Invalid `signature` in `thinking` block",
         source="Anthropic, llxprt-code#2335",
     ),
-    _sealed(
+    _signature_row(
         "signature",
         r"\b(?:corrupted|invalid|bad|malformed|unknown|expired)\b[^\n.]{0,20}\bthought[ _]?signature|"
         r"\bthought[ _]?signature\b[^\n.]{0,30}\b(?:invalid|corrupted|not valid|malformed|mismatch|cannot be|"
@@ -34,7 +35,7 @@ SEALS: Final[tuple[Row, ...]] = (
         sample="Unable to submit request because thought_signature is invalid.",
         source="Vertex; Gemini API: 'Corrupted thought signature.' (9router#4136)",
     ),
-    _sealed(
+    _signature_row(
         "redacted",
         r"\binvalid\b[^\n]{0,20}\bdata\b[^\n]{0,20}\bredacted_thinking|"
         r"\bredacted_thinking\b[^\n]{0,30}\b(?:could not|cannot) "
@@ -42,7 +43,7 @@ SEALS: Final[tuple[Row, ...]] = (
         sample="messages.1.content.0: Invalid `data` in `redacted_thinking` block",
         source="Anthropic on Vertex",
     ),
-    _sealed(
+    _signature_row(
         "encrypted",
         r"\bencrypted[ _](?:content|reasoning)\b[^\n]{0,80}\b(?:could not be|cannot be|failed|was produced|different|"
         r"invalid|not (?:be )?(?:verified|decrypted|valid))|\b(?:decrypt|verify)\b[^\n]{0,30}\bencrypted",
@@ -50,7 +51,7 @@ SEALS: Final[tuple[Row, ...]] = (
         "be decrypted or parsed.",
         source="OpenAI, codex#8119; OpenRouter: 'encrypted reasoning or compaction content ... a different model'",
     ),
-    _sealed(
+    _signature_row(
         "cannot be modified|must remain as they were",
         r"thinking\W* blocks? in the latest assistant message cannot be modified|"
         r"blocks must remain as they were in the original",
@@ -58,7 +59,7 @@ SEALS: Final[tuple[Row, ...]] = (
         "be modified. These blocks must remain as they were in the original response.",
         source="Anthropic, claude-code#63203",
     ),
-    _sealed(
+    _signature_row(
         "reasoningcontent.reasoningtext.signature",
         r"support the reasoningcontent\.reasoningtext\.signature field",
         sample="This model doesn't support the reasoningContent.reasoningText.signature field. Remove "
@@ -67,7 +68,7 @@ SEALS: Final[tuple[Row, ...]] = (
     ),
 )
 
-SHAPES: Final[tuple[Row, ...]] = (
+HISTORY_FORMS: Final[tuple[Row, ...]] = (
     # -- calls and their results ----------------------------------------------------------------------------------
     _shape(
         "tool_use|tool_result|tooluse|toolresult",

@@ -20,7 +20,7 @@ from segue.failures.row import Row, row
 _overflow = partial(row, FailureKind.OVERFLOW)
 
 _CONTEXT = r"context[ _-]?(?:length|window|size|limit|budget|capacity|space|tokens?)"
-_TALK = (
+_NOUN = (
     r"(?:prompt|inputs?|context|conversation|history|messages?|chat|thread|transcript|dialogue|request|quer(?:y|ies))"
 )
 _NUMBER = r"\d[\d,._]*[km]?"
@@ -133,7 +133,7 @@ STRICT: Final[tuple[Row, ...]] = (
     ),
     _overflow(
         "too long|overly long",
-        rf"\b{_TALK}\b[^.\n]{{0,40}}?\b(?:too|overly) long\b",
+        rf"\b{_NOUN}\b[^.\n]{{0,40}}?\b(?:too|overly) long\b",
         sample="prompt is too long: 209752 tokens > 200000 maximum",
         source="Anthropic 400, on Vertex 413; Bedrock: 'Input is too long for requested model'; Perplexity",
     ),
@@ -225,13 +225,13 @@ LOOSE: Final[tuple[Row, ...]] = (
     _overflow(
         "reduce|shorten|decrease|trim|truncate|cut|shorter|smaller",
         rf"\b(?:reduce|shorten|decrease|trim|truncate|cut)\b[^.\n]{{0,30}}?(?:\b(?:length|size|number) of )?(?:the |"
-        rf"your |its )(?:\w+ )?{_TALK}\b|\b(?:shorter|smaller) (?:prompt|input|conversation|context|message|history)",
+        rf"your |its )(?:\w+ )?{_NOUN}\b|\b(?:shorter|smaller) (?:prompt|input|conversation|context|message|history)",
         sample="Please reduce the length of the messages or completion.",
         source="Groq, code context_length_exceeded",
     ),
     _overflow(
         "max|limit|allowed",
-        rf"\b{_TALK}\b[^.\n]{{0,50}}?\b(?:exceed\w*|surpass\w*|is over|longer than|larger than|"
+        rf"\b{_NOUN}\b[^.\n]{{0,50}}?\b(?:exceed\w*|surpass\w*|is over|longer than|larger than|"
         rf"greater than)\b[^.\n]{{0,40}}?"
         r"\b(?:(?:max\w*|limit|allowed|permitted)(?: \w+){0,2} (?:length|tokens?|input|sequence|context|window)|"
         r"(?:input|prompt|token|length|sequence) (?:limit|max\w*)|max length)",
@@ -288,7 +288,7 @@ LOOSE: Final[tuple[Row, ...]] = (
     ),
     _overflow(
         "token",
-        rf"\b{_TALK}s?\b[^\n]{{0,40}}?\b{_NUMBER}\W{{0,2}}tokens?\b[^\n]{{0,40}}?\b(?:max\w*|limit\w*|only|"
+        rf"\b{_NOUN}s?\b[^\n]{{0,40}}?\b{_NUMBER}\W{{0,2}}tokens?\b[^\n]{{0,40}}?\b(?:max\w*|limit\w*|only|"
         rf"up to|at most|"
         rf"accepts?|handles?|fits?|window|capacity)\b|\btoo (?:large|big|much)\b[^\n.]{{0,20}}\b{_NUMBER} tokens",
         sample="error: prompt has 12,001 tokens (max 8,192)",
@@ -298,7 +298,7 @@ LOOSE: Final[tuple[Row, ...]] = (
         "conversation|chat|thread|prompt|input|window",
         rf"\b(?:conversation|chat|thread|prompt|input)s? (?:length|size) (?:limit|maximum)|\bmaximum (?:length|"
         rf"size) (?:for|"
-        rf"of) (?:this|the|your|a) {_TALK}|\b(?:prompt|input|conversation)\b[^\n.]{{0,15}}\bcannot be (?:longer|larger|"
+        rf"of) (?:this|the|your|a) {_NOUN}|\b(?:prompt|input|conversation)\b[^\n.]{{0,15}}\bcannot be (?:longer|larger|"
         rf"more) than\b|\b(?:past|beyond|over|outside)\b[^\n.]{{0,20}}\b{_NUMBER} ?(?:token )?window",
         sample="You have reached the maximum length for this conversation",
         source="chat applications, in their own words",
@@ -319,7 +319,7 @@ LOOSE: Final[tuple[Row, ...]] = (
     ),
     _overflow(
         "what|model limit|models limit",
-        rf"\b(?:{_TALK}|tokens)\b[^\n]{{0,50}}?\b(?:(?:beyond|more than|longer than|larger than) what\b[^\n]{{0,40}}?"
+        rf"\b(?:{_NOUN}|tokens)\b[^\n]{{0,50}}?\b(?:(?:beyond|more than|longer than|larger than) what\b[^\n]{{0,40}}?"
         r"\b(?:can|is able to|could) (?:process|take|handle|read|fit|accept)|exceed\w* (?:the )?models? limit)",
         sample="The messages (201k tokens) are beyond what this model can process (200k)",
         source="generic; kilocode#9763: 'context still exceeds model limits'",

@@ -15,7 +15,7 @@ from segue.failures.failure import FailureKind
 from segue.failures.row import Row, row
 
 _NUMBER = r"[\d][\d,._]*"
-_SAID = r"(?:(?:tool|function)[ _-]?(?:call )?(?:results?|outputs?|responses?|definitions?)|system prompts?)"
+_PART_NOUN = r"(?:(?:tool|function)[ _-]?(?:call )?(?:results?|outputs?|responses?|definitions?)|system prompts?)"
 _SHOWN = r"(?:images?|pictures?|videos?|audio(?: \w+)?|documents?|files?|pdfs?|pages?|attachments?)"
 """Parts of a request, of words and of media."""
 _WHOLE = r"(?:context|(?<!system )prompt|conversation|history|window|inputs?|request|total|messages)"
@@ -27,9 +27,9 @@ _BOUND = (
 
 def _bounds_part(part: str) -> str:
     """Write a pattern for "the <part> may have so many tokens": nothing else has the tokens, and no window is named."""
-    words = rf"(?:(?!\b{_WHOLE}\b)[^.:;!\n])"
+    text = rf"(?:(?!\b{_WHOLE}\b)[^.:;!\n])"
     return (
-        rf"(?:^|[.:;!\n]\s*){words}{{0,30}}?\b{part}\b(?=[^\n]{{0,80}}\b{_BOUND}\b){words}{{0,60}}?\btokens?\b"
+        rf"(?:^|[.:;!\n]\s*){text}{{0,30}}?\b{part}\b(?=[^\n]{{0,80}}\b{_BOUND}\b){text}{{0,60}}?\btokens?\b"
         r"(?![\s\S]*\b(?:context|window|conversation)\b)"
     )
 
@@ -41,7 +41,7 @@ def _bounds_each(part: str) -> str:
     return rf"^(?![\s\S]*\b(?:context|window|conversation)\b)[\s\S]*?(?:{each}[^.\n]{{0,60}}?\btokens?\b|{per})"
 
 
-LOOKALIKES: Final[tuple[Row, ...]] = (
+OVERFLOW_FALSE_POSITIVES: Final[tuple[Row, ...]] = (
     # -- a rate: so many tokens in so much time -------------------------------------------------------------------
     row(
         FailureKind.RATE_LIMIT,
@@ -194,7 +194,7 @@ LOOKALIKES: Final[tuple[Row, ...]] = (
     row(
         FailureKind.INVALID_REQUEST,
         "each |every |single |individual |per |per-",
-        _bounds_each(rf"(?:{_SAID}|message|turn|item|part|block|entry|chunk|field|parameter)"),
+        _bounds_each(rf"(?:{_PART_NOUN}|message|turn|item|part|block|entry|chunk|field|parameter)"),
         sample="Each tool result may use at most 25,000 tokens; this one has 31,204.",
         source="generic",
     ),
@@ -208,7 +208,7 @@ LOOKALIKES: Final[tuple[Row, ...]] = (
     row(
         FailureKind.INVALID_REQUEST,
         "token",
-        _bounds_part(_SAID),
+        _bounds_part(_PART_NOUN),
         sample="The tool output exceeds the maximum of 20000 tokens",
         source="generic",
     ),

@@ -70,11 +70,11 @@ class Symptoms:
 
     def message(self) -> str:
         """Join what was said, without repetition."""
-        said: list[str] = []
+        given: list[str] = []
         for text in self.texts:
-            if text and not any(text in other for other in said):
-                said.append(text)
-        return ": ".join(said)
+            if text and not any(text in other for other in given):
+                given.append(text)
+        return ": ".join(given)
 
 
 def read_text(text: str, into: Symptoms) -> None:
@@ -95,7 +95,7 @@ def read_text(text: str, into: Symptoms) -> None:
         return
     into.texts.append(text)
     if "'" in text or '"' in text:
-        into.codes.extend(word for word in _LABELLED.findall(text) if word not in _NOT_CODES)
+        into.codes.extend(term for term in _LABELLED.findall(text) if term not in _NOT_CODES)
     if "_" in text:
         into.codes.extend(_SNAKE.findall(text))
     into.codes.extend(_CAMEL.findall(text))
@@ -129,12 +129,12 @@ def _read_mapping(body: Mapping[object, object], into: Symptoms, depth: int) -> 
         if isinstance(value, Mapping | list | tuple):
             read_body(cast("object", value), into, depth + 1)
         elif isinstance(value, str):
-            _read_word(key, value, into)
+            _read_text_field(key, value, into)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             _read_number(key, value, into)
 
 
-def _read_word(key: str, value: str, into: Symptoms) -> None:
+def _read_text_field(key: str, value: str, into: Symptoms) -> None:
     if key in _WAIT_KEYS:
         into.retry_after = read_span(value) if into.retry_after is None else into.retry_after
     elif key in _CODE_KEYS and value and value not in _NOT_CODES:

@@ -22,7 +22,7 @@ _UNITS: Final[Mapping[str, float]] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 360
 _UNIT: Final = r"(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)(?![a-z])"
 _PIECE: Final = re.compile(rf"(\d+(?:\.\d+)?)\s*({_UNIT})")
 _SPAN: Final = rf"((?:\d+(?:\.\d+)?\s*{_UNIT}(?:\s|,|and\b)*)+)"
-_WORDS: Final = re.compile(
+_PHRASES: Final = re.compile(
     rf"(?:(?:try|retry|again|retrying|wait|resets?|available)\b[^\n.]{{0,30}}?\b(?:in|after|for|about|wait)|\bwait|"
     rf"\bretry[_ -]?(?:after|delay)[\"']?\s*[:=])\s*(?:about |another |at least |~|[\"'])?\s*{_SPAN}"
 )
@@ -56,7 +56,7 @@ def wait_from_text(text: str) -> float | None:
     """Read the seconds to wait from lower-case words."""
     if "again" not in text and "retry" not in text and "wait" not in text and "reset" not in text:
         return None
-    found = _WORDS.search(text)
+    found = _PHRASES.search(text)
     if found is not None:
         return read_span(found.group(1))
     found = _BARE.search(text)

@@ -41,9 +41,9 @@ _LEAST: Final = 16
 """The length of a message with neither headers nor payload."""
 _MOST_HEADERS: Final = 128 * 1024
 _MOST_PAYLOAD: Final = 24 * 1024 * 1024
-_REMEMBERED: Final = 512
+_CACHED_HEADERS: Final = 512
 """How many heads are remembered: one for each length of message, a hundred or two in a stream."""
-_LONGEST_REMEMBERED: Final = 1024
+_MAX_CACHED_BYTES: Final = 1024
 """Up to what length; those of a reply have some hundred bytes."""
 
 
@@ -179,9 +179,9 @@ class AwsEventStreamDecoder:
             headers = _read_headers(named)
             kind = _event_of(headers), headers
         head = _Head(raw, len(raw), checksum, *kind)
-        if len(raw) <= _LONGEST_REMEMBERED and not _is_error(head.headers):
+        if len(raw) <= _MAX_CACHED_BYTES and not _is_error(head.headers):
             for known in (self._heads, self._kinds):
-                if len(known) >= _REMEMBERED:
+                if len(known) >= _CACHED_HEADERS:
                     known.clear()
             self._heads[length] = head
             self._kinds[named] = kind

@@ -68,7 +68,7 @@ class SseDecoder:
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """Take the next bytes, however many. A live stream brings one event at a time, so that goes first."""
         if self._between and chunk[-2:] == b"\n\n" and _CR not in chunk:
-            event = self._read_usual(chunk[:-2])
+            event = self._fast_read(chunk[:-2])
             if event is not None:
                 return [event]
         events: list[SseEvent] = []
@@ -114,7 +114,7 @@ class SseDecoder:
         self._start = None
         return first.removeprefix(_BOM)
 
-    def _read_usual(self, block: bytes) -> SseEvent | None:
+    def _fast_read(self, block: bytes) -> SseEvent | None:
         """Read an event of one of the two usual forms: one data line, or a known name and one data line."""
         head = self._head
         if not block.startswith(head):
@@ -130,7 +130,7 @@ class SseDecoder:
     def _read_blocks(self, blocks: list[bytes], events: list[SseEvent]) -> None:
         """Read whole events; nearly all have a usual form."""
         for block in blocks:
-            event = self._read_usual(block)
+            event = self._fast_read(block)
             if event is not None:
                 events.append(event)
             else:

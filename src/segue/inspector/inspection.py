@@ -21,7 +21,7 @@ from segue.errors import EmptyConversation, LoadError, render_path
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.report import SENTENCES, Change, Loss
-from segue.projection.workspace.ownership import Home
+from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import check, get_codec
 from segue.request import Request
 from segue.tokens import estimate_tokens
@@ -130,30 +130,30 @@ def _summary(message: Message) -> Json:
 def _piece(content: AnyContent) -> Json:
     match content.kind:
         case "text":
-            return _told("text", content.text, sealed=content.text_signature)
+            return _block("text", content.text, signature=content.text_signature)
         case "thinking":
-            return _told("thinking", content.thinking, sealed=content.thinking_signature)
+            return _block("thinking", content.thinking, signature=content.thinking_signature)
         case "toolCall":
             arguments = content.arguments_text or msgspec.json.encode(content.arguments).decode()
             return {
-                **_told("toolCall", arguments, sealed=content.thought_signature),
+                **_block("toolCall", arguments, signature=content.thought_signature),
                 "name": content.name,
                 "id": content.id,
             }
         case "image" | "file":
             where = content.url or (content.file_id if content.kind == "file" else None)
             size = f"{len(content.data) * 3 // 4:,} bytes" if content.data is not None else where or ""
-            return _told(content.kind, f"{content.mime_type or 'unknown type'}, {size}")
+            return _block(content.kind, f"{content.mime_type or 'unknown type'}, {size}")
         case "native":
             kind = content.block.get("type")
-            return _told("native", f"{content.protocol} {kind if isinstance(kind, str) else 'block'}")
+            return _block("native", f"{content.protocol} {kind if isinstance(kind, str) else 'block'}")
 
 
-def _told(kind: str, text: str, sealed: str | None = None) -> Json:
+def _block(kind: str, text: str, signature: str | None = None) -> Json:
     piece: Json = {"kind": kind, "text": _shortened(text)}
     if len(text) > _EXCERPT:
         piece["more"] = len(text) - _EXCERPT
-    if sealed:
+    if signature:
         piece["sealed"] = True
     return piece
 
@@ -217,8 +217,8 @@ def _cached(document: Document, model: Model, policy: Policy, request: Request) 
     The last request it answered is what came before its last turn. None where it has not spoken yet.
     """
     context = document.prompt.context
-    home = Home(model, policy.same_model)
-    own = [at for at, it in enumerate(context.messages) if it.role == "assistant" and home.is_own(it)]
+    ownership = Ownership(model, policy.same_model)
+    own = [at for at, it in enumerate(context.messages) if it.role == "assistant" and ownership.is_own(it)]
     if not own:
         return None
     before = replace(context, messages=context.messages[: own[-1]])
@@ -226,7 +226,7 @@ def _cached(document: Document, model: Model, policy: Policy, request: Request) 
         earlier = document._replace(prompt=replace(document.prompt, context=before)).prepare(model, policy)
     except EmptyConversation:
         return None
-    key = get_codec(model.protocol).turns
+    key = get_codec(model.protocol).turns_key
     old, new = cast("list[object]", earlier.body[key]), cast("list[object]", request.body[key])
     same = next(
         (at for at, (was, now) in enumerate(zip(old, new, strict=False)) if was != now), min(len(old), len(new))

@@ -30,7 +30,7 @@ from segue.models.dialect import Dialect
 from segue.models.model import Modality, Model
 from segue.models.rules import Rules
 
-_MAKERS: Final[tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = (
+_FIRST_PARTY_PREFIXES: Final[tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = (
     (("claude-",), ("anthropic",)),
     (("gpt-oss-",), ()),  # open weights: everyone serves them, and nobody more than others
     (("gpt-", "o1", "o3", "o4", "chat-latest"), ("openai", "openai-codex")),
@@ -126,11 +126,13 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if (model := self._by_name.get(wanted)) is not None:
             return model
         served = self._by_id.get(wanted, ())
-        if doors := _maker(wanted):
+        if providers := _first_party_providers(wanted):
             # The id of a known maker means the model there. A relay that spells it so is never meant by the id alone.
             by_provider = {model.provider: model for model in served}
-            if door := next((door for door in doors if door in by_provider), None):
-                return by_provider[door]
+            if provider_name := next(
+                (provider_name for provider_name in providers if provider_name in by_provider), None
+            ):
+                return by_provider[provider_name]
         elif len(served) == 1:
             return served[0]
         raise self._unknown(name, served)
@@ -209,12 +211,12 @@ def _check_overrides(model: Model, *, where: str) -> None:
         raise ModelError(f"{where}: {error}") from error
 
 
-def _maker(model_id: str) -> tuple[str, ...]:
-    return next((doors for beginnings, doors in _MAKERS if model_id.startswith(beginnings)), ())
+def _first_party_providers(model_id: str) -> tuple[str, ...]:
+    return next((providers for beginnings, providers in _FIRST_PARTY_PREFIXES if model_id.startswith(beginnings)), ())
 
 
 def _is_made(model: Model, plain_id: str) -> bool:
-    return model.provider in _maker(model.id.lower()) and _plain(model.id) == plain_id
+    return model.provider in _first_party_providers(model.id.lower()) and _plain(model.id) == plain_id
 
 
 def _plain(text: str) -> str:
@@ -247,13 +249,13 @@ def _nearest(name: str, models: Iterable[Model]) -> Iterator[str]:
         bare = model.id.rsplit("/", 1)[-1]
         score = max(likeness(model.full_name()), likeness(bare))
         if score >= _NEAR:
-            doors = _maker(bare.lower())
-            door = doors.index(model.provider) if model.provider in doors else _ELSEWHERE
-            ranked.append((-score, door, _plain(bare), model.full_name()))
+            providers = _first_party_providers(bare.lower())
+            provider_name = providers.index(model.provider) if model.provider in providers else _ELSEWHERE
+            ranked.append((-score, provider_name, _plain(bare), model.full_name()))
     ranked.sort(key=lambda row: row[2], reverse=True)  # of equals the higher version first
     ranked.sort(key=lambda row: row[:2])
     best: dict[str, str] = {}
-    for _score, _door, plain, full_name in ranked:
+    for _score, _provider_name, plain, full_name in ranked:
         best.setdefault(plain, full_name)
     return islice(best.values(), _SUGGESTIONS)
 

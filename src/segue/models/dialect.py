@@ -67,7 +67,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     thinking_budget_field: Literal["thinking_token_budget", "thinking_budget", "thinking_budget_tokens"] | None = None
     thinking_budgets: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
     """What levels stand for where only budgets are taken, for those that differ from everybody's."""
-    off_word: str | None = None
+    off_value: str | None = None
     """The word for no thinking, where it is told by words and the model's entry has none of its own."""
     effort: bool = True
     """The provider takes an effort beside its switch for thinking."""
@@ -112,16 +112,16 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def takes_thinking(self) -> bool:
         """Whether anything about thinking can be told at all."""
-        return self.takes_level() or self.takes_budget() or self.thinking_format not in _WORDLESS
+        return self.takes_level() or self.takes_budget() or self.thinking_format not in _WITHOUT_VALUE
 
-    def needs_off_word(self) -> bool:
+    def needs_off_value(self) -> bool:
         """Whether not to think is told by a word, and not by a switch or by a budget of nothing."""
-        return self.thinking_format in _OFF_BY_WORD
+        return self.thinking_format in _OFF_BY_VALUE
 
 
 _WITH_BUDGET: Final = frozenset({"budget", "openrouter"})
 _WITH_LEVELS: Final = frozenset({"budget", "level", "ling", "nested", "openrouter", "word"})
 _WITH_EFFORT: Final = frozenset({"adaptive", "baseten", "deepseek", "effort", "qwen", "together", "zai"})
-_WORDLESS: Final = frozenset({"effort", "none"})
+_WITHOUT_VALUE: Final = frozenset({"effort", "none"})
 """Formats that have no switch: without an effort they say nothing."""
-_OFF_BY_WORD: Final = frozenset({"effort", "ling", "nested"})
+_OFF_BY_VALUE: Final = frozenset({"effort", "ling", "nested"})

@@ -23,7 +23,7 @@ _CLAUDE: Final = r"(?P<name>claude-[a-z0-9-]+?)(?:[-@](?P<date>\d{8}))?"
 _GEMINI: Final = r"(?P<name>gemini-[a-z0-9.-]+)(?P<date>)"
 _VERTEX_PATH: Final = r"(?:(?:projects/[^/]+/locations/[^/]+/)?publishers/{publisher}/)?(?:models/)?"
 
-_SPELLINGS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
+_MODEL_ID_PATTERNS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
     ("claude", "anthropic", re.compile(_CLAUDE)),
     ("claude", "google-vertex", re.compile(_VERTEX_PATH.format(publisher="anthropic") + _CLAUDE + "(?:@default)?")),
     (
@@ -38,9 +38,9 @@ _SPELLINGS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
 
 
 @lru_cache(maxsize=4096)
-def find_spelling(provider: str, model_id: str) -> tuple[str, str, str] | None:
+def find_model_family_id(provider: str, model_id: str) -> tuple[str, str, str] | None:
     """Read a provider's id as (family, name, date), the date empty when there is none; None: not of a family."""
-    for family, name, pattern in _SPELLINGS:
+    for family, name, pattern in _MODEL_ID_PATTERNS:
         if name == provider and (match := pattern.fullmatch(model_id)):
             return family, match["name"], match["date"] or ""
     return None
@@ -50,7 +50,7 @@ def is_equivalent(provider: str, model_id: str, other_provider: str, other_id: s
     """Say whether two provider's ids are declared to name the same model."""
     if provider == other_provider and model_id == other_id:
         return True
-    one, other = find_spelling(provider, model_id), find_spelling(other_provider, other_id)
+    one, other = find_model_family_id(provider, model_id), find_model_family_id(other_provider, other_id)
     if one is None or other is None or one[:2] != other[:2]:
         return False
     return one[2] == other[2] or not one[2] or not other[2]

@@ -29,12 +29,12 @@ CLAUDE_UP_TO_4_5: Final = (
 """The last that take a budget for thinking, a prefilled answer and sampling settings alike."""
 CLAUDE_4_6: Final = r"claude-(?:(?:opus|sonnet)-4[-.]6|4[-.]6-(?:opus|sonnet))(?!\d)"
 """Adaptive thinking, no prefill; sampling settings are still taken."""
-CLAUDE_HEARS_SYSTEM: Final = (
+CLAUDE_READS_SYSTEM: Final = (
     r"claude-(?:opus-4[-.](?:[89]|\d\d)(?!\d)|opus-(?:[5-9]|\d\d)(?!\d)|(?:fable|mythos)-\d"
     r"|(?:sonnet|haiku)-(?:5[-.][5-9]|[6-9]|\d\d)(?!\d))"
 )
 """Opus 4.8 and what came after it: instructions in mid-conversation have a role. Of Sonnet 5 the sources disagree."""
-CLAUDE_CHOOSES_ITSELF: Final = r"claude-(?:(?:fable|mythos)-5[-.]1|(?:opus|sonnet)-5[-.]5)(?!\d)"
+CLAUDE_ADAPTIVE_THINKING_ONLY: Final = r"claude-(?:(?:fable|mythos)-5[-.]1|(?:opus|sonnet)-5[-.]5)(?!\d)"
 """No tool can be demanded of them, thinking or not."""
 CLAUDE_ALWAYS_THINKS: Final = r"claude-(?:(?:fable|mythos)-(?:\d|preview)|(?:opus|sonnet)-5[-.]5(?!\d))"
 """They refuse to be told not to think."""

@@ -89,7 +89,7 @@ def _xiaomi(name: str, title: str, host: str, variable: str) -> Provider:
     )
 
 
-MAKERS: Final[tuple[Provider, ...]] = (
+FIRST_PARTY: Final[tuple[Provider, ...]] = (
     Provider(
         name="anthropic",
         title="Anthropic",

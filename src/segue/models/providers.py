@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from segue.models.first_party import MAKERS
+from segue.models.first_party import FIRST_PARTY
 from segue.models.provider import Provider
-from segue.models.third_party import HOSTS
+from segue.models.third_party import THIRD_PARTY
 
 __all__ = ["PROVIDERS", "Provider", "find_row"]
 
-PROVIDERS: Final[Mapping[str, Provider]] = {row.name: row for row in (*MAKERS, *HOSTS)}
+PROVIDERS: Final[Mapping[str, Provider]] = {row.name: row for row in (*FIRST_PARTY, *THIRD_PARTY)}
 
 
 def _host(url: str | None) -> str | None:

@@ -105,7 +105,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     refused_text: Literal["none", "empty", "blank"] = "none"
     """Which text blocks are refused: none, those of no characters, those of white space only. Projection removes every
     blank one; providers only mind a turn that has no other words, so that is what `check` looks for."""
-    text_seals: bool = False
+    text_signatures: bool = False
     """Whether a text can carry a seal; then a blank one that does is not empty."""
     refused_final_space: bool = False
     """Whether a final assistant turn may not end in white space."""

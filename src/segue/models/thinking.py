@@ -18,7 +18,7 @@ from segue.models.model import Model
 
 THINKING_LEVELS: Final[tuple[ThinkingLevel, ...]] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 
-USUAL_LEVELS: Final = frozenset[str]({"off", "minimal", "low", "medium", "high"})
+DEFAULT_LEVELS: Final = frozenset[str]({"off", "minimal", "low", "medium", "high"})
 """What a model has that does not say: the others have to be mapped."""
 
 DEFAULT_BUDGETS: Final[Mapping[ThinkingLevel, int]] = {
@@ -35,22 +35,24 @@ ANSWER_ROOM: Final = 1024
 """Tokens that thinking leaves for the answer, where both share one limit (pi-ai 1.5.0, read 2026-11-15)."""
 
 
-def supported_thinking_levels(model: Model | str, usual: Collection[str] = USUAL_LEVELS) -> tuple[ThinkingLevel, ...]:
-    """List the levels a model has, weakest first; `usual` are those it has unless its entry says otherwise."""
+def supported_thinking_levels(
+    model: Model | str, default: Collection[str] = DEFAULT_LEVELS
+) -> tuple[ThinkingLevel, ...]:
+    """List the levels a model has, weakest first; `default` are those it has unless its entry says otherwise."""
     model = get_model(model)
     if not model.reasoning:
         return ("off",)
     levels = model.thinking_levels
     return tuple(
-        level for level in THINKING_LEVELS if (levels[level] is not None if level in levels else level in usual)
+        level for level in THINKING_LEVELS if (levels[level] is not None if level in levels else level in default)
     )
 
 
 def clamp_thinking_level(
-    model: Model | str, level: ThinkingLevel, usual: Collection[str] = USUAL_LEVELS
+    model: Model | str, level: ThinkingLevel, default: Collection[str] = DEFAULT_LEVELS
 ) -> ThinkingLevel:
     """Give the level itself, else the next stronger one the model has, else the next weaker one."""
-    supported = supported_thinking_levels(model, usual)
+    supported = supported_thinking_levels(model, default)
     if level in supported:
         return level
     wanted = THINKING_LEVELS.index(level)

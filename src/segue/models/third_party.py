@@ -24,7 +24,7 @@ _PI: Final = "pi-ai 1.5.0"
 
 _SESSION_TAKEN: Final = ("-session_id",)
 _ANY_IDS: Final[Mapping[str, object]] = {"call_id_max": 0}
-_AT_HOME: Final[Mapping[str, object]] = {
+_LOCAL_SERVER: Final[Mapping[str, object]] = {
     "call_id_max": 0,
     "reasoning_replay": "open",
     "last_assistant": False,
@@ -34,7 +34,7 @@ _AT_HOME: Final[Mapping[str, object]] = {
 }
 _OPENCODE: Final[Mapping[str, object]] = {"max_tokens_field": "max_tokens", "strict_tools": True}
 
-HOSTS: Final[tuple[Provider, ...]] = (
+THIRD_PARTY: Final[tuple[Provider, ...]] = (
     # -- hosts of open models --------------------------------------------------------------------------------------
     Provider(
         name="groq",
@@ -259,7 +259,7 @@ HOSTS: Final[tuple[Provider, ...]] = (
         protocol="ollama-chat",
         base_url="http://localhost:11434",
         key_variables=("OLLAMA_API_KEY",),
-        rules={"openai-chat": {**_AT_HOME, "last_assistant": True}},
+        rules={"openai-chat": {**_LOCAL_SERVER, "last_assistant": True}},
         dialect={
             "openai-chat": {
                 "reasoning_field": "reasoning",
@@ -276,7 +276,7 @@ HOSTS: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="http://localhost:8000/v1",
         key_variables=("VLLM_API_KEY",),
-        rules={"openai-chat": {**_AT_HOME, "image_sources": frozenset({"data", "url"})}},
+        rules={"openai-chat": {**_LOCAL_SERVER, "image_sources": frozenset({"data", "url"})}},
         dialect={"openai-chat": {"max_tokens_field": "max_tokens", "thinking_budget_field": "thinking_token_budget"}},
         source="vLLM source; opencode #27920; pi-ai 1.5.0 (thinking_token_budget)",
         read=_READ,
@@ -287,7 +287,7 @@ HOSTS: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="http://localhost:8080/v1",
         key_variables=("LLAMA_API_KEY",),
-        rules={"openai-chat": _AT_HOME, "openai-responses": _AT_HOME, "anthropic-messages": _AT_HOME},
+        rules={"openai-chat": _LOCAL_SERVER, "openai-responses": _LOCAL_SERVER, "anthropic-messages": _LOCAL_SERVER},
         dialect={
             "openai-chat": {"max_tokens_field": "max_tokens", "thinking_budget_field": "thinking_budget_tokens"},
             "anthropic-messages": {"empty_signature": True},
@@ -301,7 +301,7 @@ HOSTS: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="http://localhost:1234/v1",
         key_variables=("LMSTUDIO_API_KEY",),
-        rules={"openai-chat": _AT_HOME},
+        rules={"openai-chat": _LOCAL_SERVER},
         dialect={"openai-chat": {"max_tokens_field": "max_tokens"}},
         source="LM Studio documentation: OpenAI compatibility; templates as for llama.cpp",
         read=_READ,

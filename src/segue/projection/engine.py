@@ -2,8 +2,8 @@
 
 A history can be cut before any finished assistant turn that follows a user turn or a tool result: a request was sent
 and answered there, and nothing that comes later may change what was sent. What the stretch behind the cut has to know
-of the one before stands in `Carry`. Two things reach back over a cut: a result that answers an earlier call, and an
-image too many, for which the oldest have to give way. Then the prefix is worked on anew.
+of the one before stands in `PrefixState`. Two things reach back over a cut: a result that answers an earlier call, and
+an image too many, for which the oldest have to give way. Then the prefix is worked on anew.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from segue.conversation.context import Context, Options
 from segue.conversation.messages import Message
 from segue.projection.passes.cache_marks import Mark, find_marks
 from segue.projection.passes.extra import withhold_extra
-from segue.projection.passes.ids import allot_ids
+from segue.projection.passes.ids import assign_ids
 from segue.projection.passes.instructions import place_instructions
 from segue.projection.passes.matching import Unsettled
 from segue.projection.passes.media import place_media
@@ -28,33 +28,33 @@ from segue.projection.passes.reasoning import reconcile_reasoning
 from segue.projection.passes.settings import fit_settings
 from segue.projection.passes.system_prompt import fit_system_prompt
 from segue.projection.passes.text import clean_texts
-from segue.projection.passes.turns import mend_turns
+from segue.projection.passes.turns import repair_turns
 from segue.projection.passes.unfinished import leave_out_unfinished
 from segue.projection.report import Change
 from segue.projection.requirements import MediaNeeded
-from segue.projection.workspace.prefix_state import Carry
+from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import UNFINISHED
-from segue.projection.workspace.workspace import Settings, SystemPrompt, Target, Work
+from segue.projection.workspace.workspace import Settings, SystemPrompt, Target, Workspace
 
-Pass: TypeAlias = Callable[[Work], None]
+Pass: TypeAlias = Callable[[Workspace], None]
 
 
-def allot_ids_and_names(work: Work) -> None:
+def assign_ids_and_names(workspace: Workspace) -> None:
     """Pass 6: ids first, then names; both look only backwards. Calls that become text keep what they are called."""
-    if work.target.rules.tools:
-        allot_ids(work)
-        map_names(work)
-    if work.survey.unfinished or not work.target.rules.tools:
-        for call_id in work.survey.call_ids:
-            work.carry.note_unsent(call_id)
+    if workspace.target.rules.tools:
+        assign_ids(workspace)
+        map_names(workspace)
+    if workspace.scan.unfinished or not workspace.target.rules.tools:
+        for call_id in workspace.scan.call_ids:
+            workspace.prefix_state.note_unsent(call_id)
 
 
-def arrange_turns(work: Work) -> None:
+def arrange_turns(workspace: Workspace) -> None:
     """Pass 7: every turn in a form the target takes, then instructions, then the order of turns."""
-    mend_turns(work)
-    withhold_extra(work)  # whose an `extra` is, is told by the turn before: so when it is known which turns stay
-    place_instructions(work)
-    order_turns(work)
+    repair_turns(workspace)
+    withhold_extra(workspace)  # whose an `extra` is, is told by the turn before: so when it is known which turns stay
+    place_instructions(workspace)
+    order_turns(workspace)
 
 
 PASSES: Final[tuple[Pass, ...]] = (
@@ -63,7 +63,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     pair_results,  # before media and ids, which rely on results standing behind their calls
     place_media,  # native blocks become their fallback here, so the passes below see plain content
     reconcile_reasoning,  # after media: which native blocks are foreign is the same question as whose thinking it is
-    allot_ids_and_names,  # after everything that drops or adds calls
+    assign_ids_and_names,  # after everything that drops or adds calls
     arrange_turns,  # the order of turns is known only when all turns are
     fit_settings,  # last: tools and options are fitted to the history that will be sent
 )
@@ -72,7 +72,7 @@ PASSES: Final[tuple[Pass, ...]] = (
 class Settled:
     """A prefix whose projection no later message changes, and how to go on behind it."""
 
-    __slots__ = ("carry", "changed", "changes", "given", "marks", "needed", "out", "prompt")
+    __slots__ = ("prefix_state", "changed", "changes", "given", "marks", "needed", "out", "prompt")
 
     def __init__(self, prompt: SystemPrompt, target: Target) -> None:
         self.prompt = prompt
@@ -81,18 +81,18 @@ class Settled:
         self.changed = False
         self.needed: list[MediaNeeded] = []
         self.marks: list[Mark] = []
-        self.carry = Carry()
-        self.carry.system_prompt, changes = fit_system_prompt(prompt, target)
+        self.prefix_state = PrefixState()
+        self.prefix_state.system_prompt, changes = fit_system_prompt(prompt, target)
         self.changes = list(changes)
 
-    def extend(self, given: Sequence[Message], work: Work) -> None:
+    def extend(self, given: Sequence[Message], workspace: Workspace) -> None:
         """Take a worked stretch in."""
-        self.marks += find_marks(work, len(self.out))
-        self.changed = self.changed or work.changed
-        self.changes = joined_changes(self.changes, work.changes)
+        self.marks += find_marks(workspace, len(self.out))
+        self.changed = self.changed or workspace.changed
+        self.changes = joined_changes(self.changes, workspace.changes)
         self.given += given
-        self.out += work.messages
-        self.needed += work.needed
+        self.out += workspace.messages
+        self.needed += workspace.needed
 
     def begins(self, context: Context) -> bool:
         """Whether a conversation still begins with this prefix, message for message the same, and is answered there."""
@@ -110,17 +110,17 @@ class Settled:
 class Outcome:
     """Everything a projection is made of, before it is put together."""
 
-    __slots__ = ("changed", "changes", "settled", "work")
+    __slots__ = ("changed", "changes", "settled", "workspace")
 
-    def __init__(self, settled: Settled, work: Work) -> None:
+    def __init__(self, settled: Settled, workspace: Workspace) -> None:
         self.settled = settled
-        self.work = work
-        self.changed = settled.changed or work.changed
-        self.changes = joined_changes(settled.changes, work.changes)
+        self.workspace = workspace
+        self.changed = settled.changed or workspace.changed
+        self.changes = joined_changes(settled.changes, workspace.changes)
 
     def messages(self) -> tuple[Message, ...]:
         """Give all that came out."""
-        out, tail = self.settled.out, self.work.messages
+        out, tail = self.settled.out, self.workspace.messages
         if not out:
             return tuple(tail)
         count = len(out)
@@ -131,11 +131,11 @@ class Outcome:
 
     def marks(self) -> list[Mark]:
         """Give all cache marks."""
-        return [*self.settled.marks, *find_marks(self.work, len(self.settled.out))]
+        return [*self.settled.marks, *find_marks(self.workspace, len(self.settled.out))]
 
     def needed(self) -> tuple[MediaNeeded, ...]:
         """Give all media that the caller could supply."""
-        return (*self.settled.needed, *self.work.needed)
+        return (*self.settled.needed, *self.workspace.needed)
 
 
 _ROOTS: Final = {"system_prompt": -2, "messages": -1, "tools": sys.maxsize - 1, "options": sys.maxsize}
@@ -181,8 +181,11 @@ class Engine:
             except Unsettled:
                 self.settled = None
                 outcome = self._attempt(context, options, settle=False)
-            carry, rules = outcome.work.carry, self.target.rules
-            evicted = (_evictions(carry.images, rules.max_images), _evictions(carry.files, rules.max_files))
+            prefix_state, rules = outcome.workspace.prefix_state, self.target.rules
+            evicted = (
+                _evictions(prefix_state.images, rules.max_images),
+                _evictions(prefix_state.files, rules.max_files),
+            )
             if evicted == self.evicted:
                 return outcome
             self.evicted = evicted
@@ -195,19 +198,23 @@ class Engine:
         start = len(settled.given)
         cut = _last_cut(context.messages, start) if settle else start
         if cut > start:
-            stretch = context.messages[start:cut]
-            settled.extend(stretch, self._work(stretch, settled.carry, start, None))
+            segment = context.messages[start:cut]
+            settled.extend(segment, self._new_workspace(segment, settled.prefix_state, start, None))
         self.settled = settled if settle else None
         rest = context.messages[cut:]
-        work = self._work(rest, settled.carry.fork(), cut, Settings(context.tools, options))
-        return Outcome(settled, work)
+        workspace = self._new_workspace(rest, settled.prefix_state.fork(), cut, Settings(context.tools, options))
+        return Outcome(settled, workspace)
 
-    def _work(self, messages: Sequence[Message], carry: Carry, offset: int, settings: Settings | None) -> Work:
-        work = Work(messages, self.target, carry, offset=offset, settings=settings, evicted=self.evicted)
+    def _new_workspace(
+        self, messages: Sequence[Message], prefix_state: PrefixState, offset: int, settings: Settings | None
+    ) -> Workspace:
+        workspace = Workspace(
+            messages, self.target, prefix_state, offset=offset, settings=settings, evicted=self.evicted
+        )
         for step in self.passes:
-            step(work)
-        work.note_places()
-        return work
+            step(workspace)
+        workspace.note_places()
+        return workspace
 
 
 def _evictions(count: int, limit: int) -> int:

@@ -28,7 +28,7 @@ SameModel: TypeAlias = Callable[[AssistantMessage, Model], bool]
 
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
-_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+_ALLOWED_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "reasoning": get_args(ReasoningPolicy),
     "trailing_calls": get_args(TrailingCalls),
     "orphan_results": get_args(OrphanResults),
@@ -104,17 +104,17 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     same_model: SameModel | None = None
 
     def __post_init__(self) -> None:
-        for name, words in _WORDS.items():
-            _require(cast("str", getattr(self, name)), words, f"policy {name!r}")
-        for word in self.refuse:
-            _require(word, _REFUSABLE, "policy 'refuse'")
+        for name, text_pieces in _ALLOWED_VALUES.items():
+            _require(cast("str", getattr(self, name)), text_pieces, f"policy {name!r}")
+        for value in self.refuse:
+            _require(value, _REFUSABLE, "policy 'refuse'")
 
 
-def _require(word: str, words: Collection[str], place: str) -> None:
-    if word not in words:
-        near = get_close_matches(word, words, n=3)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"it knows {', '.join(sorted(words))}"
-        raise SettingsError(f"{place} does not know {word!r}; {hint}", key=str(word), suggestions=near)
+def _require(value: str, text_pieces: Collection[str], place: str) -> None:
+    if value not in text_pieces:
+        near = get_close_matches(value, text_pieces, n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"it knows {', '.join(sorted(text_pieces))}"
+        raise SettingsError(f"{place} does not know {value!r}; {hint}", key=str(value), suggestions=near)
 
 
 def fill(template: str, **values: str) -> str:

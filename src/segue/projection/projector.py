@@ -15,21 +15,21 @@ from segue.conversation.vetting import check_options, explain_misuse
 from segue.errors import ProjectionRefused, SettingsError
 from segue.models.catalogue import get_model
 from segue.models.model import Model
-from segue.projection.engine import PASSES, Engine, Outcome, allot_ids_and_names, place_of
+from segue.projection.engine import PASSES, Engine, Outcome, assign_ids_and_names, place_of
 from segue.projection.passes.cache_marks import limit_marks
 from segue.projection.passes.extra import withhold_extra
-from segue.projection.passes.ids import NormalizeId, allot_ids
+from segue.projection.passes.ids import NormalizeId, assign_ids
 from segue.projection.passes.names import clean_names
 from segue.projection.passes.settings import is_thinking
 from segue.projection.policy import Policy
 from segue.projection.report import Report
 from segue.projection.requirements import Requirement, ThinkingOff
-from segue.projection.workspace.workspace import Target, Work
+from segue.projection.workspace.workspace import Target, Workspace
 from segue.protocols.registry import resolve_dialect, resolve_rules
 
-_NOTHING_ASKED: Final = Options()
-_USUAL_POLICY: Final = Policy()
-_ANCESTORS_POLICY: Final = Policy(reasoning="text")
+_NO_OPTIONS: Final = Options()
+_DEFAULT_POLICY: Final = Policy()
+_TRANSFORM_POLICY: Final = Policy(reasoning="text")
 
 
 @final
@@ -71,14 +71,14 @@ def transform_messages(
     refuses it; with one the ids of other models' turns go through it, and are kept apart where it makes two the same.
     """
 
-    def allot(work: Work) -> None:
-        allot_ids(work, normalize_tool_call_id)
-        clean_names(work)
-        withhold_extra(work)
+    def assign_id(workspace: Workspace) -> None:
+        assign_ids(workspace, normalize_tool_call_id)
+        clean_names(workspace)
+        withhold_extra(workspace)
 
     given = tuple(messages)
-    passes = (*PASSES[: PASSES.index(allot_ids_and_names)], allot)
-    outcome = Engine(resolve_target(model, _ANCESTORS_POLICY), passes).run(Context(messages=given), _NOTHING_ASKED)
+    passes = (*PASSES[: PASSES.index(assign_ids_and_names)], assign_id)
+    outcome = Engine(resolve_target(model, _TRANSFORM_POLICY), passes).run(Context(messages=given), _NO_OPTIONS)
     out = outcome.messages()
     return given if len(out) == len(given) and all(map(is_, out, given)) else out
 
@@ -88,12 +88,12 @@ def resolve_target(model: Model | str, policy: Policy | None) -> Target:
     found = get_model(model)
     if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise SettingsError(f"a policy has to be a Policy, not a {type(policy).__name__}", key="policy")
-    return Target(found, resolve_rules(found), resolve_dialect(found), policy or _USUAL_POLICY)
+    return Target(found, resolve_rules(found), resolve_dialect(found), policy or _DEFAULT_POLICY)
 
 
 def _checked(options: Options | None) -> Options:
     if options is None:
-        return _NOTHING_ASKED
+        return _NO_OPTIONS
     check_options(options)
     return options
 
@@ -124,11 +124,11 @@ def _project_grown(context: Context, options: Options, engine: Engine) -> Projec
 
 def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     """Put a projection together; what did not change is what was given."""
-    work, settings = outcome.work, outcome.work.settings
+    workspace, settings = outcome.workspace, outcome.workspace.settings
     if settings is None:
         raise AssertionError("the last stretch of a history comes with the settings")
     messages = outcome.messages() if outcome.changed else context.messages
-    fitted = limit_marks(target, messages, outcome.marks(), work.carry.system_prompt, settings.tools)
+    fitted = limit_marks(target, messages, outcome.marks(), workspace.prefix_state.system_prompt, settings.tools)
     changes = outcome.changes
     if fitted.changes:
         changes = sorted([*changes, *fitted.changes], key=place_of)
@@ -146,7 +146,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         options=settings.options,
         report=report,
         requirements=_requirements(outcome, settings.options, target),
-        tool_names={wire: given for given, wire in work.carry.wire_names.items()},
+        tool_names={wire: given for given, wire in workspace.prefix_state.wire_names.items()},
     )
 
 
@@ -159,10 +159,10 @@ def _refuse(report: Report, policy: Policy) -> None:
 
 
 def _requirements(outcome: Outcome, options: Options, target: Target) -> tuple[Requirement, ...]:
-    work = outcome.work
+    workspace = outcome.workspace
     needed = outcome.needed()
     # The last stretch holds the last turn, but for a history that has no turn at all.
-    is_running = work.carry.cycle_begins is False and work.carry.last_role != "assistant"
+    is_running = workspace.prefix_state.cycle_begins is False and workspace.prefix_state.last_role != "assistant"
     if is_running and target.rules.thinking_before_calls and is_thinking(options):
         return (*needed, ThinkingOff())
     return needed

@@ -56,8 +56,8 @@ def find_endpoint(protocol: str | None, model: Model | str | None, named: str | 
     if isinstance(model, str):
         model = get_model(model)
     if model is not None:
-        spoken = model if protocol is None or protocol == model.protocol else replace(model, protocol=protocol)
-        return resolve_endpoint(spoken)
+        content = model if protocol is None or protocol == model.protocol else replace(model, protocol=protocol)
+        return resolve_endpoint(content)
     if protocol is None:
         raise UnknownProtocol("say which protocol or which model it is", name="")
     model_id = named or ""
@@ -115,8 +115,8 @@ def decode_response(
         DecodeError: the body is not what the protocol says; names the place.
     """
     plain = as_mapping(body)
-    spoken = protocol if protocol is not None or model is not None else detect_reply(plain)
-    endpoint = find_endpoint(spoken, model, _named(plain))
+    content = protocol if protocol is not None or model is not None else detect_reply(plain)
+    endpoint = find_endpoint(content, model, _named(plain))
     return get_codec(endpoint.model.protocol).decode_response(plain, endpoint, tool_names or {})
 
 

@@ -97,9 +97,9 @@ def resolve_rules(model: Model | str, overrides: Mapping[str, object] | None = N
         SettingsError: an override names a rule that does not exist, or a value it cannot have.
     """
     model = get_model(model)
-    spelt = _spell(model.rules)
-    rules = _rules_of(model.protocol, model.provider, model.id, _telling_url(model), spelt)
-    if spelt is None:
+    original = _encode_overrides(model.rules)
+    rules = _rules_of(model.protocol, model.provider, model.id, _matching_url(model), original)
+    if original is None:
         rules = _override(rules, model.rules, where=f"model {model.full_name()}")
     return _override(rules, overrides, where="the caller") if overrides else rules
 
@@ -112,14 +112,14 @@ def resolve_dialect(model: Model | str, overrides: Mapping[str, object] | None =
         SettingsError: an override names a field that does not exist, or a value it cannot have.
     """
     model = get_model(model)
-    spelt = _spell(model.dialect)
-    dialect = _dialect_of(model.protocol, model.provider, model.id, _telling_url(model), spelt)
-    if spelt is None:
+    original = _encode_overrides(model.dialect)
+    dialect = _dialect_of(model.protocol, model.provider, model.id, _matching_url(model), original)
+    if original is None:
         dialect = _override(dialect, model.dialect, where=f"model {model.full_name()}")
     return _override(dialect, overrides, where="the caller") if overrides else dialect
 
 
-def _spell(overrides: Mapping[str, object]) -> bytes | None:
+def _encode_overrides(overrides: Mapping[str, object]) -> bytes | None:
     """Write a model's overrides, so that what becomes of them can be remembered by that; None if they are no JSON.
 
     What is remembered is made of the bytes alone: so it cannot be stale, whatever happens to the mapping.
@@ -132,31 +132,31 @@ def _spell(overrides: Mapping[str, object]) -> bytes | None:
         return None
 
 
-def _telling_url(model: Model) -> str | None:
+def _matching_url(model: Model) -> str | None:
     # A known name says everything; left out, the address does not crowd the cache.
     return None if model.provider in PROVIDERS else model.base_url
 
 
 @lru_cache(maxsize=4096)
-def _rules_of(protocol: str, provider: str, model_id: str, base_url: str | None, spelt: bytes | None) -> Rules:
+def _rules_of(protocol: str, provider: str, model_id: str, base_url: str | None, original: bytes | None) -> Rules:
     entry, row = get_protocol(protocol), find_row(provider, base_url)
     rules = entry.rules
     if row is not None:
         rules = _override(rules, row.rules.get(protocol, {}), where=f"provider {row.name}")
     for family in _families(entry, row, provider, model_id):
         rules = _override(rules, family.rules, where=f"family {family.pattern}")
-    return _override(rules, _DECODE(spelt), where=f"model {provider}/{model_id}") if spelt else rules
+    return _override(rules, _DECODE(original), where=f"model {provider}/{model_id}") if original else rules
 
 
 @lru_cache(maxsize=4096)
-def _dialect_of(protocol: str, provider: str, model_id: str, base_url: str | None, spelt: bytes | None) -> Dialect:
+def _dialect_of(protocol: str, provider: str, model_id: str, base_url: str | None, original: bytes | None) -> Dialect:
     entry, row = get_protocol(protocol), find_row(provider, base_url)
     dialect = entry.dialect
     if row is not None:
         dialect = _override(dialect, row.dialect.get(protocol, {}), where=f"provider {row.name}")
     for family in _families(entry, row, provider, model_id):
         dialect = _override(dialect, family.dialect, where=f"family {family.pattern}")
-    return _override(dialect, _DECODE(spelt), where=f"model {provider}/{model_id}") if spelt else dialect
+    return _override(dialect, _DECODE(original), where=f"model {provider}/{model_id}") if original else dialect
 
 
 def _families(entry: Protocol, row: Provider | None, provider: str, model_id: str) -> Iterator[Family]:
@@ -170,7 +170,7 @@ _DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
 _Settings = TypeVar("_Settings", Rules, Dialect)
 
 _FIELD_TYPES: Final[Mapping[type, Mapping[str, object]]] = {kind: get_type_hints(kind) for kind in (Rules, Dialect)}
-_FIELD_WORDS: Final[Mapping[type, str]] = {Rules: "rule", Dialect: "dialect field"}
+_FIELD_LABELS: Final[Mapping[type, str]] = {Rules: "rule", Dialect: "dialect field"}
 _OPTION_RULES: Final = frozenset(
     {"refused_options", "refused_with_thinking", "refused_unless_off", "exclusive_options"}
 )
@@ -182,18 +182,18 @@ _ADDED_UP: Final = frozenset({"refused_options", "refused_extra"})
 def _override(settings: _Settings, overrides: Mapping[str, object], *, where: str) -> _Settings:
     if not overrides:
         return settings
-    types, word = _FIELD_TYPES[type(settings)], _FIELD_WORDS[type(settings)]
+    types, literal = _FIELD_TYPES[type(settings)], _FIELD_LABELS[type(settings)]
     values: dict[str, object] = {}
     for key, value in overrides.items():
         if key not in types:
-            raise _misspelt(key, types, f"{where}: there is no {word} {key!r}")
+            raise _unknown_field(key, types, f"{where}: there is no {literal} {key!r}")
         try:
             # From stored JSON a set or a tuple comes as a list; conversion makes it what the record holds.
             values[key] = msgspec.convert(value, types[key])
         except msgspec.ValidationError as error:
-            raise SettingsError(f"{where}: {word} {key!r} cannot be {value!r}: {error}", key=key) from error
+            raise SettingsError(f"{where}: {literal} {key!r} cannot be {value!r}: {error}", key=key) from error
         if key in _OPTION_RULES:
-            _check_options(msgspec.convert(value, frozenset[str]), f"{where}: {word} {key!r}")
+            _check_options(msgspec.convert(value, frozenset[str]), f"{where}: {literal} {key!r}")
         if key in _ADDED_UP:
             values[key] = _added_up(getattr(settings, key), msgspec.convert(value, frozenset[str]))
     return msgspec.structs.replace(settings, **values)
@@ -207,10 +207,12 @@ def _added_up(refused: frozenset[str], names: frozenset[str]) -> frozenset[str]:
 def _check_options(names: frozenset[str], place: str) -> None:
     for name in sorted(names):
         if name.removeprefix("-") not in Options.__struct_fields__:
-            raise _misspelt(name, Options.__struct_fields__, f"{place} names an option {name!r} that does not exist")
+            raise _unknown_field(
+                name, Options.__struct_fields__, f"{place} names an option {name!r} that does not exist"
+            )
 
 
-def _misspelt(key: str, known: Iterable[str], message: str) -> SettingsError:
+def _unknown_field(key: str, known: Iterable[str], message: str) -> SettingsError:
     near = get_close_matches(key, list(known), n=3)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     return SettingsError(message + hint, key=key, suggestions=near)

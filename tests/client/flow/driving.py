@@ -9,29 +9,29 @@ from dataclasses import dataclass, field
 from client.wires import WIRES
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.request_flow import Ask, Flow
-from segue.client.flow.steps import Answer, Broken, Head, Listen, Moment
+from segue.client.flow.steps import Answer, Broken, Head, Moment, ReadEvents
 from segue.conversation.events import Event
 from segue.request import Request
 
 
 @dataclass
-class Said:
+class ScriptedAnswer:
     """What one request is answered with; an answer that is `Broken` in the middle breaks there."""
 
     head: Head | Broken
     chunks: Sequence[bytes | Broken] = ()
 
 
-def good(protocol: str) -> Said:
+def good(protocol: str) -> ScriptedAnswer:
     """Stream the sample of a wire."""
     wire = WIRES[protocol]
-    return Said(Head(200, {"content-type": wire.content_type}), wire.frames)
+    return ScriptedAnswer(Head(200, {"content-type": wire.content_type}), wire.frames)
 
 
-def bad(status: int, body: object = "", headers: Mapping[str, str] | None = None) -> Said:
+def bad(status: int, body: object = "", headers: Mapping[str, str] | None = None) -> ScriptedAnswer:
     """Answer with an error."""
     text = body if isinstance(body, str) else json.dumps(body)
-    return Said(Head(status, headers or {}), (text.encode(),))
+    return ScriptedAnswer(Head(status, headers or {}), (text.encode(),))
 
 
 @dataclass
@@ -44,9 +44,9 @@ class Run:
     waits: list[float] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     noted: list[Attempt] = field(default_factory=list)
-    left: list[Said] = field(default_factory=list)
+    left: list[ScriptedAnswer] = field(default_factory=list)
 
-    def listen(self, step: Listen, chunks: list[bytes | Broken]) -> Answer:
+    def listen(self, step: ReadEvents, chunks: list[bytes | Broken]) -> Answer:
         """Do as a shell does: hand events on until one is terminal."""
         while chunks:
             chunk = chunks.pop(0)
@@ -55,7 +55,7 @@ class Run:
             events = step.feed(chunk)
             if events and events[-1].type in ("done", "error"):
                 return events
-            if step.tells:
+            if step.emits:
                 self.events += events
         return None
 
@@ -64,10 +64,10 @@ class Run:
         return [request.model.id for request in self.requests]
 
 
-def run(ask: Ask, *answers: Said, chance: float = 0.0) -> Run:
+def run(ask: Ask, *answers: ScriptedAnswer, chance: float = 0.0) -> Run:
     """Drive a flow to its end. Time goes by a second at each look at the clock."""
     flow = Flow(ask)
-    told = Run(flow, left=list(answers))
+    reported = Run(flow, left=list(answers))
     steps = flow.run()
     chunks: list[bytes | Broken] = []
     clock = 0.0
@@ -76,23 +76,23 @@ def run(ask: Ask, *answers: Said, chance: float = 0.0) -> Run:
         try:
             step = steps.send(answer)
         except StopIteration:
-            return told
-        told.kinds.append(step.kind)
+            return reported
+        reported.kinds.append(step.kind)
         answer = None
         if step.kind == "now":
             clock += 1.0
             answer = Moment(clock, round(clock * 1000), chance)
         elif step.kind == "send":
-            told.requests.append(step.request)
-            said = told.left.pop(0)
+            reported.requests.append(step.request)
+            said = reported.left.pop(0)
             answer, chunks = said.head, list(said.chunks)
         elif step.kind == "read":
             answer = chunks.pop(0) if chunks else None
-        elif step.kind == "listen":
-            answer = told.listen(step, chunks)
+        elif step.kind == "read_events":
+            answer = reported.listen(step, chunks)
         elif step.kind == "wait":
-            told.waits.append(step.seconds)
+            reported.waits.append(step.seconds)
         elif step.kind == "note":
-            told.noted.append(step.attempt)
-        elif step.kind == "tell":
-            told.events += step.events
+            reported.noted.append(step.attempt)
+        elif step.kind == "emit":
+            reported.events += step.events

@@ -12,8 +12,8 @@ from dataclasses import replace
 import pytest
 
 from client.both_clients import AT_ONCE, HELLO, listen
-from client.http.test_replies import SPOKEN, both_clients, each_wire
-from client.wires import WIRES, WORDS, Wire
+from client.http.test_replies import CODECS, both_clients, each_wire
+from client.wires import TEXT, WIRES, Wire
 from segue.client.http.clients import Client
 from segue.errors import RequestFailed
 from segue.failures.failure import FailureKind
@@ -23,8 +23,8 @@ from servers.scripted import ScriptedServer
 CHAT = WIRES["openai-chat"]
 EVENTS = {"content-type": "text/event-stream"}
 PAGE = b"<!doctype html><html><head><title>Welcome to the portal</title></head></html>"
-SSE = [wire for wire in SPOKEN if wire.content_type.startswith("text/event-stream")]
-LINES = [wire for wire in SPOKEN if wire.content_type == "application/x-ndjson"]
+SSE = [wire for wire in CODECS if wire.content_type.startswith("text/event-stream")]
+LINES = [wire for wire in CODECS if wire.content_type == "application/x-ndjson"]
 """There every line is a frame, and those that say nothing are passed over."""
 each_sse = pytest.mark.parametrize("wire", SSE, ids=lambda wire: wire.protocol)
 
@@ -35,9 +35,9 @@ each_sse = pytest.mark.parametrize("wire", SSE, ids=lambda wire: wire.protocol)
 def test_a_document_that_is_called_something_else_is_read(server: ScriptedServer, wire: Wire, is_async, headers):
     for chunks in (wire.answer().chunks, (b"\n\n", *wire.answer().chunks)):
         server.reply(replace(wire.answer(), headers=headers, chunks=chunks))
-        heard = listen(wire.model(server.url), is_async=is_async, api_key="nobody").check()
-        assert heard.types == ["start", "done"]
-        assert heard.message.text() == WORDS
+        received = listen(wire.model(server.url), is_async=is_async, api_key="nobody").check()
+        assert received.types == ["start", "done"]
+        assert received.message.text() == TEXT
 
 
 @each_sse
@@ -45,7 +45,7 @@ def test_a_document_that_is_called_something_else_is_read(server: ScriptedServer
 def test_a_stream_nobody_asked_for_is_read(server: ScriptedServer, wire: Wire, is_async: bool):
     server.reply(wire.stream(split=7))
     with Client(api_key="nobody", retry=0) as client:
-        assert client.complete(HELLO, wire.model(server.url)).text() == WORDS
+        assert client.complete(HELLO, wire.model(server.url)).text() == TEXT
 
 
 DISGUISED = {
@@ -55,27 +55,27 @@ DISGUISED = {
 }
 
 
-@pytest.mark.parametrize("wire", [wire for wire in SPOKEN if wire not in LINES], ids=lambda wire: wire.protocol)
+@pytest.mark.parametrize("wire", [wire for wire in CODECS if wire not in LINES], ids=lambda wire: wire.protocol)
 @pytest.mark.parametrize("body", DISGUISED.values(), ids=DISGUISED.keys())
 @pytest.mark.parametrize("headers", [EVENTS, {"content-type": "application/json"}], ids=["events", "JSON"])
 def test_an_error_in_disguise_is_one_and_another_model_is_asked(server: ScriptedServer, wire: Wire, body, headers):
     server.reply(replace(Reply.json(body), headers=headers), CHAT.stream())
-    heard = listen(wire.model(server.url), api_key="nobody", fallback_models=[CHAT.model(server.url)]).check()
-    assert [attempt.failure and attempt.failure.kind for attempt in heard.attempts] == [FailureKind.RATE_LIMIT, None]
-    assert heard.message.text() == WORDS
+    received = listen(wire.model(server.url), api_key="nobody", fallback_models=[CHAT.model(server.url)]).check()
+    assert [attempt.failure and attempt.failure.kind for attempt in received.attempts] == [FailureKind.RATE_LIMIT, None]
+    assert received.message.text() == TEXT
 
 
 def test_a_document_that_breaks_off_is_a_broken_connection(server: ScriptedServer):
     server.reply(replace(CHAT.answer(), headers=EVENTS).broken(Phase.END, "reset"), CHAT.stream())
-    heard = listen(CHAT.model(server.url), retry=AT_ONCE).check()
-    assert [attempt.failure and attempt.failure.kind for attempt in heard.attempts] == [FailureKind.NETWORK, None]
+    received = listen(CHAT.model(server.url), retry=AT_ONCE).check()
+    assert [attempt.failure and attempt.failure.kind for attempt in received.attempts] == [FailureKind.NETWORK, None]
 
 
-@pytest.mark.parametrize("tells", [True, False], ids=["streamed", "whole"])
-def test_a_web_page_says_that_the_address_is_wrong(server: ScriptedServer, tells: bool):
+@pytest.mark.parametrize("emits", [True, False], ids=["streamed", "whole"])
+def test_a_web_page_says_that_the_address_is_wrong(server: ScriptedServer, emits: bool):
     server.reply(Reply(headers={"content-type": "text/html; charset=utf-8"}, chunks=(PAGE,)))
     with Client(retry=AT_ONCE) as client, pytest.raises(RequestFailed, match="Welcome to the portal") as raised:
-        client.begin(HELLO, CHAT.model(server.url), tells=tells).result()
+        client.begin(HELLO, CHAT.model(server.url), emits=emits).result()
     assert raised.value.failure.kind == FailureKind.NOT_FOUND
     assert "base_url" in str(raised.value)
     assert len(raised.value.attempts) == 1
@@ -106,17 +106,17 @@ def test_nothing_is_asked_for_again(server: ScriptedServer, wire: Wire, reply: R
     if wire.content_type.startswith("application/vnd"):
         reply = replace(reply, chunks=())
     server.reply(reply, wire.stream())
-    heard = listen(wire.model(server.url), api_key="nobody", retry=AT_ONCE).check()
-    assert len(heard.attempts) == 2
-    assert heard.message.text() == WORDS
+    received = listen(wire.model(server.url), api_key="nobody", retry=AT_ONCE).check()
+    assert len(received.attempts) == 2
+    assert received.message.text() == TEXT
 
 
 @each_wire
 def test_bytes_that_are_no_frames_are_the_servers_failure(server: ScriptedServer, wire: Wire):
     server.reply(Reply(headers={"content-type": wire.content_type}, chunks=(b"\x00\x00\x00\x20nonsense" * 9, b"\n\n")))
-    heard = listen(wire.model(server.url), api_key="nobody").check()
-    assert heard.attempts[0].failure is not None
-    assert heard.attempts[0].failure.kind in (FailureKind.SERVER, FailureKind.NETWORK)
+    received = listen(wire.model(server.url), api_key="nobody").check()
+    assert received.attempts[0].failure is not None
+    assert received.attempts[0].failure.kind in (FailureKind.SERVER, FailureKind.NETWORK)
 
 
 PACKED = {
@@ -131,8 +131,8 @@ def test_a_reply_that_is_packed_well_or_badly(server: ScriptedServer, encoding: 
     pack, kind = row
     headers = {**EVENTS, "content-encoding": encoding.partition(" ")[0]}
     server.reply(Reply(headers=headers, chunks=(pack(CHAT.body),)))
-    heard = listen(CHAT.model(server.url)).check()
-    assert (heard.attempts[0].failure and heard.attempts[0].failure.kind) == kind
+    received = listen(CHAT.model(server.url)).check()
+    assert (received.attempts[0].failure and received.attempts[0].failure.kind) == kind
 
 
 def test_a_reply_in_the_first_version_of_the_protocol():
@@ -147,9 +147,9 @@ def test_a_reply_in_the_first_version_of_the_protocol():
 
         thread = threading.Thread(target=serve)
         thread.start()
-        heard = listen(CHAT.model(f"http://127.0.0.1:{listener.getsockname()[1]}")).check()
+        received = listen(CHAT.model(f"http://127.0.0.1:{listener.getsockname()[1]}")).check()
         thread.join()
-    assert heard.message.text() == WORDS
+    assert received.message.text() == TEXT
 
 
 def test_one_event_of_many_megabytes(server: ScriptedServer):
@@ -157,7 +157,7 @@ def test_one_event_of_many_megabytes(server: ScriptedServer):
     frame = {"id": "c", "choices": [{"index": 0, "delta": {"content": long}}]}
     event = b"data: " + json.dumps(frame, ensure_ascii=False).encode() + b"\n\n"
     server.reply(Reply.sse(event + CHAT.body, split=65_521))  # cuts characters in half
-    assert listen(CHAT.model(server.url), timeout=60.0).check().message.text() == long + WORDS
+    assert listen(CHAT.model(server.url), timeout=60.0).check().message.text() == long + TEXT
 
 
 DEEP = b'{"a":' * 300 + b"1" + b"}" * 300
@@ -171,7 +171,7 @@ def test_what_stored_json_has_no_word_for_does_not_spoil_a_reply(server: Scripte
     failing = b'data: {"error": {"message": "oops", "code": 500, "more": %s}}\n\n' % value
     server.reply(Reply.sse(first + CHAT.body), Reply.sse(first + failing))
     whole = listen(CHAT.model(server.url)).check()
-    assert whole.message.text() == f"hm {WORDS}"
+    assert whole.message.text() == f"hm {TEXT}"
     assert [note.type for note in whole.message.diagnostics] == ["unstorable"]
     broken = listen(CHAT.model(server.url)).check()
     assert (broken.message.text(), broken.message.error_message) == ("hm ", "oops")

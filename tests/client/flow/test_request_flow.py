@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from client.flow.driving import Run, Said, bad, good, run
-from client.wires import WIRES, WORDS
-from segue.client.flow.backoff import ELSEWHERE, Retry, compute_wait
-from segue.client.flow.decisions import estrange
+from client.flow.driving import Run, ScriptedAnswer, bad, good, run
+from client.wires import TEXT, WIRES
+from segue.client.flow.backoff import FALLBACK_KINDS, Retry, compute_wait
+from segue.client.flow.decisions import strip_origin
 from segue.client.flow.request_flow import Ask, Flow
 from segue.client.flow.steps import Aborted, Broken, Head, Moment
 from segue.conversation.content import ImageContent, TextContent, ThinkingContent, ToolCall
@@ -35,7 +35,7 @@ TOO_LONG = bad(
         "error": {"type": "invalid_request_error", "message": "prompt is too long: 1500 tokens > 1000 maximum"},
     },
 )
-BAD_SEAL = bad(
+BAD_SIGNATURE = bad(
     400,
     {
         "type": "error",
@@ -45,32 +45,32 @@ BAD_SEAL = bad(
         },
     },
 )
-RESET = Said(Broken("the connection failed (ReadError: reset)"))
+RESET = ScriptedAnswer(Broken("the connection failed (ReadError: reset)"))
 
 
-USUAL = Retry()
+DEFAULT = Retry()
 
 
-def ask(*candidates: Model, context: Context = HELLO, retry: Retry = USUAL, tells: bool = True, **more) -> Ask:
-    return Ask(context=context, candidates=candidates or (CLAUDE,), options=STREAMED, retry=retry, tells=tells, **more)
+def ask(*candidates: Model, context: Context = HELLO, retry: Retry = DEFAULT, emits: bool = True, **more) -> Ask:
+    return Ask(context=context, candidates=candidates or (CLAUDE,), options=STREAMED, retry=retry, emits=emits, **more)
 
 
-def kinds(told: Run) -> list[FailureKind | None]:
-    return [attempt.failure and attempt.failure.kind for attempt in told.flow.attempts]
+def kinds(reported: Run) -> list[FailureKind | None]:
+    return [attempt.failure and attempt.failure.kind for attempt in reported.flow.attempts]
 
 
 # -- retry -------------------------------------------------------------------------------------------------------------
 
-PASSING = {"a rate": RATE, "a server that is down": DOWN, "a broken connection": RESET}
+TRANSIENT = {"a rate": RATE, "a server that is down": DOWN, "a broken connection": RESET}
 
 
-@pytest.mark.parametrize("said", PASSING.values(), ids=PASSING.keys())
-def test_what_passes_is_asked_again(said: Said):
-    told = run(ask(), said, said, good("anthropic-messages"))
-    assert told.asked == [CLAUDE.id] * 3
-    assert told.flow.message.text() == WORDS
-    assert [attempt.reason for attempt in told.flow.attempts] == ["first", "retry", "retry"]
-    assert told.waits == [0.25, 0.5]
+@pytest.mark.parametrize("said", TRANSIENT.values(), ids=TRANSIENT.keys())
+def test_what_passes_is_asked_again(said: ScriptedAnswer):
+    reported = run(ask(), said, said, good("anthropic-messages"))
+    assert reported.asked == [CLAUDE.id] * 3
+    assert reported.flow.message.text() == TEXT
+    assert [attempt.reason for attempt in reported.flow.attempts] == ["first", "retry", "retry"]
+    assert reported.waits == [0.25, 0.5]
 
 
 LASTING = {
@@ -83,52 +83,52 @@ LASTING = {
 
 
 @pytest.mark.parametrize("said", LASTING.values(), ids=LASTING.keys())
-def test_what_lasts_is_not_asked_again(said: Said):
-    told = run(ask(), said)
-    assert told.waits == []
-    assert len(told.flow.attempts) == 1
-    assert told.events[-1].type == "error"
+def test_what_lasts_is_not_asked_again(said: ScriptedAnswer):
+    reported = run(ask(), said)
+    assert reported.waits == []
+    assert len(reported.flow.attempts) == 1
+    assert reported.events[-1].type == "error"
 
 
 def test_retries_end():
-    told = run(ask(retry=Retry(max_retries=3)), RATE, RATE, RATE, RATE)
-    assert kinds(told) == [FailureKind.RATE_LIMIT] * 4
-    assert [event.type for event in told.events] == ["start", "error"]
-    assert told.flow.message.stop_reason == StopReason.ERROR
-    assert "Slow down" in (told.flow.message.error_message or "")
+    reported = run(ask(retry=Retry(max_retries=3)), RATE, RATE, RATE, RATE)
+    assert kinds(reported) == [FailureKind.RATE_LIMIT] * 4
+    assert [event.type for event in reported.events] == ["start", "error"]
+    assert reported.flow.message.stop_reason == StopReason.ERROR
+    assert "Slow down" in (reported.flow.message.error_message or "")
 
 
 def test_nobody_is_asked_again_once_an_event_has_reached_the_caller():
     frames = WIRES["anthropic-messages"].frames
-    broken = Said(Head(200, {}), (*frames[:5], Broken("the connection failed")))
-    told = run(ask(CLAUDE, GPT), broken)
-    assert told.asked == [CLAUDE.id]
-    assert kinds(told) == [FailureKind.NETWORK]
-    assert told.flow.message.text() == WORDS[: len("Grüße, wörld → ")]
-    assert told.flow.message.error_message == "the connection failed"
-    assert [event.type for event in told.events].count("error") == 1
+    broken = ScriptedAnswer(Head(200, {}), (*frames[:5], Broken("the connection failed")))
+    reported = run(ask(CLAUDE, GPT), broken)
+    assert reported.asked == [CLAUDE.id]
+    assert kinds(reported) == [FailureKind.NETWORK]
+    assert reported.flow.message.text() == TEXT[: len("Grüße, wörld → ")]
+    assert reported.flow.message.error_message == "the connection failed"
+    assert [event.type for event in reported.events].count("error") == 1
 
 
 def test_an_error_that_comes_first_in_a_stream_is_asked_again():
-    overloaded = Said(Head(200, {}), (WIRES["anthropic-messages"].error_frame,))
-    told = run(ask(), overloaded, good("anthropic-messages"))
-    assert kinds(told) == [FailureKind.OVERLOADED, None]
-    assert [event.type for event in told.events].count("start") == 1
+    overloaded = ScriptedAnswer(Head(200, {}), (WIRES["anthropic-messages"].error_frame,))
+    reported = run(ask(), overloaded, good("anthropic-messages"))
+    assert kinds(reported) == [FailureKind.OVERLOADED, None]
+    assert [event.type for event in reported.events].count("start") == 1
 
 
 def test_where_only_the_end_is_told_a_stream_that_broke_is_asked_again():
     frames = WIRES["anthropic-messages"].frames
-    broken = Said(Head(200, {}), (*frames[:5], Broken("the connection failed")))
-    told = run(ask(tells=False), broken, good("anthropic-messages"))
-    assert [event.type for event in told.events] == ["done"]
-    assert kinds(told) == [FailureKind.NETWORK, None]
+    broken = ScriptedAnswer(Head(200, {}), (*frames[:5], Broken("the connection failed")))
+    reported = run(ask(emits=False), broken, good("anthropic-messages"))
+    assert [event.type for event in reported.events] == ["done"]
+    assert kinds(reported) == [FailureKind.NETWORK, None]
 
 
 def test_a_reply_that_was_whole_before_the_connection_broke_is_whole():
     frames = WIRES["openai-chat"].frames
-    told = run(ask(GPT), Said(Head(200, {}), (*frames[:-1], Broken("the connection failed"))))
-    assert told.events[-1].type == "done"
-    assert kinds(told) == [None]
+    reported = run(ask(GPT), ScriptedAnswer(Head(200, {}), (*frames[:-1], Broken("the connection failed"))))
+    assert reported.events[-1].type == "done"
+    assert kinds(reported) == [None]
 
 
 # -- waiting -----------------------------------------------------------------------------------------------------------
@@ -154,17 +154,17 @@ def test_a_wait(retries: int, asked: float | None, chance: float, wait: float):
 
 def test_retry_after_is_read_from_the_reply_and_obeyed():
     limited = bad(429, {"error": {"message": "Slow down"}}, {"retry-after": "7"})
-    told = run(ask(), limited, good("anthropic-messages"))
-    assert told.waits == [7.0]
-    assert [attempt.waited for attempt in told.flow.attempts] == [0.0, 7.0]
+    reported = run(ask(), limited, good("anthropic-messages"))
+    assert reported.waits == [7.0]
+    assert [attempt.waited for attempt in reported.flow.attempts] == [0.0, 7.0]
 
 
 def test_a_wait_that_is_too_long_is_cut_and_made_only_where_nobody_else_is_left():
     limited = bad(429, {"error": {"message": "Slow down"}}, {"retry-after": "3600"})
     assert run(ask(), limited, good("anthropic-messages")).waits == [60.0]
-    told = run(ask(CLAUDE, GPT), limited, good("openai-chat"))
-    assert told.waits == []
-    assert told.asked == [CLAUDE.id, GPT.id]
+    reported = run(ask(CLAUDE, GPT), limited, good("openai-chat"))
+    assert reported.waits == []
+    assert reported.asked == [CLAUDE.id, GPT.id]
 
 
 # -- fallback ----------------------------------------------------------------------------------------------------------
@@ -172,30 +172,32 @@ def test_a_wait_that_is_too_long_is_cut_and_made_only_where_nobody_else_is_left(
 ONCE = Retry(max_retries=0)
 
 
-@pytest.mark.parametrize("said", [*PASSING.values(), *list(LASTING.values())[:-1]], ids=[*PASSING, *list(LASTING)[:-1]])
-def test_another_model_is_asked(said: Said):
-    told = run(ask(CLAUDE, GPT, retry=ONCE), said, good("openai-chat"))
-    assert told.asked == [CLAUDE.id, GPT.id]
-    assert [attempt.reason for attempt in told.flow.attempts] == ["first", "fallback"]
-    assert (told.flow.message.provider, told.flow.message.model) == ("openai", "gpt-5")
+@pytest.mark.parametrize(
+    "said", [*TRANSIENT.values(), *list(LASTING.values())[:-1]], ids=[*TRANSIENT, *list(LASTING)[:-1]]
+)
+def test_another_model_is_asked(said: ScriptedAnswer):
+    reported = run(ask(CLAUDE, GPT, retry=ONCE), said, good("openai-chat"))
+    assert reported.asked == [CLAUDE.id, GPT.id]
+    assert [attempt.reason for attempt in reported.flow.attempts] == ["first", "fallback"]
+    assert (reported.flow.message.provider, reported.flow.message.model) == ("openai", "gpt-5")
 
 
 def test_each_model_has_its_own_retries():
-    told = run(ask(CLAUDE, GPT, retry=Retry(max_retries=1)), RATE, RATE, DOWN, good("openai-chat"))
-    assert told.asked == [CLAUDE.id, CLAUDE.id, GPT.id, GPT.id]
-    assert told.waits == [0.25, 0.25]
+    reported = run(ask(CLAUDE, GPT, retry=Retry(max_retries=1)), RATE, RATE, DOWN, good("openai-chat"))
+    assert reported.asked == [CLAUDE.id, CLAUDE.id, GPT.id, GPT.id]
+    assert reported.waits == [0.25, 0.25]
 
 
 def test_each_attempt_is_recorded_and_noted_in_the_message():
-    told = run(ask(CLAUDE, GPT, retry=ONCE), NO_KEY, good("openai-chat"))
-    first, second = told.flow.attempts
-    assert told.noted == [first, second]
+    reported = run(ask(CLAUDE, GPT, retry=ONCE), NO_KEY, good("openai-chat"))
+    first, second = reported.flow.attempts
+    assert reported.noted == [first, second]
     assert first.model is CLAUDE
     assert (first.failure and first.failure.status) == 401
     assert first.duration == 1.0
     assert second.failure is None
-    assert told.flow.message.timestamp == second.started
-    [note] = told.flow.message.diagnostics
+    assert reported.flow.message.timestamp == second.started
+    [note] = reported.flow.message.diagnostics
     assert note.type == "attempt_failed"
     assert note.details == {
         "model": "anthropic/claude-opus-4-5",
@@ -222,41 +224,41 @@ TALKED = Context(messages=(UserMessage.of("is it?"), THOUGHT, RESULT, UserMessag
 
 
 def test_the_stored_history_is_projected_anew_for_each_model():
-    told = run(ask(CLAUDE, GPT, context=TALKED, retry=ONCE), DOWN, good("openai-chat"))
-    reports = [attempt.report for attempt in told.flow.attempts]
+    reported = run(ask(CLAUDE, GPT, context=TALKED, retry=ONCE), DOWN, good("openai-chat"))
+    reports = [attempt.report for attempt in reported.flow.attempts]
     assert not reports[0]
     assert {change.code for change in reports[1].changes} >= {ChangeCode.THINKING_DROPPED}
-    assert "seal" in str(told.requests[0].body)
-    assert "seal" not in str(told.requests[1].body)
+    assert "seal" in str(reported.requests[0].body)
+    assert "seal" not in str(reported.requests[1].body)
 
 
 def test_too_long_a_conversation_goes_to_the_first_model_with_room():
-    told = run(ask(CLAUDE, CLAUDE, GPT, QWEN), TOO_LONG, good("openai-chat"))
-    assert told.asked == [CLAUDE.id, GPT.id]
+    reported = run(ask(CLAUDE, CLAUDE, GPT, QWEN), TOO_LONG, good("openai-chat"))
+    assert reported.asked == [CLAUDE.id, GPT.id]
     history = AssistantMessage(content=(TextContent(text="."),), usage=Usage(total_tokens=5000))
     long = Context(messages=(UserMessage.of("a"), history, UserMessage.of("b")))
-    told = run(ask(CLAUDE, GPT, QWEN, context=long), TOO_LONG, good("openai-chat"))
-    assert told.asked == [CLAUDE.id, QWEN.id]
+    reported = run(ask(CLAUDE, GPT, QWEN, context=long), TOO_LONG, good("openai-chat"))
+    assert reported.asked == [CLAUDE.id, QWEN.id]
 
 
 def test_too_long_a_conversation_fails_where_nobody_has_room():
-    told = run(ask(GPT, CLAUDE), bad(400, {"error": {"code": "context_length_exceeded", "message": "too long"}}))
-    assert kinds(told) == [FailureKind.OVERFLOW]
+    reported = run(ask(GPT, CLAUDE), bad(400, {"error": {"code": "context_length_exceeded", "message": "too long"}}))
+    assert kinds(reported) == [FailureKind.OVERFLOW]
 
 
 def test_a_window_that_was_silently_too_small_is_an_overflow_where_another_has_room():
     crowded = Model(GPT.id, GPT.provider, GPT.protocol, context_window=4)
-    told = run(ask(crowded, QWEN, tells=False), good("openai-chat"), good("openai-chat"))
-    assert told.asked == [GPT.id, QWEN.id]
-    alone = run(ask(crowded, tells=False), good("openai-chat"))
+    reported = run(ask(crowded, QWEN, emits=False), good("openai-chat"), good("openai-chat"))
+    assert reported.asked == [GPT.id, QWEN.id]
+    alone = run(ask(crowded, emits=False), good("openai-chat"))
     assert alone.events[-1].type == "done"
 
 
 def test_a_refusal_is_an_answer_unless_the_caller_says_otherwise():
     refused = bad(400, {"error": {"code": "content_filter", "message": "The response was filtered"}})
-    told = run(ask(GPT, CLAUDE), refused)
-    assert kinds(told) == [FailureKind.REFUSED]
-    keen = Retry(fallback_on=ELSEWHERE | {FailureKind.REFUSED})
+    reported = run(ask(GPT, CLAUDE), refused)
+    assert kinds(reported) == [FailureKind.REFUSED]
+    keen = Retry(fallback_on=FALLBACK_KINDS | {FailureKind.REFUSED})
     assert run(ask(GPT, CLAUDE, retry=keen), refused, good("anthropic-messages")).asked == [GPT.id, CLAUDE.id]
 
 
@@ -264,41 +266,41 @@ def test_a_refusal_is_an_answer_unless_the_caller_says_otherwise():
 
 
 def test_a_refused_signature_is_mended_once_without_historical_reasoning():
-    told = run(ask(CLAUDE, GPT, context=TALKED), BAD_SEAL, BAD_SEAL, good("openai-chat"))
-    assert told.asked == [CLAUDE.id, CLAUDE.id, GPT.id]
-    assert [attempt.reason for attempt in told.flow.attempts] == ["first", "without_reasoning", "fallback"]
-    assert "seal" in str(told.requests[0].body)
-    assert "seal" not in str(told.requests[1].body)
-    assert "hm" not in str(told.requests[1].body)
-    paths = {change.path for change in told.flow.attempts[1].report.changes}
+    reported = run(ask(CLAUDE, GPT, context=TALKED), BAD_SIGNATURE, BAD_SIGNATURE, good("openai-chat"))
+    assert reported.asked == [CLAUDE.id, CLAUDE.id, GPT.id]
+    assert [attempt.reason for attempt in reported.flow.attempts] == ["first", "without_reasoning", "fallback"]
+    assert "seal" in str(reported.requests[0].body)
+    assert "seal" not in str(reported.requests[1].body)
+    assert "hm" not in str(reported.requests[1].body)
+    paths = {change.path for change in reported.flow.attempts[1].report.changes}
     assert ("messages", 1, "content", 0) in paths
 
 
 def test_the_running_tool_cycle_keeps_its_reasoning():
     running = Context(messages=(*TALKED.messages, THOUGHT, RESULT))
-    told = run(ask(context=running), BAD_SEAL, good("anthropic-messages"))
-    [first, second] = [str(request.body) for request in told.requests]
+    reported = run(ask(context=running), BAD_SIGNATURE, good("anthropic-messages"))
+    [first, second] = [str(request.body) for request in reported.requests]
     assert first.count("seal") == 2
     assert second.count("seal") == 1
 
 
 def test_where_there_is_no_historical_reasoning_the_same_is_not_asked_again():
-    assert estrange(HELLO) is HELLO
-    told = run(ask(CLAUDE, GPT), BAD_SEAL, good("openai-chat"))
-    assert told.asked == [CLAUDE.id, GPT.id]
+    assert strip_origin(HELLO) is HELLO
+    reported = run(ask(CLAUDE, GPT), BAD_SIGNATURE, good("openai-chat"))
+    assert reported.asked == [CLAUDE.id, GPT.id]
 
 
 def test_a_caller_who_knows_the_writer_does_not_keep_a_refused_signature():
     policy = Policy(same_model=lambda message, model: True)
-    told = run(ask(context=TALKED, policy=policy), BAD_SEAL, good("anthropic-messages"))
-    assert "seal" not in str(told.requests[1].body)
+    reported = run(ask(context=TALKED, policy=policy), BAD_SIGNATURE, good("anthropic-messages"))
+    assert "seal" not in str(reported.requests[1].body)
 
 
 def test_a_policy_that_refuses_the_loss_has_the_last_word():
     policy = Policy(refuse=frozenset({Loss.CONTENT}))
-    told = run(ask(context=TALKED, policy=policy), BAD_SEAL)
-    assert kinds(told) == [FailureKind.OPAQUE_REJECTED, FailureKind.INVALID_HISTORY]
-    assert told.asked == [CLAUDE.id]
+    reported = run(ask(context=TALKED, policy=policy), BAD_SIGNATURE)
+    assert kinds(reported) == [FailureKind.OPAQUE_REJECTED, FailureKind.INVALID_HISTORY]
+    assert reported.asked == [CLAUDE.id]
 
 
 # -- what the caller got wrong -----------------------------------------------------------------------------------------
@@ -313,10 +315,10 @@ def test_what_the_policy_refuses_for_one_model_may_pass_for_another():
     policy = Policy(refuse=frozenset({Loss.CONTENT}))
     with pytest.raises(ProjectionRefused):
         run(ask(GPT, context=TALKED, policy=policy))
-    told = run(ask(GPT, CLAUDE, context=TALKED, policy=policy), good("anthropic-messages"))
-    assert told.asked == [CLAUDE.id]
-    assert kinds(told) == [FailureKind.INVALID_HISTORY, None]
-    assert told.flow.attempts[0].report
+    reported = run(ask(GPT, CLAUDE, context=TALKED, policy=policy), good("anthropic-messages"))
+    assert reported.asked == [CLAUDE.id]
+    assert kinds(reported) == [FailureKind.INVALID_HISTORY, None]
+    assert reported.flow.attempts[0].report
 
 
 # -- replies that are none ---------------------------------------------------------------------------------------------
@@ -331,22 +333,22 @@ STRANGE = {
 
 @pytest.mark.parametrize(("body", "kind"), STRANGE.values(), ids=STRANGE.keys())
 def test_a_good_status_with_a_body_that_is_no_reply(body: bytes, kind: FailureKind):
-    document = Said(Head(200, {"content-type": "application/json"}), (body,))
-    told = run(ask(GPT, retry=ONCE), document)
-    assert kinds(told) == [kind]
-    assert told.events[-1].type == "error"
+    document = ScriptedAnswer(Head(200, {"content-type": "application/json"}), (body,))
+    reported = run(ask(GPT, retry=ONCE), document)
+    assert kinds(reported) == [kind]
+    assert reported.events[-1].type == "error"
 
 
 def test_a_stream_that_just_ends_is_an_error_that_keeps_what_arrived():
     frames = WIRES["anthropic-messages"].frames
-    told = run(ask(), Said(Head(200, {}), frames[:5]))
-    assert told.events[-1].type == "error"
-    assert told.flow.message.text().startswith("Grüße")
+    reported = run(ask(), ScriptedAnswer(Head(200, {}), frames[:5]))
+    assert reported.events[-1].type == "error"
+    assert reported.flow.message.text().startswith("Grüße")
 
 
 def test_a_stream_that_ends_before_it_began_is_asked_again():
-    told = run(ask(), Said(Head(200, {})), good("anthropic-messages"))
-    assert kinds(told) == [FailureKind.NETWORK, None]
+    reported = run(ask(), ScriptedAnswer(Head(200, {})), good("anthropic-messages"))
+    assert kinds(reported) == [FailureKind.NETWORK, None]
 
 
 def test_whoever_closes_when_everything_was_said_has_a_whole_reply():
@@ -354,19 +356,19 @@ def test_whoever_closes_when_everything_was_said_has_a_whole_reply():
     for place in ("drain", "now", "note"):
         flow = Flow(ask(GPT))
         steps = flow.run()
-        step, answer, heard = next(steps), None, False
-        while step.kind != "tell":
-            if step.kind == "listen":
-                answer, heard = [*map(step.feed, WIRES["openai-chat"].frames)][-1], True
-            elif heard and step.kind == place:
-                step, heard = steps.throw(Aborted()), False
+        step, answer, received = next(steps), None, False
+        while step.kind != "emit":
+            if step.kind == "read_events":
+                answer, received = [*map(step.feed, WIRES["openai-chat"].frames)][-1], True
+            elif received and step.kind == place:
+                step, received = steps.throw(Aborted()), False
                 continue
             else:
                 answer = (
                     Moment(1.0, 1000, 0.0) if step.kind == "now" else Head(200, {}) if step.kind == "send" else None
                 )
             step = steps.send(answer)
-        assert flow.message.text() == WORDS
+        assert flow.message.text() == TEXT
         assert flow.message.stop_reason == StopReason.STOP
         assert [attempt.failure for attempt in flow.attempts] == [None]
 
@@ -379,7 +381,7 @@ def test_an_answer_is_let_go_wherever_it_is_broken_off(wire):
         flow = Flow(ask(wire.model("http://127.0.0.1:1")))
         steps = flow.run()
         step, taken, is_open, is_broken = next(steps), 0, False, False
-        while step.kind != "tell":
+        while step.kind != "emit":
             is_open = step.kind == "send" or (is_open and step.kind not in ("close", "drain"))
             if taken == places and not is_broken:
                 is_broken = True
@@ -391,9 +393,9 @@ def test_an_answer_is_let_go_wherever_it_is_broken_off(wire):
                     answer = Moment(1.0, 1000, 0.0)
                 case "send":
                     answer = Head(200, {})
-                case "listen":
-                    heard = [*map(step.feed, wire.frames)][-1]
-                    answer = heard if heard and heard[-1].type == "done" else None  # some only end
+                case "read_events":
+                    received = [*map(step.feed, wire.frames)][-1]
+                    answer = received if received and received[-1].type == "done" else None  # some only end
                 case _:
                     answer = None
             step = steps.send(answer)
@@ -405,26 +407,26 @@ def test_an_answer_is_let_go_wherever_it_is_broken_off(wire):
 
 
 def test_a_fallback_that_cannot_be_made_ready_is_a_failed_attempt_and_no_exception():
-    misspelt = Model("m", "mine", "openai-chat", rules={"no_such_rule": 1})
-    told = run(ask(CLAUDE, misspelt, QWEN, retry=ONCE), DOWN, good("openai-chat"))
-    assert told.asked == [CLAUDE.id, QWEN.id]
-    assert kinds(told) == [FailureKind.OVERLOADED, FailureKind.INVALID_REQUEST, None]
+    unknown_setting = Model("m", "mine", "openai-chat", rules={"no_such_rule": 1})
+    reported = run(ask(CLAUDE, unknown_setting, QWEN, retry=ONCE), DOWN, good("openai-chat"))
+    assert reported.asked == [CLAUDE.id, QWEN.id]
+    assert kinds(reported) == [FailureKind.OVERLOADED, FailureKind.INVALID_REQUEST, None]
     with pytest.raises(SettingsError, match="no_such_rule"):
-        run(ask(misspelt, QWEN))
+        run(ask(unknown_setting, QWEN))
 
 
 def test_a_picture_that_a_fallback_cannot_see_becomes_words_for_it_alone():
     blind = Model("blind", "mine", "anthropic-messages", input=("text",))
     picture = ImageContent(data="iVBORw0KGgo=", mime_type="image/png")
     shown = Context(messages=(UserMessage.of("what is this?", picture),))
-    told = run(ask(GPT, blind, QWEN, context=shown, retry=ONCE), DOWN, DOWN, good("openai-chat"))
-    bodies = [str(request.body) for request in told.requests]
+    reported = run(ask(GPT, blind, QWEN, context=shown, retry=ONCE), DOWN, DOWN, good("openai-chat"))
+    bodies = [str(request.body) for request in reported.requests]
     assert ["iVBORw0KGgo=" in body for body in bodies] == [True, False, True]
     assert "image omitted" in bodies[1]
-    changes = [[change.code for change in attempt.report.changes] for attempt in told.flow.attempts]
+    changes = [[change.code for change in attempt.report.changes] for attempt in reported.flow.attempts]
     assert [bool(each) for each in changes] == [False, True, False]
 
 
 def test_a_reply_is_let_go_whatever_it_was():
-    told = run(ask(CLAUDE, GPT), RATE, RESET, DOWN, good("openai-chat"))
-    assert told.kinds.count("drain") + told.kinds.count("close") == 3
+    reported = run(ask(CLAUDE, GPT), RATE, RESET, DOWN, good("openai-chat"))
+    assert reported.kinds.count("drain") + reported.kinds.count("close") == 3

@@ -9,7 +9,7 @@ import pytest
 
 from client.both_clients import AT_ONCE, HELLO, listen
 from client.http.test_replies import both_clients, each_wire
-from client.wires import WIRES, WORDS, Wire
+from client.wires import TEXT, WIRES, Wire
 from segue.client.http.clients import Client
 from segue.conversation.messages import StopReason
 from segue.errors import RequestFailed
@@ -32,18 +32,18 @@ def broken(wire: Wire, breaks: Break) -> Reply:
 def test_a_stream_breaks(server: ScriptedServer, breaks: Break, is_async: bool):
     wire = WIRES["anthropic-messages"]
     server.reply(broken(wire, breaks))
-    heard = listen(wire.model(server.url), is_async=is_async, api_key="nobody", timeout=IMPATIENT).check()
+    received = listen(wire.model(server.url), is_async=is_async, api_key="nobody", timeout=IMPATIENT).check()
     if breaks.phase == Phase.END:  # everything was said: only the goodbye is missing
-        assert heard.events[-1].type == "done"
-        assert heard.message.text() == WORDS
+        assert received.events[-1].type == "done"
+        assert received.message.text() == TEXT
     else:
-        assert heard.events[-1].type == "error"
-        assert heard.message.stop_reason == StopReason.ERROR
-        assert heard.message.error_message
-        assert [attempt.failure and attempt.failure.kind for attempt in heard.attempts] == [FailureKind.NETWORK]
+        assert received.events[-1].type == "error"
+        assert received.message.stop_reason == StopReason.ERROR
+        assert received.message.error_message
+        assert [attempt.failure and attempt.failure.kind for attempt in received.attempts] == [FailureKind.NETWORK]
     if breaks.phase == Phase.BODY:
-        assert heard.message.text()
-        assert WORDS.startswith(heard.message.text())
+        assert received.message.text()
+        assert TEXT.startswith(received.message.text())
     server.wait_until(lambda it: it.open == 0)
 
 
@@ -52,9 +52,9 @@ def test_a_stream_breaks(server: ScriptedServer, breaks: Break, is_async: bool):
 def test_every_wire_keeps_what_arrived_before_it_broke(server: ScriptedServer, wire: Wire, how: str):
     for after in range(len(wire.frames)):
         server.reply(broken(wire, Break(Phase.BODY, how, after)))  # pyright: ignore[reportArgumentType]
-        heard = listen(wire.model(server.url), api_key="nobody").check()
-        assert WORDS.startswith(heard.message.text())
-        assert heard.message.stop_reason in (StopReason.ERROR, StopReason.STOP)
+        received = listen(wire.model(server.url), api_key="nobody").check()
+        assert TEXT.startswith(received.message.text())
+        assert received.message.stop_reason in (StopReason.ERROR, StopReason.STOP)
     server.wait_until(lambda it: it.open == 0)
 
 
@@ -62,10 +62,10 @@ def test_every_wire_keeps_what_arrived_before_it_broke(server: ScriptedServer, w
 def test_what_broke_before_the_first_event_is_asked_again(server: ScriptedServer, breaks: Break):
     wire = WIRES["openai-chat"]
     server.reply(replace(wire.stream(), breaks=replace(breaks, after=0)), wire.stream())
-    heard = listen(wire.model(server.url), retry=AT_ONCE, timeout=IMPATIENT).check()
-    assert heard.message.text() == WORDS
-    assert heard.events[-1].type == "done"
-    assert len(heard.attempts) == (1 if breaks.phase == Phase.END else 2)
+    received = listen(wire.model(server.url), retry=AT_ONCE, timeout=IMPATIENT).check()
+    assert received.message.text() == TEXT
+    assert received.events[-1].type == "done"
+    assert len(received.attempts) == (1 if breaks.phase == Phase.END else 2)
 
 
 @pytest.mark.parametrize("breaks", BREAKS.values(), ids=BREAKS.keys())
@@ -79,7 +79,7 @@ def test_a_whole_reply_breaks(server: ScriptedServer, breaks: Break, framing: st
             client.complete(HELLO, wire.model(server.url))
         assert raised.value.failure.kind == FailureKind.NETWORK
         assert raised.value.message.stop_reason == StopReason.ERROR
-        assert client.complete(HELLO, wire.model(server.url)).text() == WORDS
+        assert client.complete(HELLO, wire.model(server.url)).text() == TEXT
 
 
 @each_wire
@@ -88,10 +88,10 @@ def test_a_whole_reply_breaks(server: ScriptedServer, breaks: Break, framing: st
 def test_an_error_in_a_stream_is_the_end_of_it(server: ScriptedServer, wire: Wire, is_async: bool, place: str):
     before = () if place == "first" else wire.frames[: len(wire.frames) // 2]
     server.reply(Reply(headers={"content-type": wire.content_type}, chunks=(*before, wire.error_frame)))
-    heard = listen(wire.model(server.url), is_async=is_async, api_key="nobody").check()
-    assert heard.events[-1].type == "error"
-    assert "overloaded" in (heard.message.error_message or "").lower()
-    kind = heard.attempts[0].failure and heard.attempts[0].failure.kind
+    received = listen(wire.model(server.url), is_async=is_async, api_key="nobody").check()
+    assert received.events[-1].type == "error"
+    assert "overloaded" in (received.message.error_message or "").lower()
+    kind = received.attempts[0].failure and received.attempts[0].failure.kind
     assert kind in (FailureKind.OVERLOADED, FailureKind.SERVER)
 
 
@@ -101,9 +101,9 @@ def test_a_frame_that_cannot_be_read_is_the_end_of_a_stream(server: ScriptedServ
     frame = nonsense.get(wire.content_type.partition(";")[0], b"\0\0\0\1nonsense")
     half = len(wire.frames) // 2
     server.reply(Reply(headers={"content-type": wire.content_type}, chunks=(*wire.frames[:half], frame)))
-    heard = listen(wire.model(server.url), api_key="nobody").check()
-    assert heard.events[-1].type == "error"
-    assert WORDS.startswith(heard.message.text())
+    received = listen(wire.model(server.url), api_key="nobody").check()
+    assert received.events[-1].type == "error"
+    assert TEXT.startswith(received.message.text())
 
 
 STATUSES = {
@@ -126,9 +126,9 @@ STATUSES = {
 )
 def test_a_status_is_understood_with_any_body(server: ScriptedServer, wire: Wire, status: int, body: bytes):
     server.reply(replace(Reply.json(body, status=status)))
-    heard = listen(wire.model(server.url), api_key="nobody").check()
-    assert heard.types == ["start", "error"]
-    failure = heard.attempts[0].failure
+    received = listen(wire.model(server.url), api_key="nobody").check()
+    assert received.types == ["start", "error"]
+    failure = received.attempts[0].failure
     assert failure is not None
     assert failure.status == status
     assert failure.kind == STATUSES[status] or (status == 503 and failure.kind in ("server", "overloaded"))
@@ -146,16 +146,16 @@ def test_retry_after_is_obeyed_over_a_network(server: ScriptedServer, monkeypatc
         Reply.json(limited, status=429, headers={"retry-after-ms": "1500"}),
         wire.stream(),
     )
-    heard = listen(wire.model(server.url), retry=2).check()
-    assert heard.message.text() == WORDS
+    received = listen(wire.model(server.url), retry=2).check()
+    assert received.message.text() == TEXT
     assert [7.0 <= waits[0] <= 7.7, 1.5 <= waits[1] <= 1.65, len(waits)] == [True, True, 2]
 
 
 def test_a_page_without_end_is_not_read_to_its_end(server: ScriptedServer):
     page = Reply(status=500, headers={"content-type": "text/html"}, chunks=(b"x" * 65536,) * 200)
     server.reply(page)
-    heard = listen(WIRES["openai-chat"].model(server.url)).check()
-    assert heard.attempts[0].failure is not None
+    received = listen(WIRES["openai-chat"].model(server.url)).check()
+    assert received.attempts[0].failure is not None
     server.wait_until(lambda it: it.open == 0 and it.aborted == 1)
 
 
@@ -164,8 +164,8 @@ def test_an_address_where_nobody_listens(server: ScriptedServer):
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    heard = listen(WIRES["openai-chat"].model(f"http://127.0.0.1:{port}"), retry=AT_ONCE).check()
-    assert [attempt.failure and attempt.failure.kind for attempt in heard.attempts] == [FailureKind.NETWORK] * 3
+    received = listen(WIRES["openai-chat"].model(f"http://127.0.0.1:{port}"), retry=AT_ONCE).check()
+    assert [attempt.failure and attempt.failure.kind for attempt in received.attempts] == [FailureKind.NETWORK] * 3
 
 
 ADDRESSES = ["http://127.0.0.1:99999", "ftp://127.0.0.1", "no address", "http://[::1"]
@@ -173,8 +173,8 @@ ADDRESSES = ["http://127.0.0.1:99999", "ftp://127.0.0.1", "no address", "http://
 
 @pytest.mark.parametrize("url", ADDRESSES)
 def test_an_address_that_is_none_is_not_asked_again(url: str):
-    heard = listen(WIRES["openai-chat"].model(url), retry=AT_ONCE).check()
-    assert [attempt.failure and attempt.failure.kind for attempt in heard.attempts] == [FailureKind.INVALID_REQUEST]
+    received = listen(WIRES["openai-chat"].model(url), retry=AT_ONCE).check()
+    assert [attempt.failure and attempt.failure.kind for attempt in received.attempts] == [FailureKind.INVALID_REQUEST]
 
 
 def test_a_failed_request_says_what_was_tried(server: ScriptedServer):

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from client.both_clients import HELLO, ONCE, Heard, held
-from client.http.test_replies import SPOKEN, each_wire
-from client.wires import WIRES, WORDS, Wire
+from client.both_clients import HELLO, ONCE, Received, held
+from client.http.test_replies import CODECS, each_wire
+from client.wires import TEXT, WIRES, Wire
 from segue.client.flow.backoff import Retry
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.settings import ClientSettings
@@ -23,7 +23,7 @@ from servers.scripted import ScriptedServer
 
 SETTINGS: ClientSettings = {"api_key": "a-key-of-nobody", "retry": ONCE, "timeout": 10.0}
 PATIENT: ClientSettings = {**SETTINGS, "timeout": 60.0}
-COUNTS = {wire.protocol: len(wire.frames) for wire in SPOKEN}
+COUNTS = {wire.protocol: len(wire.frames) for wire in CODECS}
 
 
 def stalling(wire: Wire, after: int) -> Reply:
@@ -31,11 +31,11 @@ def stalling(wire: Wire, after: int) -> Reply:
     return wire.stream().broken(Phase.BODY, "stall", after)
 
 
-def check_aborted(events: list[Event], heard: Heard) -> None:
-    heard.check()
-    assert heard.message.stop_reason == StopReason.ABORTED
-    assert WORDS.startswith(heard.message.text())
-    assert heard.events[: len(events)] == events
+def check_aborted(events: list[Event], received: Received) -> None:
+    received.check()
+    assert received.message.stop_reason == StopReason.ABORTED
+    assert TEXT.startswith(received.message.text())
+    assert received.events[: len(events)] == events
 
 
 @each_wire
@@ -50,12 +50,12 @@ def test_a_stream_is_closed_at_every_event(server: ScriptedServer, wire: Wire):
             with client.stream(HELLO, wire.model(server.url)) as stream:
                 events = [next(stream) for _ in range(count)]
             rest = list(stream)
-            heard = Heard([*events, *rest], stream.message, stream.attempts, held(client)).check()
-            if heard.message.stop_reason == StopReason.ABORTED:
-                assert WORDS.startswith(heard.message.text())
+            received = Received([*events, *rest], stream.message, stream.attempts, held(client)).check()
+            if received.message.stop_reason == StopReason.ABORTED:
+                assert TEXT.startswith(received.message.text())
                 aborted += 1
             else:  # the last events come together: nothing was left to break off
-                assert heard.message.text() == WORDS
+                assert received.message.text() == TEXT
             assert list(stream) == []
             stream.close()
     assert aborted > whole // 2
@@ -82,7 +82,7 @@ def test_a_task_is_cancelled_at_every_event(server: ScriptedServer, wire: Wire):
             await task
         before = list(events)
         events += [event async for event in stream]
-        check_aborted(before, Heard(events, stream.message, stream.attempts, held(client)))
+        check_aborted(before, Received(events, stream.message, stream.attempts, held(client)))
         assert len(asyncio.all_tasks()) == 1
 
     async def run() -> None:
@@ -99,14 +99,14 @@ PHASES = [Phase.CONNECTED, Phase.ASKED, Phase.HEADERS, Phase.BODY]
 
 
 @pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("tells", [True, False], ids=["streamed", "whole"])
-def test_a_task_is_cancelled_in_every_phase(server: ScriptedServer, phase: Phase, tells: bool):
+@pytest.mark.parametrize("emits", [True, False], ids=["streamed", "whole"])
+def test_a_task_is_cancelled_in_every_phase(server: ScriptedServer, phase: Phase, emits: bool):
     wire = WIRES["openai-chat"]
-    server.reply((wire.stream() if tells else wire.answer()).broken(phase, "stall"))
+    server.reply((wire.stream() if emits else wire.answer()).broken(phase, "stall"))
 
     async def run() -> None:
         async with AsyncClient(**SETTINGS) as client:
-            reply = client.begin(HELLO, wire.model(server.url), tells=tells)
+            reply = client.begin(HELLO, wire.model(server.url), emits=emits)
             task = asyncio.create_task(reply.result())
             await asyncio.to_thread(server.wait_until, lambda it: it.stalled > 0)
             task.cancel()
@@ -149,7 +149,7 @@ def test_a_stream_is_closed_from_another_thread(server: ScriptedServer):
         stream.close()
         reader.join(10)
         assert not reader.is_alive()
-        check_aborted([], Heard(events, stream.message, stream.attempts, held(client)))
+        check_aborted([], Received(events, stream.message, stream.attempts, held(client)))
 
 
 def test_a_stream_is_closed_from_another_task(server: ScriptedServer):
@@ -170,7 +170,7 @@ def test_a_stream_is_closed_from_another_task(server: ScriptedServer):
                 await asyncio.sleep(0.01)
                 await stream.close()
                 await task
-                check_aborted([], Heard(events, stream.message, stream.attempts, held(client)))
+                check_aborted([], Received(events, stream.message, stream.attempts, held(client)))
                 await asyncio.to_thread(server.wait_until, lambda it: it.stalled == 0)
 
     asyncio.run(run())
@@ -194,11 +194,11 @@ def test_a_wait_between_two_attempts_is_broken_off(server: ScriptedServer):
         assert stream.message.stop_reason == StopReason.ABORTED
 
     async def run() -> None:
-        told = asyncio.Event()
-        async with AsyncClient(timeout=10.0, retry=patient, on_attempt=lambda _: told.set()) as client:
+        reported = asyncio.Event()
+        async with AsyncClient(timeout=10.0, retry=patient, on_attempt=lambda _: reported.set()) as client:
             stream = client.stream(HELLO, wire.model(server.url))
             task = asyncio.create_task(stream.result())
-            await told.wait()
+            await reported.wait()
             await asyncio.sleep(0.01)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -264,7 +264,7 @@ def test_a_server_that_does_not_say_goodbye_does_not_keep_us(server: ScriptedSer
     server.reply(replace(wire.stream()).broken(Phase.END, "stall"))
     threads = threading.active_count()
     with Client(**PATIENT) as client:
-        assert client.stream(HELLO, wire.model(server.url)).result().text() == WORDS
+        assert client.stream(HELLO, wire.model(server.url)).result().text() == TEXT
         assert held(client) == []
         assert threading.active_count() <= threads
 
@@ -285,13 +285,13 @@ def test_five_hundred_streams_at_once(server: ScriptedServer):
 
     async def run() -> list[tuple[list[Event], str]]:
         async with AsyncClient(**PATIENT) as client:
-            heard = await asyncio.gather(*(listen(client) for _ in range(MANY)))
+            received = await asyncio.gather(*(listen(client) for _ in range(MANY)))
             assert all(held(client))
             assert len(asyncio.all_tasks()) == 1
-            return heard
+            return received
 
     for events, text in asyncio.run(run()):
-        assert text == WORDS
+        assert text == TEXT
         assert [event.type for event in events if event.type in ("done", "error")] == ["done"]
     server.wait_until(lambda it: it.open == 0)
     assert server.served == MANY
@@ -312,4 +312,4 @@ def test_many_threads_share_a_client(server: ScriptedServer):
         for thread in threads:
             thread.join()
         assert all(held(client))
-    assert texts == [WORDS] * 64
+    assert texts == [TEXT] * 64

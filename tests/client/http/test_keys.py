@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from client.both_clients import AT_ONCE, HELLO
-from client.wires import WIRES, WORDS
+from client.wires import TEXT, WIRES
 from segue.client.http.addressing import fill_url
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.settings import ClientSettings
@@ -62,7 +62,7 @@ def test_a_key_from_the_environment_goes_where_its_provider_looks(
             client.complete(HELLO, answering(protocol, server.url, provider))
         headers = server.requests.pop().headers
         assert headers[header] == value
-        assert KEY not in str({name: told for name, told in headers.items() if name != header})
+        assert KEY not in str({name: reported for name, reported in headers.items() if name != header})
 
 
 def test_keys_by_provider_and_a_key_without_a_name(server: ScriptedServer):
@@ -101,8 +101,8 @@ def test_a_token_is_asked_for_at_each_attempt_and_sent_as_a_bearer(server: Scrip
     asyncio.run(ask())
     with Client(auth={"google": lambda: {"Authorization": "Custom xyz", "X-Extra": "1"}}) as client:
         client.complete(HELLO, model)
-    told = [request.headers["authorization"] for request in server.requests]
-    assert told == ["Bearer token-1", "Bearer token-2", "Bearer token-3-google", "Custom xyz"]
+    reported = [request.headers["authorization"] for request in server.requests]
+    assert reported == ["Bearer token-1", "Bearer token-2", "Bearer token-3-google", "Custom xyz"]
     assert server.requests[-1].headers["x-extra"] == "1"
 
 
@@ -126,7 +126,7 @@ def test_a_missing_key_leads_to_the_next_model(server: ScriptedServer):
     with Client(environment={}) as client:
         mine = Model("mine", "my-server", "openai-chat", base_url=server.url)
         message = client.complete(HELLO, Model("gpt-5", "openai", "openai-responses"), fallback_models=(mine,))
-    assert message.text() == WORDS
+    assert message.text() == TEXT
 
 
 def test_a_server_of_ones_own_needs_no_key(server: ScriptedServer):
@@ -226,29 +226,29 @@ def echo_in_document(request) -> Reply:
     return Reply.json({"error": {"message": f"bad key {request.headers['authorization']}"}})
 
 
-@pytest.mark.parametrize("server_says", [echo, echo_in_stream, echo_in_document])
-def test_a_planted_key_is_found_nowhere(server_says, caplog, tmp_path, capfd):
+@pytest.mark.parametrize("server_error", [echo, echo_in_stream, echo_in_document])
+def test_a_planted_key_is_found_nowhere(server_error, caplog, tmp_path, capfd):
     caplog.set_level(logging.DEBUG)
     seen = io.StringIO()
-    with ScriptedServer(server_says) as server:
+    with ScriptedServer(server_error) as server:
         model = Model("gpt-5", "openai", "openai-chat", base_url=server.url)
         attempts: list[object] = []
         with Client(api_key=KEY, retry=AT_ONCE, on_attempt=attempts.append) as client:
-            with Conversation(model, client=client, path=tmp_path / "session.jsonl") as talk:
+            with Conversation(model, client=client, path=tmp_path / "session.jsonl") as conversation:
                 with pytest.raises(RequestFailed) as raised:
-                    talk.ask("hello")
-                print(repr(talk), repr(talk.context), file=seen)
+                    conversation.ask("hello")
+                print(repr(conversation), repr(conversation.context), file=seen)
             stream = client.stream(HELLO, model)
             events = list(stream)
-            print(repr(client), repr(client._desk), repr(client._setup), repr(stream), repr(events), file=seen)
+            print(repr(client), repr(client._builder), repr(client._setup), repr(stream), repr(events), file=seen)
             print(repr(stream._wire), dump_message(stream.message), stream.report.summary(), file=seen)
         print(repr(attempts), file=seen)
         print(repr(raised.value), repr(raised.value.attempts), pickle.dumps(raised.value), file=seen)
         traceback.print_exception(raised.value, file=seen)
         assert any(KEY in str(request.headers) for request in server.requests)
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
-    told = capfd.readouterr()
-    everything = f"{seen.getvalue()}\n{caplog.text}\n{written.decode()}\n{told.out}\n{told.err}"
+    reported = capfd.readouterr()
+    everything = f"{seen.getvalue()}\n{caplog.text}\n{written.decode()}\n{reported.out}\n{reported.err}"
     assert "gpt-5" in everything
     assert KEY not in everything
     assert KEY[6:] not in everything
@@ -317,12 +317,12 @@ def test_a_request_to_bedrock_is_signed(server: ScriptedServer, monkeypatch, cap
     server.reply(wire.answer(), wire.stream(), wire.answer())
     model = Model("eu.anthropic.claude-x-v1:0", "amazon-bedrock", "bedrock-converse", base_url=server.url)
     with Client() as client:
-        assert client.complete(HELLO, model).text() == WORDS
-        assert client.stream(HELLO, model).result().text() == WORDS
+        assert client.complete(HELLO, model).text() == TEXT
+        assert client.stream(HELLO, model).result().text() == TEXT
 
     async def ask() -> None:
         async with AsyncClient() as client:
-            assert (await client.complete(HELLO, model)).text() == WORDS
+            assert (await client.complete(HELLO, model)).text() == TEXT
 
     asyncio.run(ask())
     assert SESSION not in caplog.text

@@ -7,7 +7,7 @@ import json
 import tracemalloc
 
 from client.both_clients import HELLO, ONCE
-from client.wires import WIRES, WORDS
+from client.wires import TEXT, WIRES
 from segue.client.http.clients import Client
 from servers.script import Reply
 from servers.scripted import ScriptedServer
@@ -47,7 +47,7 @@ def test_many_requests_leave_nothing_behind():
             for number in range(times):
                 with client.stream(HELLO, CHAT.model(server.url)) as stream:
                     if number % 3:  # every third is broken off before it began
-                        assert stream.result().text() == WORDS
+                        assert stream.result().text() == TEXT
                 server.requests.clear()
             gc.collect()
 

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from client.both_clients import HELLO, ONCE, listen
-from client.wires import WIRES, WORDS, Wire
-from protocols.every_protocol import spoken
+from client.wires import TEXT, WIRES, Wire
+from protocols.every_protocol import all_codecs
 from segue.client.http.clients import AsyncClient, Client, complete, stream
 from segue.client.http.settings import ClientSettings
 from segue.conversation.context import Options
@@ -18,15 +18,15 @@ from segue.models.model import Model
 from servers.script import Reply
 from servers.scripted import ScriptedServer
 
-SPOKEN = [WIRES[codec.name] for codec in spoken() if codec.name in WIRES]
+CODECS = [WIRES[codec.name] for codec in all_codecs() if codec.name in WIRES]
 SETTINGS: ClientSettings = {"api_key": "a-key-of-nobody", "retry": ONCE, "timeout": 10.0}
-each_wire = pytest.mark.parametrize("wire", SPOKEN, ids=lambda wire: wire.protocol)
+each_wire = pytest.mark.parametrize("wire", CODECS, ids=lambda wire: wire.protocol)
 both_clients = pytest.mark.parametrize("is_async", [False, True], ids=["threads", "tasks"])
 
 
 def test_every_wire_that_is_spoken_over_a_network_has_a_sample():
-    at_home = {"vscode-lm", "plain-text"}
-    assert {codec.name for codec in spoken()} - at_home <= set(WIRES)
+    local = {"vscode-lm", "plain-text"}
+    assert {codec.name for codec in all_codecs()} - local <= set(WIRES)
 
 
 @each_wire
@@ -34,15 +34,15 @@ def test_every_wire_that_is_spoken_over_a_network_has_a_sample():
 @pytest.mark.parametrize("split", [0, 1, 7], ids=["by event", "by byte", "by seven bytes"])
 def test_a_stream_is_read_however_it_is_cut(server: ScriptedServer, wire: Wire, split: int, is_async: bool):
     server.reply(wire.stream(split=split))
-    heard = listen(wire.model(server.url), is_async=is_async, api_key="a-key-of-nobody").check()
-    assert heard.events[-1].type == "done"
-    assert heard.message.text() == WORDS
-    assert "".join(event.delta for event in heard.events if event.type == "text_delta") == WORDS
-    assert heard.message.stop_reason == StopReason.STOP
-    assert heard.message.usage is not None
-    assert heard.message.usage.total_tokens == 12
-    assert (heard.message.provider, heard.message.model) == (wire.provider, "a-model")
-    assert [attempt.failure for attempt in heard.attempts] == [None]
+    received = listen(wire.model(server.url), is_async=is_async, api_key="a-key-of-nobody").check()
+    assert received.events[-1].type == "done"
+    assert received.message.text() == TEXT
+    assert "".join(event.delta for event in received.events if event.type == "text_delta") == TEXT
+    assert received.message.stop_reason == StopReason.STOP
+    assert received.message.usage is not None
+    assert received.message.usage.total_tokens == 12
+    assert (received.message.provider, received.message.model) == (wire.provider, "a-model")
+    assert [attempt.failure for attempt in received.attempts] == [None]
 
 
 @each_wire
@@ -55,7 +55,7 @@ def test_a_whole_reply_is_read(server: ScriptedServer, wire: Wire):
 
     with Client(**SETTINGS) as client:
         message = client.complete(HELLO, wire.model(server.url))
-    assert message.text() == WORDS
+    assert message.text() == TEXT
     assert message.timestamp is not None
     other = asyncio.run(ask())
     assert without_time(other) == without_time(message)
@@ -82,8 +82,8 @@ def test_a_connection_is_used_again(server: ScriptedServer, wire: Wire):
     server.reply(*[wire.stream() for _ in range(3)], wire.answer(), Reply.json({"error": "no"}, status=400))
     with Client(**SETTINGS) as client:
         for _ in range(3):
-            assert client.stream(HELLO, wire.model(server.url)).result().text() == WORDS
-        assert client.complete(HELLO, wire.model(server.url)).text() == WORDS
+            assert client.stream(HELLO, wire.model(server.url)).result().text() == TEXT
+        assert client.complete(HELLO, wire.model(server.url)).text() == TEXT
         assert [event.type for event in client.stream(HELLO, wire.model(server.url))] == ["start", "error"]
     assert server.opened == 1
 
@@ -96,23 +96,23 @@ def test_a_reply_that_was_packed_is_unpacked(server: ScriptedServer, wire: Wire)
         headers={"content-type": wire.content_type, "content-encoding": "gzip"}, chunks=(gzip.compress(wire.body),)
     )
     server.reply(packed)
-    assert listen(wire.model(server.url), api_key="a-key-of-nobody").check().message.text() == WORDS
+    assert listen(wire.model(server.url), api_key="a-key-of-nobody").check().message.text() == TEXT
 
 
 def test_a_document_that_came_instead_of_a_stream_is_read(server: ScriptedServer):
     wire = WIRES["openai-chat"]
     server.reply(wire.answer())
-    heard = listen(wire.model(server.url)).check()
-    assert heard.types == ["start", "done"]
-    assert heard.message.text() == WORDS
+    received = listen(wire.model(server.url)).check()
+    assert received.types == ["start", "done"]
+    assert received.message.text() == TEXT
 
 
 def test_the_doors_of_the_module_need_no_client(server: ScriptedServer):
     wire = WIRES["anthropic-messages"]
     server.reply(wire.answer(), wire.stream())
-    assert complete(HELLO, wire.model(server.url), api_key="a-key-of-nobody").text() == WORDS
-    heard = stream(HELLO, wire.model(server.url), api_key="a-key-of-nobody")
-    assert heard.result().text() == WORDS
+    assert complete(HELLO, wire.model(server.url), api_key="a-key-of-nobody").text() == TEXT
+    received = stream(HELLO, wire.model(server.url), api_key="a-key-of-nobody")
+    assert received.result().text() == TEXT
     server.wait_until(lambda it: it.open == 0)
 
 

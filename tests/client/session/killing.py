@@ -33,31 +33,31 @@ def write_for_ever(path: Path, said: int, client: Client, seed: int) -> None:
     """Append numbered messages until someone puts an end to it."""
     rng = random.Random(seed)
     warnings.simplefilter("ignore")
-    with Conversation(MODEL, path=path, client=client) as talk:
-        number = len(talk.messages)
+    with Conversation(MODEL, path=path, client=client) as conversation:
+        number = len(conversation.messages)
         while True:
-            talk.add(UserMessage.of(f"{number} " + "x" * rng.choice(SIZES)))
+            conversation.add(UserMessage.of(f"{number} " + "x" * rng.choice(SIZES)))
             os.write(said, b"%d\n" % number)
             number += 1
 
 
 def kill_one(path: Path, client: Client, rng: random.Random) -> tuple[int, int]:
     """Let a writer work for a moment and kill it; give how many messages it said are kept, and how many it wrote."""
-    heard, said = os.pipe()
+    received, said = os.pipe()
     writer = os.fork()
     if writer == 0:
         try:
-            os.close(heard)
+            os.close(received)
             write_for_ever(path, said, client, rng.randrange(1 << 30))
         finally:
             os._exit(1)
     os.close(said)
-    first = os.read(heard, 1) if rng.random() < 0.8 else b""  # now and then it is killed before it has begun
+    first = os.read(received, 1) if rng.random() < 0.8 else b""  # now and then it is killed before it has begun
     time.sleep(rng.random() * 0.006)
     os.kill(writer, signal.SIGKILL)
     _, status = os.waitpid(writer, 0)
-    with os.fdopen(heard, "rb") as told:
-        numbers = (first + told.read()).split()
+    with os.fdopen(received, "rb") as reported:
+        numbers = (first + reported.read()).split()
     if not os.WIFSIGNALED(status):
         raise AssertionError("the writer ended by itself")
     return int(numbers[-1]) + 1 if numbers else 0, len(numbers)

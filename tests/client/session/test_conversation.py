@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from client.both_clients import AT_ONCE
-from client.wires import WIRES, WORDS
+from client.wires import TEXT, WIRES
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.session.conversation import AsyncConversation, Conversation
 from segue.conversation.content import TextContent, ToolCall
@@ -56,14 +56,16 @@ def roles(context: Context) -> list[str]:
 def test_what_is_asked_and_answered_is_kept(server: ScriptedServer, client: Client, tmp_path):
     server.reply(CHAT.answer(), CHAT.answer())
     path = tmp_path / "session.jsonl"
-    with Conversation(CHAT.model(server.url), client=client, path=path, system_prompt="Be kind.", tools=[TOOL]) as talk:
-        answer = talk.ask("hello")
-        assert talk.messages[-1] is answer
-        talk.ask("and now?")
-        assert read_session(path) == talk.context
-    assert roles(talk.context) == ["user", "assistant", "user", "assistant"]
-    assert all(message.timestamp for message in talk.messages if message.role != "system")
-    assert talk.context.system_prompt == "Be kind."
+    with Conversation(
+        CHAT.model(server.url), client=client, path=path, system_prompt="Be kind.", tools=[TOOL]
+    ) as conversation:
+        answer = conversation.ask("hello")
+        assert conversation.messages[-1] is answer
+        conversation.ask("and now?")
+        assert read_session(path) == conversation.context
+    assert roles(conversation.context) == ["user", "assistant", "user", "assistant"]
+    assert all(message.timestamp for message in conversation.messages if message.role != "system")
+    assert conversation.context.system_prompt == "Be kind."
     turns = server.requests[1].json()["messages"]
     assert isinstance(turns, list)
     assert [turn["role"] for turn in turns] == ["developer", "user", "assistant", "user"] or turns[0][
@@ -73,14 +75,14 @@ def test_what_is_asked_and_answered_is_kept(server: ScriptedServer, client: Clie
 
 def test_a_call_is_answered_and_the_conversation_goes_on(server: ScriptedServer, client: Client):
     server.reply(Reply.json(CALL), CHAT.answer())
-    with Conversation(CHAT.model(server.url), client=client, tools=[TOOL]) as talk:
-        talk.ask("look")
-        [call] = talk.pending_calls()
-        talk.add_result(call, "a tree", details={"seen": 1})
-        assert talk.pending_calls() == ()
-        assert talk.ask().text() == WORDS
-    assert roles(talk.context) == ["user", "assistant", "toolResult", "assistant"]
-    result = talk.messages[2]
+    with Conversation(CHAT.model(server.url), client=client, tools=[TOOL]) as conversation:
+        conversation.ask("look")
+        [call] = conversation.pending_calls()
+        conversation.add_result(call, "a tree", details={"seen": 1})
+        assert conversation.pending_calls() == ()
+        assert conversation.ask().text() == TEXT
+    assert roles(conversation.context) == ["user", "assistant", "toolResult", "assistant"]
+    result = conversation.messages[2]
     assert isinstance(result, ToolResultMessage)
     assert (result.tool_call_id, result.tool_name, result.details) == ("call_1", "look", {"seen": 1})
 
@@ -88,14 +90,14 @@ def test_a_call_is_answered_and_the_conversation_goes_on(server: ScriptedServer,
 def test_another_model_for_one_request_and_from_now_on(server: ScriptedServer, client: Client):
     server.reply(CHAT.answer(), CLAUDE.answer(), CHAT.answer(), CLAUDE.answer(), CLAUDE.answer())
     mine, other = CHAT.model(server.url), CLAUDE.model(server.url)
-    with Conversation(mine, client=client) as talk:
-        talk.ask("one")
-        assert talk.ask("two", model=other).provider == "anthropic"
-        assert talk.ask("three").provider == "openai"
-        talk.switch(other)
-        assert talk.model is other
-        talk.ask("four")
-        talk.ask("five")
+    with Conversation(mine, client=client) as conversation:
+        conversation.ask("one")
+        assert conversation.ask("two", model=other).provider == "anthropic"
+        assert conversation.ask("three").provider == "openai"
+        conversation.switch(other)
+        assert conversation.model is other
+        conversation.ask("four")
+        conversation.ask("five")
     assert [request.path for request in server.requests] == [
         "/chat/completions",
         "/v1/messages",
@@ -110,12 +112,12 @@ def test_a_fallback_is_stayed_with_only_when_asked(server: ScriptedServer, clien
     down = Reply.json({"error": {"message": "no such model", "type": "not_found_error"}}, status=404)
     server.reply(down, CLAUDE.answer(), CLAUDE.answer() if sticky else CHAT.answer())
     mine, other = CHAT.model(server.url), CLAUDE.model(server.url)
-    with Conversation(mine, client=client, fallback_models=[other], sticky=sticky) as talk:
-        talk.ask("one")
-        assert [attempt.model.provider for attempt in talk.attempts] == ["openai", "anthropic"]
-        assert talk.model == (other if sticky else mine)
-        talk.ask("two")
-        assert len(talk.attempts) == 1
+    with Conversation(mine, client=client, fallback_models=[other], sticky=sticky) as conversation:
+        conversation.ask("one")
+        assert [attempt.model.provider for attempt in conversation.attempts] == ["openai", "anthropic"]
+        assert conversation.model == (other if sticky else mine)
+        conversation.ask("two")
+        assert len(conversation.attempts) == 1
 
 
 def test_a_client_stays_with_the_model_that_worked(server: ScriptedServer):
@@ -134,23 +136,23 @@ def test_a_client_stays_with_the_model_that_worked(server: ScriptedServer):
 def test_a_failed_request_is_kept_as_one(server: ScriptedServer, client: Client, tmp_path):
     server.reply(Reply.json({"error": {"message": "bad"}}, status=400), CHAT.answer())
     path = tmp_path / "session.jsonl"
-    with Conversation(CHAT.model(server.url), client=client, path=path) as talk:
+    with Conversation(CHAT.model(server.url), client=client, path=path) as conversation:
         with pytest.raises(RequestFailed) as raised:
-            talk.ask("hello")
-        assert talk.messages[-1] == raised.value.message
+            conversation.ask("hello")
+        assert conversation.messages[-1] == raised.value.message
         assert raised.value.message.stop_reason == StopReason.ERROR
-        assert talk.ask().text() == WORDS
-        assert read_session(path) == talk.context
+        assert conversation.ask().text() == TEXT
+        assert read_session(path) == conversation.context
     assert [turn["role"] for turn in server.requests[1].json()["messages"]] == ["user"]  # pyright: ignore[reportGeneralTypeIssues]
 
 
 def test_what_cannot_be_asked_leaves_nothing_behind(server: ScriptedServer, client: Client, tmp_path):
     path = tmp_path / "session.jsonl"
-    with Conversation(CHAT.model(server.url), client=client, path=path) as talk:
+    with Conversation(CHAT.model(server.url), client=client, path=path) as conversation:
         for wrong in ((), ("   ",)):
             with pytest.raises(EmptyConversation):
-                talk.ask(*wrong)
-        assert talk.messages == ()
+                conversation.ask(*wrong)
+        assert conversation.messages == ()
         assert read_session(path).messages == ()
 
 
@@ -159,19 +161,19 @@ def test_a_stream_is_kept_however_it_ends(server: ScriptedServer, client: Client
     server.reply(
         CHAT.stream(), CHAT.stream().broken(Phase.BODY, "stall", 3), CHAT.stream().broken(Phase.BODY, "reset", 3)
     )
-    with Conversation(CHAT.model(server.url), client=client, path=path) as talk:
-        for event in talk.stream("whole"):
+    with Conversation(CHAT.model(server.url), client=client, path=path) as conversation:
+        for event in conversation.stream("whole"):
             if event.type == "done":
                 assert read_session(path).messages[-1] == event.message
-        with talk.stream("aborted") as stream:
+        with conversation.stream("aborted") as stream:
             for event in stream:
                 if event.type == "text_delta":
                     break
             with pytest.raises(ConversationError, match="has not ended"):
-                talk.ask("too early")
-        list(talk.stream("broken"))
-        assert read_session(path) == talk.context
-    reasons = [message.stop_reason for message in talk.messages if message.role == "assistant"]
+                conversation.ask("too early")
+        list(conversation.stream("broken"))
+        assert read_session(path) == conversation.context
+    reasons = [message.stop_reason for message in conversation.messages if message.role == "assistant"]
     assert reasons == [StopReason.STOP, StopReason.ABORTED, StopReason.ERROR]
 
 
@@ -179,16 +181,16 @@ def test_a_session_is_opened_where_it_stopped(server: ScriptedServer, client: Cl
     server.reply(CHAT.answer(), CHAT.answer())
     path = tmp_path / "session.jsonl"
     model = CHAT.model(server.url)
-    with Conversation(model, client=client, path=path, system_prompt="Be kind.") as talk:
-        talk.ask("hello")
-        before = talk.context
-    with Conversation(model, client=client, path=path, fsync=True) as talk:
-        assert talk.context == before
-        talk.ask("again")
-    with Conversation(model, client=client, path=path, system_prompt="Be brief.") as talk:
-        assert talk.context.system_prompt == "Be brief."
-        assert len(talk.messages) == 4
-    assert read_session(path) == talk.context
+    with Conversation(model, client=client, path=path, system_prompt="Be kind.") as conversation:
+        conversation.ask("hello")
+        before = conversation.context
+    with Conversation(model, client=client, path=path, fsync=True) as conversation:
+        assert conversation.context == before
+        conversation.ask("again")
+    with Conversation(model, client=client, path=path, system_prompt="Be brief.") as conversation:
+        assert conversation.context.system_prompt == "Be brief."
+        assert len(conversation.messages) == 4
+    assert read_session(path) == conversation.context
     assert [each.name for each in tmp_path.iterdir()] == ["session.jsonl"]
 
 
@@ -197,8 +199,8 @@ def test_a_session_that_has_begun_cannot_begin_with_another(server: ScriptedServ
     begun = Context(
         system_prompt="p", messages=(UserMessage.of("a"), AssistantMessage(content=(TextContent(text="b"),)))
     )
-    with Conversation(CHAT.model(server.url), client=client, path=path, context=begun) as talk:
-        assert read_session(path) == talk.context == begun
+    with Conversation(CHAT.model(server.url), client=client, path=path, context=begun) as conversation:
+        assert read_session(path) == conversation.context == begun
     with pytest.raises(ConversationError, match="holds a conversation already"):
         Conversation(CHAT.model(server.url), client=client, path=path, context=begun)
     Conversation(CHAT.model(server.url), client=client, path=path).close()
@@ -210,8 +212,8 @@ def test_the_last_model_is_asked_again_when_none_is_named(client: Client, tmp_pa
         Conversation(client=client, path=path)
     append_message(path, UserMessage.of("a"))
     append_message(path, new_assistant_message("anthropic/claude-opus-4-5", content=(TextContent(text="b"),)))
-    with Conversation(client=client, path=path) as talk:
-        assert talk.model.full_name() == "anthropic/claude-opus-4-5"
+    with Conversation(client=client, path=path) as conversation:
+        assert conversation.model.full_name() == "anthropic/claude-opus-4-5"
 
 
 def test_a_request_costs_what_is_new_and_says_the_same(server: ScriptedServer, client: Client, monkeypatch):
@@ -228,10 +230,10 @@ def test_a_request_costs_what_is_new_and_says_the_same(server: ScriptedServer, c
     monkeypatch.setattr(Outbox, "__init__", counted)
     mine, other = CHAT.model(server.url), CLAUDE.model(server.url)
     server.reply(*[CHAT.answer(), CHAT.answer(), CLAUDE.answer(), CHAT.answer(), CLAUDE.answer()])
-    with Conversation(mine, client=client, system_prompt="Be kind.", tools=[TOOL]) as talk:
+    with Conversation(mine, client=client, system_prompt="Be kind.", tools=[TOOL]) as conversation:
         for number, model in enumerate((mine, mine, other, mine, other)):
-            talk.ask(f"number {number}", model=model)
-            asked = Context(system_prompt="Be kind.", tools=(TOOL,), messages=talk.messages[:-1])
+            conversation.ask(f"number {number}", model=model)
+            asked = Context(system_prompt="Be kind.", tools=(TOOL,), messages=conversation.messages[:-1])
             assert server.requests[-1].body == prepare(asked, model).content
     assert made == [mine, other]
 
@@ -269,8 +271,8 @@ def test_a_writer_in_another_process_is_refused_and_a_dead_one_is_not(server: Sc
         holder.kill()
         holder.wait()
     assert (tmp_path / "session.jsonl.lock").exists()
-    with Conversation(CHAT.model(server.url), client=client, path=path) as talk:
-        talk.add(UserMessage.of("hello"))
+    with Conversation(CHAT.model(server.url), client=client, path=path) as conversation:
+        conversation.add(UserMessage.of("hello"))
     assert len(read_session(path).messages) == 1
 
 
@@ -284,17 +286,17 @@ def test_the_same_with_tasks(server: ScriptedServer, tmp_path):
     async def run() -> None:
         client = AsyncClient(timeout=10.0)
         model = CHAT.model(server.url)
-        async with client, AsyncConversation(model, client=client, path=path, tools=[TOOL]) as talk:
-            await talk.ask("look")
-            talk.add_result(talk.pending_calls()[0], "a tree")
-            assert (await talk.stream().result()).text() == WORDS
-            stream = talk.stream("and more")
+        async with client, AsyncConversation(model, client=client, path=path, tools=[TOOL]) as conversation:
+            await conversation.ask("look")
+            conversation.add_result(conversation.pending_calls()[0], "a tree")
+            assert (await conversation.stream().result()).text() == TEXT
+            stream = conversation.stream("and more")
             async for event in stream:
                 if event.type == "text_delta":
                     await stream.close()
             assert stream.message.stop_reason == StopReason.ABORTED
-            assert talk.messages[-1] == stream.message
-            assert read_session(path) == talk.context
+            assert conversation.messages[-1] == stream.message
+            assert read_session(path) == conversation.context
 
     asyncio.run(run())
     assert [message.role for message in read_session(path).messages][:4] == [
@@ -307,7 +309,7 @@ def test_the_same_with_tasks(server: ScriptedServer, tmp_path):
 
 def test_a_call_that_was_answered_is_not_pending():
     talked = Context(messages=(AssistantMessage(content=(ToolCall(id="a", name="x", arguments={}),)),))
-    with Conversation(Model("m", "p", "openai-chat", base_url="http://127.0.0.1"), context=talked) as talk:
-        assert [call.id for call in talk.pending_calls()] == ["a"]
-        talk.add_result(talk.pending_calls()[0], "done")
-        assert talk.pending_calls() == ()
+    with Conversation(Model("m", "p", "openai-chat", base_url="http://127.0.0.1"), context=talked) as conversation:
+        assert [call.id for call in conversation.pending_calls()] == ["a"]
+        conversation.add_result(conversation.pending_calls()[0], "done")
+        assert conversation.pending_calls() == ()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from client.wires import WIRES, WORDS
+from client.wires import TEXT, WIRES
 from segue.client.http.clients import Client
 from segue.client.session.conversation import AsyncConversation, Conversation
 from segue.conversation.messages import StopReason, ToolResultMessage, UserMessage
@@ -76,13 +76,13 @@ def test_two_threads_that_ask_at_once_do_not_mix_their_turns(server: ScriptedSer
     said: list[str] = []
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
-    with Conversation(CHAT.model(server.url), client=client) as talk:
+    with Conversation(CHAT.model(server.url), client=client) as conversation:
 
         def ask() -> None:
             start.wait()
             for _ in range(8):
                 try:
-                    said.append(talk.ask("hello").text())
+                    said.append(conversation.ask("hello").text())
                 except ConversationError:
                     said.append("refused")
 
@@ -92,9 +92,9 @@ def test_two_threads_that_ask_at_once_do_not_mix_their_turns(server: ScriptedSer
         for thread in threads:
             thread.join()
         sys.setswitchinterval(before)
-        answered = said.count(WORDS)
+        answered = said.count(TEXT)
         assert answered + said.count("refused") == 32
-        assert [message.role for message in talk.messages] == ["user", "assistant"] * answered
+        assert [message.role for message in conversation.messages] == ["user", "assistant"] * answered
 
 
 def test_a_conversation_that_is_closed_ends_its_reply_and_writes_no_more(
@@ -102,15 +102,15 @@ def test_a_conversation_that_is_closed_ends_its_reply_and_writes_no_more(
 ):
     path = tmp_path / "session.jsonl"
     server.reply(CHAT.stream().broken(Phase.BODY, "stall", 3))
-    talk = Conversation(CHAT.model(server.url), client=client, path=path)
-    stream = talk.stream("hello")
+    conversation = Conversation(CHAT.model(server.url), client=client, path=path)
+    stream = conversation.stream("hello")
     next(stream)
-    talk.close()
+    conversation.close()
     assert stream.message.stop_reason == StopReason.ABORTED
-    assert read_session(path) == talk.context
-    assert [message.role for message in talk.messages] == ["user", "assistant"]
+    assert read_session(path) == conversation.context
+    assert [message.role for message in conversation.messages] == ["user", "assistant"]
     with Conversation(CHAT.model(server.url), client=client, path=path) as other:
-        for late in (lambda: talk.ask("late"), lambda: talk.add(UserMessage.of("late"))):
+        for late in (lambda: conversation.ask("late"), lambda: conversation.add(UserMessage.of("late"))):
             with pytest.raises(ConversationError, match="was closed"):
                 late()
         assert read_session(path) == other.context
@@ -123,11 +123,11 @@ def test_a_task_that_closes_a_conversation_ends_its_reply(server: ScriptedServer
     server.reply(CHAT.stream().broken(Phase.BODY, "stall", 3))
 
     async def run() -> None:
-        talk = AsyncConversation(CHAT.model(server.url), path=tmp_path / "session.jsonl")
-        stream = talk.stream("hello")
+        conversation = AsyncConversation(CHAT.model(server.url), path=tmp_path / "session.jsonl")
+        stream = conversation.stream("hello")
         await anext(stream)
-        await talk.close()
-        assert talk.messages[-1] == stream.message
+        await conversation.close()
+        assert conversation.messages[-1] == stream.message
         assert stream.message.stop_reason == StopReason.ABORTED
 
     asyncio.run(run())
@@ -135,10 +135,10 @@ def test_a_task_that_closes_a_conversation_ends_its_reply(server: ScriptedServer
 
 def test_a_reply_that_was_forgotten_does_not_stand_in_the_way(server: ScriptedServer, client: Client):
     server.reply(CHAT.stream().broken(Phase.BODY, "stall", 3), CHAT.answer())
-    with Conversation(CHAT.model(server.url), client=client) as talk:
-        next(talk.stream("hello"))
-        assert talk.ask("again").text() == WORDS
-        assert [message.role for message in talk.messages] == ["user", "assistant", "user", "assistant"]
+    with Conversation(CHAT.model(server.url), client=client) as conversation:
+        next(conversation.stream("hello"))
+        assert conversation.ask("again").text() == TEXT
+        assert [message.role for message in conversation.messages] == ["user", "assistant", "user", "assistant"]
 
 
 DEEP: object = 1
@@ -157,13 +157,13 @@ def test_a_message_that_cannot_be_stored_leaves_the_conversation_as_it_was(
 ):
     path = tmp_path / "session.jsonl"
     server.reply(CHAT.answer())
-    with Conversation(CHAT.model(server.url), client=client, path=path) as talk:
+    with Conversation(CHAT.model(server.url), client=client, path=path) as conversation:
         before = path.read_bytes()
         with pytest.raises(DumpError):
-            talk.add(message)
+            conversation.add(message)
         assert path.read_bytes() == before
-        assert talk.messages == ()
-        assert talk.ask("hello").text() == WORDS
+        assert conversation.messages == ()
+        assert conversation.ask("hello").text() == TEXT
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="a folder that even the superuser cannot write to")

@@ -122,5 +122,5 @@ def test_an_object_of_the_sdk_says_its_keys_as_the_wire_does():
     fallback = {"type": "fallback", "from": {"model": "claude-opus-4-6"}, "to": {"model": "claude-sonnet-4-5"}}
     usage = {"input_tokens": 1, "output_tokens": 1}
     body = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [fallback], "usage": usage}
-    spoken = BetaMessage.construct(**body)
-    assert decode_response(spoken, model=SONNET.model) == CODEC.decode_response(body, SONNET, {})
+    all_codecs = BetaMessage.construct(**body)
+    assert decode_response(all_codecs, model=SONNET.model) == CODEC.decode_response(body, SONNET, {})

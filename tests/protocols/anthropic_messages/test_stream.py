@@ -220,7 +220,7 @@ GROWTHS = {
 }
 
 
-def told(*frames):
+def observed(*frames):
     decoder = CODEC.stream_decoder(SONNET, {})
     return [event for frame in frames for event in decoder.feed(frame)] + decoder.finish()
 
@@ -229,12 +229,12 @@ def told(*frames):
 @pytest.mark.parametrize("odd", ODD)
 def test_bytes_say_what_parsed_frames_say(frames, odd):
     given = [START, *frames, odd, frames[1]]
-    assert told(*(json.dumps(frame).encode() for frame in given)) == told(*given)
+    assert observed(*(json.dumps(frame).encode() for frame in given)) == observed(*given)
 
 
 @given(st.lists(st.sampled_from([*ODD, *(frame for frames, _ in CONTENT.values() for frame in frames)]), max_size=12))
 def test_bytes_say_what_parsed_frames_say_in_any_order(frames):
-    assert told(*(json.dumps(frame).encode() for frame in frames)) == told(*frames)
+    assert observed(*(json.dumps(frame).encode() for frame in frames)) == observed(*frames)
 
 
 @pytest.mark.parametrize("frames", GROWTHS.values(), ids=GROWTHS.keys())
@@ -333,8 +333,8 @@ def test_a_stream_without_a_reason_is_the_whole_reply_without_one():
 def test_an_error_says_what_the_provider_said():
     _, message = decoded(*TORN["an error in mid-stream"])
     assert message.error_message == "overloaded_error: Overloaded"
-    said = {"error": {"type": "overloaded_error", "message": "Overloaded"}}
-    assert message.extra == {"reply": {P: said}}
+    message_given = {"error": {"type": "overloaded_error", "message": "Overloaded"}}
+    assert message.extra == {"reply": {P: message_given}}
     assert message.response_id == "msg_1"
 
 

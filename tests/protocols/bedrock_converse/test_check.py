@@ -382,8 +382,8 @@ NAMED = {"document.source.type: Field required": "media_place", "video content b
 @pytest.mark.parametrize("row", RECORDED, ids=lambda row: row["file"])
 def test_a_recorded_refusal_is_named_where_the_body_shows_it(row):
     recorded = traffic.read(row["file"])
-    said = str(recorded["response"]["message"])
-    expected = {code for words, code in NAMED.items() if words in said}
+    message_given = str(recorded["response"]["message"])
+    expected = {code for words, code in NAMED.items() if words in message_given}
     found = {violation.code for violation in CODEC.check(recorded["request"], endpoint_of(row["model"]))}
     assert expected <= found
-    assert expected or pytest.skip(f"not to be seen in the body: {said}")
+    assert expected or pytest.skip(f"not to be seen in the body: {message_given}")

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from framing.aws_messages import stream_of
-from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
+from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
 from protocols import traffic
 from protocols.bedrock_converse.endpoints import SONNET, endpoint_of
 from protocols.bedrock_converse.referee import complaints
@@ -230,7 +230,7 @@ def test_the_referee_accepts_what_was_answered():
 @given(data=st.data())
 def test_the_referee_accepts_every_projected_history(data):
     model = data.draw(st.sampled_from(TARGETS["bedrock-converse"]))
-    strategy = data.draw(st.sampled_from([ugly_contexts, home_contexts]))
+    strategy = data.draw(st.sampled_from([ugly_contexts, own_contexts]))
     context, seed = vouched_for(data.draw(strategy(model))), data.draw(st.integers(0, 2**32))
     options = replace(make_options(seed) or Options(), cache_retention=data.draw(st.sampled_from([None, "long"])))
     try:

@@ -26,7 +26,7 @@ from segue.protocols.bedrock_converse.document_names import DocumentNames
 
 P = "bedrock-converse"
 PNG = "iVBORw0KGgo="
-SEAL = "EmwKAhgBEgy3va3pzix/LafPsn4a"
+SIGNATURE = "EmwKAhgBEgy3va3pzix/LafPsn4a"
 
 
 def blob(text: str) -> str:
@@ -218,8 +218,8 @@ ASSISTANT = {
         OSS,
     ),
     "redacted reasoning, whose bytes are what Anthropic calls data": (
-        ThinkingContent(thinking="", thinking_signature=SEAL, redacted=True),
-        {"reasoningContent": {"redactedContent": blob(SEAL)}},
+        ThinkingContent(thinking="", thinking_signature=SIGNATURE, redacted=True),
+        {"reasoningContent": {"redactedContent": blob(SIGNATURE)}},
         SONNET,
     ),
     "redacted reasoning whose bytes are no text": (
@@ -290,17 +290,17 @@ def test_what_only_a_reply_says_is_not_sent_back(reply, request_block, endpoint)
 
 
 def test_base64_of_redacted_bytes_that_others_stored_is_not_encoded_twice():
-    stored = ThinkingContent(thinking="", thinking_signature=blob(SEAL), redacted=True)
+    stored = ThinkingContent(thinking="", thinking_signature=blob(SIGNATURE), redacted=True)
     written = encode_assistant_content(stored, SONNET, DocumentNames())
-    assert written == {"reasoningContent": {"redactedContent": blob(SEAL)}}
+    assert written == {"reasoningContent": {"redactedContent": blob(SIGNATURE)}}
 
 
 def test_bytes_of_boto3_are_read_as_base64():
     raw = base64.b64decode(PNG)
     block = {"image": {"format": "png", "source": {"bytes": raw}}}
     assert decode_user_block(block, DocumentNames()) == ImageContent(data=PNG, mime_type="image/png")
-    redacted = decode_assistant_block({"reasoningContent": {"redactedContent": SEAL.encode()}}, SONNET, {})
-    assert redacted == ThinkingContent(thinking="", thinking_signature=SEAL, redacted=True)
+    redacted = decode_assistant_block({"reasoningContent": {"redactedContent": SIGNATURE.encode()}}, SONNET, {})
+    assert redacted == ThinkingContent(thinking="", thinking_signature=SIGNATURE, redacted=True)
     guarded = decode_user_block(
         {"guardContent": {"image": {"format": "png", "source": {"bytes": raw}}}}, DocumentNames()
     )

@@ -47,7 +47,7 @@ def result(call_id, *blocks, **more):
     return {"toolResult": {"toolUseId": call_id, "content": list(blocks), **more}}
 
 
-def said(*content, stop=StopReason.STOP):
+def message_given(*content, stop=StopReason.STOP):
     return AssistantMessage(content=content, protocol=P, provider="amazon-bedrock", stop_reason=stop)
 
 
@@ -70,32 +70,32 @@ MARK = {P: {"cachePoint": {"type": "default"}}}
 
 TURNS = {
     "words and an answer": (
-        (UserMessage.of("hi"), said(TextContent(text="yes"))),
+        (UserMessage.of("hi"), message_given(TextContent(text="yes"))),
         [user(text("hi")), assistant(text("yes"))],
     ),
     "results and the words behind them share a turn": (
-        (said(CALL, stop=StopReason.TOOL_USE), answered("a", "1"), UserMessage.of("and?")),
+        (message_given(CALL, stop=StopReason.TOOL_USE), answered("a", "1"), UserMessage.of("and?")),
         [assistant(use("a")), user(result("a", text("1")), text("and?"))],
     ),
     "all results of a batch share a turn": (
         (
-            said(CALL, ToolCall(id="b", name="f"), stop=StopReason.TOOL_USE),
+            message_given(CALL, ToolCall(id="b", name="f"), stop=StopReason.TOOL_USE),
             answered("a", "1"),
             answered("b", "2", is_error=True),
         ),
         [assistant(use("a"), use("b")), user(result("a", text("1")), result("b", text("2"), status="error"))],
     ),
     "a status that says success": (
-        (said(CALL, stop=StopReason.TOOL_USE), answered("a", "1", extra=shaped(status="success"))),
+        (message_given(CALL, stop=StopReason.TOOL_USE), answered("a", "1", extra=shaped(status="success"))),
         [assistant(use("a")), user(result("a", text("1"), status="success"))],
     ),
     "a result that says more": (
-        (said(CALL, stop=StopReason.TOOL_USE), answered("a", "1", extra={P: {"type": "x"}})),
+        (message_given(CALL, stop=StopReason.TOOL_USE), answered("a", "1", extra={P: {"type": "x"}})),
         [assistant(use("a")), user(result("a", text("1"), type="x"))],
     ),
     "results in turns of their own": (
         (
-            said(CALL, ToolCall(id="b", name="f"), stop=StopReason.TOOL_USE),
+            message_given(CALL, ToolCall(id="b", name="f"), stop=StopReason.TOOL_USE),
             answered("a", "1"),
             answered("b", "2", extra=shaped(apart=True)),
         ),
@@ -103,7 +103,7 @@ TURNS = {
     ),
     "words before a result": (
         (
-            said(CALL, stop=StopReason.TOOL_USE),
+            message_given(CALL, stop=StopReason.TOOL_USE),
             UserMessage.of("wait"),
             answered("a", "1", extra=shaped(joined=True)),
         ),
@@ -118,11 +118,11 @@ TURNS = {
         [user(text("hi"), POINT, text("so"))],
     ),
     "a cache point behind a result": (
-        (said(CALL, stop=StopReason.TOOL_USE), answered("a", "1", extra=MARK), UserMessage.of("and?")),
+        (message_given(CALL, stop=StopReason.TOOL_USE), answered("a", "1", extra=MARK), UserMessage.of("and?")),
         [assistant(use("a")), user(result("a", text("1")), POINT, text("and?"))],
     ),
     "a cache point behind a call": (
-        (said(replace(CALL, extra=MARK), stop=StopReason.TOOL_USE), answered("a", "1")),
+        (message_given(replace(CALL, extra=MARK), stop=StopReason.TOOL_USE), answered("a", "1")),
         [assistant(use("a"), POINT), user(result("a", text("1")))],
     ),
     "a cache point behind nothing": (
@@ -166,12 +166,16 @@ def test_the_name_of_a_tool_is_that_of_the_call_before():
 
 
 def test_an_error_is_flagged_to_those_who_take_a_status_and_told_in_words_to_the_others():
-    history = (UserMessage.of("go"), said(CALL, stop=StopReason.TOOL_USE), answered("a", "broken", is_error=True))
+    history = (
+        UserMessage.of("go"),
+        message_given(CALL, stop=StopReason.TOOL_USE),
+        answered("a", "broken", is_error=True),
+    )
     flagged = prepared(Context(messages=history), SONNET.model)["messages"][-1]["content"][0]["toolResult"]
     assert flagged == {"toolUseId": "a", "content": [text("broken")], "status": "error"}
-    told = prepared(Context(messages=history), KIMI.model)["messages"][-1]["content"][0]["toolResult"]
-    assert "status" not in told
-    assert "broken" in told["content"][0]["text"] != "broken"
+    observed = prepared(Context(messages=history), KIMI.model)["messages"][-1]["content"][0]["toolResult"]
+    assert "status" not in observed
+    assert "broken" in observed["content"][0]["text"] != "broken"
 
 
 SYSTEM = {
@@ -245,7 +249,7 @@ def test_a_strict_tool_is_not_asked_of_a_model_that_refuses_it():
 
 
 def test_history_with_calls_brings_its_tools():
-    history = (UserMessage.of("go"), said(CALL, stop=StopReason.TOOL_USE), answered("a", "1"))
+    history = (UserMessage.of("go"), message_given(CALL, stop=StopReason.TOOL_USE), answered("a", "1"))
     body = prepared(Context(messages=history), SONNET.model)
     assert [tool["toolSpec"]["name"] for tool in body["toolConfig"]["tools"]] == ["f"]
     assert CODEC.check(body, SONNET) == []
@@ -316,7 +320,7 @@ def test_what_cannot_be_written_is_named_with_its_place():
     with pytest.raises(EncodeError) as caught:
         CODEC.encode_request(Prompt(context=Context(messages=(UserMessage.of("hi", image),))), SONNET)
     assert caught.value.path == ("messages", 0, "content", 1)
-    unsigned = said(TextContent(text="a"), ThinkingContent(thinking="hm"))
+    unsigned = message_given(TextContent(text="a"), ThinkingContent(thinking="hm"))
     with pytest.raises(EncodeError) as caught:
         CODEC.encode_request(Prompt(context=Context(messages=(unsigned,))), SONNET)
     assert caught.value.path == ("messages", 0, "content", 1)

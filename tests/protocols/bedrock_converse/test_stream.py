@@ -70,8 +70,8 @@ def test_the_events_of_a_reply_in_their_order():
 def test_a_reply_is_done_with_its_counts_and_nothing_comes_after():
     decoder = CODEC.stream_decoder(SONNET, {})
     frames = [BEGIN, delta(0, text="hi"), stop(0), END, COUNTS]
-    told = [kinds(decoder.feed(frame)) for frame in frames]
-    assert told == [["start"], ["text_start", "text_delta"], ["text_end"], [], ["done"]]
+    result = [kinds(decoder.feed(frame)) for frame in frames]
+    assert result == [["start"], ["text_start", "text_delta"], ["text_end"], [], ["done"]]
     assert decoder.feed(delta(0, text="more")) == []
     assert decoder.finish() == []
 
@@ -229,8 +229,8 @@ def padded(frame, **more):
     return {kind: {**payload, "p": "abcdef", **more}}
 
 
-def thought(index, **said):
-    return delta(index, reasoningContent=said)
+def thought(index, **message_given):
+    return delta(index, reasoningContent=message_given)
 
 
 SEQUENCES = {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from pydantic import ValidationError
 
-from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
+from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
 from protocols.cohere_chat.endpoints import REASONING
 from protocols.cohere_chat.referee import complaints, judge
 from protocols.every_protocol import vouched_for
@@ -49,7 +49,7 @@ def test_a_request_written_for_tests_is_one_that_the_provider_knows(case):
 @given(data=st.data())
 def test_the_judge_accepts_every_request(data):
     model = data.draw(st.sampled_from(TARGETS["cohere-chat"]))
-    context = data.draw(st.one_of(ugly_contexts(model), home_contexts(model)))
+    context = data.draw(st.one_of(ugly_contexts(model), own_contexts(model)))
     asked = make_options(data.draw(st.integers(0, 2**32)))
     try:
         request = prepare(vouched_for(context), model, options=asked and replace(asked, extra=None))

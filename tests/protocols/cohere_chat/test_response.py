@@ -138,18 +138,18 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize(("body", "said"), ERRORS.values(), ids=ERRORS.keys())
-def test_an_error_is_read_whatever_its_shape(body, said):
+@pytest.mark.parametrize(("body", "given"), ERRORS.values(), ids=ERRORS.keys())
+def test_an_error_is_read_whatever_its_shape(body, given):
     error = CODEC.decode_error(body, 400)
-    assert (error.message, error.status) == (said, 400)
+    assert (error.message, error.status) == (given, 400)
 
 
 # -- streams that are unlike the usual ones ----------------------------------------------------------------------------
 
 
 def event(kind, index=None, **message) -> dict:
-    said = {"type": kind, "delta": {"message": message}} if message else {"type": kind}
-    return said if index is None else {**said, "index": index}
+    given = {"type": kind, "delta": {"message": message}} if message else {"type": kind}
+    return given if index is None else {**given, "index": index}
 
 
 def decoded(*frames, tool_names=None) -> tuple[list, AssistantMessage]:
@@ -225,7 +225,7 @@ def test_a_plan_that_goes_on_behind_a_call_is_kept():
     )
     assert [piece.kind for piece in message.content] == ["text", "toolCall", "text"]
     assert message.text() == "First f.Then I see."
-    assert [told.type for told in events].count("text_end") == 2
+    assert [result.type for result in events].count("text_end") == 2
     written: Any = CODEC.encode_response(message, PLAIN)
     assert written["message"]["tool_plan"] == "First f.\nThen I see."
 

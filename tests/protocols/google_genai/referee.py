@@ -49,7 +49,7 @@ def complaints(body: Mapping[str, Any], endpoint: Endpoint) -> list[str]:
         if isinstance(value, list) is not (key in LISTS) and not (key in LISTS and isinstance(value, dict)):
             found.append(f"{key}: not what it should be")
         for index, item in enumerate(items):
-            found += [f"{key}[{index}].{said}" for said in judge(model, item)]
+            found += [f"{key}[{index}].{given}" for given in judge(model, item)]
     return found
 
 
@@ -58,7 +58,7 @@ def judge(model: type[BaseModel], value: object) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            model.model_validate_json(json.dumps(sealed(value)), strict=True)
+            model.model_validate_json(json.dumps(signed(value)), strict=True)
         except ValidationError as error:
             return [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
         except UserWarning as warning:
@@ -66,13 +66,13 @@ def judge(model: type[BaseModel], value: object) -> list[str]:
     return []
 
 
-def sealed(value: Any) -> Any:
+def signed(value: Any) -> Any:
     """Give every signature as base64, which it need not be."""
     if isinstance(value, dict):
         return {
             key: base64.b64encode(inner.encode()).decode()
             if key in ("thoughtSignature", "thought_signature") and isinstance(inner, str)
-            else sealed(inner)
+            else signed(inner)
             for key, inner in value.items()
         }
-    return [sealed(inner) for inner in value] if isinstance(value, list) else value
+    return [signed(inner) for inner in value] if isinstance(value, list) else value

@@ -10,7 +10,7 @@ from segue.protocols.google_genai.codec import CODEC
 PRO = endpoint_of("gemini-2.5-pro")
 FLASH = endpoint_of("gemini-3.6-flash")
 OLDEST = endpoint_of("gemini-2.0-flash")
-SEAL = {"thoughtSignature": "c2VhbA=="}
+SIGNATURE = {"thoughtSignature": "c2VhbA=="}
 
 
 def user(*parts):
@@ -64,7 +64,7 @@ REFUSED = {
     "a first result": ({"contents": [user(result())]}, OLDER, "result_without_call"),
     "a call without its seal": ({"contents": [user(), model(call()), user(result())]}, NEWER, "no_signature"),
     "a seal on the second call": (
-        {"contents": [user(), model(call(), call(**SEAL)), user(result(), result())]},
+        {"contents": [user(), model(call(), call(**SIGNATURE)), user(result(), result())]},
         NEWER,
         "no_signature",
     ),
@@ -155,14 +155,14 @@ ACCEPTED = {
     "contents of one role side by side": {
         "contents": [user(), user(), model({"text": "a"}), model({"text": "b"}), user()]
     },
-    "words behind results": {"contents": [user(), model(call(**SEAL)), user(result()), user()]},
+    "words behind results": {"contents": [user(), model(call(**SIGNATURE)), user(result()), user()]},
     "results in two contents": {
-        "contents": [user(), model(call(**SEAL), call()), user(result()), user(result()), user({"text": "x"})]
+        "contents": [user(), model(call(**SIGNATURE), call()), user(result()), user(result()), user({"text": "x"})]
     },
     "no seals in turns that are over": {
         "contents": [user(), model(call()), user(result()), model({"text": "x"}), user({"text": "next"})]
     },
-    "a seal on an empty text": {"contents": [user(), model({"text": "x"}, {"text": "", **SEAL}), user()]},
+    "a seal on an empty text": {"contents": [user(), model({"text": "x"}, {"text": "", **SIGNATURE}), user()]},
     "an empty text alone, beside instructions": {
         "contents": [user({"text": ""})],
         "systemInstruction": {"parts": [{"text": "x"}]},

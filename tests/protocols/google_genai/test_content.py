@@ -27,8 +27,8 @@ PNG = "iVBORw0KGgo="
 MADE = {"google-genai": {"shape": {"id_made": True}}}
 
 
-def kept(**said):
-    return {"google-genai": said}
+def kept(**given):
+    return {"google-genai": given}
 
 
 def native(block, *fallback):
@@ -198,7 +198,7 @@ def written(*messages, endpoint: Endpoint = NEWER) -> Any:
     return CODEC.encode_request(Prompt(context=Context(messages=messages)), endpoint)["contents"]
 
 
-def said(*content):
+def given(*content):
     return AssistantMessage(content=content, protocol="google-genai")
 
 
@@ -225,7 +225,7 @@ def test_what_has_no_word_is_refused_by_name(message, path):
 def test_ids_are_left_out_where_they_are_not_wanted():
     bare = Endpoint(NEWER.model, NEWER.rules, replace(NEWER.dialect, call_ids=False))
     contents = written(
-        said(ToolCall(id="c", name="f")),
+        given(ToolCall(id="c", name="f")),
         ToolResultMessage(tool_call_id="c", content=(TextContent(text="x"),)),
         endpoint=bare,
     )

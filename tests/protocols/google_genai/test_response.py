@@ -21,8 +21,8 @@ def read(body, endpoint=OLDER, tool_names=None):
 
 
 def reply(*parts, **candidate):
-    said = {"content": {"role": "model", "parts": list(parts)}, "finishReason": "STOP", **candidate}
-    return {"candidates": [said], "modelVersion": "gemini-2.5-flash-001"}
+    given = {"content": {"role": "model", "parts": list(parts)}, "finishReason": "STOP", **candidate}
+    return {"candidates": [given], "modelVersion": "gemini-2.5-flash-001"}
 
 
 CALL = {"functionCall": {"id": "c", "name": "f", "args": {}}}

@@ -26,8 +26,8 @@ def decoded(*frames, tool_names=None, endpoint=VERTEX):
     return [event.type for event in events], decoder.message
 
 
-def call(**said):
-    return {"functionCall": said}
+def call(**given):
+    return {"functionCall": given}
 
 
 def partial(path, **value):
@@ -175,13 +175,13 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize(("frames", "said"), ENDS.values(), ids=ENDS.keys())
-def test_a_stream_that_fails_keeps_what_arrived(frames, said):
+@pytest.mark.parametrize(("frames", "given"), ENDS.values(), ids=ENDS.keys())
+def test_a_stream_that_fails_keeps_what_arrived(frames, given):
     events, message = decoded(*frames)
     assert events[-1] == "error"
     assert message.stop_reason == StopReason.ERROR
     assert message.error_message is not None
-    assert said is None or message.error_message == said
+    assert given is None or message.error_message == given
 
 
 def test_a_call_that_broke_off_is_kept_and_marked():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from segue.protocols.kit.reading import join_texts
-from segue.protocols.kit.verbatim import difference, keep, put_back, respelt
+from segue.protocols.kit.verbatim import difference, keep, put_back, restored
 
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-2, 2), st.sampled_from(["", "a", "b"])),
@@ -21,18 +21,18 @@ JSON = st.recursive(
 )
 
 
-@given(usual=JSON, said=JSON)
-def test_the_usual_and_the_difference_give_what_was_said(usual, said):
-    found = difference(usual, said)
-    assert json.dumps(respelt(usual, found), sort_keys=True) == json.dumps(said, sort_keys=True)
-    assert (found is None) == (json.dumps(usual, sort_keys=True) == json.dumps(said, sort_keys=True))
+@given(usual=JSON, message_given=JSON)
+def test_the_usual_and_the_difference_give_what_was_said(usual, message_given):
+    found = difference(usual, message_given)
+    assert json.dumps(restored(usual, found), sort_keys=True) == json.dumps(message_given, sort_keys=True)
+    assert (found is None) == (json.dumps(usual, sort_keys=True) == json.dumps(message_given, sort_keys=True))
 
 
-@given(usual=JSON, said=JSON, other=JSON)
-def test_a_difference_is_plain_json_and_fits_anything(usual, said, other):
-    found = json.loads(json.dumps(difference(usual, said)))
-    assert respelt(usual, found) == said
-    respelt(other, found)  # a value that has changed since is no reason to fail
+@given(usual=JSON, message_given=JSON, other=JSON)
+def test_a_difference_is_plain_json_and_fits_anything(usual, message_given, other):
+    found = json.loads(json.dumps(difference(usual, message_given)))
+    assert restored(usual, found) == message_given
+    restored(other, found)  # a value that has changed since is no reason to fail
 
 
 STALE = {
@@ -43,9 +43,9 @@ STALE = {
 }
 
 
-@pytest.mark.parametrize(("usual", "said", "now", "then"), STALE.values(), ids=STALE.keys())
-def test_what_no_longer_fits_is_left_alone(usual, said, now, then):
-    assert respelt(now, difference(usual, said)) == then
+@pytest.mark.parametrize(("usual", "message_given", "now", "then"), STALE.values(), ids=STALE.keys())
+def test_what_no_longer_fits_is_left_alone(usual, message_given, now, then):
+    assert restored(now, difference(usual, message_given)) == then
 
 
 KEPT = {

@@ -55,14 +55,14 @@ def objections(body: dict[str, Any], version: TokenizerVersion) -> list[str]:
 
 def _in_their_words(message: dict[str, Any]) -> dict[str, Any]:
     content = message.get("content")
-    said = dict(message)
+    given = dict(message)
     if isinstance(content, list):
-        said["content"] = [_chunk(chunk) for chunk in content] or ""
-    if "tool_calls" in said:
-        said["tool_calls"] = [
-            {key: value for key, value in call.items() if key != "index"} for call in said["tool_calls"] or []
+        given["content"] = [_chunk(chunk) for chunk in content] or ""
+    if "tool_calls" in given:
+        given["tool_calls"] = [
+            {key: value for key, value in call.items() if key != "index"} for call in given["tool_calls"] or []
         ] or None
-    return said
+    return given
 
 
 def _chunk(chunk: dict[str, Any]) -> dict[str, Any]:

@@ -24,13 +24,13 @@ HI_WIRE = {"role": "user", "content": "hi"}
 TEXT_ONLY = replace(LARGE.model, input=("text",))
 
 
-def said(*pieces, model=LARGE.model) -> AssistantMessage:
+def message_given(*pieces, model=LARGE.model) -> AssistantMessage:
     content = tuple(TextContent(text=piece) if isinstance(piece, str) else piece for piece in pieces)
     return AssistantMessage(content=content, protocol=model.protocol, provider=model.provider, model=model.id)
 
 
 def foreign(*pieces) -> AssistantMessage:
-    return said(*pieces, model=Model("claude-opus-4-8", "anthropic", "anthropic-messages"))
+    return message_given(*pieces, model=Model("claude-opus-4-8", "anthropic", "anthropic-messages"))
 
 
 def result(call_id, *pieces, **fields) -> ToolResultMessage:
@@ -57,17 +57,17 @@ DONE = {"role": "tool", "tool_call_id": "abcdef123", "name": "f", "content": "ok
 ROWS: dict[str, tuple[Model, tuple[Message, ...], list[dict[str, Any]]]] = {
     "the user speaks after a tool only over a bridge (zed #37021, hermes #20154, mistral-vibe #578)": (
         LARGE.model,
-        (HI, said(CALL), result("abcdef123", "ok"), HI),
+        (HI, message_given(CALL), result("abcdef123", "ok"), HI),
         [HI_WIRE, ASKED, DONE, {"role": "assistant", "content": TEXTS.bridge}, HI_WIRE],
     ),
     "a history that ends with the assistant goes on with the user (rig #1130)": (
         LARGE.model,
-        (HI, said("yes")),
+        (HI, message_given("yes")),
         [HI_WIRE, {"role": "assistant", "content": "yes"}, {"role": "user", "content": TEXTS.last_turn}],
     ),
     "an assistant that said nothing is left out (OpenHands #8685, pydantic-ai)": (
         LARGE.model,
-        (HI, said(""), HI),
+        (HI, message_given(""), HI),
         [HI_WIRE, HI_WIRE],
     ),
     "thinking is a chunk and never reasoning_content (qwen-code #3304, crush #1590, litellm #30835)": (
@@ -92,12 +92,12 @@ ROWS: dict[str, tuple[Model, tuple[Message, ...], list[dict[str, Any]]]] = {
     ),
     "words beside calls are kept (any-llm, new-api #1182)": (
         LARGE.model,
-        (HI, said("Let me see.", CALL), result("abcdef123", "ok")),
+        (HI, message_given("Let me see.", CALL), result("abcdef123", "ok")),
         [HI_WIRE, {**ASKED, "content": "Let me see."}, DONE],
     ),
     "a picture from a tool comes from the user, behind all results (OpenHands #7700)": (
         LARGE.model,
-        (HI, said(CALL), result("abcdef123", "ok", ImageContent(data="AAAA", mime_type="image/png"))),
+        (HI, message_given(CALL), result("abcdef123", "ok", ImageContent(data="AAAA", mime_type="image/png"))),
         [
             HI_WIRE,
             ASKED,
@@ -114,7 +114,7 @@ ROWS: dict[str, tuple[Model, tuple[Message, ...], list[dict[str, Any]]]] = {
     ),
     "a call without a result gets one (ellmer #459)": (
         LARGE.model,
-        (HI, said(CALL)),
+        (HI, message_given(CALL)),
         [HI_WIRE, ASKED, {**DONE, "content": TEXTS.missing_result}],
     ),
 }
@@ -137,7 +137,7 @@ def test_sixty_ids_that_begin_alike_are_sixty_ids_of_nine_letters():
 
 def test_instructions_in_mid_conversation_keep_their_words_and_lose_their_role():
     # "Unexpected role 'system' after role 'assistant'" (spring-ai #2380)
-    turns = sent(LARGE.model, HI, said("yes"), SystemMessage.of("Be brief."), HI)
+    turns = sent(LARGE.model, HI, message_given("yes"), SystemMessage.of("Be brief."), HI)
     assert [turn["role"] for turn in turns if turn["role"] == "system"] == []
     assert "Be brief." in str(turns[2:])
 

@@ -13,7 +13,7 @@ from mistralai.client import Mistral
 from msgspec.structs import replace
 from pydantic import ValidationError
 
-from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
+from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
 from protocols import traffic
 from protocols.every_protocol import vouched_for, without_fields
 from protocols.exchanges import MISTRAL
@@ -78,7 +78,7 @@ def test_a_request_written_for_tests_is_one_that_the_provider_knows(case):
 @given(data=st.data())
 def test_the_judges_accept_every_request(data):
     model = data.draw(st.sampled_from(TARGETS["mistral-chat"]))
-    context = data.draw(st.one_of(ugly_contexts(model), home_contexts(model)))
+    context = data.draw(st.one_of(ugly_contexts(model), own_contexts(model)))
     asked = make_options(data.draw(st.integers(0, 2**32)))
     try:
         request = prepare(vouched_for(context), model, options=asked and replace(asked, extra=None))
@@ -97,7 +97,9 @@ def test_but_for_the_place_of_calls_a_request_is_read_back_piece_by_piece(data):
         return
     sent = request.projection.context
     read = CODEC.decode_request(request.body, resolve_endpoint(model)).context
-    assert without_fields(sorted_calls(read), CODEC.forgets) == without_fields(sorted_calls(sent), CODEC.forgets)
+    assert without_fields(sorted_calls(read), CODEC.not_carried) == without_fields(
+        sorted_calls(sent), CODEC.not_carried
+    )
 
 
 def sorted_calls(context: Context) -> tuple:
@@ -129,8 +131,8 @@ def test_the_client_sends_what_we_mean_and_reads_what_we_read(case):
     answer = client(json.dumps(reply).encode(), sent, "application/json").chat.complete(**arguments)
     [(path, body_sent)] = sent
     assert path == "/v1/chat/completions"
-    told = CODEC.decode_request(body_sent, MEDIUM)
-    assert without_fields(told.context, {"extra"}) == without_fields(prompt.context, {"extra"})
+    result = CODEC.decode_request(body_sent, MEDIUM)
+    assert without_fields(result.context, {"extra"}) == without_fields(prompt.context, {"extra"})
     theirs = answer.model_dump(mode="json", by_alias=True)
     ours = CODEC.decode_response(reply, MEDIUM, {})
     assert theirs["choices"][0]["finish_reason"] == ours.raw_stop_reason

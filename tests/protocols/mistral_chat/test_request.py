@@ -192,16 +192,18 @@ def test_an_outbox_forgets_a_prefix_that_others_have_followed():
     context = CODEC.decode_request({"model": "mistral-large-latest", "messages": [HI, BEGUN]}, LARGE).context
     outbox = Outbox(LARGE.model)
     for text in ("upon", "a", "time"):
-        said = new_assistant_message(LARGE.model, content=(TextContent(text=text),))
+        given = new_assistant_message(LARGE.model, content=(TextContent(text=text),))
         assert outbox.prepare(context).content == prepare(context, LARGE.model).content
-        context = context.add(said, UserMessage.of("on"))
+        context = context.add(given, UserMessage.of("on"))
         assert outbox.prepare(context).content == prepare(context, LARGE.model).content
 
 
 def test_where_the_caller_allows_a_last_assistant_turn_it_is_a_prefix():
     model = Model("mistral-large-latest", "mistral", "mistral-chat", rules={"last_assistant": True})
-    said = AssistantMessage(content=(TextContent(text="Once"),), protocol="mistral-chat", provider="mistral", model="x")
-    request = prepare(Context(messages=(UserMessage.of("hi"), said)), model)
+    given = AssistantMessage(
+        content=(TextContent(text="Once"),), protocol="mistral-chat", provider="mistral", model="x"
+    )
+    request = prepare(Context(messages=(UserMessage.of("hi"), given)), model)
     assert request.body["messages"] == [HI, BEGUN]
     endpoint = endpoint_of(rules={"last_assistant": True})
     for last in (BEGUN, {"role": "assistant", "content": "Once"}):

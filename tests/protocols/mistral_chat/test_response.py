@@ -165,8 +165,8 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize(("body", "said"), ERRORS.values(), ids=ERRORS.keys())
-def test_an_error_is_read_whatever_its_shape(body, said):
+@pytest.mark.parametrize(("body", "message_given"), ERRORS.values(), ids=ERRORS.keys())
+def test_an_error_is_read_whatever_its_shape(body, message_given):
     error = CODEC.decode_error(body, 400)
-    assert (error.message, error.type, error.code) == said
+    assert (error.message, error.type, error.code) == message_given
     assert error.status == 400

@@ -137,11 +137,11 @@ def test_a_chunk_that_nobody_knows_is_kept():
 
 
 def test_log_probabilities_add_up():
-    def told(token, reason=None):
+    def result(token, reason=None):
         choice = {"index": 0, "delta": {"content": token}, "finish_reason": reason}
         return {"id": "c", "choices": [{**choice, "logprobs": {"content": [{"token": token}]}}]}
 
-    _, message = decoded(told("a"), told("b", "stop"))
+    _, message = decoded(result("a"), result("b", "stop"))
     choices = CODEC.encode_response(message, LARGE)["choices"]
     assert isinstance(choices, list)
     assert choices[0]["logprobs"] == {"content": [{"token": "a"}, {"token": "b"}]}

@@ -67,10 +67,10 @@ LEVELS = {
 }
 
 
-@pytest.mark.parametrize(("level", "said"), LEVELS.items(), ids=map(str, LEVELS))
-def test_a_level_is_a_switch_and_for_gpt_oss_a_word(level, said):
+@pytest.mark.parametrize(("level", "given"), LEVELS.items(), ids=map(str, LEVELS))
+def test_a_level_is_a_switch_and_for_gpt_oss_a_word(level, given):
     options = Options(thinking=level)
-    assert (written(options)["think"], written(options, GPT_OSS)["think"]) == said
+    assert (written(options)["think"], written(options, GPT_OSS)["think"]) == given
 
 
 def test_a_model_that_lists_its_own_words_is_asked_in_them():

@@ -18,8 +18,8 @@ from segue.protocols.ollama_chat.codec import CODEC
 
 
 def reply(message: object = None, **top: object) -> dict[str, object]:
-    said = {"role": "assistant", "content": "hi"} if message is None else message
-    return {"model": "qwen3:8b", "created_at": "2026-11-15T08:00:00Z", "message": said, "done": True, **top}
+    given = {"role": "assistant", "content": "hi"} if message is None else message
+    return {"model": "qwen3:8b", "created_at": "2026-11-15T08:00:00Z", "message": given, "done": True, **top}
 
 
 def call(**function: object) -> dict[str, object]:

@@ -12,8 +12,8 @@ DONE = {"done": True, "done_reason": "stop", "prompt_eval_count": 3, "eval_count
 
 
 def line(done: bool = False, **message: object) -> dict[str, object]:
-    said = {"role": "assistant", "content": "", **message}
-    return {"model": "m", "created_at": "t", "message": said, **(DONE if done else {"done": False})}
+    given = {"role": "assistant", "content": "", **message}
+    return {"model": "m", "created_at": "t", "message": given, **(DONE if done else {"done": False})}
 
 
 def call(name: str = "f", **beside: object) -> dict[str, object]:
@@ -70,8 +70,8 @@ STREAMS = {
 
 @pytest.mark.parametrize(("frames", "events", "kinds"), STREAMS.values(), ids=STREAMS.keys())
 def test_a_stream_tells_its_parts_in_order(frames, events, kinds):
-    told, message = fold(*frames)
-    assert told == events
+    result, message = fold(*frames)
+    assert result == events
     assert [piece.kind for piece in message.content] == kinds
     assert message.usage is not None
     assert (message.usage.input, message.usage.output) == (3, 2)
@@ -111,19 +111,19 @@ BROKEN = {
 
 @pytest.mark.parametrize(("frames", "words"), BROKEN.values(), ids=BROKEN.keys())
 def test_a_stream_that_breaks_off_keeps_what_arrived(frames, words):
-    told, message = fold(*frames, line(content="too late"))
+    result, message = fold(*frames, line(content="too late"))
     if words.startswith("the stream ended"):
-        told, message = fold(*frames)
-    assert told[-1] == "error"
-    assert told.count("error") == 1
+        result, message = fold(*frames)
+    assert result[-1] == "error"
+    assert result.count("error") == 1
     assert message.stop_reason == StopReason.ERROR
     assert words in (message.error_message or "")
     assert message.text() == "a"
 
 
 def test_nothing_at_all_is_an_error():
-    told, message = fold()
-    assert told == ["start", "error"]
+    result, message = fold()
+    assert result == ["start", "error"]
     assert message.content == ()
 
 

@@ -41,7 +41,7 @@ YES_OR_NO_OR_NULL = st.one_of(st.booleans(), st.none())
 DETAIL = some(
     type=one("reasoning.text", "reasoning.encrypted"), text=WORDS, summary=WORDS, data=WORDS, index=one(0, 1, None)
 )
-SEAL = one(
+SIGNATURE = one(
     {"google": {"thought_signature": "s"}}, {"google": {"thought_signature": "s", "x": 1}, "y": 2}, {"z": 1}, None
 )
 URL = one(
@@ -88,7 +88,7 @@ FUNCTION = some(
     name=one("f", "g"), arguments=one("{}", '{"a": 1}', '{"a":1}', "", "{oops", "[]", {"a": 1}, {}, None), x=ODD
 )
 CALL = st.one_of(
-    some(id=one("c1", "c2", "", None), type=one("function", None, "x"), index=one(0), extra_content=SEAL).flatmap(
+    some(id=one("c1", "c2", "", None), type=one("function", None, "x"), index=one(0), extra_content=SIGNATURE).flatmap(
         lambda call: FUNCTION.map(lambda function: {**call, "function": {"name": "f", **function}})
     ),
     st.fixed_dictionaries(
@@ -117,7 +117,7 @@ MESSAGE = st.one_of(
             "reasoning_content": one(None, "", "t"),
             "reasoning_text": one(None, "t"),
             "reasoning_details": st.one_of(st.none(), st.lists(DETAIL, max_size=2)),
-            "extra_content": SEAL,
+            "extra_content": SIGNATURE,
             "annotations": ODD,
             "prefix": st.booleans(),
         },

@@ -23,7 +23,7 @@ from segue.request import prepare
 HI = {"role": "user", "content": "hi"}
 
 
-def said(**extra: object) -> dict[str, dict[str, object]]:
+def message_given(**extra: object) -> dict[str, dict[str, object]]:
     return {PROTOCOL: extra}
 
 
@@ -35,11 +35,11 @@ PARTS = {
     "a text": ({"type": "text", "text": "x"}, TextContent(text="x")),
     "a text with a cache mark": (
         {"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}},
-        TextContent(text="x", extra=said(cache_control={"type": "ephemeral"})),
+        TextContent(text="x", extra=message_given(cache_control={"type": "ephemeral"})),
     ),
     "a text with a breakpoint": (
         {"type": "text", "text": "x", "prompt_cache_breakpoint": {"mode": "explicit"}},
-        TextContent(text="x", extra=said(prompt_cache_breakpoint={"mode": "explicit"})),
+        TextContent(text="x", extra=message_given(prompt_cache_breakpoint={"mode": "explicit"})),
     ),
     "a picture by its address": (
         {"type": "image_url", "image_url": {"url": "https://x.org/a.png"}},
@@ -51,7 +51,7 @@ PARTS = {
     ),
     "a picture looked at closely": (
         {"type": "image_url", "image_url": {"url": "https://x.org/a.png", "detail": "high"}},
-        ImageContent(url="https://x.org/a.png", extra=said(image_url={"detail": "high"})),
+        ImageContent(url="https://x.org/a.png", extra=message_given(image_url={"detail": "high"})),
     ),
     "a picture whose address is a bare string": (
         {"type": "image_url", "image_url": "https://x.org/a.png"},
@@ -242,7 +242,10 @@ CALLS = {
         call(function={"name": "f"}),
         ToolCall(id="c1", name="f", extra=shaped(arguments="absent")),
     ),
-    "a call with an index": (call(index=0), ToolCall(id="c1", name="f", arguments={"a": 1}, extra=said(index=0))),
+    "a call with an index": (
+        call(index=0),
+        ToolCall(id="c1", name="f", arguments={"a": 1}, extra=message_given(index=0)),
+    ),
     "a call without a type": (
         {"id": "c1", "function": {"name": "f", "arguments": "{}"}},
         ToolCall(id="c1", name="f", extra=shaped(type="absent")),
@@ -361,11 +364,11 @@ def test_a_result_learns_the_name_of_its_tool_from_the_call():
 
 def test_a_seal_of_gemini_travels_with_its_call_and_its_text():
     at = endpoint("openrouter", "google/gemini-3-pro")
-    seal = {"google": {"thought_signature": "seal"}}
+    signature = {"google": {"thought_signature": "seal"}}
     turn = {
         "role": "assistant",
         "content": "x",
-        "tool_calls": [call(extra_content=seal)],
+        "tool_calls": [call(extra_content=signature)],
         "extra_content": {"google": {"thought_signature": "other"}, "more": 1},
     }
     message = read(HI, turn, at=at).context.messages[1]
@@ -437,11 +440,11 @@ REASONING = {
 }
 
 
-@pytest.mark.parametrize(("fields", "thinking", "seal"), REASONING.values(), ids=REASONING.keys())
-def test_reasoning_is_read_from_every_field_and_put_back(fields, thinking, seal):
+@pytest.mark.parametrize(("fields", "thinking", "signature"), REASONING.values(), ids=REASONING.keys())
+def test_reasoning_is_read_from_every_field_and_put_back(fields, thinking, signature):
     turn = {"role": "assistant", "content": "a", **fields}
     message = read(HI, turn).context.messages[1]
-    assert message.content == (ThinkingContent(thinking=thinking, thinking_signature=seal), TextContent(text="a"))
+    assert message.content == (ThinkingContent(thinking=thinking, thinking_signature=signature), TextContent(text="a"))
     assert write(message)["messages"] == [turn]
 
 

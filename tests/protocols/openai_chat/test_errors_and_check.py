@@ -96,8 +96,8 @@ def arguing(arguments: object):
     )
 
 
-def saying(**said: object):
-    return body(HI, {"role": "assistant", **said}, HI)
+def with_fields(**given: object):
+    return body(HI, {"role": "assistant", **given}, HI)
 
 
 REFUSED = {
@@ -168,11 +168,11 @@ REFUSED = {
         endpoint("deepseek", "deepseek-chat", input=("text",)),
         ["image_refused"],
     ),
-    "an assistant who says null": (saying(content=None), GPT, ["turn_empty"]),
-    "an assistant who says nothing": (saying(), GPT, ["turn_empty"]),
-    "an assistant with no calls, in a list": (saying(content=None, tool_calls=[]), GPT, ["turn_empty"]),
+    "an assistant who says null": (with_fields(content=None), GPT, ["turn_empty"]),
+    "an assistant who says nothing": (with_fields(), GPT, ["turn_empty"]),
+    "an assistant with no calls, in a list": (with_fields(content=None, tool_calls=[]), GPT, ["turn_empty"]),
     "a part of another wire": (
-        saying(content=[{"type": "thinking", "thinking": "t", "signature": "s"}]),
+        with_fields(content=[{"type": "thinking", "thinking": "t", "signature": "s"}]),
         GPT,
         ["part_unknown"],
     ),
@@ -186,7 +186,7 @@ REFUSED = {
         GPT,
         ["field_unknown"],
     ),
-    "a part without a type": (saying(content=[{"role": "system", "content": "a"}]), GPT, ["part_untyped"]),
+    "a part without a type": (with_fields(content=[{"role": "system", "content": "a"}]), GPT, ["part_untyped"]),
     "a strict tool with something to leave out": (body(HI, tools=[strict("a")]), GPT, ["schema_open"]),
     "words to stop at for a model that has none": (
         body(HI, stop=["x"]),
@@ -237,15 +237,15 @@ ACCEPTED = {
     "a search elsewhere": (body(HI, web_search_options={}), PERPLEXITY),
     "no arguments": (arguing(""), GPT),
     "arguments with spaces": (arguing('{ "a": 1 }'), GPT),
-    "an assistant who refused": (saying(content=None, refusal="no"), GPT),
-    "a call of an unknown kind that nobody can answer": (saying(content=None, tool_calls=[{"type": "odd"}]), GPT),
+    "an assistant who refused": (with_fields(content=None, refusal="no"), GPT),
+    "a call of an unknown kind that nobody can answer": (with_fields(content=None, tool_calls=[{"type": "odd"}]), GPT),
     "a picture in an assistant's turn, at a gateway": (
         body(
             HI, {"role": "assistant", "content": [{"type": "image_url", "image_url": {"url": "https://x.org/a"}}]}, HI
         ),
         endpoint("openrouter", "google/gemini-2.5-flash-image"),
     ),
-    "an assistant who only thought": (saying(content=None, reasoning="hm"), endpoint("groq", "x")),
+    "an assistant who only thought": (with_fields(content=None, reasoning="hm"), endpoint("groq", "x")),
     "a choice without tools elsewhere": (body(HI, tool_choice="none"), endpoint("groq", "x")),
     "instructions for a model that is better off without": (
         body({"role": "system", "content": "a"}, {"role": "system", "content": "b"}, HI),
@@ -267,9 +267,12 @@ ACCEPTED = {
         body(HI, temperature=0.5, reasoning_effort="none"),
         endpoint("openai", "gpt-5.6"),
     ),
-    "an assistant who drew": (saying(content=None, images=[{"type": "image_url"}]), GPT),
-    "an assistant who spoke": (saying(content=None, audio={"id": "a"}), GPT),
-    "an assistant who called as of old": (saying(content=None, function_call={"name": "f", "arguments": "{}"}), GPT),
+    "an assistant who drew": (with_fields(content=None, images=[{"type": "image_url"}]), GPT),
+    "an assistant who spoke": (with_fields(content=None, audio={"id": "a"}), GPT),
+    "an assistant who called as of old": (
+        with_fields(content=None, function_call={"name": "f", "arguments": "{}"}),
+        GPT,
+    ),
     "a film where they are looked at": (
         body({"role": "user", "content": [{"type": "video_url", "video_url": {"url": "https://x.org/a"}}]}),
         endpoint("vllm", "x"),

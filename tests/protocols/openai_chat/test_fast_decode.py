@@ -21,8 +21,8 @@ def chunk(delta: object, **more: object) -> Json:
     return {"id": "c", "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": None}], **more}
 
 
-def call(**said: object) -> Json:
-    return {"tool_calls": [{"index": 0, **said}]}
+def call(**message_given: object) -> Json:
+    return {"tool_calls": [{"index": 0, **message_given}]}
 
 
 OPENED = [
@@ -34,7 +34,7 @@ OPENED = [
 ENDED = [{"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}]
 
 
-def told(chunks: list[Json], *, as_bytes: bool) -> tuple[list[Event], object]:
+def result(chunks: list[Json], *, as_bytes: bool) -> tuple[list[Event], object]:
     decoder = stream_decoder(model=MODEL)
     events: list[Event] = []
     for each in chunks:
@@ -92,14 +92,14 @@ def test_what_only_grows_takes_the_short_way(growing: Json):
 @pytest.mark.parametrize("each", ALL.values(), ids=ALL.keys())
 def test_both_ways_say_the_same(each: Json):
     chunks = [*OPENED, each, *GROWING.values(), *ENDED]
-    assert told(chunks, as_bytes=True) == told(chunks, as_bytes=False)
+    assert result(chunks, as_bytes=True) == result(chunks, as_bytes=False)
     first = [each, *OPENED, *ENDED]
-    assert told(first, as_bytes=True) == told(first, as_bytes=False)
+    assert result(first, as_bytes=True) == result(first, as_bytes=False)
 
 
 @given(st.lists(st.sampled_from(list(ALL.values())), max_size=40))
 def test_both_ways_say_the_same_in_any_order(chunks: list[Json]):
-    assert told([*OPENED, *chunks], as_bytes=True) == told([*OPENED, *chunks], as_bytes=False)
+    assert result([*OPENED, *chunks], as_bytes=True) == result([*OPENED, *chunks], as_bytes=False)
 
 
 def test_a_stream_of_another_form_is_not_tried_for_ever(monkeypatch: pytest.MonkeyPatch):
@@ -110,6 +110,6 @@ def test_a_stream_of_another_form_is_not_tried_for_ever(monkeypatch: pytest.Monk
 
     monkeypatch.setattr("segue.protocols.openai_chat.stream.find_delta", count)
     strange = [chunk({"content": "x", "annotations": None, "mine": None}) for _ in range(100)]
-    events, _ = told([*OPENED, *strange, *ENDED], as_bytes=True)
+    events, _ = result([*OPENED, *strange, *ENDED], as_bytes=True)
     assert len([event for event in events if event.type == "text_delta"]) == 101
     assert len(tried) == _MOST_MISFITS + 1

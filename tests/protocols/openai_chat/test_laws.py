@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from projection.histories import TARGETS, make_home, make_ugly
+from projection.histories import TARGETS, make_own, make_ugly
 from protocols.every_protocol import cuts, without_fields
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolResultContent
 from segue.conversation.context import Context
@@ -98,17 +98,17 @@ def test_what_is_read_back_is_what_was_meant(seed, model):
     if any("content" not in message or isinstance(message["content"], list) for message in request.body["messages"]):
         # Parts that were passed through keep their places; the joined form is for bare words.
         return
-    sent = [without_fields(as_told(message), CODEC.forgets) for message in request.projection.context.messages]
+    sent = [without_fields(as_told(message), CODEC.not_carried) for message in request.projection.context.messages]
     back = CODEC.decode_request(request.body, at).context
     if any("<think>" in str(message["content"]) for message in request.body["messages"]):
         return
-    assert [without_fields(message, CODEC.forgets) for message in back.messages] == sent
+    assert [without_fields(message, CODEC.not_carried) for message in back.messages] == sent
 
 
 @settings(max_examples=100)
 @given(seed=SEEDS, model=st.sampled_from([model for model in MODELS if not model.router]))
 def test_a_targets_own_history_goes_as_it_is(seed, model):
-    request = prepared(make_home(seed, model), model)
+    request = prepared(make_own(seed, model), model)
     if request is not None:
         assert request.report.changes == ()
         assert CODEC.check(request.body, resolve_endpoint(model)) == []
@@ -117,7 +117,7 @@ def test_a_targets_own_history_goes_as_it_is(seed, model):
 @settings(max_examples=100)
 @given(data=st.data(), seed=SEEDS, model=st.sampled_from(MODELS))
 def test_a_request_that_was_answered_stays_the_beginning_of_the_next(data, seed, model):
-    context = make_home(seed, model)
+    context = make_own(seed, model)
     places = cuts(context)
     if not places:
         return
@@ -129,7 +129,7 @@ def test_a_request_that_was_answered_stays_the_beginning_of_the_next(data, seed,
         assert whole.body["messages"][: len(before)] == before
 
 
-@pytest.mark.parametrize("name", sorted(CODEC.forgets))
+@pytest.mark.parametrize("name", sorted(CODEC.not_carried))
 def test_what_is_forgotten_has_a_name_of_the_neutral_types(name):
     from segue.conversation import content, context, messages
 

@@ -225,11 +225,11 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize(("body", "said"), ERRORS.values(), ids=ERRORS.keys())
-def test_an_error_in_a_reply_is_a_message_that_failed(body, said):
+@pytest.mark.parametrize(("body", "given"), ERRORS.values(), ids=ERRORS.keys())
+def test_an_error_in_a_reply_is_a_message_that_failed(body, given):
     message = decode(body)
     assert message.stop_reason == StopReason.ERROR
-    assert message.error_message == said
+    assert message.error_message == given
     assert CODEC.encode_response(message, GPT) == body
 
 

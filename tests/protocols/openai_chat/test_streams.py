@@ -24,8 +24,8 @@ GEMINI = endpoint("openrouter", "google/gemini-3-pro")
 
 def entry(index=None, call_id=None, name=None, arguments=None, **beside):
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
-    said = {"index": index, "id": call_id, "function": function}
-    return {key: value for key, value in said.items() if value is not None} | beside
+    message_given = {"index": index, "id": call_id, "function": function}
+    return {key: value for key, value in message_given.items() if value is not None} | beside
 
 
 def tool(call_id, name="f", **arguments):
@@ -40,8 +40,8 @@ def refused(words):
     return TextContent(text=words, extra={"openai-chat": {"shape": {"refusal": "field"}}})
 
 
-def thinking(words, seal="reasoning_content"):
-    return ThinkingContent(thinking=words, thinking_signature=seal)
+def thinking(words, signature="reasoning_content"):
+    return ThinkingContent(thinking=words, thinking_signature=signature)
 
 
 CONTENTS = {

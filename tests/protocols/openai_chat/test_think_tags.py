@@ -19,8 +19,8 @@ def text(words):
     return TextContent(text=words)
 
 
-def thinking(words, seal):
-    return ThinkingContent(thinking=words, thinking_signature=seal)
+def thinking(words, signature):
+    return ThinkingContent(thinking=words, thinking_signature=signature)
 
 
 TAGS = {
@@ -70,8 +70,8 @@ def test_tags_are_split_out_wherever_the_stream_cuts_them(words, content, size):
 @pytest.mark.parametrize("words", [words for words, _ in TAGS.values()], ids=TAGS.keys())
 def test_a_part_ends_as_what_it_began_as(words):
     events, decoder = fold(*[chunk({"content": letter}) for letter in words], STOP, at=TAGGED)
-    told = {index: kinds_told(events, index) for index in range(len(decoder.message.content))}
-    assert told == {index: {piece.kind} for index, piece in enumerate(decoder.message.content)}
+    result = {index: kinds_told(events, index) for index in range(len(decoder.message.content))}
+    assert result == {index: {piece.kind} for index, piece in enumerate(decoder.message.content)}
 
 
 @pytest.mark.parametrize(("words", "content"), TAGS.values(), ids=TAGS.keys())

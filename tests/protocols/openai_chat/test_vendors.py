@@ -27,7 +27,7 @@ LEVELS = {"off": "none", "low": "low", "medium": "medium", "high": "high", "xhig
 ALWAYS = {"off": None}
 
 
-def said(options: Options, at, **context: object) -> dict[str, object]:
+def message_given(options: Options, at, **context: object) -> dict[str, object]:
     body = write(HELLO, at=at, options=options, **context)
     return {key: value for key, value in body.items() if key not in ("model", "messages", "tools")}
 
@@ -98,7 +98,7 @@ THINKING = {
 @pytest.mark.parametrize(("provider", "fields", "asked", "wire"), THINKING.values(), ids=THINKING.keys())
 def test_thinking_is_asked_for_in_the_vendors_way(provider, fields, asked, wire):
     at = endpoint(provider, "some-model", **({"reasoning": True} | fields))
-    assert said(Options(thinking=asked), at) == wire
+    assert message_given(Options(thinking=asked), at) == wire
 
 
 @pytest.mark.parametrize("level", ["low", "medium", "high", "off"])
@@ -128,7 +128,7 @@ LIMITS = {
 
 @pytest.mark.parametrize(("provider", "field"), LIMITS.items(), ids=LIMITS.keys())
 def test_the_limit_has_the_vendors_name(provider, field):
-    body = said(Options(max_tokens=9), endpoint(provider, "some-model"))
+    body = message_given(Options(max_tokens=9), endpoint(provider, "some-model"))
     assert {key: value for key, value in body.items() if "tokens" in key} == {field: 9}
 
 
@@ -226,14 +226,14 @@ def test_an_empty_list_of_tools_goes_with_calls_behind_litellm():
 
 def test_arguments_are_asked_for_as_they_come_where_that_is_extra():
     at = endpoint("zai", "some-model")
-    assert said(Options(stream=True), at, tools=(TOOL,))["tool_stream"] is True
-    assert "tool_stream" not in said(Options(stream=True), at)
-    assert "tool_stream" not in said(Options(), at, tools=(TOOL,))
+    assert message_given(Options(stream=True), at, tools=(TOOL,))["tool_stream"] is True
+    assert "tool_stream" not in message_given(Options(stream=True), at)
+    assert "tool_stream" not in message_given(Options(), at, tools=(TOOL,))
 
 
 def test_usage_is_not_asked_for_where_nobody_understands():
     at = endpoint("openai", dialect={"usage_in_stream": False})
-    assert said(Options(stream=True), at) == {"stream": True, "store": False}
+    assert message_given(Options(stream=True), at) == {"stream": True, "store": False}
 
 
 def test_its_makers_own_r1_takes_a_prompt_and_wants_the_user_to_begin():
@@ -310,14 +310,14 @@ CALLED = [{"id": "c1", "type": "function", "function": {"name": "f", "arguments"
 SPELLINGS = {"an empty text": {"content": ""}, "null": {"content": None}, "nothing": {}, "words": {"content": "a"}}
 
 
-@pytest.mark.parametrize("said", SPELLINGS.values(), ids=SPELLINGS.keys())
-def test_there_a_turn_of_calls_comes_out_as_it_was(said):
+@pytest.mark.parametrize("message_given", SPELLINGS.values(), ids=SPELLINGS.keys())
+def test_there_a_turn_of_calls_comes_out_as_it_was(message_given):
     at = WORKERS["Workers AI"]
-    body = {"model": at.model.id, "messages": [{"role": "assistant", **said, "tool_calls": CALLED}]}
+    body = {"model": at.model.id, "messages": [{"role": "assistant", **message_given, "tool_calls": CALLED}]}
     prompt = CODEC.decode_request(body, at)
     assert CODEC.encode_request(prompt, at) == body
     assert [piece.kind for piece in prompt.context.messages[0].content][:-1] == (
-        ["text"] if said.get("content") else []
+        ["text"] if message_given.get("content") else []
     )
     reply = {"choices": [{"index": 0, "message": body["messages"][0], "finish_reason": "tool_calls"}]}
     assert CODEC.encode_response(CODEC.decode_response(reply, at, {}), at) == reply

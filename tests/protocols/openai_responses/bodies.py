@@ -33,7 +33,7 @@ def reasoning(**fields: object) -> dict[str, Any]:
     return {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA", **fields}
 
 
-def said(text: str = "Hello.", **fields: object) -> dict[str, Any]:
+def assistant_item(text: str = "Hello.", **fields: object) -> dict[str, Any]:
     part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
     whole = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
     return {**whole, **fields}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.openai_responses.bodies import PLAIN, VENDOR, call, endpoint, output, reasoning, said, user
+from protocols.openai_responses.bodies import PLAIN, VENDOR, assistant_item, call, endpoint, output, reasoning, user
 from segue.models.model import Model
 from segue.protocols.openai_responses.codec import CODEC
 
@@ -72,11 +72,14 @@ REFUSED = {
         [("second_output", ("input", 2, "call_id"))],
     ),
     "bare reasoning that nothing stored": (
-        {"input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, said(), user()], "store": False},
+        {
+            "input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, assistant_item(), user()],
+            "store": False,
+        },
         [("not_stored", ("input", 1, "id"))],
     ),
     "another provider's item id": (
-        {"input": [reasoning(id="thinking_0"), said(id="chatcmpl-1"), user()]},
+        {"input": [reasoning(id="thinking_0"), assistant_item(id="chatcmpl-1"), user()]},
         [("invalid_item_id", ("input", 0, "id")), ("invalid_item_id", ("input", 1, "id"))],
     ),
     "sound as a file": (
@@ -117,7 +120,9 @@ TAKEN = {
     "an output of a tool search": {
         "input": [{"type": "tool_search_call", "call_id": "call_1", "execution": "client"}, output()]
     },
-    "bare reasoning that was stored": {"input": [{"type": "reasoning", "id": "rs_1", "summary": []}, said(), user()]},
+    "bare reasoning that was stored": {
+        "input": [{"type": "reasoning", "id": "rs_1", "summary": []}, assistant_item(), user()]
+    },
     "an id that is used again": {"input": [call(), output(), call(), output()]},
     "a tool search's arguments": {
         "input": [{"type": "tool_search_call", "call_id": "c", "execution": "client", "arguments": {"query": "x"}}]
@@ -129,7 +134,7 @@ TAKEN = {
         "store": False,
     },
     "a strict tool": {"input": "x", "tools": [strict("a", "b")]},
-    "reasoning and what it led to": {"input": [user(), reasoning(), said(), user()]},
+    "reasoning and what it led to": {"input": [user(), reasoning(), assistant_item(), user()]},
 }
 
 
@@ -139,11 +144,21 @@ def test_what_is_taken_passes(body):
 
 
 def test_words_behind_a_call_are_refused_where_calls_come_last():
-    body = {"input": [said(id="m"), call(), said(id="n"), call(call_id="b"), output(), output(call_id="b"), said()]}
+    body = {
+        "input": [
+            assistant_item(id="m"),
+            call(),
+            assistant_item(id="n"),
+            call(call_id="b"),
+            output(),
+            output(call_id="b"),
+            assistant_item(),
+        ]
+    }
     picky = endpoint(Model("deepseek-v4-flash", "deepseek", "openai-responses"))
     assert [(found.code, found.path) for found in CODEC.check(body, picky)] == [("words_after_call", ("input", 2))]
     assert CODEC.check(body, endpoint(VENDOR)) == []
 
 
 def test_a_vendor_may_name_its_items_as_it_likes():
-    assert CODEC.check({"input": [said(id="x-1"), user()]}, endpoint(VENDOR)) == []
+    assert CODEC.check({"input": [assistant_item(id="x-1"), user()]}, endpoint(VENDOR)) == []

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projection.histories import TARGETS, make_home, make_ugly
+from projection.histories import TARGETS, make_own, make_ugly
 from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.errors import EncodeError
-from segue.protocols.openai_responses.fast_encode import write_usual
+from segue.protocols.openai_responses.fast_encode import fast_encode
 from segue.protocols.openai_responses.items import write_turn
 
 TEXT = TextContent(text="yes", text_signature='{"id":"msg_1","status":"completed"}')
@@ -53,32 +53,32 @@ def in_full(content, *, open_reasoning=False):
 @pytest.mark.parametrize("content", SHORT.values(), ids=SHORT.keys())
 def test_what_most_turns_are_is_written_the_short_way(content):
     items: list[dict[str, object]] = [{**BEFORE}]
-    assert write_usual(items, content)
+    assert fast_encode(items, content)
     assert items[1:] == in_full(content)
 
 
 @pytest.mark.parametrize("content", LONG.values(), ids=LONG.keys())
 def test_what_is_rare_is_left_to_the_long_way_with_nothing_written(content):
     items: list[dict[str, object]] = [{**BEFORE}]
-    assert not write_usual(items, (CALL, *content))
+    assert not fast_encode(items, (CALL, *content))
     assert items == [BEFORE]
 
 
 @given(
     seed=st.integers(0, 2**32),
     model=st.sampled_from(TARGETS["openai-responses"]),
-    make=st.sampled_from([make_home, make_ugly]),
+    make=st.sampled_from([make_own, make_ugly]),
 )
 def test_both_ways_agree(seed, model, make):
     for message in make(seed, model).messages:
         items: list[dict[str, object]] = []
-        if message.role == "assistant" and write_usual(items, message.content):
+        if message.role == "assistant" and fast_encode(items, message.content):
             assert items == in_full(message.content, open_reasoning=True)
 
 
 def test_arguments_that_cannot_be_written_are_named_by_their_place():
     broken = ToolCall(id="a", name="read", arguments={"depth": math.nan})
-    assert not write_usual([], (broken,))
+    assert not fast_encode([], (broken,))
     with pytest.raises(EncodeError) as caught:
         write_turn([], (TEXT, broken))
     assert caught.value.path[0] == 1

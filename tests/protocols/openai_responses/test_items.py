@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.openai_responses.bodies import THINKER, call, endpoint, output, reasoning, reply, said, user
+from protocols.openai_responses.bodies import THINKER, assistant_item, call, endpoint, output, reasoning, reply, user
 from segue.conversation.content import ImageContent, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
@@ -38,9 +38,9 @@ TURNS = {
         [{"role": "assistant", "content": "Hi"}],
         (text("Hi", type="absent"),),
     ),
-    "a message of the provider's has its id in the signature": ([said("Hi")], (text("Hi", MSG),)),
+    "a message of the provider's has its id in the signature": ([assistant_item("Hi")], (text("Hi", MSG),)),
     "a phase is kept": (
-        [said("Hi", phase="final_answer")],
+        [assistant_item("Hi", phase="final_answer")],
         (text("Hi", '{"id":"msg_1","status":"completed","phase":"final_answer"}'),),
     ),
     "a phase without an id is kept": (
@@ -48,15 +48,20 @@ TURNS = {
         (text("Hi", '{"phase":"commentary"}'),),
     ),
     "a null status is not an absent one": (
-        [{**said("Hi"), "status": None}],
+        [{**assistant_item("Hi"), "status": None}],
         (text("Hi", '{"id":"msg_1","status":null}'),),
     ),
     "several texts of one message stay one message": (
-        [{**said(), "content": [PART, {**PART, "text": "b"}]}],
+        [{**assistant_item(), "content": [PART, {**PART, "text": "b"}]}],
         (text("a", MSG), text("b", joined=True)),
     ),
     "annotations are kept": (
-        [{**said(), "content": [{**PART, "annotations": [{"type": "file_path", "file_id": "f", "index": 1}]}]}],
+        [
+            {
+                **assistant_item(),
+                "content": [{**PART, "annotations": [{"type": "file_path", "file_id": "f", "index": 1}]}],
+            }
+        ],
         (
             TextContent(
                 text="a",
@@ -66,7 +71,7 @@ TURNS = {
         ),
     ),
     "a refusal is words": (
-        [{**said(), "content": [{"type": "refusal", "refusal": "No."}]}],
+        [{**assistant_item(), "content": [{"type": "refusal", "refusal": "No."}]}],
         (text("No.", MSG, part="refusal"),),
     ),
     "reasoning without words is a seal": (
@@ -178,7 +183,7 @@ TURNS = {
         (NativeContent(protocol=P, block={"type": "brand_new_call", "id": "x_1"}),),
     ),
     "an order is kept": (
-        [reasoning(), said("a"), call()],
+        [reasoning(), assistant_item("a"), call()],
         (
             ThinkingContent(thinking="", thinking_signature='{"id":"rs_1","encrypted_content":"gAAA"}'),
             text("a", MSG),
@@ -226,7 +231,7 @@ def test_a_signature_that_this_wire_did_not_make_is_no_id():
 
 
 def test_ids_go_with_the_bare_reasoning_they_followed():
-    items = [{"type": "reasoning", "id": "rs_1", "summary": []}, said("a"), call(id="fc_1")]
+    items = [{"type": "reasoning", "id": "rs_1", "summary": []}, assistant_item("a"), call(id="fc_1")]
     turn = TurnReader().read_all(items)
     assert written(turn) == items
     assert all("id" not in item for item in written(turn[1:]))
@@ -300,7 +305,9 @@ def test_an_item_stands_in_the_turn_of_whoever_says_it(item, role):
 
 
 def test_neighbouring_items_of_the_models_are_one_turn():
-    prompt = CODEC.decode_request([user(), reasoning(), said("a"), call(), output(), said("b")], endpoint())
+    prompt = CODEC.decode_request(
+        [user(), reasoning(), assistant_item("a"), call(), output(), assistant_item("b")], endpoint()
+    )
     roles = [message.role for message in prompt.context.messages]
     assert roles == ["user", "assistant", "toolResult", "assistant"]
     assert [piece.kind for piece in prompt.context.messages[1].content] == ["thinking", "text", "toolCall"]
@@ -318,7 +325,7 @@ def test_a_result_of_the_applications_own_answers_a_custom_call_in_its_kind():
 
 
 def test_a_reply_can_be_sent_back_item_by_item():
-    items = [reasoning(), said("Looking.", phase="commentary"), call(id="fc_1", status="completed")]
+    items = [reasoning(), assistant_item("Looking.", phase="commentary"), call(id="fc_1", status="completed")]
     message = CODEC.decode_response(reply(*items), endpoint(), {})
     body = CODEC.encode_request(Prompt(context=Context(messages=(message,))), endpoint(THINKER))
     assert body["input"] == items

@@ -171,5 +171,5 @@ def test_the_official_client_takes_the_arguments_of_a_request():
 
 def test_an_object_of_the_official_client_says_its_keys_as_the_wire_does():
     body = reply(call(**{"async": True}))
-    spoken = openai.types.responses.Response.construct(**body)
-    assert decode_response(spoken, model=THINKER) == CODEC.decode_response(body, endpoint(), {})
+    all_codecs = openai.types.responses.Response.construct(**body)
+    assert decode_response(all_codecs, model=THINKER) == CODEC.decode_response(body, endpoint(), {})

@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from protocols.openai_responses.bodies import PLAIN, THINKER, call, endpoint, output, reasoning, reply, said, user
+from protocols.openai_responses.bodies import (
+    PLAIN,
+    THINKER,
+    assistant_item,
+    call,
+    endpoint,
+    output,
+    reasoning,
+    reply,
+    user,
+)
 from segue.conversation.content import FileContent, ImageContent, TextContent
 from segue.conversation.context import Context, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
@@ -43,7 +53,9 @@ BODIES = {
     "a schema of null": {"input": "x", "text": {"format": {"type": "json_schema", "name": "a", "schema": None}}},
     "a model of null": {"model": None, "input": "x"},
     "two system messages": {"input": [user("One.", role="system"), user("Two.", role="developer"), user()]},
-    "instructions in mid-conversation": {"input": [user(), said(), user("Now in French.", role="developer"), user()]},
+    "instructions in mid-conversation": {
+        "input": [user(), assistant_item(), user("Now in French.", role="developer"), user()]
+    },
     "a typed message": {"input": [user(type="message")]},
     "a message with a null type": {"input": [user(type=None)]},
     "a message of one part": {"input": [user([{"type": "input_text", "text": "Hi."}])]},
@@ -70,9 +82,11 @@ BODIES = {
     "an output of a file": {"input": [user(), call(), output([{"type": "input_file", "file_id": "file-1"}])]},
     "an output that is no text": {"input": [user(), call(), output({"a": 1})]},
     "a custom output for a function call": {"input": [user(), call(), output(type="custom_tool_call_output")]},
-    "bare reasoning of a stored reply": {"input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, said()]},
+    "bare reasoning of a stored reply": {
+        "input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, assistant_item()]
+    },
     "bare reasoning that nothing stored": {
-        "input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, said()],
+        "input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, assistant_item()],
         "store": False,
         "include": ["reasoning.encrypted_content"],
     },
@@ -153,7 +167,7 @@ def test_a_body_comes_out_as_it_was(body, model):
 
 
 def test_a_bare_list_of_items_is_a_conversation():
-    prompt = CODEC.decode_request([user(), said("Yes?")], endpoint())
+    prompt = CODEC.decode_request([user(), assistant_item("Yes?")], endpoint())
     assert prompt.model is None
     assert [message.role for message in prompt.context.messages] == ["user", "assistant"]
 
@@ -344,14 +358,14 @@ def test_a_turn_of_reasoning_alone_leaves_nothing_behind():
 
 
 def test_an_own_turn_is_replayed_with_its_ids_and_its_reasoning():
-    items = [reasoning(), said("Looking."), call(id="fc_1", status="completed")]
+    items = [reasoning(), assistant_item("Looking."), call(id="fc_1", status="completed")]
     request = prepare(history(*items), THINKER)
     assert request.body["input"] == [user(), *items, output(), user("Go on.")]
     assert request.report.changes == ()
 
 
 def test_another_models_turn_has_neither():
-    items = [reasoning(), said("Looking."), call(id="fc_1", namespace="n")]
+    items = [reasoning(), assistant_item("Looking."), call(id="fc_1", namespace="n")]
     body = prepare(history(*items), OTHER).body
     assert body["input"] == [
         user(),
@@ -364,13 +378,15 @@ def test_another_models_turn_has_neither():
 
 def test_reasoning_that_cannot_be_decrypted_is_left_out_with_the_ids_behind_it():
     shown = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}]}
-    body: Any = prepare(history(shown, said("Looking."), call(id="fc_1")), THINKER).body
+    body: Any = prepare(history(shown, assistant_item("Looking."), call(id="fc_1")), THINKER).body
     assert all("id" not in item for item in body["input"])
     assert CODEC.check(body, endpoint()) == []
 
 
 def test_a_secret_made_elsewhere_stays_there():
-    assert "gAAA" not in str(prepare(history(reasoning(), said()), Model("gpt-5.4", "azure", P, reasoning=True)).body)
+    assert "gAAA" not in str(
+        prepare(history(reasoning(), assistant_item()), Model("gpt-5.4", "azure", P, reasoning=True)).body
+    )
 
 
 def test_a_long_call_id_is_shortened_for_call_and_output_alike():
@@ -394,7 +410,7 @@ def test_an_output_without_a_call_is_left_out():
 
 
 def test_an_own_turn_at_home_is_the_same_object():
-    context = history(reasoning(), said("Looking."))
+    context = history(reasoning(), assistant_item("Looking."))
     assert project(context, THINKER).context.messages[1] is context.messages[1]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from protocols.openai_responses.bodies import call, endpoint, reasoning, reply, said
+from protocols.openai_responses.bodies import assistant_item, call, endpoint, reasoning, reply
 from segue.conversation.content import TextContent
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, Usage
@@ -15,34 +15,34 @@ from segue.models.model import Model, Price
 from segue.protocols.openai_responses.codec import CODEC
 
 STOPS = {
-    "completed": (reply(said()), "stop", "completed", None),
+    "completed": (reply(assistant_item()), "stop", "completed", None),
     "completed with a call": (reply(call()), "toolUse", "completed", None),
     "no more tokens": (
-        reply(said(), status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
+        reply(assistant_item(), status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
         "length",
         "max_output_tokens",
         None,
     ),
     "no more messages": (
-        reply(said(), status="incomplete", incomplete_details={"reason": "max_messages"}),
+        reply(assistant_item(), status="incomplete", incomplete_details={"reason": "max_messages"}),
         "length",
         "max_messages",
         None,
     ),
     "filtered": (
-        reply(said(), status="incomplete", incomplete_details={"reason": "content_filter"}),
+        reply(assistant_item(), status="incomplete", incomplete_details={"reason": "content_filter"}),
         "error",
         "content_filter",
         "the reply ended with content_filter",
     ),
     "steered": (
-        reply(said(), status="incomplete", incomplete_details={"reason": "steered"}),
+        reply(assistant_item(), status="incomplete", incomplete_details={"reason": "steered"}),
         "stop",
         "steered",
         None,
     ),
     "incomplete for an unknown reason": (
-        reply(said(), status="incomplete", incomplete_details={"reason": "mood"}),
+        reply(assistant_item(), status="incomplete", incomplete_details={"reason": "mood"}),
         "error",
         "mood",
         "the reply ended with mood",
@@ -53,10 +53,15 @@ STOPS = {
         "failed",
         "Sorry.",
     ),
-    "cancelled": (reply(said(), status="cancelled"), "aborted", "cancelled", "the reply ended with cancelled"),
+    "cancelled": (
+        reply(assistant_item(), status="cancelled"),
+        "aborted",
+        "cancelled",
+        "the reply ended with cancelled",
+    ),
     "still running": (reply(status="in_progress"), "error", "in_progress", "the reply ended with in_progress"),
-    "a vendor's spelling": (reply(said(), status="complete"), "stop", "complete", None),
-    "no status": ({"id": "resp_1", "output": [said()]}, "stop", None, None),
+    "a vendor's spelling": (reply(assistant_item(), status="complete"), "stop", "complete", None),
+    "no status": ({"id": "resp_1", "output": [assistant_item()]}, "stop", None, None),
     "nothing but an error": ({"error": {"message": "No."}}, "error", None, "No."),
     "an error that is a text": ({"error": "No."}, "error", None, "No."),
     "an error event": ({"type": "error", "code": "c", "message": "No.", "param": None}, "error", None, "No."),
@@ -109,7 +114,7 @@ USAGES = {
 
 @pytest.mark.parametrize(("wire", "counted"), USAGES.values(), ids=USAGES.keys())
 def test_tokens_are_counted_without_the_cached_ones(wire, counted):
-    body = reply(said(), usage=wire)
+    body = reply(assistant_item(), usage=wire)
     message = CODEC.decode_response(body, endpoint(), {})
     found = message.usage
     if found is not None and counted is not None:
@@ -122,14 +127,14 @@ def test_tokens_are_counted_without_the_cached_ones(wire, counted):
 
 def test_a_reply_has_a_price_where_one_is_known():
     model = Model("m", "openai", "openai-responses", cost=Price(input=1.0, output=2.0, cache_read=0.5))
-    found = CODEC.decode_response(reply(said()), endpoint(model), {}).usage
+    found = CODEC.decode_response(reply(assistant_item()), endpoint(model), {}).usage
     assert found is not None
     assert found.cost is not None
     assert found.cost.total == pytest.approx((40 * 1.0 + 20 * 2.0 + 60 * 0.5) / 1e6)
 
 
 def test_a_reply_knows_who_was_asked_and_who_answered():
-    message = CODEC.decode_response(reply(said()), endpoint(), {})
+    message = CODEC.decode_response(reply(assistant_item()), endpoint(), {})
     assert (message.protocol, message.provider, message.model) == ("openai-responses", "openai", "gpt-5.4")
     assert (message.response_model, message.response_id) == ("gpt-5.4-2026-03-05", "resp_1")
 
@@ -168,7 +173,7 @@ def test_another_models_turn_can_be_written_as_a_reply():
 
 
 def test_all_that_a_reply_repeats_is_kept():
-    body = reply(reasoning(), said(), tools=[{"type": "web_search"}], instructions="x", truncation="disabled")
+    body = reply(reasoning(), assistant_item(), tools=[{"type": "web_search"}], instructions="x", truncation="disabled")
     assert CODEC.encode_response(CODEC.decode_response(body, endpoint(), {}), endpoint()) == body
 
 
@@ -196,10 +201,10 @@ def test_errors_are_read(body, expected):
 
 
 def test_what_only_a_reply_said_stands_apart_and_no_request_repeats_it():
-    body = reply(said(), instructions="Be brief.", tools=[], temperature=1.0)
+    body = reply(assistant_item(), instructions="Be brief.", tools=[], temperature=1.0)
     message: Any = CODEC.decode_response(body, endpoint(), {})
     assert message.extra.keys() == {"reply"}
     assert message.extra["reply"]["openai-responses"]["body"]["instructions"] == "Be brief."
     request = CODEC.encode_request(Prompt(context=Context(messages=(message,))), endpoint())
-    assert request["input"] == [said()]
+    assert request["input"] == [assistant_item()]
     assert CODEC.encode_response(message, endpoint()) == body

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.openai_responses.bodies import call, cases, endpoint, fixture, reasoning, reply, said
+from protocols.openai_responses.bodies import assistant_item, call, cases, endpoint, fixture, reasoning, reply
 from segue.conversation.events import DoneEvent, ErrorEvent
 from segue.framing.sse import SseDecoder
 from segue.protocols.openai_responses.codec import CODEC
@@ -132,8 +132,8 @@ def test_the_secret_is_the_finished_one():
 def test_r_13_of_two_secrets_the_terminal_replys_is_kept():
     frames = [
         {"type": "response.output_item.done", "output_index": 0, "item": reasoning(encrypted_content="first")},
-        {"type": "response.output_item.done", "output_index": 1, "item": said()},
-        {"type": "response.completed", "response": reply(reasoning(encrypted_content="second"), said())},
+        {"type": "response.output_item.done", "output_index": 1, "item": assistant_item()},
+        {"type": "response.completed", "response": reply(reasoning(encrypted_content="second"), assistant_item())},
     ]
     assert "second" in str(fold(frames)[1].content[0])
 
@@ -220,19 +220,22 @@ def added(index, item):
 
 SIDE_BY_SIDE = {
     "words that begin after a later item": (
-        [added(0, said(content=[])), added(1, call(arguments="")), grown(0, delta="Hello.")],
-        reply(said(), call()),
+        [added(0, assistant_item(content=[])), added(1, call(arguments="")), grown(0, delta="Hello.")],
+        reply(assistant_item(), call()),
     ),
-    "a message that holds nothing": ([added(0, said(content=[])), added(1, call())], reply(said(content=[]), call())),
+    "a message that holds nothing": (
+        [added(0, assistant_item(content=[])), added(1, call())],
+        reply(assistant_item(content=[]), call()),
+    ),
     "a message that turns out to be of another kind": (
-        [added(0, said(content=[])), grown(0, delta="Hello.")],
-        reply(said(content=[{"type": "hologram"}])),
+        [added(0, assistant_item(content=[])), grown(0, delta="Hello.")],
+        reply(assistant_item(content=[{"type": "hologram"}])),
     ),
     "items whose end is never told": (
         [added(0, reasoning(encrypted_content="a")), added(1, call())],
         reply(reasoning(), call()),
     ),
-    "an id of no characters": ([], reply(said(), id="", model="")),
+    "an id of no characters": ([], reply(assistant_item(), id="", model="")),
 }
 
 
@@ -250,10 +253,10 @@ def test_the_terminal_reply_has_the_last_word_and_every_part_its_end(frames, who
 
 
 def test_the_end_of_a_part_says_what_the_message_says():
-    whole = reply(reasoning(), said(), call())
+    whole = reply(reasoning(), assistant_item(), call())
     frames = [
         added(0, reasoning(encrypted_content="a")),
-        added(1, said(content=[])),
+        added(1, assistant_item(content=[])),
         grown(1, delta="Hel"),
         added(2, call()),
     ]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
+from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
 from protocols.plain_text.endpoints import ANYTHING
 from protocols.plain_text.referee import complaints
 from segue.conversation.content import FileContent, ImageContent, TextContent, ThinkingContent, ToolCall
@@ -100,7 +100,7 @@ def test_only_turns_of_words_become_a_string(turns):
 def test_every_history_becomes_turns_of_the_form_and_a_string(data):
     [model] = TARGETS["plain-text"]
     seed = data.draw(st.integers(0, 2**32))
-    context = data.draw(st.one_of(ugly_contexts(model), home_contexts(model)))
+    context = data.draw(st.one_of(ugly_contexts(model), own_contexts(model)))
     try:
         request = prepare(context, model, options=make_options(seed))
     except EmptyConversation:
@@ -229,9 +229,9 @@ STREAMS = {
 
 @pytest.mark.parametrize(("frames", "events", "text"), STREAMS.values(), ids=STREAMS.keys())
 def test_a_stream_ends_once(frames, events, text):
-    told, message = fold(*frames)
-    assert (told, message.text()) == (events, text)
-    assert message.stop_reason == (StopReason.STOP if told[-1] == "done" else StopReason.ERROR)
+    result, message = fold(*frames)
+    assert (result, message.text()) == (events, text)
+    assert message.stop_reason == (StopReason.STOP if result[-1] == "done" else StopReason.ERROR)
 
 
 # -- any body ----------------------------------------------------------------------------------------------------------

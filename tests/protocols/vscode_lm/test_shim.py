@@ -176,8 +176,8 @@ def test_the_editors_classes_hold_what_our_request_says(talks, case):
 def test_the_lines_that_the_shim_writes_are_the_reply(talks, case):
     lines = talks[case]["lines"]
     known = [line for line in VSCODE.part(case, "stream") if line["$"] != "thinking"]  # the API asks to ignore it
-    spoken = [{key: value for key, value in line.items() if key != "extra"} for line in known]
-    assert lines == spoken
+    all_codecs = [{key: value for key, value in line.items() if key != "extra"} for line in known]
+    assert lines == all_codecs
     _, message = VSCODE.decoded(lines)
     assert message.text() == VSCODE.expected(case).text()
     assert message.stop_reason == VSCODE.expected(case).stop_reason

@@ -386,9 +386,9 @@ STREAMS = {
 
 @pytest.mark.parametrize(("frames", "events"), STREAMS.values(), ids=STREAMS.keys())
 def test_a_stream_tells_its_parts_and_ends_once(frames, events):
-    told, message = fold(*frames)
-    assert told == events
-    assert (message.stop_reason == StopReason.ERROR) == (told[-1] == "error")
+    observed, message = fold(*frames)
+    assert observed == events
+    assert (message.stop_reason == StopReason.ERROR) == (observed[-1] == "error")
 
 
 ERRORS = {

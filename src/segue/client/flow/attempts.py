@@ -52,7 +52,7 @@ def render_failure(attempts: tuple[Attempt, ...]) -> str:
     failure = last.failure
     if failure is None:
         return f"{last.model.full_name()} answered"
-    said = failure.message or failure.evidence or "no reason given"
+    text = failure.message or failure.evidence or "no reason given"
     status = "" if failure.status is None else f" (HTTP {failure.status})"
     count = "" if len(attempts) == 1 else f"; {len(attempts)} attempts"
-    return f"{last.model.full_name()}: {failure.kind.replace('_', ' ')}{status}: {said}{count}"
+    return f"{last.model.full_name()}: {failure.kind.replace('_', ' ')}{status}: {text}{count}"

@@ -15,10 +15,10 @@ import msgspec
 
 from segue.failures.failure import FailureKind
 
-PASSING: Final = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED, FailureKind.SERVER, FailureKind.NETWORK})
+TRANSIENT: Final = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED, FailureKind.SERVER, FailureKind.NETWORK})
 """Failures that may be gone when the same is asked again."""
 
-ELSEWHERE: Final = frozenset(FailureKind) - {FailureKind.REFUSED}
+FALLBACK_KINDS: Final = frozenset(FailureKind) - {FailureKind.REFUSED}
 """Failures that another model may not have. A refusal is an answer: whoever wants a second opinion adds it."""
 
 
@@ -32,8 +32,8 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     longest_wait: float = 8.0
     longest_retry_after: float = 60.0
     """What a provider asks for is obeyed up to here. A longer wait is cut, or not made where another model is left."""
-    retry_on: frozenset[FailureKind] = PASSING
-    fallback_on: frozenset[FailureKind] = ELSEWHERE
+    retry_on: frozenset[FailureKind] = TRANSIENT
+    fallback_on: frozenset[FailureKind] = FALLBACK_KINDS
 
 
 def compute_wait(retry: Retry, retries: int, retry_after: float | None, chance: float) -> float:

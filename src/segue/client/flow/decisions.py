@@ -25,7 +25,7 @@ from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.tokens import estimate_tokens
 
-_NOBODY: Final = "(reasoning removed)"
+_STRIPPED_PROVIDER: Final = "(reasoning removed)"
 """A provider that does not exist: what it wrote is at home nowhere, so projection takes its seals off and says so."""
 
 
@@ -37,7 +37,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     reason: Reason = "first"
     wait: float = 0.0
     retries: int = 0
-    is_estranged: bool = False
+    is_origin_stripped: bool = False
 
 
 def choose_course(
@@ -45,8 +45,8 @@ def choose_course(
 ) -> Course | None:
     """Choose what to do after a failure; None to give up."""
     kind = failure.kind
-    if kind == FailureKind.OPAQUE_REJECTED and not course.is_estranged and estrange(context) is not context:
-        return Course(place=course.place, reason="without_reasoning", retries=course.retries, is_estranged=True)
+    if kind == FailureKind.OPAQUE_REJECTED and not course.is_origin_stripped and strip_origin(context) is not context:
+        return Course(place=course.place, reason="without_reasoning", retries=course.retries, is_origin_stripped=True)
     other = _find_other(course.place, failure, candidates, context) if kind in retry.fallback_on else None
     if kind in retry.retry_on and course.retries < retry.max_retries:
         is_too_long = failure.retry_after is not None and failure.retry_after > retry.longest_retry_after
@@ -76,7 +76,7 @@ def _input_window(model: Model) -> int:
     return model.max_input or model.context_window
 
 
-def estrange(context: Context) -> Context:
+def strip_origin(context: Context) -> Context:
     """Give a conversation whose finished turns have no home, so that projection drops their reasoning and reports it.
 
     The running tool cycle, everything after the last word of the user's, stays as it is: what was signed there has to
@@ -87,16 +87,16 @@ def estrange(context: Context) -> Context:
     end = users[-1] if users else 0
     changed: list[Message] = list(messages)
     for index, message in enumerate(messages[:end]):
-        if message.role == "assistant" and _is_sealed(message):
-            changed[index] = replace(message, provider=_NOBODY)
+        if message.role == "assistant" and _is_signed(message):
+            changed[index] = replace(message, provider=_STRIPPED_PROVIDER)
     return replace(context, messages=tuple(changed)) if tuple(changed) != messages else context
 
 
-def _is_sealed(message: AssistantMessage) -> bool:
-    return message.extra is not None or any(map(_has_seal, message.content))
+def _is_signed(message: AssistantMessage) -> bool:
+    return message.extra is not None or any(map(_has_signature, message.content))
 
 
-def _has_seal(content: AssistantContent) -> bool:
+def _has_signature(content: AssistantContent) -> bool:
     match content.kind:
         case "thinking" | "native":
             return True
@@ -106,14 +106,14 @@ def _has_seal(content: AssistantContent) -> bool:
             return content.thought_signature is not None or content.extra is not None
 
 
-def estranged_policy(policy: Policy | None) -> Policy:
+def cross_model_policy(policy: Policy | None) -> Policy:
     """Give the policy for an estranged conversation: nothing of it is anyone's own, whatever the caller says."""
-    usual = policy or Policy()
-    same_model = usual.same_model
+    base_policy = policy or Policy()
+    same_model = base_policy.same_model
     if same_model is None:
-        return replace(usual, reasoning="drop")
+        return replace(base_policy, reasoning="drop")
 
     def is_same(message: AssistantMessage, model: Model) -> bool:
-        return message.provider != _NOBODY and same_model(message, model)
+        return message.provider != _STRIPPED_PROVIDER and same_model(message, model)
 
-    return replace(usual, reasoning="drop", same_model=is_same)
+    return replace(base_policy, reasoning="drop", same_model=is_same)

@@ -25,13 +25,13 @@ def explain_error(body: str, head: Head, provider: str) -> Failure:
     """Say what a reply means whose status is not a good one."""
     if head.status < 400:
         there = head.headers.get("location") or "an address that it does not tell"
-        said = f"the server sends us on to {there}, which is not followed: give that `base_url`, if it is right"
+        text = f"the server sends us on to {there}, which is not followed: give that `base_url`, if it is right"
         return Failure(
             kind=FailureKind.NOT_FOUND,
             provider=provider,
             status=head.status,
             evidence=f"status {head.status}",
-            message=said,
+            message=text,
         )
     return classify(parse_body(body.encode()), provider=provider, status=head.status, headers=head.headers)
 
@@ -41,12 +41,12 @@ def explain_document(body: str, head: Head, provider: str, error: DecodeError) -
     parsed = parse_body(body.encode())
     if isinstance(parsed, Mapping):
         fields = cast("Mapping[str, object]", parsed)
-        told = classify(fields, provider=provider, headers=head.headers)
-        if "error" in fields or told.kind != FailureKind.UNKNOWN:
-            return told
-    kind, evidence, said = FailureKind.SERVER, "the body of the reply", f"the reply cannot be read: {error}"
+        verdict = classify(fields, provider=provider, headers=head.headers)
+        if "error" in fields or verdict.kind != FailureKind.UNKNOWN:
+            return verdict
+    kind, evidence, text = FailureKind.SERVER, "the body of the reply", f"the reply cannot be read: {error}"
     if is_page(head.headers):
         page = classify(body).message[:_SHOWN]
-        said = f"a web page came and no reply, is `base_url` right? It says: {page}"
+        text = f"a web page came and no reply, is `base_url` right? It says: {page}"
         kind, evidence = FailureKind.NOT_FOUND, "the type of the reply"
-    return Failure(kind=kind, provider=provider, status=head.status, evidence=evidence, message=said)
+    return Failure(kind=kind, provider=provider, status=head.status, evidence=evidence, message=text)

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from segue.client.flow.attempts import Attempt, note_attempt
 from segue.client.flow.backoff import Retry
-from segue.client.flow.decisions import Course, choose_course, estrange, estranged_policy
+from segue.client.flow.decisions import Course, choose_course, cross_model_policy, strip_origin
 from segue.client.flow.misreported_errors import explain_document, explain_error
 from segue.client.flow.reading import (
     Ending,
@@ -38,14 +38,14 @@ from segue.client.flow.steps import (
     Aborted,
     Answer,
     Broken,
+    Emit,
     Head,
-    Listen,
     Moment,
     Note,
+    ReadEvents,
     Send,
     Step,
     Steps,
-    Tell,
     Wait,
 )
 from segue.client.flow.storable import make_storable
@@ -79,7 +79,7 @@ def prepare_anew(context: Context, model: Model, options: Options | None, policy
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """What is wanted: an answer to a conversation from the first of the candidates that gives one.
 
-    With `tells` the events reach the caller as they come, else only the end does.
+    With `emits` the events reach the caller as they come, else only the end does.
     """
 
     context: Context
@@ -89,7 +89,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     options: Options | None = None
     policy: Policy | None = None
     retry: Retry = Retry()
-    tells: bool = True
+    emits: bool = True
     prepare: Prepare = prepare_anew
 
 
@@ -116,7 +116,7 @@ class Flow:
         self._began = Moment(0.0, 0, 0.0)
         self._reading: StreamReading | None = None
         self._is_open = False
-        self._has_told = False
+        self._has_emitted = False
         self._outcome: _Outcome | None = None
         self._is_recorded = False
 
@@ -140,13 +140,13 @@ class Flow:
             events = yield from self._pursue()
         except Aborted as aborted:
             events = yield from self._abort(aborted.reason)
-        yield Tell(self._sealed(events))
+        yield Emit(self._with_clean_ending(events))
 
     def _pursue(self) -> _Doing[list[Event]]:
         ask = self.ask
         while True:
             outcome = yield from self._attempt()
-            if outcome.failure is None or self._has_told:
+            if outcome.failure is None or self._has_emitted:
                 return outcome.events
             course = choose_course(
                 self._course, outcome.failure, ask.candidates, ask.context, retry=ask.retry, chance=self._began.chance
@@ -205,12 +205,12 @@ class Flow:
         """
         ask, course = self.ask, self._course
         context, policy = ask.context, ask.policy
-        if course.is_estranged:
-            context, policy = estrange(context), estranged_policy(policy)
+        if course.is_origin_stripped:
+            context, policy = strip_origin(context), cross_model_policy(policy)
         try:
             return ask.prepare(context, self.model, ask.options, policy)
         except ProjectionRefused as error:
-            if len(ask.candidates) == 1 and not course.is_estranged:
+            if len(ask.candidates) == 1 and not course.is_origin_stripped:
                 raise
             self.report = error.report
             return replace(classify(error, provider=self.model.provider), evidence="the policy refuses a change")
@@ -243,21 +243,21 @@ class Flow:
 
     def _read_stream(self, request: Request, head: Head) -> _Doing[_Outcome]:
         reading = self._reading = StreamReading(request)
-        answer = yield Listen(reading.feed, self.ask.tells)
+        answer = yield ReadEvents(reading.feed, self.ask.emits)
         if answer is None and (document := reading.document) is not None:
             self._reading = None
             return self._read_document(document, request, head)
-        told = answer if isinstance(answer, list) else []
+        new_events = answer if isinstance(answer, list) else []
         if isinstance(answer, Broken):
-            told = reading.fail(answer.text)
+            new_events = reading.fail(answer.text)
         elif answer is None:
-            told = reading.finish()
+            new_events = reading.finish()
         # Whoever begins says so, once: where the beginning is not among the last events, it has been told before.
-        self._has_told = self.ask.tells and told[0].type != "start"
+        self._has_emitted = self.ask.emits and new_events[0].type != "start"
         if isinstance(answer, Broken):
-            failure = None if told[-1].type == "done" else self._broken(answer)
-            return _Outcome(told, failure, is_whole=False)
-        return self._judged(told)
+            failure = None if new_events[-1].type == "done" else self._broken(answer)
+            return _Outcome(new_events, failure, is_whole=False)
+        return self._judged(new_events)
 
     def _read_error(self, head: Head) -> _Doing[_Outcome]:
         body = yield from self._read_body(_ERROR_BYTES)
@@ -293,7 +293,7 @@ class Flow:
             message = self._purged(ending.message)
             events[-1] = with_message(ending, message)
             return _Outcome(events, classify(message, provider=model.provider))
-        if not self._has_told and is_context_overflow(ending.message, model.context_window):
+        if not self._has_emitted and is_context_overflow(ending.message, model.context_window):
             evidence = "the counts of the reply"
             return _Outcome(events, Failure(kind=FailureKind.OVERFLOW, provider=model.provider, evidence=evidence))
         return _Outcome(events)
@@ -315,10 +315,10 @@ class Flow:
 
     def _failed(self, failure: Failure, *, is_whole: bool = True) -> _Outcome:
         """Make the end of an attempt that brought nothing."""
-        said = failure.message or failure.evidence or str(failure.kind)
-        return _Outcome(self._last_words(said, StopReason.ERROR), failure, is_whole)
+        message_text = failure.message or failure.evidence or str(failure.kind)
+        return _Outcome(self._ending_events(message_text, StopReason.ERROR), failure, is_whole)
 
-    def _last_words(self, text: str, reason: StopReason) -> list[Event]:
+    def _ending_events(self, text: str, reason: StopReason) -> list[Event]:
         message = replace(new_assistant_message(self.model), stop_reason=reason, error_message=text)
         return [StartEvent(), ErrorEvent(reason=reason, message=message)]
 
@@ -331,7 +331,7 @@ class Flow:
             self._is_open = False
             yield CLOSE
         if outcome is None:
-            events = self._last_words(reason, StopReason.ABORTED) if reading is None else reading.abort(reason)
+            events = self._ending_events(reason, StopReason.ABORTED) if reading is None else reading.abort(reason)
             outcome = _Outcome(
                 events,
                 Failure(kind=FailureKind.UNKNOWN, provider=self.model.provider, evidence="aborted", message=reason),
@@ -340,7 +340,7 @@ class Flow:
             yield from self._record(outcome.failure)
         return outcome.events
 
-    def _sealed(self, events: list[Event]) -> list[Event]:
+    def _with_clean_ending(self, events: list[Event]) -> list[Event]:
         """Date the message, and note in it what was tried in vain before."""
         ending = ending_of(events)
         assert ending is not None, "the last event is a terminal one"
@@ -351,8 +351,8 @@ class Flow:
             diagnostics=(*ending.message.diagnostics, *notes),
         )
         self.ending = with_message(ending, make_storable(message))
-        told = events if self.ask.tells else events[-1:]
-        return [*told[:-1], self.ending]
+        new_events = events if self.ask.emits else events[-1:]
+        return [*new_events[:-1], self.ending]
 
 
 _BAD_ENDS: Final = frozenset({StopReason.ERROR, StopReason.ABORTED})

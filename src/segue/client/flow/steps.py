@@ -40,17 +40,17 @@ class Read(msgspec.Struct, frozen=True):
 
 
 @final
-class Listen(msgspec.Struct, frozen=True):
-    """Read on, chunk by chunk, and make events of it with `feed`; with `tells`, hand them to the caller as they come.
+class ReadEvents(msgspec.Struct, frozen=True):
+    """Read on, chunk by chunk, and make events of it with `feed`; with `emits`, hand them to the caller as they come.
 
     The answer is the list of events that ends in a terminal one, which is not handed on; None when the bytes end before
     that, or `Broken`. A stream is in the shell's hands while it flows, which is where its cost lies, and in the flow's
     again when it ends.
     """
 
-    kind: ClassVar[Literal["listen"]] = "listen"
+    kind: ClassVar[Literal["read_events"]] = "read_events"
     feed: Callable[[bytes], list[Event]]
-    tells: bool
+    emits: bool
 
 
 @final
@@ -84,14 +84,14 @@ class Note(msgspec.Struct, frozen=True):
 
 
 @final
-class Tell(msgspec.Struct, frozen=True):
+class Emit(msgspec.Struct, frozen=True):
     """Hand the last events to the caller; the final one is terminal, and no step comes after this one."""
 
-    kind: ClassVar[Literal["tell"]] = "tell"
+    kind: ClassVar[Literal["emit"]] = "emit"
     events: Sequence[Event]
 
 
-Step: TypeAlias = Now | Send | Read | Listen | Drain | Close | Wait | Note | Tell
+Step: TypeAlias = Now | Send | Read | ReadEvents | Drain | Close | Wait | Note | Emit
 
 
 @final

@@ -33,37 +33,37 @@ def make_storable(message: AssistantMessage) -> AssistantMessage:
         note = Diagnostic(type="unstorable", message=f"values were replaced by words: {error.reason}")
         return replace(
             message,
-            content=tuple(map(_mend_content, message.content)),
-            diagnostics=(*map(_mend_details, message.diagnostics), note),
-            extra=_mend_all(message.extra),
+            content=tuple(map(_repair_content, message.content)),
+            diagnostics=(*map(_repair_details, message.diagnostics), note),
+            extra=_repair_all(message.extra),
         )
     return message
 
 
-def _mend_content(content: AssistantContent) -> AssistantContent:
-    extra = _mend_all(content.extra)
+def _repair_content(content: AssistantContent) -> AssistantContent:
+    extra = _repair_all(content.extra)
     match content.kind:
         case "text" | "thinking":
             return replace(content, extra=extra)
         case "toolCall":
-            return replace(content, arguments=_mend_all(content.arguments), extra=extra)
+            return replace(content, arguments=_repair_all(content.arguments), extra=extra)
         case "native":
-            return replace(content, block=_mend_all(content.block), extra=extra)
+            return replace(content, block=_repair_all(content.block), extra=extra)
 
 
-def _mend_details(diagnostic: Diagnostic) -> Diagnostic:
-    return replace(diagnostic, details=_mend_all(diagnostic.details))
+def _repair_details(diagnostic: Diagnostic) -> Diagnostic:
+    return replace(diagnostic, details=_repair_all(diagnostic.details))
 
 
-def _mend_all(values: _Values) -> _Values:
-    return cast("_Values", _mend(values, _DEEPEST))
+def _repair_all(values: _Values) -> _Values:
+    return cast("_Values", _repair(values, _DEEPEST))
 
 
-def _mend(value: object, levels: int) -> object:
+def _repair(value: object, levels: int) -> object:
     if isinstance(value, Mapping | list):
         if levels == 0:
             return _TOO_DEEP
         if isinstance(value, list):
-            return [_mend(item, levels - 1) for item in cast("list[object]", value)]
-        return {key: _mend(item, levels - 1) for key, item in cast("Mapping[str, object]", value).items()}
+            return [_repair(item, levels - 1) for item in cast("list[object]", value)]
+        return {key: _repair(item, levels - 1) for key, item in cast("Mapping[str, object]", value).items()}
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

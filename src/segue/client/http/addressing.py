@@ -53,8 +53,8 @@ def fill_url(url: str, environment: Mapping[str, str]) -> str:
 
     def value(match: re.Match[str]) -> str:
         name = match[1]
-        for spelling in (name, *_OTHER_NAMES.get(name, ())):
-            if found := environment.get(spelling, "").strip():
+        for variable in (name, *_OTHER_NAMES.get(name, ())):
+            if found := environment.get(variable, "").strip():
                 return found
         shown = split_login(url)[0]
         raise SettingsError(f"the address {shown} needs the variable {name}: set it, or give `base_url`", key=name)
@@ -63,8 +63,8 @@ def fill_url(url: str, environment: Mapping[str, str]) -> str:
     for written, meant in _BARE_HOSTS.items():
         filled = filled.replace(written, meant)
     if not _is_address(filled):
-        said = f"there is no address to send to: give `base_url`, with https:// before it (it is {filled!r} now)"
-        raise SettingsError(said, key="base_url")
+        text = f"there is no address to send to: give `base_url`, with https:// before it (it is {filled!r} now)"
+        raise SettingsError(text, key="base_url")
     return filled
 
 

@@ -11,7 +11,7 @@ from segue.client.flow.steps import Broken, Head
 from segue.client.http.faults import CONNECTING, explain_fault, is_stale, list_faults
 from segue.client.http.keys import conceal
 from segue.client.http.loops import find_loop
-from segue.client.http.outgoing_request import Letter
+from segue.client.http.outgoing_request import OutgoingRequest
 from segue.client.http.sending import PATIENCE
 from segue.conversation.events import Event
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import httpx2
 
 
-_FAREWELLS: Final[set[asyncio.Task[None]]] = set()
+_SCHEDULED_CLOSES: Final[set[asyncio.Task[None]]] = set()
 """Streams that were forgotten and are being closed: a loop holds its tasks only loosely."""
 
 
@@ -43,17 +43,17 @@ class AsyncWire:
         """Take the keys that were used out of a text."""
         return conceal(text, self._secrets)
 
-    async def send(self, letter: Letter) -> Head | Broken:
+    async def send(self, outgoing: OutgoingRequest) -> Head | Broken:
         """Send a letter and wait for the beginning of the reply."""
         import anyio
 
-        self._secrets = (*letter.secrets, *self._secrets)
+        self._secrets = (*outgoing.secrets, *self._secrets)
         self._loop = find_loop()
         http = self._find_http()
         with anyio.CancelScope() as scope:
             self._scope = scope
             try:
-                response = await self._post(letter, http)
+                response = await self._post(outgoing, http)
             except self._faults as error:
                 return explain_fault(error, self._secrets)
             finally:
@@ -64,7 +64,7 @@ class AsyncWire:
             return Head(response.status_code, dict(response.headers))
         return Broken("the request was interrupted")
 
-    async def _post(self, letter: Letter, http: httpx2.AsyncClient) -> httpx2.Response:
+    async def _post(self, outgoing: OutgoingRequest, http: httpx2.AsyncClient) -> httpx2.Response:
         connecting: list[str] = []
 
         async def note(step: str, _info: object) -> None:
@@ -73,7 +73,7 @@ class AsyncWire:
 
         async def post() -> httpx2.Response:
             request = http.build_request(
-                "POST", letter.url, headers=letter.headers, content=letter.content, extensions={"trace": note}
+                "POST", outgoing.url, headers=outgoing.headers, content=outgoing.content, extensions={"trace": note}
             )
             return await http.send(request, stream=True)
 
@@ -95,7 +95,7 @@ class AsyncWire:
         except self._faults as error:
             return explain_fault(error, self._secrets)
 
-    async def hear(self, feed: Callable[[bytes], list[Event]]) -> list[Event] | Broken | None:
+    async def read_events(self, feed: Callable[[bytes], list[Event]]) -> list[Event] | Broken | None:
         """Read until something comes of it; None at the end of the reply."""
         if self._chunks is None:
             return None
@@ -128,7 +128,7 @@ class AsyncWire:
                     await chunks.aclose()  # left alone, it would be finished by a task of its own
                 await response.aclose()
 
-    def bid_farewell(self, close: Callable[[], Coroutine[None, None, None]]) -> None:
+    def schedule_close(self, close: Callable[[], Coroutine[None, None, None]]) -> None:
         """Let the loop close what nobody holds any more, if a reply is still open and the loop still runs."""
         loop = self._loop
         if self._response is None or loop is None or loop.is_closed():
@@ -136,8 +136,8 @@ class AsyncWire:
 
         def begin() -> None:
             task = loop.create_task(close())
-            _FAREWELLS.add(task)
-            task.add_done_callback(_FAREWELLS.discard)
+            _SCHEDULED_CLOSES.add(task)
+            task.add_done_callback(_SCHEDULED_CLOSES.discard)
 
         with suppress(RuntimeError):  # it was closed at this moment
             loop.call_soon_threadsafe(begin)

@@ -11,7 +11,7 @@ from segue.client.flow.request_flow import Ask
 from segue.client.flow.steps import Answer, Broken, Step
 from segue.client.http.async_sending import AsyncWire
 from segue.client.http.keys import ask_auth
-from segue.client.http.outgoing_request import Desk
+from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.settings import OnAttempt
 from segue.client.http.shell import TERMINAL, OnEnd, Shell, take_moment
 from segue.conversation.events import Event
@@ -31,11 +31,17 @@ class AsyncStream(Shell):
     """
 
     def __init__(
-        self, ask: Ask, desk: Desk, wire: AsyncWire, *, on_attempt: OnAttempt | None = None, on_end: OnEnd | None = None
+        self,
+        ask: Ask,
+        builder: RequestBuilder,
+        wire: AsyncWire,
+        *,
+        on_attempt: OnAttempt | None = None,
+        on_end: OnEnd | None = None,
     ) -> None:
         self._wire = wire
         self._is_busy = False
-        super().__init__(ask, desk, wire.conceal, on_attempt=on_attempt, on_end=on_end)
+        super().__init__(ask, builder, wire.conceal, on_attempt=on_attempt, on_end=on_end)
 
     def __aiter__(self) -> AsyncStream:
         return self
@@ -48,14 +54,16 @@ class AsyncStream(Shell):
                 raise StopAsyncIteration
             self._is_busy = True
             try:
-                answer = await (self._wire.hear(step.feed) if step.kind == "listen" else self._perform(step))
+                answer = await (
+                    self._wire.read_events(step.feed) if step.kind == "read_events" else self._perform(step)
+                )
             except BaseException:
                 self._is_closing = True
                 await self._run_out()
                 raise
             finally:
                 self._is_busy = False
-            if isinstance(answer, list) and len(answer) == 1 and self._tells and not self._is_closing:
+            if isinstance(answer, list) and len(answer) == 1 and self._emits and not self._is_closing:
                 event = answer[0]  # as it nearly always is
                 if event.type not in TERMINAL:
                     return event
@@ -73,7 +81,7 @@ class AsyncStream(Shell):
     def __del__(self) -> None:
         # Whoever forgets a stream half way would keep its connection for ever; only its loop can let go of it.
         if getattr(self, "_step", None) is not None:
-            self._wire.bid_farewell(self.close)
+            self._wire.schedule_close(self.close)
 
     async def result(self) -> AssistantMessage:
         """Read to the end and give the message.
@@ -121,25 +129,25 @@ class AsyncStream(Shell):
                 if self._on_attempt is not None:
                     self._on_attempt(step.attempt)
                 return None
-            case "listen" | "tell":
+            case "read_events" | "emit":
                 return None
 
     async def _send(self, request: Request) -> Answer:
-        desk, hook = self._desk, self._desk.setup.on_request
+        builder, hook = self._builder, self._builder.setup.on_request
         body = None if hook is None else await _in_time(hook(request))
-        auth = desk.find_auth(request.model, self._first)
+        auth = builder.find_auth(request.model, self._first)
         token = None if auth is None else await _in_time(ask_auth(auth, request.model))
         try:
-            letter = desk.write(request, body, token, self._first)
-            if isinstance(letter, Broken):
-                return letter
-            if not letter.is_signed:
+            outgoing = builder.write(request, body, token, self._first)
+            if isinstance(outgoing, Broken):
+                return outgoing
+            if not outgoing.is_signed:
                 import anyio
 
-                await anyio.to_thread.run_sync(desk.sign, letter)  # fetching credentials would block everyone
+                await anyio.to_thread.run_sync(builder.sign, outgoing)  # fetching credentials would block everyone
         except SettingsError as error:
-            return desk.explain(error)
-        return None if self._is_closing else await self._wire.send(letter)
+            return builder.explain(error)
+        return None if self._is_closing else await self._wire.send(outgoing)
 
 
 async def _in_time(value: _Value | Awaitable[_Value]) -> _Value:

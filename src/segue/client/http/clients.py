@@ -16,7 +16,7 @@ from segue.client.flow.request_flow import Ask, Prepare, prepare_anew
 from segue.client.http.async_sending import AsyncWire
 from segue.client.http.async_streams import AsyncStream
 from segue.client.http.loops import HttpByLoop
-from segue.client.http.outgoing_request import Desk
+from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.sending import Wire
 from segue.client.http.settings import ClientSettings, OnAttempt, Setup, import_httpx2, shared_tls
 from segue.client.http.shell import OnEnd
@@ -33,12 +33,12 @@ _KEPT: Final = 100
 """Idle connections that are kept; those at work are neither counted nor limited."""
 
 
-class _Office:
+class _BaseClient:
     """What both clients do before anything is sent, and after everything has come."""
 
     def __init__(self, settings: ClientSettings) -> None:
         self._setup = Setup(settings)
-        self._desk = Desk(self._setup)
+        self._builder = RequestBuilder(self._setup)
         self._answered: dict[tuple[str, ...], str] = {}  # by the candidates: who answered last
 
     def __repr__(self) -> str:
@@ -52,16 +52,16 @@ class _Office:
         policy: Policy | None,
         fallback_models: Sequence[Model | str],
         *,
-        tells: bool,
+        emits: bool,
         prepare: Prepare | None,
     ) -> Ask:
         """Put together what is wanted. With `sticky`, whoever answered last is asked first."""
-        candidates = self._desk.find_candidates(model, fallback_models)
+        candidates = self._builder.find_candidates(model, fallback_models)
         owner = candidates[0].provider
         if self._setup.sticky:
             last = self._answered.get(_names(candidates))
             candidates = tuple(sorted(candidates, key=lambda each: each.full_name() != last))
-        if tells:
+        if emits:
             options = replace(options or Options(), stream=True)
         return Ask(
             context=context,
@@ -70,14 +70,14 @@ class _Office:
             options=options,
             policy=policy,
             retry=self._setup.retry,
-            tells=tells,
+            emits=emits,
             prepare=prepare or prepare_anew,
         )
 
     def _hooks(self, ask: Ask, on_attempt: OnAttempt | None, on_end: OnEnd | None) -> tuple[OnAttempt | None, OnEnd]:
         listeners = [listener for listener in (self._setup.on_attempt, on_attempt) if listener is not None]
 
-        def tell(attempt: Attempt) -> None:
+        def notify(attempt: Attempt) -> None:
             for listener in listeners:
                 listener(attempt)
 
@@ -87,7 +87,7 @@ class _Office:
             if on_end is not None:
                 on_end(message, attempts)
 
-        return (tell if listeners else None), end
+        return (notify if listeners else None), end
 
 
 def _names(candidates: Sequence[Model]) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ def _names(candidates: Sequence[Model]) -> tuple[str, ...]:
     return tuple(sorted(candidate.full_name() for candidate in candidates))
 
 
-class Client(_Office):
+class Client(_BaseClient):
     """Sends conversations to models, holding connections; may be used by many threads at once.
 
     Every setting is optional: see `ClientSettings`. Close it, or use it in a `with` block.
@@ -133,7 +133,7 @@ class Client(_Office):
             options=options,
             policy=policy,
             fallback_models=fallback_models,
-            tells=False,
+            emits=False,
             on_attempt=on_attempt,
         ) as reply:
             return reply.result()
@@ -175,7 +175,7 @@ class Client(_Office):
         options: Options | None = None,
         policy: Policy | None = None,
         fallback_models: Sequence[Model | str] = (),
-        tells: bool = True,
+        emits: bool = True,
         prepare: Prepare | None = None,
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
@@ -184,9 +184,9 @@ class Client(_Office):
 
         `prepare` projects and encodes in its own way: an `Outbox` pays only for what is new.
         """
-        ask = self._ask(context, model, options, policy, fallback_models, tells=tells, prepare=prepare)
-        tell, end = self._hooks(ask, on_attempt, on_end)
-        return Stream(ask, self._desk, Wire(self._http), on_attempt=tell, on_end=end)
+        ask = self._ask(context, model, options, policy, fallback_models, emits=emits, prepare=prepare)
+        notify, end = self._hooks(ask, on_attempt, on_end)
+        return Stream(ask, self._builder, Wire(self._http), on_attempt=notify, on_end=end)
 
     def close(self) -> None:
         """Close every connection."""
@@ -201,7 +201,7 @@ class Client(_Office):
         self.close()
 
 
-class AsyncClient(_Office):
+class AsyncClient(_BaseClient):
     """Sends conversations to models, holding connections; for asyncio. Each event loop has connections of its own.
 
     Every setting is optional: see `ClientSettings`. Close it, or use it in an `async with` block.
@@ -238,7 +238,7 @@ class AsyncClient(_Office):
             options=options,
             policy=policy,
             fallback_models=fallback_models,
-            tells=False,
+            emits=False,
             on_attempt=on_attempt,
         ) as reply:
             return await reply.result()
@@ -273,15 +273,15 @@ class AsyncClient(_Office):
         options: Options | None = None,
         policy: Policy | None = None,
         fallback_models: Sequence[Model | str] = (),
-        tells: bool = True,
+        emits: bool = True,
         prepare: Prepare | None = None,
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
     ) -> AsyncStream:
         """Make a request ready without sending it, like `Client.begin`."""
-        ask = self._ask(context, model, options, policy, fallback_models, tells=tells, prepare=prepare)
-        tell, end = self._hooks(ask, on_attempt, on_end)
-        return AsyncStream(ask, self._desk, AsyncWire(self._http.here), on_attempt=tell, on_end=end)
+        ask = self._ask(context, model, options, policy, fallback_models, emits=emits, prepare=prepare)
+        notify, end = self._hooks(ask, on_attempt, on_end)
+        return AsyncStream(ask, self._builder, AsyncWire(self._http.here), on_attempt=notify, on_end=end)
 
     async def close(self) -> None:
         """Close every connection."""

@@ -23,7 +23,7 @@ _STALE: Final = frozenset({"ReadError", "RemoteProtocolError", "WriteError"})
 CONNECTING: Final = "connection.connect_"
 """How the names of steps begin that a transport takes for a new connection.            (httpcore2 2.16.0: trace)"""
 
-_WORDS: Final[Mapping[str, str]] = {
+_MESSAGES: Final[Mapping[str, str]] = {
     "ConnectTimeout": "no connection in time",
     "PoolTimeout": "no free connection in time",
     "ReadTimeout": "nothing came in time",
@@ -47,5 +47,5 @@ def explain_fault(error: Exception, secrets: tuple[str, ...]) -> Broken:
     name = type(error).__name__
     text = conceal(str(error), secrets) or "no more is known"
     return Broken(
-        f"{_WORDS.get(name, 'the connection failed')} ({name}: {text})", _KINDS.get(name, FailureKind.NETWORK)
+        f"{_MESSAGES.get(name, 'the connection failed')} ({name}: {text})", _KINDS.get(name, FailureKind.NETWORK)
     )

@@ -40,7 +40,7 @@ _KEY_HEADERS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """By the dialect's `auth`: the header of a key, and what stands before it."""
 
-_AT_HOME: Final = frozenset({"localhost", "127.0.0.1", "::1", ""})
+_LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1", ""})
 _CONCEALED: Final = "(key)"
 _LEAST: Final = 6
 """A shorter key is no secret but a placeholder, and taking it out of a text would leave no text."""
@@ -66,7 +66,7 @@ def explain_missing(row: Provider | None, dialect: Dialect, url: str) -> str | N
     if row is None or row.base_url is None or dialect.auth == "none":
         return None
     host = urlsplit(url).hostname or ""
-    if host in _AT_HOME or _domain(host) != _domain(urlsplit(row.base_url).hostname or ""):
+    if host in _LOCAL_HOSTS or _domain(host) != _domain(urlsplit(row.base_url).hostname or ""):
         return None
     names = " or ".join(row.key_variables)
     hint = f"give `api_key` or `auth`, or set {names}" if names else "give `api_key` or `auth`"

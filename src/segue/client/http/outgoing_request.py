@@ -47,7 +47,7 @@ _SECRET_NAME: Final = re.compile(r"key|auth|token|secret|cookie|password|credent
 """Gateways have headers of their own for theirs: nobody is shown the value of one that is called like this."""
 
 
-class Letter:
+class OutgoingRequest:
     """One request as it goes over the wire. Whoever prints it sees no key."""
 
     __slots__ = ("content", "headers", "is_signed", "secrets", "url")
@@ -65,7 +65,7 @@ class Letter:
         return f"Letter({conceal(self.url, self.secrets)}, {len(self.content)} bytes)"
 
 
-class Desk:
+class RequestBuilder:
     """Writes letters for one client. `first` is the provider that is asked first: see `keys`."""
 
     def __init__(self, setup: Setup) -> None:
@@ -87,7 +87,7 @@ class Desk:
         """Find who gives tokens for a model, if anyone does."""
         return choose_for(self.setup.auth, model.provider, first)
 
-    def write(self, request: Request, body: Body | None, token: Token | None, first: str) -> Letter | Broken:
+    def write(self, request: Request, body: Body | None, token: Token | None, first: str) -> OutgoingRequest | Broken:
         """Put a request together; `Broken` when the key it needs is missing.
 
         Raises:
@@ -125,16 +125,16 @@ class Desk:
         headers |= secret | login
         hidden = secret | {name: value for name, value in headers.items() if _SECRET_NAME.search(name)}
         content = request.content if body is None else msgspec.json.encode(body)
-        return Letter(url, headers, content, secrets_in(hidden | query_secrets(url)), is_signed=is_signed)
+        return OutgoingRequest(url, headers, content, secrets_in(hidden | query_secrets(url)), is_signed=is_signed)
 
     def explain(self, error: SettingsError) -> Broken:
         """Make a setting that stands in the way of one model a failure of that model: another one may be set up."""
         kind = FailureKind.AUTH if error.key in ("api_key", "auth") else FailureKind.INVALID_REQUEST
         return Broken(str(error), kind)
 
-    def sign(self, letter: Letter) -> None:
+    def sign(self, outgoing: OutgoingRequest) -> None:
         """Sign a letter to AWS. Blocks where credentials have to be fetched."""
-        signed = self.signer.sign(letter.url, letter.content, letter.headers, self.setup.environment)
-        letter.headers |= signed
-        letter.secrets = (*letter.secrets, *secrets_in(signed))
-        letter.is_signed = True
+        signed = self.signer.sign(outgoing.url, outgoing.content, outgoing.headers, self.setup.environment)
+        outgoing.headers |= signed
+        outgoing.secrets = (*outgoing.secrets, *secrets_in(signed))
+        outgoing.is_signed = True

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, cast
 from segue.client.flow.steps import Broken, Head
 from segue.client.http.faults import CONNECTING, explain_fault, is_stale, list_faults
 from segue.client.http.keys import conceal
-from segue.client.http.outgoing_request import Letter
+from segue.client.http.outgoing_request import OutgoingRequest
 from segue.conversation.events import Event
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ class Wire:
         """Take the keys that were used out of a text."""
         return conceal(text, self._secrets)
 
-    def send(self, letter: Letter) -> Head | Broken:
+    def send(self, outgoing: OutgoingRequest) -> Head | Broken:
         """Send a letter and wait for the beginning of the reply."""
-        self._secrets = (*letter.secrets, *self._secrets)
+        self._secrets = (*outgoing.secrets, *self._secrets)
         try:
-            response = self._post(letter)
+            response = self._post(outgoing)
         except self._faults as error:
             return explain_fault(error, self._secrets)
         self._response = response
@@ -63,7 +63,7 @@ class Wire:
         self._chunks = response.iter_bytes() if "content-encoding" in response.headers else _iterate(response)
         return Head(response.status_code, dict(response.headers))
 
-    def _post(self, letter: Letter) -> httpx2.Response:
+    def _post(self, outgoing: OutgoingRequest) -> httpx2.Response:
         http, connecting = self._http, list[str]()
 
         def note(step: str, _info: object) -> None:
@@ -72,7 +72,7 @@ class Wire:
 
         def post() -> httpx2.Response:
             request = http.build_request(
-                "POST", letter.url, headers=letter.headers, content=letter.content, extensions={"trace": note}
+                "POST", outgoing.url, headers=outgoing.headers, content=outgoing.content, extensions={"trace": note}
             )
             return http.send(request, stream=True)
 
@@ -93,7 +93,7 @@ class Wire:
         self._is_read = True
         return None
 
-    def hear(self, feed: Callable[[bytes], list[Event]]) -> list[Event] | Broken | None:
+    def read_events(self, feed: Callable[[bytes], list[Event]]) -> list[Event] | Broken | None:
         """Read until something comes of it; None at the end of the reply."""
         try:
             for chunk in self._chunks:

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, cast
 from segue.client.flow.attempts import Attempt, render_failure
 from segue.client.flow.request_flow import Ask, Flow
 from segue.client.flow.steps import Aborted, Answer, Moment, Step
-from segue.client.http.outgoing_request import Desk
+from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.settings import OnAttempt
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
@@ -28,7 +28,7 @@ OnEnd: TypeAlias = Callable[[AssistantMessage, tuple[Attempt, ...]], None]
 TERMINAL: Final = frozenset({"done", "error"})
 """The types of the events that end a reply."""
 
-_CHANCE: Final = random.SystemRandom()
+_RANDOM: Final = random.SystemRandom()
 
 
 class Shell:
@@ -37,17 +37,17 @@ class Shell:
     def __init__(
         self,
         ask: Ask,
-        desk: Desk,
+        builder: RequestBuilder,
         conceal: Callable[[str], str],
         *,
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
     ) -> None:
-        self._desk = desk
+        self._builder = builder
         self._first = ask.owner or ask.candidates[0].provider
         self._on_attempt = on_attempt
         self._on_end = on_end
-        self._tells = ask.tells
+        self._emits = ask.emits
         self._flow = Flow(ask, conceal)
         self._steps = self._flow.run()
         self._ready: list[Event] = []  # the next one last
@@ -96,7 +96,7 @@ class Shell:
         elif answer[-1].type in TERMINAL:
             self._go_on(answer, is_whole=True)
         else:
-            if self._tells:
+            if self._emits:
                 self._ready.extend(reversed(answer))
             if self._is_closing:
                 self._go_on(None)
@@ -113,7 +113,7 @@ class Shell:
             self._step = None
             raise
         self._step = step
-        if step.kind == "tell":
+        if step.kind == "emit":
             self._step = None
             self._steps.close()
             self._ready[:0] = reversed(step.events)  # behind what the caller has not taken yet
@@ -140,4 +140,4 @@ class Shell:
 
 def take_moment() -> Moment:
     """Read the clocks, and ask chance."""
-    return Moment(time.monotonic(), time.time_ns() // 1_000_000, _CHANCE.random())
+    return Moment(time.monotonic(), time.time_ns() // 1_000_000, _RANDOM.random())

@@ -10,7 +10,7 @@ from typing import Self, TypeVar, cast
 from segue.client.flow.request_flow import Ask
 from segue.client.flow.steps import Answer, Broken, Step
 from segue.client.http.keys import Token, ask_auth
-from segue.client.http.outgoing_request import Desk
+from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.sending import Wire
 from segue.client.http.settings import Body, OnAttempt
 from segue.client.http.shell import TERMINAL, OnEnd, Shell, take_moment
@@ -31,11 +31,17 @@ class Stream(Shell):
     """
 
     def __init__(
-        self, ask: Ask, desk: Desk, wire: Wire, *, on_attempt: OnAttempt | None = None, on_end: OnEnd | None = None
+        self,
+        ask: Ask,
+        builder: RequestBuilder,
+        wire: Wire,
+        *,
+        on_attempt: OnAttempt | None = None,
+        on_end: OnEnd | None = None,
     ) -> None:
         self._wire = wire
         self._turn = Lock()  # held by whoever is at work
-        super().__init__(ask, desk, wire.conceal, on_attempt=on_attempt, on_end=on_end)
+        super().__init__(ask, builder, wire.conceal, on_attempt=on_attempt, on_end=on_end)
 
     def __iter__(self) -> Stream:
         return self
@@ -48,12 +54,12 @@ class Stream(Shell):
                 if step is None:
                     raise StopIteration
                 try:
-                    answer = self._wire.hear(step.feed) if step.kind == "listen" else self._perform(step)
+                    answer = self._wire.read_events(step.feed) if step.kind == "read_events" else self._perform(step)
                 except BaseException:
                     self._is_closing = True
                     self._run_out()
                     raise
-                if isinstance(answer, list) and len(answer) == 1 and self._tells and not self._is_closing:
+                if isinstance(answer, list) and len(answer) == 1 and self._emits and not self._is_closing:
                     event = answer[0]  # as it nearly always is
                     if event.type not in TERMINAL:
                         return event
@@ -120,23 +126,23 @@ class Stream(Shell):
                 if self._on_attempt is not None:
                     self._on_attempt(step.attempt)
                 return None
-            case "listen" | "tell":
+            case "read_events" | "emit":
                 return None
 
     def _send(self, request: Request) -> Answer:
-        desk, hook = self._desk, self._desk.setup.on_request
+        builder, hook = self._builder, self._builder.setup.on_request
         body = None if hook is None else cast("Body | None", _at_once(hook(request), "on_request"))
-        auth = desk.find_auth(request.model, self._first)
+        auth = builder.find_auth(request.model, self._first)
         token = None if auth is None else cast("Token", _at_once(ask_auth(auth, request.model), "auth"))
         try:
-            letter = desk.write(request, body, token, self._first)
-            if isinstance(letter, Broken):
-                return letter
-            if not letter.is_signed:
-                desk.sign(letter)
+            outgoing = builder.write(request, body, token, self._first)
+            if isinstance(outgoing, Broken):
+                return outgoing
+            if not outgoing.is_signed:
+                builder.sign(outgoing)
         except SettingsError as error:
-            return desk.explain(error)
-        return None if self._is_closing else self._wire.send(letter)
+            return builder.explain(error)
+        return None if self._is_closing else self._wire.send(outgoing)
 
 
 def _at_once(value: _Value, name: str) -> _Value:

@@ -49,7 +49,7 @@ class ConversationSettings(TypedDict, total=False):
     """Stay with a fallback model that answered."""
 
 
-class _Talk:
+class _BaseConversation:
     """What both conversations have in common: everything but the sending."""
 
     def __init__(self, model: Model | str | None, settings: ConversationSettings) -> None:
@@ -112,7 +112,7 @@ class _Talk:
 
     def add(self, *messages: Message) -> None:
         """Add messages at the end, as they are."""
-        self._refuse_while_asking()
+        self._refuse_while_running()
         self._history.append(*messages)
 
     def add_result(
@@ -136,7 +136,7 @@ class _Talk:
         reply = None if self._reply is None else self._reply()
         return reply if reply is not None and not reply.is_over else None
 
-    def _refuse_while_asking(self) -> None:
+    def _refuse_while_running(self) -> None:
         if self._running() is not None:
             raise ConversationError("the last reply has not ended: read it to its end, or close it")
 
@@ -148,12 +148,12 @@ class _Talk:
         options: Options | None,
         policy: Policy | None,
         *,
-        tells: bool,
+        emits: bool,
     ) -> _Reply:
         """Make a request of the conversation and what is said now, which is kept before anything is sent."""
         with self._turn:
-            self._refuse_while_asking()
-            said = (new_user_message(content),) if content else ()
+            self._refuse_while_running()
+            text = (new_user_message(content),) if content else ()
             stands = False
 
             def keep(message: AssistantMessage, attempts: tuple[Attempt, ...]) -> None:
@@ -161,16 +161,16 @@ class _Talk:
                     self._keep(message, attempts, is_override=model is not None)
 
             reply = begin(
-                self.context.add(*said),
+                self.context.add(*text),
                 self._model if model is None else model,
                 options=options or self._options,
                 policy=policy or self._policy,
                 fallback_models=self._fallback_models,
-                tells=tells,
+                emits=emits,
                 prepare=self._outboxes.prepare,
                 on_end=keep,
             )
-            self._history.append(*said)
+            self._history.append(*text)
             stands = True
             self._reply = ref(reply)
             return reply
@@ -193,7 +193,7 @@ def _last_model(context: Context) -> str:
     raise SettingsError("say which model is asked: the conversation does not show it", key="model")
 
 
-class Conversation(_Talk):
+class Conversation(_BaseConversation):
     """A conversation with one model at a time, kept in memory and, with a `path`, in a session file.
 
     Without a `client` it makes one for itself, and closes it. Every other setting is optional: see
@@ -229,7 +229,7 @@ class Conversation(_Talk):
             RequestFailed: nobody answered as they should.
             OSError: the file cannot be written; an answer that came all the same stands in `unkept`.
         """
-        with self._ask(self._client.begin, content, model, options, policy, tells=False) as reply:
+        with self._ask(self._client.begin, content, model, options, policy, emits=False) as reply:
             return reply.result()
 
     def stream(
@@ -240,7 +240,7 @@ class Conversation(_Talk):
         policy: Policy | None = None,
     ) -> Stream:
         """Say something, if anything, and give the events of the answer; it is kept when it ends, however it ends."""
-        return self._ask(self._client.begin, content, model, options, policy, tells=True)
+        return self._ask(self._client.begin, content, model, options, policy, emits=True)
 
     def close(self) -> None:
         """End a reply that is still coming, let others write to the file, close the client if it is its own."""
@@ -259,7 +259,7 @@ class Conversation(_Talk):
         self.close()
 
 
-class AsyncConversation(_Talk):
+class AsyncConversation(_BaseConversation):
     """`Conversation` for asyncio. Messages are written to the file without leaving the event loop."""
 
     def __init__(
@@ -281,7 +281,7 @@ class AsyncConversation(_Talk):
         policy: Policy | None = None,
     ) -> AssistantMessage:
         """Say something, if anything, and give the answer, like `Conversation.ask`."""
-        async with self._ask(self._client.begin, content, model, options, policy, tells=False) as reply:
+        async with self._ask(self._client.begin, content, model, options, policy, emits=False) as reply:
             return await reply.result()
 
     def stream(
@@ -292,7 +292,7 @@ class AsyncConversation(_Talk):
         policy: Policy | None = None,
     ) -> AsyncStream:
         """Say something, if anything, and give the events of the answer, like `Conversation.stream`."""
-        return self._ask(self._client.begin, content, model, options, policy, tells=True)
+        return self._ask(self._client.begin, content, model, options, policy, emits=True)
 
     async def close(self) -> None:
         """End a reply that is still coming, let others write to the file, close the client if it is its own."""

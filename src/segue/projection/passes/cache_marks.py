@@ -17,25 +17,25 @@ from segue.conversation.context import Tool
 from segue.conversation.messages import Message
 from segue.errors import Path
 from segue.projection.report import Change, ChangeCode, Loss
-from segue.projection.workspace.workspace import SystemPrompt, Target, Work
+from segue.projection.workspace.workspace import SystemPrompt, Target, Workspace
 
 Mark = tuple[int, int | None, Path]
 """The message that carries a mark, counted among all that came out; the block, None for the message itself; and where
 that stood."""
 
 
-def find_marks(work: Work, first: int) -> list[Mark]:
+def find_marks(workspace: Workspace, first: int) -> list[Mark]:
     """Find the marks in a worked stretch whose first message is the `first` of all that come out."""
-    key, protocol = work.target.rules.cache_mark_key, work.target.model.protocol
-    if key is None or not work.survey.extra:
+    key, protocol = workspace.target.rules.cache_mark_key, workspace.target.model.protocol
+    if key is None or not workspace.scan.extra:
         return []
     marks: list[Mark] = []
-    for index, message in enumerate(work.messages):
+    for index, message in enumerate(workspace.messages):
         if _has(message.extra, protocol, key):
-            marks.append((first + index, None, (*work.path(index), "extra")))
+            marks.append((first + index, None, (*workspace.path(index), "extra")))
         for position, content in enumerate(message.content):
             if _has(content.extra, protocol, key):
-                marks.append((first + index, position, work.content_path(index, position)))
+                marks.append((first + index, position, workspace.content_path(index, position)))
     return marks
 
 
@@ -73,8 +73,8 @@ def limit_marks(
         else:
             piece = new_pieces[int(index)]
             new_pieces[int(index)] = replace(piece, extra=_unmarked(piece.extra, protocol, key))
-    gone = marks[: max(0, excess - len(places))]
-    for index, position, _ in gone:
+    dropped = marks[: max(0, excess - len(places))]
+    for index, position, _ in dropped:
         message = new_messages[index]
         if position is None:
             new_messages[index] = replace(message, extra=_unmarked(message.extra, protocol, key))
@@ -84,7 +84,7 @@ def limit_marks(
         new_messages[index] = replace(message, content=tuple(content))
     fitted.tools, fitted.messages = tuple(new_tools), tuple(new_messages)
     fitted.prompt = tuple(new_pieces) if pieces else prompt
-    paths = [*places[:excess], *(path for _, _, path in gone)]
+    paths = [*places[:excess], *(path for _, _, path in dropped)]
     fitted.changes = tuple(Change(code=ChangeCode.CACHE_MARK_REMOVED, path=path, loss=Loss.NONE) for path in paths)
     return fitted
 

@@ -3,7 +3,7 @@
 Facts this file rests on:
 - A foreign codec never reads another protocol's `extra`; one protocol serves many vendors, and strict ones answer
   unknown keys with 400 or 422.                                       (qwen-code #3304, LibreChat #6724)
-- `shape` under a protocol's key records spelling (string or list, null or absent); all other keys are data.
+- `verbatim` under a protocol's key records spelling (string or list, null or absent); all other keys are data.
 
 Assistant turns name their provider. For the others the assistant turn before them is the best evidence: what was said
 to one provider is not said to another; before the first turn there is no evidence, and it stays.
@@ -19,11 +19,11 @@ from msgspec.structs import replace
 from segue.conversation.content import AnyContent, Extra
 from segue.models.rules import Rules
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.workspace.workspace import Work
+from segue.projection.workspace.workspace import Workspace
 from segue.protocols.kit.reading import REPLY
 
-SHAPE: Final = "shape"
-_TOLD_TO_NOBODY: Final = frozenset({"stored", REPLY})
+VERBATIM: Final = "shape"
+_NEVER_SENT: Final = frozenset({"stored", REPLY})
 """What stays with the message, because no codec looks there: fields of a file, and what only a reply said."""
 
 
@@ -32,7 +32,7 @@ def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool
     kept: dict[str, Mapping[str, object]] = {}
     changed = False
     for key, part in extra.items():
-        if key in _TOLD_TO_NOBODY or (key == protocol and same_provider):
+        if key in _NEVER_SENT or (key == protocol and same_provider):
             kept[key] = part
         elif key == protocol:
             portable = {name: value for name, value in part.items() if name in rules.portable_extra}
@@ -51,15 +51,15 @@ def extra_loss(extra: Extra, kept: Extra | None) -> Loss:
             continue
         remaining = kept.get(key) if kept is not None else None
         for name in part:
-            if name != SHAPE and (remaining is None or name not in remaining):
+            if name != VERBATIM and (remaining is None or name not in remaining):
                 return Loss.OPAQUE
     return Loss.NONE
 
 
 def is_prefix(extra: Extra | None, protocol: str, key: str) -> bool:
     """Whether a turn says that the answer begins with it: to the target, for what was said to others is gone by now."""
-    shape = extra.get(protocol, {}).get(SHAPE) if extra is not None else None
-    return isinstance(shape, Mapping) and cast("Mapping[str, object]", shape).get(key) is True
+    verbatim = extra.get(protocol, {}).get(VERBATIM) if extra is not None else None
+    return isinstance(verbatim, Mapping) and cast("Mapping[str, object]", verbatim).get(key) is True
 
 
 def lost_extra(*extras: Extra | None) -> Loss:
@@ -69,26 +69,26 @@ def lost_extra(*extras: Extra | None) -> Loss:
     return Loss.NONE
 
 
-def withhold_extra(work: Work) -> None:
+def withhold_extra(workspace: Workspace) -> None:
     """Take away what other wires said; reported once for each message."""
-    carry, provider = work.carry, work.target.model.provider
-    if not (work.survey.extra or work.estranged):
-        writers = (message.provider for message in reversed(work.messages) if message.role == "assistant")
-        carry.provider = next(writers, carry.provider)
+    prefix_state, provider = workspace.prefix_state, workspace.target.model.provider
+    if not (workspace.scan.extra or workspace.cross_model):
+        writers = (message.provider for message in reversed(workspace.messages) if message.role == "assistant")
+        prefix_state.provider = next(writers, prefix_state.provider)
         return
-    for index, message in enumerate(work.messages):
+    for index, message in enumerate(workspace.messages):
         if message.role == "assistant":
-            carry.provider = message.provider
-            same_provider = message.provider == provider and work.places[index] not in work.estranged
+            prefix_state.provider = message.provider
+            same_provider = message.provider == provider and workspace.places[index] not in workspace.cross_model
         else:
-            same_provider = carry.provider in (None, provider)
+            same_provider = prefix_state.provider in (None, provider)
         if message.extra is not None or any(piece.extra is not None for piece in message.content):
-            _withhold(work, index, same_provider=same_provider)
+            _withhold(workspace, index, same_provider=same_provider)
 
 
-def _withhold(work: Work, index: int, *, same_provider: bool) -> None:
-    message = work.messages[index]
-    protocol, rules = work.target.model.protocol, work.target.rules
+def _withhold(workspace: Workspace, index: int, *, same_provider: bool) -> None:
+    message = workspace.messages[index]
+    protocol, rules = workspace.target.model.protocol, workspace.target.rules
     losses: list[Loss] = []
     extra = message.extra
     if extra is not None:
@@ -106,5 +106,5 @@ def _withhold(work: Work, index: int, *, same_provider: bool) -> None:
             content[position] = replace(piece, extra=kept)
     if losses:
         loss = Loss.OPAQUE if Loss.OPAQUE in losses else Loss.NONE
-        work.note(ChangeCode.EXTRA_REMOVED, work.path(index), loss)
-        work.put(index, replace(message, content=tuple(content), extra=extra))
+        workspace.note(ChangeCode.EXTRA_REMOVED, workspace.path(index), loss)
+        workspace.put(index, replace(message, content=tuple(content), extra=extra))

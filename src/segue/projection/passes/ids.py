@@ -25,7 +25,7 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.workspace.surrogates import clean_text, is_clean
-from segue.projection.workspace.workspace import Work
+from segue.projection.workspace.workspace import Workspace
 
 NormalizeId: TypeAlias = Callable[[str, Model, AssistantMessage], str]
 
@@ -44,7 +44,7 @@ def _legal_bytes(alphabet: str) -> bytes:
     return bytes(code for code in range(128) if re.fullmatch(f"[{alphabet}]", chr(code)))
 
 
-def is_spelt_in(alphabet: str | None, text: str) -> bool:
+def uses_alphabet(alphabet: str | None, text: str) -> bool:
     """Whether a text has no character outside an alphabet, and no half of one."""
     if alphabet is None:
         return is_clean(text)
@@ -55,119 +55,124 @@ def is_spelt_in(alphabet: str | None, text: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def letters_of(alphabet: str | None) -> str:
+def characters_of(alphabet: str | None) -> str:
     """Give the letters and digits of an alphabet."""
-    return "".join(letter for letter in _LETTERS_AND_DIGITS if is_spelt_in(alphabet, letter)) or _LETTERS_AND_DIGITS
+    return (
+        "".join(character for character in _LETTERS_AND_DIGITS if uses_alphabet(alphabet, character))
+        or _LETTERS_AND_DIGITS
+    )
 
 
 @lru_cache(maxsize=256)
-def _spelling(alphabet: str | None) -> bytes:
+def _translation_table(alphabet: str | None) -> bytes:
     """Give a letter or digit of an alphabet for each byte there is."""
-    letters = letters_of(alphabet).encode()
-    return bytes(letters[code % len(letters)] for code in range(256))
+    characters = characters_of(alphabet).encode()
+    return bytes(characters[code % len(characters)] for code in range(256))
 
 
 def digest(text: str, length: int, alphabet: str | None) -> str:
     """Spell a hash of the text in letters and digits of an alphabet."""
     # The fastest of the hashes that are always there (CPython 3.11, measured 2026-11-15).
     hashed = blake2b(text.encode("utf-8", "surrogatepass")).digest()[:length]
-    spelt = hashed.translate(_spelling(alphabet)).decode()
-    return spelt if len(spelt) == length else spelt.ljust(length, spelt[0])
+    original = hashed.translate(_translation_table(alphabet)).decode()
+    return original if len(original) == length else original.ljust(length, original[0])
 
 
-def allot_ids(work: Work, normalize: NormalizeId | None = None) -> None:
+def assign_ids(workspace: Workspace, normalize: NormalizeId | None = None) -> None:
     """Give every call an id that is legal and free, in order of appearance; results follow their call."""
-    if normalize is None and _all_are_fine(work):
+    if normalize is None and _all_are_fine(workspace):
         return
-    allotment = _Allotment(work, normalize)
-    for index, message in enumerate(work.messages):
+    allotment = _IdAssignment(workspace, normalize)
+    for index, message in enumerate(workspace.messages):
         if message.role == "assistant":
             allotment.turn(index, message)
 
 
-def _all_are_fine(work: Work) -> bool:
+def _all_are_fine(workspace: Workspace) -> bool:
     """Look at all ids at once: most of the time they are legal, new and different."""
-    call_ids = work.survey.call_ids
+    call_ids = workspace.scan.call_ids
     if not call_ids:
         return True
-    rules = work.target.rules
+    rules = workspace.target.rules
     lengths = sorted(set(map(len, call_ids)))
     return (
-        not work.survey.unfinished
+        not workspace.scan.unfinished
         and rules.call_id_min <= lengths[0]
         and (not rules.call_id_max or lengths[-1] <= rules.call_id_max)
-        and is_spelt_in(rules.call_id_alphabet, "".join(call_ids))
-        and work.carry.count_new_ids(call_ids)
+        and uses_alphabet(rules.call_id_alphabet, "".join(call_ids))
+        and workspace.prefix_state.count_new_ids(call_ids)
     )
 
 
-def _make_all(work: Work, length: int) -> dict[str, str]:
+def _make_all(workspace: Workspace, length: int) -> dict[str, str]:
     """Make all ids at once where that is the same: the target takes none of a length that is given, and all are new.
 
     So it is with nearly all histories of others that go to a target with short ids; elsewhere nothing is made here.
     """
-    call_ids, rules, carry = work.survey.call_ids, work.target.rules, work.carry
+    call_ids, rules, prefix_state = workspace.scan.call_ids, workspace.target.rules, workspace.prefix_state
     lengths = set(map(len, call_ids))
     is_legal = any(rules.call_id_min <= size <= (rules.call_id_max or size) for size in lengths)
-    if is_legal or work.survey.unfinished:
+    if is_legal or workspace.scan.unfinished:
         return {}
     made = {given: digest(f"0:{given}", length, rules.call_id_alphabet) for given in call_ids}
     wire_ids = set(made.values())
-    if len(wire_ids) < len(call_ids) or not carry.are_new(wire_ids) or not carry.count_new_ids(call_ids):
+    if len(wire_ids) < len(call_ids) or not prefix_state.are_new(wire_ids) or not prefix_state.count_new_ids(call_ids):
         return {}
-    carry.use_ids(wire_ids)
+    prefix_state.use_ids(wire_ids)
     return made
 
 
-class _Allotment:
+class _IdAssignment:
     """Goes through the turns in order and gives out ids."""
 
-    def __init__(self, work: Work, normalize: NormalizeId | None) -> None:
-        self.work = work
-        self.rules = work.target.rules
+    def __init__(self, workspace: Workspace, normalize: NormalizeId | None) -> None:
+        self.workspace = workspace
+        self.rules = workspace.target.rules
         self.normalize = normalize
         self.length = max(self.rules.call_id_min, min(_HASHED_LENGTH, self.rules.call_id_max or _HASHED_LENGTH))
         """How long the ids are that are made here."""
         self.owners: dict[str, str] = {}
         """Wire id -> the given id that first came to it; asked only where a normaliser may make two the same."""
-        self.ready = _make_all(work, self.length) if normalize is None else {}
+        self.ready = _make_all(workspace, self.length) if normalize is None else {}
 
     def turn(self, index: int, message: AssistantMessage) -> None:
         """Allot the ids of one turn, and let its results follow."""
-        work = self.work
+        workspace = self.workspace
         content: list[AssistantContent] = list(message.content)
         renamed: list[tuple[str, str]] = []
         batch: set[str] = set()
-        place = work.places[index]
-        is_as_given = place >= 0 and place not in work.blocks
+        place = workspace.places[index]
+        is_as_given = place >= 0 and place not in workspace.blocks
         is_changed = False
         for position, piece in enumerate(content):
             if type(piece) is not ToolCall:
                 continue
             given = piece.id
-            wire_id = self.allot(given, message, batch)
+            wire_id = self.assign_id(given, message, batch)
             batch.add(wire_id)
             renamed.append((given, wire_id))
             if wire_id != given:
                 is_changed = True
-                block = ("messages", place, "content", position) if is_as_given else work.content_path(index, position)
+                block = (
+                    ("messages", place, "content", position) if is_as_given else workspace.content_path(index, position)
+                )
                 path = (*block, "id")
-                work.changes.append(Change(code=_CHANGED, path=path, loss=_NONE, detail=wire_id))
+                workspace.changes.append(Change(code=_CHANGED, path=path, loss=_NONE, detail=wire_id))
                 content[position] = replace(piece, id=wire_id)
         if is_changed:
-            work.put(index, replace(message, content=tuple(content)))
+            workspace.put(index, replace(message, content=tuple(content)))
             self.rename_results(index + 1, renamed)
 
-    def allot(self, given: str, message: AssistantMessage, batch: set[str]) -> str:
+    def assign_id(self, given: str, message: AssistantMessage, batch: set[str]) -> str:
         """Keep an id that is legal and free; else make one."""
         ready = self.ready.get(given)
         if ready is not None:
             return ready
-        carry, rules = self.work.carry, self.rules
-        before = carry.count_id(given)
+        prefix_state, rules = self.workspace.prefix_state, self.rules
+        before = prefix_state.count_id(given)
         if self.normalize is not None:
             return self.normalized(self.normalize, given, before, message, batch)
-        is_free = rules.call_id_scope == "batch" or not (before or carry.is_made(given))
+        is_free = rules.call_id_scope == "batch" or not (before or prefix_state.is_made(given))
         if is_free and given not in batch and is_legal_id(given, rules):
             return given
         return self.made(given, before, batch)
@@ -176,11 +181,11 @@ class _Allotment:
         self, normalize: NormalizeId, given: str, before: int, message: AssistantMessage, batch: set[str]
     ) -> str:
         """Let the normaliser have its way with the ids of others, but for two that it makes the same."""
-        if self.work.target.home.is_own(message):
+        if self.workspace.target.ownership.is_own(message):
             wanted, legal = given, is_legal_id(given, self.rules)
-            is_taken = before > 0 or self.work.carry.is_made(given)
+            is_taken = before > 0 or self.workspace.prefix_state.is_made(given)
         else:
-            wanted = normalize(given, self.work.target.model, message)
+            wanted = normalize(given, self.workspace.target.model, message)
             if not isinstance(wanted, str):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise SettingsError(f"the normaliser made {wanted!r} of the id {given!r}", key="normalize_tool_call_id")
             wanted = clean_text(wanted)
@@ -194,20 +199,20 @@ class _Allotment:
 
     def made(self, given: str, before: int, batch: set[str]) -> str:
         """Make an id of the given one and how many equal ones came before, in letters and digits."""
-        carry, alphabet = self.work.carry, self.rules.call_id_alphabet
+        prefix_state, alphabet = self.workspace.prefix_state, self.rules.call_id_alphabet
         seed = f"{before}:{given}"
         attempt = 0
         while True:
             candidate = digest(seed, self.length, alphabet)
-            if candidate not in batch and candidate not in self.owners and not carry.is_used(candidate):
-                carry.use_ids((candidate,))
+            if candidate not in batch and candidate not in self.owners and not prefix_state.is_used(candidate):
+                prefix_state.use_ids((candidate,))
                 return candidate
             attempt += 1
             seed = f"{before}:{attempt}:{given}"
 
     def rename_results(self, start: int, renamed: list[tuple[str, str]]) -> None:
         """Follow the calls: results stand right behind them in call order (a batch left open may lack the last)."""
-        work, messages = self.work, self.work.messages
+        workspace, messages = self.workspace, self.workspace.messages
         for index, (given, wire_id) in enumerate(renamed, start):
             if index >= len(messages):
                 return
@@ -215,10 +220,10 @@ class _Allotment:
             if type(message) is not ToolResultMessage or message.tool_call_id != given:
                 return
             if wire_id != given:
-                place = work.places[index]
+                place = workspace.places[index]
                 if place >= 0:  # what happens to a result that was put in is no change
                     path = ("messages", place, "tool_call_id")
-                    work.changes.append(Change(code=_CHANGED, path=path, loss=_NONE, detail=wire_id))
+                    workspace.changes.append(Change(code=_CHANGED, path=path, loss=_NONE, detail=wire_id))
                 messages[index] = replace(message, tool_call_id=wire_id)
 
 
@@ -227,5 +232,5 @@ def is_legal_id(call_id: str, rules: Rules) -> bool:
     return (
         rules.call_id_min <= len(call_id)
         and (not rules.call_id_max or len(call_id) <= rules.call_id_max)
-        and is_spelt_in(rules.call_id_alphabet, call_id)
+        and uses_alphabet(rules.call_id_alphabet, call_id)
     )

@@ -13,75 +13,77 @@ from segue.conversation.messages import SystemMessage, UserMessage
 from segue.projection.passes.extra import lost_extra
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.workspace.workspace import INSERTED, SystemPrompt, Work, joined_text
+from segue.projection.workspace.workspace import INSERTED, SystemPrompt, Workspace, joined_text
 
 
-def place_instructions(work: Work) -> None:
+def place_instructions(workspace: Workspace) -> None:
     """Put the system prompt and later instructions where the target has a place for them."""
-    rules, carry = work.target.rules, work.carry
-    if carry.last_role is None:
-        if rules.system_prompt and (carry.system_prompt is None or carry.hoisted):
-            _hoist_first(work)
-        elif not rules.system_prompt and carry.system_prompt is not None and work.messages:
-            _prompt_as_user(work, carry.system_prompt)
-    if rules.system_messages != "anywhere" and "s" in work.survey.roles:
-        _place_later(work)
+    rules, prefix_state = workspace.target.rules, workspace.prefix_state
+    if prefix_state.last_role is None:
+        if rules.system_prompt and (prefix_state.system_prompt is None or prefix_state.hoisted):
+            _hoist_first(workspace)
+        elif not rules.system_prompt and prefix_state.system_prompt is not None and workspace.messages:
+            _prompt_as_user(workspace, prefix_state.system_prompt)
+    if rules.system_messages != "anywhere" and "s" in workspace.scan.roles:
+        _place_later(workspace)
 
 
-def _hoist_first(work: Work) -> None:
+def _hoist_first(workspace: Workspace) -> None:
     """Make instructions before the first turn the prompt: on the wire they would be read so anyhow."""
     content: list[SystemContent] = []
     count = 0
-    for message in work.messages:
+    for message in workspace.messages:
         if message.role != "system":
             break
-        work.note(ChangeCode.SYSTEM_AS_PROMPT, work.path(count), lost_extra(message.extra))
+        workspace.note(ChangeCode.SYSTEM_AS_PROMPT, workspace.path(count), lost_extra(message.extra))
         content += message.content
         count += 1
     if count:
-        if not work.carry.hoisted:
-            work.note(ChangeCode.SYSTEM_AS_PROMPT, ("system_prompt",), Loss.NONE)
-        earlier = work.carry.system_prompt if isinstance(work.carry.system_prompt, tuple) else ()
-        work.carry.system_prompt = (*earlier, *content)
-        work.carry.hoisted = True
-        work.keep(work.messages[count:], work.places[count:])
+        if not workspace.prefix_state.hoisted:
+            workspace.note(ChangeCode.SYSTEM_AS_PROMPT, ("system_prompt",), Loss.NONE)
+        earlier = (
+            workspace.prefix_state.system_prompt if isinstance(workspace.prefix_state.system_prompt, tuple) else ()
+        )
+        workspace.prefix_state.system_prompt = (*earlier, *content)
+        workspace.prefix_state.hoisted = True
+        workspace.keep(workspace.messages[count:], workspace.places[count:])
 
 
-def _prompt_as_user(work: Work, prompt: SystemPrompt) -> None:
-    work.note(ChangeCode.SYSTEM_AS_USER, ("system_prompt",), Loss.NONE)
+def _prompt_as_user(workspace: Workspace, prompt: SystemPrompt) -> None:
+    workspace.note(ChangeCode.SYSTEM_AS_USER, ("system_prompt",), Loss.NONE)
     opening = UserMessage.of(prompt) if isinstance(prompt, str) else UserMessage(content=prompt or ())
-    place = work.insertion(ChangeCode.TURN_INSERTED, "the system prompt")
-    work.keep([opening, *work.messages], [place, *work.places])
-    work.carry.system_prompt = None
+    place = workspace.insertion(ChangeCode.TURN_INSERTED, "the system prompt")
+    workspace.keep([opening, *workspace.messages], [place, *workspace.places])
+    workspace.prefix_state.system_prompt = None
 
 
-def _place_later(work: Work) -> None:
-    may_stay = work.target.rules.system_messages == "before_assistant"
+def _place_later(workspace: Workspace) -> None:
+    may_stay = workspace.target.rules.system_messages == "before_assistant"
     followers: list[str | None] = []
     follower: str | None = "assistant"  # the end is as good: an assistant turn comes next
-    for message in reversed(work.messages):
+    for message in reversed(workspace.messages):
         followers.append(follower)
         if message.role != "system":
             follower = message.role
-    previous = work.carry.last_role
-    for index, message in enumerate(work.messages):
+    previous = workspace.prefix_state.last_role
+    for index, message in enumerate(workspace.messages):
         if message.role == "system":
             stands_well = previous in ("user", "toolResult", "system") and followers[-1 - index] == "assistant"
             if not (may_stay and stands_well):
-                _as_user(work, index, message)
-        previous = work.messages[index].role
+                _as_user(workspace, index, message)
+        previous = workspace.messages[index].role
 
 
-def _as_user(work: Work, index: int, message: SystemMessage) -> None:
+def _as_user(workspace: Workspace, index: int, message: SystemMessage) -> None:
     """Tell instructions as a user's text; blocks of the target's own protocol stand behind it."""
-    words = joined_text(message.content)
-    texts = (TextContent(text=fill(work.target.policy.texts.system_message, text=words)),)
+    text_pieces = joined_text(message.content)
+    texts = (TextContent(text=fill(workspace.target.policy.texts.system_message, text=text_pieces)),)
     natives = [position for position, piece in enumerate(message.content) if piece.kind == "native"]
-    if natives and not words.strip():
+    if natives and not text_pieces.strip():
         texts = ()
     extras = (message.extra, *(piece.extra for piece in message.content if piece.kind == "text"))
-    work.note(ChangeCode.SYSTEM_AS_USER, work.path(index), lost_extra(*extras))
-    known = work.origins(index)
-    told = UserMessage(content=(*texts, *(message.content[position] for position in natives)))
-    work.put(index, told, [INSERTED] * len(texts) + [known[position] for position in natives])
-    work.reshaped = True  # not in number, but in roles
+    workspace.note(ChangeCode.SYSTEM_AS_USER, workspace.path(index), lost_extra(*extras))
+    known = workspace.origins(index)
+    keep_supported_extra = UserMessage(content=(*texts, *(message.content[position] for position in natives)))
+    workspace.put(index, keep_supported_extra, [INSERTED] * len(texts) + [known[position] for position in natives])
+    workspace.reshaped = True  # not in number, but in roles

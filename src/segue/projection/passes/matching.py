@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from segue.conversation.messages import Message
-from segue.projection.workspace.prefix_state import Carry
+from segue.projection.workspace.prefix_state import PrefixState
 
 Call = tuple[int, int]
 """The index of an assistant message and the position of the call among that message's calls."""
@@ -35,7 +35,7 @@ class Matches:
         return {**self.answers, **self.duplicates}
 
 
-def match_results(messages: Sequence[Message], carry: Carry) -> Matches:
+def match_results(messages: Sequence[Message], prefix_state: PrefixState) -> Matches:
     """Walk the messages in order and find for every result the call it answers.
 
     Raises:
@@ -59,6 +59,6 @@ def match_results(messages: Sequence[Message], carry: Carry) -> Matches:
                 matches.answers[index] = answered[call_id] = waiting.pop()
             elif waiting is not None:
                 matches.duplicates[index] = answered[call_id]
-            elif carry.made_call(call_id):
+            elif prefix_state.made_call(call_id):
                 raise Unsettled
     return matches

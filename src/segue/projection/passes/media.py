@@ -28,13 +28,13 @@ from segue.projection.passes.media_fit import Fit, Media, fit_media, kind_of
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded
-from segue.projection.workspace.workspace import INSERTED, Work
+from segue.projection.workspace.workspace import INSERTED, Workspace
 
 
-def place_media(work: Work) -> None:
+def place_media(workspace: Workspace) -> None:
     """Fit every image, file and native block to the target, or put a text in its place."""
-    if work.survey.media:
-        _Media(work).run()
+    if workspace.scan.media:
+        _Media(workspace).run()
 
 
 class _Pieces:
@@ -75,7 +75,7 @@ def _is_not(one: object, other: object) -> bool:
     return one is not other
 
 
-def _bare_fallback(piece: NativeContent) -> list[FallbackContent]:
+def _fallback_without_extra(piece: NativeContent) -> list[FallbackContent]:
     """Give a fallback without seals and `extra` of the block's own protocol: whoever reads the fallback is another."""
     spares: list[FallbackContent] = []
     for spare in piece.fallback:
@@ -86,9 +86,9 @@ def _bare_fallback(piece: NativeContent) -> list[FallbackContent]:
     return spares
 
 
-def _open_batch(work: Work) -> int:
+def _open_batch(workspace: Workspace) -> int:
     """Find the turn whose calls are left open, some results being there; beyond the end when there is none."""
-    messages = work.messages
+    messages = workspace.messages
     results = 0
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
@@ -104,18 +104,18 @@ def _open_batch(work: Work) -> int:
 class _Media:
     """One walk over the messages; media that have to leave where they stand wait here for their new place."""
 
-    def __init__(self, work: Work) -> None:
-        self.work = work
-        self.rules = work.target.rules
-        self.texts = work.target.policy.texts
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.rules = workspace.target.rules
+        self.texts = workspace.target.policy.texts
         self.out: list[Message] = []
         self.places: list[int] = []
         self.from_results: list[Media] = []
         self.from_assistant: list[Media] = []
-        self.open_from = _open_batch(work)
+        self.open_from = _open_batch(workspace)
 
     def run(self) -> None:
-        messages = self.work.messages
+        messages = self.workspace.messages
         for index, message in enumerate(messages):
             if self.from_results and message.role != "toolResult":
                 self.emit_moved_results()
@@ -133,22 +133,22 @@ class _Media:
         if self.from_results:
             self.emit_moved_results()
         if len(self.out) != len(messages):
-            self.work.keep(self.out, self.places)
+            self.workspace.keep(self.out, self.places)
 
     def emit(self, index: int, message: Message, pieces: _Pieces | None) -> None:
         if pieces is not None and pieces.differs():
             message = replace(message, content=tuple(pieces.content))
-            self.work.put(index, message, pieces.origins)
+            self.workspace.put(index, message, pieces.origins)
             # A fallback may be blank, a turn may be left with nothing or with a thought.
-            self.work.survey.blank = self.work.survey.thinks_last = True
+            self.workspace.scan.blank = self.workspace.scan.thinks_last = True
         self.out.append(message)
-        self.places.append(self.work.places[index])
+        self.places.append(self.workspace.places[index])
 
     def emit_moved_results(self) -> None:
         """Put what the results of a batch could not carry into one user turn behind all of them."""
         lead = TextContent(text=self.texts.tool_media)
         self.out.append(UserMessage(content=(lead, *self.from_results)))
-        self.places.append(self.work.insertion(ChangeCode.TURN_INSERTED, "media of tool results"))
+        self.places.append(self.workspace.insertion(ChangeCode.TURN_INSERTED, "media of tool results"))
         self.from_results = []
 
     # -- one message ---------------------------------------------------------------------------------------------------
@@ -159,8 +159,8 @@ class _Media:
         if moved:
             pieces.content[:0] = moved
             pieces.origins[:0] = [INSERTED] * len(moved)
-            path = (*self.work.path(index), "content")
-            self.work.note(ChangeCode.TURN_FILLED, path, Loss.NONE, "media of the turn before")
+            path = (*self.workspace.path(index), "content")
+            self.workspace.note(ChangeCode.TURN_FILLED, path, Loss.NONE, "media of the turn before")
         return pieces
 
     def result(self, index: int, message: ToolResultMessage) -> _Pieces:
@@ -170,7 +170,7 @@ class _Media:
         if pieces.moved and not any(piece.kind == "text" for piece in pieces.content):
             pieces.content.insert(0, TextContent(text=self.texts.media_moved))
             pieces.origins.insert(0, INSERTED)
-            self.work.note(ChangeCode.RESULT_FILLED, (*self.work.path(index), "content"), Loss.NONE)
+            self.workspace.note(ChangeCode.RESULT_FILLED, (*self.workspace.path(index), "content"), Loss.NONE)
         return pieces
 
     def assistant(self, index: int, message: AssistantMessage, follower: str | None) -> _Pieces | None:
@@ -181,15 +181,15 @@ class _Media:
         self.from_assistant = []
         if not any(piece.kind == "native" for piece in message.content):
             return None
-        is_own = self.work.target.home.is_own(message)
-        pieces = _Pieces(message.content, self.work.origins(index))
+        is_own = self.workspace.target.ownership.is_own(message)
+        pieces = _Pieces(message.content, self.workspace.origins(index))
         for position, piece in enumerate(message.content):
-            if piece.kind != "native" or (is_own and piece.protocol == self.work.target.model.protocol):
+            if piece.kind != "native" or (is_own and piece.protocol == self.workspace.target.model.protocol):
                 pieces.keep(position)
                 continue
-            path = self.work.content_path(index, position)
+            path = self.workspace.content_path(index, position)
             self.note_native(piece, path)
-            for spare in _bare_fallback(piece):
+            for spare in _fallback_without_extra(piece):
                 if spare.kind == "text":
                     pieces.add(spare, position)
                     continue
@@ -198,15 +198,15 @@ class _Media:
                     pieces.add_fit(fit, position)
                 else:
                     self.from_assistant.append(fit.content)
-                    self.work.note(ChangeCode.MEDIA_MOVED, path, Loss.NONE)
+                    self.workspace.note(ChangeCode.MEDIA_MOVED, path, Loss.NONE)
                     pieces.add(TextContent(text=self.texts.assistant_media), position)
         return pieces
 
     def system(self, index: int, message: SystemMessage) -> _Pieces:
         """Instructions are words: a fallback's media are named."""
-        pieces = _Pieces(message.content, self.work.origins(index))
+        pieces = _Pieces(message.content, self.workspace.origins(index))
         for position, piece in enumerate(message.content):
-            path = self.work.content_path(index, position)
+            path = self.workspace.content_path(index, position)
             for spare in self.unwrapped(piece, path):
                 if spare.kind == "image" or spare.kind == "file":
                     pieces.add_fit(self.fit(spare, path, (), in_result=False), position)
@@ -219,12 +219,12 @@ class _Media:
     def fitted(
         self, index: int, given: Sequence[UserContent], patterns: tuple[str, ...], *, in_result: bool
     ) -> _Pieces:
-        pieces = _Pieces(given, self.work.origins(index))
+        pieces = _Pieces(given, self.workspace.origins(index))
         for position, piece in enumerate(given):
             if piece.kind == "text":
                 pieces.keep(position)
                 continue
-            path = self.work.content_path(index, position)
+            path = self.workspace.content_path(index, position)
             for spare in self.unwrapped(piece, path):
                 if spare.kind != "image" and spare.kind != "file":
                     pieces.add(spare, position)
@@ -240,45 +240,45 @@ class _Media:
     def move(self, piece: Media, path: Path, index: int) -> None:
         """Let media of a result wait for the turn behind the batch; there is none while results are still to come."""
         if index > self.open_from:
-            self.work.note(ChangeCode.MEDIA_MOVED, path, Loss.CONTENT, "waits for the other results")
+            self.workspace.note(ChangeCode.MEDIA_MOVED, path, Loss.CONTENT, "waits for the other results")
         else:
             # What a wire said about a part of a result does not hold for a part of a user's turn.
-            self.work.note(ChangeCode.MEDIA_MOVED, path, lost_extra(piece.extra))
+            self.workspace.note(ChangeCode.MEDIA_MOVED, path, lost_extra(piece.extra))
             self.from_results.append(piece if piece.extra is None else replace(piece, extra=None))
 
     def unwrapped(self, piece: UserContent, path: Path) -> Sequence[UserContent]:
         """Give a native block of another protocol as its fallback, everything else as it is."""
-        if piece.kind != "native" or piece.protocol == self.work.target.model.protocol:
+        if piece.kind != "native" or piece.protocol == self.workspace.target.model.protocol:
             return (piece,)
         self.note_native(piece, path)
-        return _bare_fallback(piece)
+        return _fallback_without_extra(piece)
 
     def note_native(self, piece: NativeContent, path: Path) -> None:
         if piece.fallback:
-            self.work.note(ChangeCode.NATIVE_REPLACED, path, Loss.OPAQUE, piece.protocol)
+            self.workspace.note(ChangeCode.NATIVE_REPLACED, path, Loss.OPAQUE, piece.protocol)
         else:
-            self.work.note(ChangeCode.NATIVE_DROPPED, path, Loss.CONTENT, piece.protocol)
+            self.workspace.note(ChangeCode.NATIVE_DROPPED, path, Loss.CONTENT, piece.protocol)
 
     def fit(self, piece: Media, path: Path, patterns: tuple[str, ...], *, in_result: bool) -> Fit:
         """Fit one piece and report what that took."""
-        fit = self.evicted(piece, fit_media(piece, self.work.target, patterns, in_result=in_result))
+        fit = self.evicted(piece, fit_media(piece, self.workspace.target, patterns, in_result=in_result))
         for code, loss, detail in fit.changes:
-            self.work.note(code, path, loss, detail)
+            self.workspace.note(code, path, loss, detail)
         if fit.needed is not None:
-            self.work.needed.append(MediaNeeded(path=path, reference=fit.needed))
+            self.workspace.needed.append(MediaNeeded(path=path, reference=fit.needed))
         if fit.content.extra is not None:
-            self.work.survey.extra = True  # what the caller supplied may bring one along
+            self.workspace.scan.extra = True  # what the caller supplied may bring one along
         return fit
 
     def evicted(self, piece: Media, fit: Fit) -> Fit:
         """Count what will be sent; the oldest beyond the target's limit give way to a placeholder."""
-        carry, (images, files) = self.work.carry, self.work.evicted
+        prefix_state, (images, files) = self.workspace.prefix_state, self.workspace.evicted
         if fit.content.kind == "image":
-            carry.images += 1
-            gives_way = carry.images <= images
+            prefix_state.images += 1
+            gives_way = prefix_state.images <= images
         elif fit.content.kind == "file":
-            carry.files += 1
-            gives_way = carry.files <= files
+            prefix_state.files += 1
+            gives_way = prefix_state.files <= files
         else:
             return fit
         if not gives_way:

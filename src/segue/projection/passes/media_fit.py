@@ -80,8 +80,8 @@ def fit_media(piece: Media, target: Target, patterns: tuple[str, ...], *, in_res
         fit.changes = ((ChangeCode.FILE_AS_IMAGE, Loss.NONE, piece.name or ""), *fit.changes)
         return fit
     named = _named(piece)
-    carried_here = _carries(patterns, named)
-    if not carried_here and not (in_result and _carries(target.rules.user_media, named)):
+    fits_here = _supports(patterns, named)
+    if not fits_here and not (in_result and _supports(target.rules.user_media, named)):
         return _as_text(piece) or _flattened(piece, kind, target)
     if _is_broken(named):
         return _unreachable(piece, kind, target)
@@ -91,8 +91,8 @@ def fit_media(piece: Media, target: Target, patterns: tuple[str, ...], *, in_res
         text = fill(target.policy.texts.media_too_large, kind=kind)
         return Fit(TextContent(text=text), (ChangeCode.MEDIA_TOO_LARGE, Loss.CONTENT, ""), placeholder=True)
     if named is not piece:
-        return Fit(named, (ChangeCode.MEDIA_TYPE_NAMED, Loss.NONE, named.mime_type or ""), moves=not carried_here)
-    return Fit(piece, moves=not carried_here)
+        return Fit(named, (ChangeCode.MEDIA_TYPE_NAMED, Loss.NONE, named.mime_type or ""), moves=not fits_here)
+    return Fit(piece, moves=not fits_here)
 
 
 def _named(piece: Media) -> Media:
@@ -103,7 +103,7 @@ def _named(piece: Media) -> Media:
     return piece if mime is None else replace(piece, mime_type=mime)
 
 
-def _carries(patterns: tuple[str, ...], piece: Media) -> bool:
+def _supports(patterns: tuple[str, ...], piece: Media) -> bool:
     """Whether a wire carries this MIME type; an image by URL needs no type, anything else does unless all are taken."""
     mime = (piece.mime_type or "").partition(";")[0].strip().lower()
     family = mime.partition("/")[0] if mime else kind_of(piece)

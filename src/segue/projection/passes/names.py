@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage
 from segue.models.rules import Rules
-from segue.projection.passes.ids import digest, is_spelt_in, letters_of
+from segue.projection.passes.ids import characters_of, digest, uses_alphabet
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.surrogates import clean_text, is_clean
-from segue.projection.workspace.workspace import Work
+from segue.projection.workspace.workspace import Workspace
 
 _HASH_LENGTH: Final = 8
-_USUAL_LENGTH: Final = 64
+_DEFAULT_LENGTH: Final = 64
 
 
 def wire_name(name: str, rules: Rules) -> str:
@@ -32,54 +32,54 @@ def wire_name(name: str, rules: Rules) -> str:
     """
     if _is_legal(name, rules):
         return name
-    longest = rules.tool_name_max or _USUAL_LENGTH
+    longest = rules.tool_name_max or _DEFAULT_LENGTH
     alphabet = rules.tool_name_alphabet
-    filler = "_" if is_spelt_in(alphabet, "_") else letters_of(alphabet)[0]
+    filler = "_" if uses_alphabet(alphabet, "_") else characters_of(alphabet)[0]
     mark = digest(name, min(_HASH_LENGTH, max(1, longest - 2)), alphabet)
-    kept = "".join(character if is_spelt_in(alphabet, character) else filler for character in name)
+    kept = "".join(character if uses_alphabet(alphabet, character) else filler for character in name)
     if not kept or not _begins(kept, rules):
-        kept = f"{_first_letter(rules)}{filler}{kept}"
+        kept = f"{_first_character(rules)}{filler}{kept}"
     return f"{kept[: max(1, longest - len(mark) - 1)]}{filler}{mark}"[:longest]
 
 
 def _is_legal(name: str, rules: Rules) -> bool:
     if not name or (rules.tool_name_max and len(name) > rules.tool_name_max):
         return False
-    return is_spelt_in(rules.tool_name_alphabet, name) and _begins(name, rules)
+    return uses_alphabet(rules.tool_name_alphabet, name) and _begins(name, rules)
 
 
 def _begins(name: str, rules: Rules) -> bool:
     return rules.tool_name_first is None or re.match(f"[{rules.tool_name_first}]", name) is not None
 
 
-def _first_letter(rules: Rules) -> str:
-    letters = [letter for letter in letters_of(rules.tool_name_alphabet) if _begins(letter, rules)]
-    return "t" if "t" in letters else letters[0]
+def _first_character(rules: Rules) -> str:
+    characters = [first for first in characters_of(rules.tool_name_alphabet) if _begins(first, rules)]
+    return "t" if "t" in characters else characters[0]
 
 
-def map_names(work: Work) -> None:
+def map_names(workspace: Workspace) -> None:
     """Put the target's names into the calls and results of the history, the same as in its tools."""
-    called, named = _names(work)
+    called, named = _names(workspace)
     mapped: dict[str, str] = {}
     for name in (*called, *named):
-        new_name = wire_name(name, work.target.rules)
+        new_name = wire_name(name, workspace.target.rules)
         if new_name != name:
             mapped[name] = new_name
     for name in called:
-        work.carry.called[mapped.get(name, name)] = None
+        workspace.prefix_state.called[mapped.get(name, name)] = None
     if mapped:
-        work.carry.wire_names.update(mapped)
-        _rename(work, mapped)
+        workspace.prefix_state.wire_names.update(mapped)
+        _rename(workspace, mapped)
 
 
-def _names(work: Work) -> tuple[Iterable[str], Iterable[str]]:
+def _names(workspace: Workspace) -> tuple[Iterable[str], Iterable[str]]:
     """Give the names of the tools that are called, in order, and of those that only a result names."""
-    survey = work.survey
-    if survey.paired and not survey.unfinished:
-        return survey.names, survey.result_names - {""}
+    scan = workspace.scan
+    if scan.paired and not scan.unfinished:
+        return scan.names, scan.result_names - {""}
     called: dict[str, None] = {}
     named: set[str] = set()
-    for message in work.messages:
+    for message in workspace.messages:
         if message.role == "assistant":
             called.update((call.name, None) for call in message.tool_calls())
         elif message.role == "toolResult" and message.tool_name:
@@ -87,33 +87,33 @@ def _names(work: Work) -> tuple[Iterable[str], Iterable[str]]:
     return called, named
 
 
-def _rename(work: Work, mapped: dict[str, str]) -> None:
-    for index, message in enumerate(work.messages):
+def _rename(workspace: Workspace, mapped: dict[str, str]) -> None:
+    for index, message in enumerate(workspace.messages):
         if message.role == "assistant":
-            _rename_calls(work, index, message, mapped)
+            _rename_calls(workspace, index, message, mapped)
         elif message.role == "toolResult" and message.tool_name and message.tool_name in mapped:
             new_name = mapped[message.tool_name]
-            if work.is_given(index):
-                work.note(ChangeCode.NAME_CHANGED, (*work.path(index), "tool_name"), Loss.NONE, new_name)
-            work.put(index, replace(message, tool_name=new_name))
+            if workspace.is_given(index):
+                workspace.note(ChangeCode.NAME_CHANGED, (*workspace.path(index), "tool_name"), Loss.NONE, new_name)
+            workspace.put(index, replace(message, tool_name=new_name))
 
 
-def _rename_calls(work: Work, index: int, message: AssistantMessage, mapped: dict[str, str]) -> None:
+def _rename_calls(workspace: Workspace, index: int, message: AssistantMessage, mapped: dict[str, str]) -> None:
     content: list[AssistantContent] = list(message.content)
     renamed = False
     for position, piece in enumerate(content):
         if piece.kind == "toolCall" and piece.name in mapped:
             renamed = True
-            path = (*work.content_path(index, position), "name")
-            work.note(ChangeCode.NAME_CHANGED, path, Loss.NONE, mapped[piece.name])
+            path = (*workspace.content_path(index, position), "name")
+            workspace.note(ChangeCode.NAME_CHANGED, path, Loss.NONE, mapped[piece.name])
             content[position] = replace(piece, name=mapped[piece.name])
     if renamed:
-        work.put(index, replace(message, content=tuple(content)))
+        workspace.put(index, replace(message, content=tuple(content)))
 
 
-def clean_names(work: Work) -> None:
+def clean_names(workspace: Workspace) -> None:
     """Keep half a surrogate pair out of names that are otherwise left as they are."""
-    if all(map(is_clean, (*work.survey.names, *work.survey.result_names))):
+    if all(map(is_clean, (*workspace.scan.names, *workspace.scan.result_names))):
         return
-    names = (*work.survey.names, *work.survey.result_names)
-    _rename(work, {name: clean_text(name) for name in names if not is_clean(name)})
+    names = (*workspace.scan.names, *workspace.scan.result_names)
+    _rename(workspace, {name: clean_text(name) for name in names if not is_clean(name)})

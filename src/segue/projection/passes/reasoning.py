@@ -26,30 +26,30 @@ from segue.conversation.messages import AssistantMessage
 from segue.errors import Path
 from segue.projection.passes.extra import lost_extra
 from segue.projection.report import Change, ChangeCode, Loss
-from segue.projection.workspace.workspace import Target, Work
+from segue.projection.workspace.workspace import Target, Workspace
 
-Fate: TypeAlias = Literal["channel", "text", "drop"]
+Treatment: TypeAlias = Literal["channel", "text", "drop"]
 
 # Reading a member of an enum costs as much as making the change that carries it (CPython 3.11, measured 2026-11-15).
 _AS_TEXT: Final = ChangeCode.THINKING_AS_TEXT
 _DROPPED: Final = ChangeCode.THINKING_DROPPED
 _UNSIGNED: Final = ChangeCode.THINKING_UNSIGNED
 _BLANK: Final = ChangeCode.THINKING_BLANK
-_SEAL_GONE: Final = ChangeCode.SIGNATURE_REMOVED
+_SIGNATURE_DROPPED: Final = ChangeCode.SIGNATURE_REMOVED
 _PLACEHOLDER: Final = ChangeCode.SIGNATURE_PLACEHOLDER
 _NONE: Final = Loss.NONE
 _OPAQUE: Final = Loss.OPAQUE
 _CONTENT: Final = Loss.CONTENT
 
 
-def reconcile_reasoning(work: Work) -> None:
+def reconcile_reasoning(workspace: Workspace) -> None:
     """Keep at home what is the target's own, and show it of others what the policy allows."""
-    reasoning = _Reasoning(work)
-    if reasoning.has_work():
+    reasoning = _Reasoning(workspace)
+    if reasoning.has_changes():
         reasoning.run()
 
 
-def thinking_fate(target: Target) -> Fate:
+def thinking_treatment(target: Target) -> Treatment:
     """Decide where another model's readable thinking goes."""
     has_channel = target.model.reasoning and target.rules.reasoning_replay in ("open", "required")
     match target.policy.reasoning:
@@ -70,32 +70,32 @@ def thinking_fate(target: Target) -> Fate:
 class _Reasoning:
     """One walk over the turns of a stretch."""
 
-    def __init__(self, work: Work) -> None:
-        self.work = work
-        self.target = work.target
-        self.replay = work.target.rules.reasoning_replay
-        self.fate: Fate = thinking_fate(work.target)
-        texts = work.target.policy.texts
-        self.placeholder = texts.call_signature if work.target.rules.call_signature == "required" else None
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.target = workspace.target
+        self.replay = workspace.target.rules.reasoning_replay
+        self.treatment: Treatment = thinking_treatment(workspace.target)
+        texts = workspace.target.policy.texts
+        self.placeholder = texts.call_signature if workspace.target.rules.call_signature == "required" else None
 
-    def has_work(self) -> bool:
+    def has_changes(self) -> bool:
         """Whether there is anything that is not plainly the target's own, with a seal where one belongs."""
-        survey = self.work.survey
+        scan = self.workspace.scan
         return bool(
-            survey.foreign
-            or survey.unusable
-            or self.work.estranged
-            or (survey.unsigned and self.replay in ("signed", "none"))
-            or (survey.signed and self.replay == "none")
-            or (self.placeholder is not None and (survey.unsealed or survey.unclean))
+            scan.foreign
+            or scan.unusable
+            or self.workspace.cross_model
+            or (scan.unsigned and self.replay in ("signed", "none"))
+            or (scan.signed and self.replay == "none")
+            or (self.placeholder is not None and (scan.without_signature or scan.unclean))
         )
 
     def run(self) -> None:
-        work, foreign = self.work, self.work.survey.foreign
-        is_as_surveyed = not work.reshaped and not work.estranged
-        for index, message in enumerate(work.messages):
+        workspace, foreign = self.workspace, self.workspace.scan.foreign
+        is_as_surveyed = not workspace.reshaped and not workspace.cross_model
+        for index, message in enumerate(workspace.messages):
             if type(message) is AssistantMessage:
-                self.turn(index, message, is_own=index not in foreign if is_as_surveyed else work.is_own(index))
+                self.turn(index, message, is_own=index not in foreign if is_as_surveyed else workspace.is_own(index))
 
     # -- one turn ------------------------------------------------------------------------------------------------------
 
@@ -104,31 +104,35 @@ class _Reasoning:
         if is_own:
             if self.is_whole(message):
                 return
-            is_own = self.lives(message)
-        work, place, wants_seal = self.work, self.work.places[index], self.placeholder is not None
-        as_given = not work.blocks
+            is_own = self.is_own_turn(message)
+        workspace, place, wants_signature = self.workspace, self.workspace.places[index], self.placeholder is not None
+        as_given = not workspace.blocks
         out: list[AssistantContent] = list(message.content)
-        gone: list[int] = []
+        dropped: list[int] = []
         is_changed = has_call = is_mixed = False
         for position, piece in enumerate(message.content):
             if type(piece) is ToolCall:
                 has_call = True
-                seal = piece.thought_signature
-                if wants_seal:
-                    wants_seal = False
-                    path = ("messages", place, "content", position) if as_given else work.content_path(index, position)
+                signature = piece.thought_signature
+                if wants_signature:
+                    wants_signature = False
+                    path = (
+                        ("messages", place, "content", position)
+                        if as_given
+                        else workspace.content_path(index, position)
+                    )
                     out[position] = self.first_call(piece, path, is_own=is_own)
                     is_changed = is_changed or out[position] is not piece
                     continue
             elif type(piece) is TextContent:
                 is_mixed = has_call
-                seal = piece.text_signature
+                signature = piece.text_signature
             elif type(piece) is ThinkingContent:
                 is_mixed = has_call
-                path = ("messages", place, "content", position) if as_given else work.content_path(index, position)
+                path = ("messages", place, "content", position) if as_given else workspace.content_path(index, position)
                 new = self.thinking(piece, path, is_own=is_own)
                 if new is None:
-                    gone.append(position)
+                    dropped.append(position)
                 elif new is not piece:
                     out[position] = new
                     is_changed = True
@@ -136,29 +140,29 @@ class _Reasoning:
             else:
                 is_mixed = has_call
                 continue
-            if seal is None or (is_own and seal):
+            if signature is None or (is_own and signature):
                 continue
             # An own seal stays, another's goes, and one that is none. Written out: most of a long report is made here.
-            path = ("messages", place, "content", position) if as_given else work.content_path(index, position)
-            work.changes.append(Change(code=_SEAL_GONE, path=path, loss=_OPAQUE if seal else _NONE))
+            path = ("messages", place, "content", position) if as_given else workspace.content_path(index, position)
+            workspace.changes.append(Change(code=_SIGNATURE_DROPPED, path=path, loss=_OPAQUE if signature else _NONE))
             is_call = type(piece) is ToolCall
             out[position] = replace(piece, thought_signature=None) if is_call else replace(piece, text_signature=None)
             is_changed = True
-        if gone or (is_mixed and self.target.rules.calls_last and not is_own):
-            self.rearrange(index, message, out, gone, is_own=is_own)
+        if dropped or (is_mixed and self.target.rules.calls_last and not is_own):
+            self.rearrange(index, message, out, dropped, is_own=is_own)
         elif is_changed:
-            work.messages[index] = replace(message, content=tuple(out))
-            work.changed = True
+            workspace.messages[index] = replace(message, content=tuple(out))
+            workspace.changed = True
 
     def is_whole(self, message: AssistantMessage) -> bool:
         """Whether an own turn can be replayed as it is."""
-        wants_seal = self.placeholder is not None
+        wants_signature = self.placeholder is not None
         for piece in message.content:
             if type(piece) is ToolCall:
-                seal = piece.thought_signature
-                if seal == "" or (wants_seal and seal is None):
+                signature = piece.thought_signature
+                if signature == "" or (wants_signature and signature is None):
                     return False
-                wants_seal = False
+                wants_signature = False
             elif type(piece) is ThinkingContent:
                 if piece.thinking_signature == "" or not self.can_replay(piece):
                     return False
@@ -166,7 +170,7 @@ class _Reasoning:
                 return False
         return True
 
-    def lives(self, message: AssistantMessage) -> bool:
+    def is_own_turn(self, message: AssistantMessage) -> bool:
         """Whether an own turn keeps its seals: with all of its thinking gone, the rest is not what was signed."""
         thoughts = [piece for piece in message.content if piece.kind == "thinking"]
         return not thoughts or any(map(self.can_replay, thoughts))
@@ -180,73 +184,73 @@ class _Reasoning:
         return self.replay != "signed" and not piece.redacted and bool(piece.thinking) and not piece.thinking.isspace()
 
     def rearrange(
-        self, index: int, message: AssistantMessage, out: list[AssistantContent], gone: list[int], *, is_own: bool
+        self, index: int, message: AssistantMessage, out: list[AssistantContent], dropped: list[int], *, is_own: bool
     ) -> None:
         """Go on without what is gone, and with the calls last where they have to be."""
-        work = self.work
-        order = [position for position in range(len(out)) if position not in gone]
+        workspace = self.workspace
+        order = [position for position in range(len(out)) if position not in dropped]
         if self.target.rules.calls_last and not is_own:
             order = self.calls_last(index, out, order)
         content = tuple([out[position] for position in order])
         if len(content) == len(message.content) and all(map(is_, content, message.content)):
             return
         if not content:
-            work.survey.blank = True
+            workspace.scan.blank = True
         elif content[-1].kind == "thinking":
-            work.survey.thinks_last = True
-        known = work.blocks.get(work.places[index])
+            workspace.scan.thinks_last = True
+        known = workspace.blocks.get(workspace.places[index])
         origins = order if known is None else [known[position] for position in order]
-        work.put(index, replace(message, content=content), origins)
+        workspace.put(index, replace(message, content=content), origins)
 
     def calls_last(self, index: int, out: list[AssistantContent], order: list[int]) -> list[int]:
         """Let the words come first and the calls behind them; thinking stays where it stood, between."""
-        words_first: list[int] = []
+        text_first: list[int] = []
         calls: list[int] = []
         for position in order:
             if out[position].kind == "toolCall":
                 calls.append(position)
                 continue
             if out[position].kind == "thinking":
-                words_first += calls
+                text_first += calls
                 calls = []
-            words_first.append(position)
-        words_first += calls
-        if words_first != order:
-            self.work.note(ChangeCode.CALL_MOVED, (*self.work.path(index), "content"), _NONE)
-        return words_first
+            text_first.append(position)
+        text_first += calls
+        if text_first != order:
+            self.workspace.note(ChangeCode.CALL_MOVED, (*self.workspace.path(index), "content"), _NONE)
+        return text_first
 
     def thinking(self, piece: ThinkingContent, path: Path, *, is_own: bool) -> AssistantContent | None:
         """Keep a thought that can be replayed; give another one the form its fate says, never its seal."""
-        work, seal = self.work, piece.thinking_signature
+        workspace, signature = self.workspace, piece.thinking_signature
         if is_own and self.can_replay(piece):
-            if seal != "":
+            if signature != "":
                 return piece
-            work.note(_SEAL_GONE, path, _NONE)
+            workspace.note(_SIGNATURE_DROPPED, path, _NONE)
             return replace(piece, thinking_signature=None)
         if piece.redacted:
-            work.note(_DROPPED, path, _OPAQUE, "redacted")
+            workspace.note(_DROPPED, path, _OPAQUE, "redacted")
         elif piece.thinking.isspace() or not piece.thinking:
-            work.note(_BLANK, path, _OPAQUE if seal else _NONE)
-        elif self.fate == "text":
-            loss = _OPAQUE if seal else lost_extra(piece.extra)
-            work.changes.append(Change(code=_AS_TEXT, path=path, loss=loss))
+            workspace.note(_BLANK, path, _OPAQUE if signature else _NONE)
+        elif self.treatment == "text":
+            loss = _OPAQUE if signature else lost_extra(piece.extra)
+            workspace.changes.append(Change(code=_AS_TEXT, path=path, loss=loss))
             return TextContent(text=piece.thinking)
-        elif self.fate == "drop":
-            work.note(_DROPPED, path, _CONTENT)
-        elif seal is None:
+        elif self.treatment == "drop":
+            workspace.note(_DROPPED, path, _CONTENT)
+        elif signature is None:
             return piece
         else:
-            work.changes.append(Change(code=_UNSIGNED, path=path, loss=_OPAQUE if seal else _NONE))
+            workspace.changes.append(Change(code=_UNSIGNED, path=path, loss=_OPAQUE if signature else _NONE))
             return ThinkingContent(thinking=piece.thinking, extra=piece.extra)
         return None
 
     def first_call(self, piece: ToolCall, path: Path, *, is_own: bool) -> ToolCall:
         """Put the documented placeholder on the first call of a step that has no seal, or another model's."""
-        seal = piece.thought_signature
-        if seal is not None and not (is_own and seal) and seal != self.placeholder:
-            self.work.note(_SEAL_GONE, path, _OPAQUE if seal else _NONE)
-            seal = None
-        if not seal:
-            self.work.changes.append(Change(code=_PLACEHOLDER, path=path, loss=_NONE))
-            seal = self.placeholder
-        return piece if seal is piece.thought_signature else replace(piece, thought_signature=seal)
+        signature = piece.thought_signature
+        if signature is not None and not (is_own and signature) and signature != self.placeholder:
+            self.workspace.note(_SIGNATURE_DROPPED, path, _OPAQUE if signature else _NONE)
+            signature = None
+        if not signature:
+            self.workspace.changes.append(Change(code=_PLACEHOLDER, path=path, loss=_NONE))
+            signature = self.placeholder
+        return piece if signature is piece.thought_signature else replace(piece, thought_signature=signature)

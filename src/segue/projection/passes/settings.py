@@ -27,23 +27,23 @@ from segue.projection.passes.text import is_clean_extra
 from segue.projection.passes.thinking import fit_thinking
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.workspace.surrogates import AnyValue, clean_value, is_clean_value, only_joins
-from segue.projection.workspace.workspace import FittedTools, Target, Work
+from segue.projection.workspace.workspace import FittedTools, Target, Workspace
 from segue.protocols.kit.schemas import is_closed
 
-_NOTHING_ASKED: Final = Options()
+_NO_OPTIONS: Final = Options()
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 """Who refuses these does as if they were 1, so that to leave out a 1 takes nothing away.
 (OpenAI: "Only the default (1) value is supported", qwen-code #921 of 2025-10; recorded: gpt-5-nano took a 1)"""
 
 
-def fit_settings(work: Work) -> None:
+def fit_settings(workspace: Workspace) -> None:
     """Make tools and options ready; they come with the last stretch of a history alone."""
-    if work.settings is None:
+    if workspace.settings is None:
         return
-    tools = _add_called(work, _fit_tools(work, work.settings.tools))
-    if work.settings.options != _NOTHING_ASKED:
-        work.settings.options = _Options(work, tools).fit(work.settings.options)
-    work.settings.tools = tools
+    tools = _add_called(workspace, _fit_tools(workspace, workspace.settings.tools))
+    if workspace.settings.options != _NO_OPTIONS:
+        workspace.settings.options = _Options(workspace, tools).fit(workspace.settings.options)
+    workspace.settings.tools = tools
 
 
 def is_thinking(options: Options) -> bool:
@@ -51,29 +51,29 @@ def is_thinking(options: Options) -> bool:
     return options.thinking not in (None, "off", 0)
 
 
-def _fit_tools(work: Work, given: tuple[Tool, ...]) -> tuple[Tool, ...]:
+def _fit_tools(workspace: Workspace, given: tuple[Tool, ...]) -> tuple[Tool, ...]:
     """Fit the tools; a target that was given the same ones before knows what they become."""
-    fitted = work.target.fitted_tools
+    fitted = workspace.target.fitted_tools
     if fitted is None or fitted.given is not given:
-        tools = _Tools(work.target)
-        fitted = work.target.fitted_tools = FittedTools(given, tools.fit(given), tools.changes, tools.wire_names)
-    work.changes += fitted.changes
-    work.carry.wire_names.update(fitted.wire_names)
+        tools = _Tools(workspace.target)
+        fitted = workspace.target.fitted_tools = FittedTools(given, tools.fit(given), tools.changes, tools.wire_names)
+    workspace.changes += fitted.changes
+    workspace.prefix_state.wire_names.update(fitted.wire_names)
     return fitted.tools
 
 
-def _add_called(work: Work, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+def _add_called(workspace: Workspace, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
     """Declare the tools that only the history knows, where the target insists on it."""
-    rules = work.target.rules
+    rules = workspace.target.rules
     if not (rules.tools and rules.tools_with_history):
         return tools
     names = {tool.name for tool in tools if tool.kind == "function"}
     added: list[Tool] = []
-    for name in work.carry.called:
+    for name in workspace.prefix_state.called:
         if name not in names:
-            work.note(ChangeCode.TOOL_ADDED, ("tools",), Loss.NONE, name)
+            workspace.note(ChangeCode.TOOL_ADDED, ("tools",), Loss.NONE, name)
             schema = {"type": "object", "properties": dict[str, object]()}
-            description = work.target.policy.texts.tool_gone
+            description = workspace.target.policy.texts.tool_gone
             added.append(ToolDefinition(name=name, description=description, parameters=schema))
     return (*tools, *added) if added else tools
 
@@ -120,7 +120,7 @@ class _Tools:
             if tool.protocol != self.target.model.protocol:
                 self.remove(path, f"a tool of {tool.protocol}")
                 return None
-            return self.told(replace(tool, definition=self.clean(tool.definition, path)), tool, path)
+            return self.keep_supported_extra(replace(tool, definition=self.clean(tool.definition, path)), tool, path)
         description, cleaned = self.clean(tool.description, path), self.clean(tool.parameters, path)
         name = wire_name(tool.name, self.rules)
         if name != tool.name:
@@ -137,7 +137,7 @@ class _Tools:
         if is_same and tool.extra is None:
             return tool  # most fit as they are, and to compare two schemas would cost more than all of the above
         fitted = replace(tool, name=name, description=description, parameters=parameters, strict=strict)
-        return self.told(fitted, tool, path)
+        return self.keep_supported_extra(fitted, tool, path)
 
     def clean(self, value: AnyValue, path: Path) -> AnyValue:
         cleaned = clean_value(value)
@@ -145,7 +145,7 @@ class _Tools:
             self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.NONE if only_joins(value) else Loss.CONTENT)
         return cleaned
 
-    def told(self, fitted: Tool, given: Tool, path: Path) -> Tool:
+    def keep_supported_extra(self, fitted: Tool, given: Tool, path: Path) -> Tool:
         """Take away what other wires said; give back the given tool when nothing differs."""
         extra = given.extra
         if extra is not None:
@@ -161,25 +161,25 @@ class _Tools:
 class _Options:
     """The options of a request, being made ready for one target."""
 
-    def __init__(self, work: Work, tools: Sequence[Tool]) -> None:
-        self.target = work.target
-        self.model = work.target.model
-        self.rules = work.target.rules
-        self.wire_names = work.carry.wire_names
+    def __init__(self, workspace: Workspace, tools: Sequence[Tool]) -> None:
+        self.target = workspace.target
+        self.model = workspace.target.model
+        self.rules = workspace.target.rules
+        self.wire_names = workspace.prefix_state.wire_names
         self.tools = tools
-        self.note = work.note
+        self.note = workspace.note
         self.is_off = False
         self.changed: dict[str, object] = {}
 
     def fit(self, given: Options) -> Options:
         """Fit the options; the same object when all fit."""
-        if given.extra is not None and replace(given, extra=None) == _NOTHING_ASKED:
+        if given.extra is not None and replace(given, extra=None) == _NO_OPTIONS:
             self.fit_extra(given, thinks=False)
             return replace(given, **self.changed) if self.changed else given
         self.fit_thinking(given)
-        told = replace(given, **self.changed)
-        thinks = is_thinking(told)
-        self.is_off = self.model.reasoning and told.thinking in ("off", 0)
+        keep_supported_extra = replace(given, **self.changed)
+        thinks = is_thinking(keep_supported_extra)
+        self.is_off = self.model.reasoning and keep_supported_extra.thinking in ("off", 0)
         self.remove_refused(given, thinks=thinks)
         self.fit_numbers(given)
         self.fit_tool_choice(given, thinks=thinks)
@@ -209,8 +209,8 @@ class _Options:
                 continue
             why = self.refusal(name, thinks=thinks)
             if why is not None:
-                is_usual = name in _SAMPLING and getattr(given, name) == 1
-                self.remove(name, why, Loss.NONE if is_usual else Loss.CONTENT)
+                is_default = name in _SAMPLING and getattr(given, name) == 1
+                self.remove(name, why, Loss.NONE if is_default else Loss.CONTENT)
             elif name in self.rules.exclusive_options:
                 if chosen is not None:
                     self.remove(name, f"refused beside {chosen}")
@@ -265,8 +265,8 @@ class _Options:
 
     def fit_stop(self, stop: tuple[str, ...]) -> None:
         rules = self.rules
-        telling = tuple(text for text in stop if (text if rules.blank_stop else text.strip()))
-        fitted = telling[: rules.max_stop or None]
+        usable = tuple(text for text in stop if (text if rules.blank_stop else text.strip()))
+        fitted = usable[: rules.max_stop or None]
         if not fitted:
             if stop:
                 self.remove("stop", "an empty text stops nothing", Loss.CONTENT if any(stop) else Loss.NONE)

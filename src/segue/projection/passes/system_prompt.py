@@ -58,16 +58,18 @@ class _Fitting:
         text = self.text(given.text, path, lost_extra(given.extra))
         if text is None:
             return []
-        seal = clean_value(given.text_signature)
-        if seal is not given.text_signature and text is given.text:
+        signature = clean_value(given.text_signature)
+        if signature is not given.text_signature and text is given.text:
             self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.OPAQUE)
-        is_same = text is given.text and seal is given.text_signature
-        return [self.told(given if is_same else replace(given, text=text, text_signature=seal), path)]
+        is_same = text is given.text and signature is given.text_signature
+        return [
+            self.keep_supported_extra(given if is_same else replace(given, text=text, text_signature=signature), path)
+        ]
 
     def native(self, given: NativeContent, path: Path) -> list[SystemContent]:
         """Keep a block of the target's own protocol; of others the fallback speaks, its media named."""
         if given.protocol == self.target.model.protocol:
-            return [self.told(self.clean_native(given, path), path)]
+            return [self.keep_supported_extra(self.clean_native(given, path), path)]
         if not given.fallback:
             self.note(ChangeCode.NATIVE_DROPPED, path, Loss.CONTENT, given.protocol)
             return []
@@ -91,7 +93,7 @@ class _Fitting:
         self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.CONTENT)
         return cleaned
 
-    def told(self, given: SystemContent, path: Path) -> SystemContent:
+    def keep_supported_extra(self, given: SystemContent, path: Path) -> SystemContent:
         """Take away what other wires said beyond segue's words."""
         if given.extra is None:
             return given

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from segue.conversation.content import AnyContent, Extra
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.surrogates import clean_value, is_clean_value, only_joins
-from segue.projection.workspace.workspace import Work
+from segue.projection.workspace.workspace import Workspace
 
 _KEPT_FIELDS: Final = frozenset({"id", "name", "fallback", "extra"})
 """Ids and names are the business of pass 6; a fallback is cleaned content by content, `extra` where it will be told."""
@@ -26,26 +26,26 @@ _KEPT_FIELDS: Final = frozenset({"id", "name", "fallback", "extra"})
 _EXTRA: Final = frozenset({"extra"})
 
 
-def clean_texts(work: Work) -> None:
+def clean_texts(workspace: Workspace) -> None:
     """Clean every message; a signed thinking block that cannot be made what it was goes."""
-    survey = work.survey
-    if survey.extra:
-        _clean_extras(work)
-    if survey.unclean or survey.native:
-        for index in range(len(work.messages)):
-            _clean_content(work, index)
+    scan = workspace.scan
+    if scan.extra:
+        _clean_extras(workspace)
+    if scan.unclean or scan.native:
+        for index in range(len(workspace.messages)):
+            _clean_content(workspace, index)
 
 
-def _clean_extras(work: Work) -> None:
+def _clean_extras(workspace: Workspace) -> None:
     """Clean what the target's own wire said; what others said is not told anyhow."""
-    protocol = work.target.model.protocol
-    for index, message in enumerate(work.messages):
+    protocol = workspace.target.model.protocol
+    for index, message in enumerate(workspace.messages):
         if message.extra is not None and not is_clean_extra(message.extra, protocol):
-            work.note(ChangeCode.SURROGATE_REPLACED, (*work.path(index), "extra"), Loss.OPAQUE)
-            work.put(index, replace(message, extra=clean_value(message.extra)))
+            workspace.note(ChangeCode.SURROGATE_REPLACED, (*workspace.path(index), "extra"), Loss.OPAQUE)
+            workspace.put(index, replace(message, extra=clean_value(message.extra)))
         for piece in message.content:
             if piece.extra is not None and not is_clean_extra(piece.extra, protocol):
-                work.survey.unclean = True
+                workspace.scan.unclean = True
 
 
 def is_clean_extra(extra: Extra, protocol: str) -> bool:
@@ -54,9 +54,9 @@ def is_clean_extra(extra: Extra, protocol: str) -> bool:
     return part is None or is_clean_value(part)
 
 
-def _clean_content(work: Work, index: int) -> None:
-    message = work.messages[index]
-    protocol = work.target.model.protocol
+def _clean_content(workspace: Workspace, index: int) -> None:
+    message = workspace.messages[index]
+    protocol = workspace.target.model.protocol
     cleaned = tuple([clean_piece(piece, protocol) for piece in message.content])
     if all(map(is_, cleaned, message.content)):
         return
@@ -64,18 +64,18 @@ def _clean_content(work: Work, index: int) -> None:
     origins: list[int] = []
     for position, (piece, given) in enumerate(zip(cleaned, message.content, strict=True)):
         if piece is not given:
-            path = work.content_path(index, position)
+            path = workspace.content_path(index, position)
             restored = _is_restored(given)
             if _signature(given) and not restored:
-                work.estranged.add(work.places[index])
+                workspace.cross_model.add(workspace.places[index])
                 if given.kind == "thinking":
-                    work.note(ChangeCode.SIGNED_BLOCK_UNUSABLE, path, Loss.CONTENT)
+                    workspace.note(ChangeCode.SIGNED_BLOCK_UNUSABLE, path, Loss.CONTENT)
                     continue
-            work.note(ChangeCode.SURROGATE_REPLACED, path, Loss.NONE if restored else Loss.CONTENT)
+            workspace.note(ChangeCode.SURROGATE_REPLACED, path, Loss.NONE if restored else Loss.CONTENT)
         content.append(piece)
         origins.append(position)
-    work.survey.blank = True  # a turn may have lost all it had
-    work.put(index, replace(message, content=tuple(content)), origins)
+    workspace.scan.blank = True  # a turn may have lost all it had
+    workspace.put(index, replace(message, content=tuple(content)), origins)
 
 
 def _signature(piece: AnyContent) -> str | None:

@@ -57,7 +57,11 @@ def fit_thinking(asked: ThinkingLevel | int, target: Target, max_tokens: int | N
     if isinstance(asked, str) or asked == 0 or not dialect.takes_budget():
         level: ThinkingLevel = asked if isinstance(asked, str) else level_for_budget(asked)
         nearest = _nearest(level, target)
-        if nearest == "off" and dialect.needs_off_word() and not (model.thinking_levels.get("off") or dialect.off_word):
+        if (
+            nearest == "off"
+            and dialect.needs_off_value()
+            and not (model.thinking_levels.get("off") or dialect.off_value)
+        ):
             return [_removed("the target cannot be told not to think")]
         if nearest != level or (asked != 0 and nearest != asked):
             how = "" if dialect.takes_level() else ": there is only a switch"
@@ -74,20 +78,20 @@ def _removed(why: str, loss: Loss = Loss.CONTENT) -> Fitted:
 
 def _nearest(level: ThinkingLevel, target: Target) -> ThinkingLevel:
     """Give the nearest level that the model has and the wire tells from the others."""
-    model, usual = target.model, target.rules.thinking_levels
-    nearest = clamp_thinking_level(model, level, usual)
+    model, default_levels = target.model, target.rules.thinking_levels
+    nearest = clamp_thinking_level(model, level, default_levels)
     if nearest == "off":
         return nearest
     if not target.dialect.takes_level():
-        return clamp_thinking_level(model, _SWITCHED_ON, usual)
-    word = _word(nearest, target)
+        return clamp_thinking_level(model, _SWITCHED_ON, default_levels)
+    value = _level_value(nearest, target)
     alike: list[ThinkingLevel] = [
-        other for other in supported_thinking_levels(model, usual) if _word(other, target) == word
+        other for other in supported_thinking_levels(model, default_levels) if _level_value(other, target) == value
     ]
-    return min(alike, key=lambda other: other != word)  # the one that is called so, else the weakest
+    return min(alike, key=lambda other: other != value)  # the one that is called so, else the weakest
 
 
-def _word(level: ThinkingLevel, target: Target) -> str | int:
+def _level_value(level: ThinkingLevel, target: Target) -> str | int:
     """Give what the wire says for a level: a word, or where it takes budgets alone a number."""
     if target.dialect.thinking_format == "budget":
         return budget_for_level(level, target.dialect)

@@ -19,188 +19,192 @@ from segue.conversation.content import AnyContent, AssistantContent, TextContent
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.models.rules import Rules
 from segue.projection.passes.extra import lost_extra
-from segue.projection.passes.pairing import is_told_error, result_as_user
+from segue.projection.passes.pairing import is_error_text, result_as_user
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.surrogates import clean_text
-from segue.projection.workspace.workspace import INSERTED, Work, joined_text, roles_of
+from segue.projection.workspace.workspace import INSERTED, Workspace, joined_text, roles_of
 
 
-def mend_turns(work: Work) -> None:
+def repair_turns(workspace: Workspace) -> None:
     """Take out what the target refuses inside a turn, fill what it refuses empty, drop what is left without words."""
-    rules, survey = work.target.rules, work.survey
-    if not rules.tools and (survey.call_ids or "t" in survey.roles):
-        _flatten_tools(work)
-    if survey.errors and rules.tool_error == "text":
-        _tell_errors(work)
-    if survey.blank and rules.refused_text != "none":
-        _drop_blank_texts(work)
-    if survey.thinks_last and rules.final_thinking != "allowed":
-        _end_in_words(work)
-    if survey.media and rules.text_beside_files:
-        _caption_files(work)
-    if survey.blank:
-        _fill_or_drop(work)
+    rules, scan = workspace.target.rules, workspace.scan
+    if not rules.tools and (scan.call_ids or "t" in scan.roles):
+        _flatten_tools(workspace)
+    if scan.errors and rules.tool_error == "text":
+        _write_errors_as_text(workspace)
+    if scan.blank and rules.refused_text != "none":
+        _drop_blank_texts(workspace)
+    if scan.thinks_last and rules.final_thinking != "allowed":
+        _end_in_text(workspace)
+    if scan.media and rules.text_beside_files:
+        _caption_files(workspace)
+    if scan.blank:
+        _fill_or_drop(workspace)
 
 
 # -- targets without tools ---------------------------------------------------------------------------------------------
 
 
-def _flatten_tools(work: Work) -> None:
-    for index, message in enumerate(work.messages):
+def _flatten_tools(workspace: Workspace) -> None:
+    for index, message in enumerate(workspace.messages):
         if message.role == "toolResult":
-            texts = work.target.policy.texts
-            told, origins, loss = result_as_user(message, texts, texts.result, work.origins(index))
-            if work.is_given(index):
-                work.note(ChangeCode.RESULT_AS_TEXT, work.path(index), loss)
-            work.put(index, told, origins)
-            work.reshaped = True  # not in number, but in roles
+            texts = workspace.target.policy.texts
+            keep_supported_extra, origins, loss = result_as_user(message, texts, texts.result, workspace.origins(index))
+            if workspace.is_given(index):
+                workspace.note(ChangeCode.RESULT_AS_TEXT, workspace.path(index), loss)
+            workspace.put(index, keep_supported_extra, origins)
+            workspace.reshaped = True  # not in number, but in roles
         elif message.role == "assistant":
-            _flatten_calls(work, index, message)
+            _flatten_calls(workspace, index, message)
 
 
-def _flatten_calls(work: Work, index: int, message: AssistantMessage) -> None:
+def _flatten_calls(workspace: Workspace, index: int, message: AssistantMessage) -> None:
     content: list[AssistantContent] = list(message.content)
-    origins = work.origins(index)
+    origins = workspace.origins(index)
     changed = False
     for position, piece in enumerate(content):
         if piece.kind == "toolCall":
             loss = Loss.OPAQUE if piece.thought_signature else lost_extra(piece.extra)
-            work.note(ChangeCode.CALL_AS_TEXT, work.content_path(index, position), loss)
+            workspace.note(ChangeCode.CALL_AS_TEXT, workspace.content_path(index, position), loss)
             arguments = encode_arguments(piece.arguments)
-            text = fill(work.target.policy.texts.call, name=clean_text(piece.name), arguments=arguments)
+            text = fill(workspace.target.policy.texts.call, name=clean_text(piece.name), arguments=arguments)
             content[position] = TextContent(text=text)
             changed = True
     if changed:
-        work.put(index, replace(message, content=tuple(content)), origins)
+        workspace.put(index, replace(message, content=tuple(content)), origins)
 
 
 # -- results -----------------------------------------------------------------------------------------------------------
 
 
-def _tell_errors(work: Work) -> None:
+def _write_errors_as_text(workspace: Workspace) -> None:
     """Say it in the text where a result cannot be marked; the target's own calls keep their results as they were."""
-    texts, home = work.target.policy.texts, work.target.home
-    roles = roles_of(work)
-    indexes = range(len(work.messages)) if work.reshaped else work.survey.errors
+    texts, ownership = workspace.target.policy.texts, workspace.target.ownership
+    roles = roles_of(workspace)
+    indexes = range(len(workspace.messages)) if workspace.reshaped else workspace.scan.errors
     for index in indexes:
-        message = work.messages[index]
-        if message.role == "toolResult" and is_told_error(message, texts):
-            caller = work.messages[roles.rindex("a", 0, index)]  # since pairing, every result stands behind its call
-            if caller.role == "assistant" and not home.is_own(caller):
-                _tell_error(work, index, message)
+        message = workspace.messages[index]
+        if message.role == "toolResult" and is_error_text(message, texts):
+            caller = workspace.messages[
+                roles.rindex("a", 0, index)
+            ]  # since pairing, every result stands behind its call
+            if caller.role == "assistant" and not ownership.is_own(caller):
+                _write_error_as_text(workspace, index, message)
 
 
-def _tell_error(work: Work, index: int, message: ToolResultMessage) -> None:
+def _write_error_as_text(workspace: Workspace, index: int, message: ToolResultMessage) -> None:
     texts = [piece for piece in message.content if piece.kind == "text"]
-    told = fill(work.target.policy.texts.error_result, text=joined_text(message.content))
-    if len(texts) == 1 or (not texts and not told.strip()):
-        content = tuple(replace(piece, text=told) if piece.kind == "text" else piece for piece in message.content)
-        work.note(ChangeCode.ERROR_AS_TEXT, work.path(index), Loss.NONE)
-        work.put(index, replace(message, content=content, is_error=False))
+    keep_supported_extra = fill(workspace.target.policy.texts.error_result, text=joined_text(message.content))
+    if len(texts) == 1 or (not texts and not keep_supported_extra.strip()):
+        content = tuple(
+            replace(piece, text=keep_supported_extra) if piece.kind == "text" else piece for piece in message.content
+        )
+        workspace.note(ChangeCode.ERROR_AS_TEXT, workspace.path(index), Loss.NONE)
+        workspace.put(index, replace(message, content=content, is_error=False))
         return
-    work.note(ChangeCode.ERROR_AS_TEXT, work.path(index), lost_extra(*(piece.extra for piece in texts)))
+    workspace.note(ChangeCode.ERROR_AS_TEXT, workspace.path(index), lost_extra(*(piece.extra for piece in texts)))
     media = [position for position, piece in enumerate(message.content) if piece.kind != "text"]
-    content = (TextContent(text=told), *(message.content[position] for position in media))
-    known = work.origins(index)
+    content = (TextContent(text=keep_supported_extra), *(message.content[position] for position in media))
+    known = workspace.origins(index)
     origins = [INSERTED, *(known[position] for position in media)]
-    work.put(index, replace(message, content=content, is_error=False), origins)
+    workspace.put(index, replace(message, content=content, is_error=False), origins)
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def _drop_blank_texts(work: Work) -> None:
-    refuses_blank = work.target.rules.refused_text == "blank"
-    for index, message in enumerate(work.messages):
+def _drop_blank_texts(workspace: Workspace) -> None:
+    refuses_blank = workspace.target.rules.refused_text == "blank"
+    for index, message in enumerate(workspace.messages):
         for piece in message.content:
             if piece.kind == "text" and not piece.text.strip():
                 break
         else:
             continue
-        is_sealed = message.role == "assistant" and any(
+        is_signed = message.role == "assistant" and any(
             piece.kind == "thinking" and piece.thinking_signature for piece in message.content
         )
-        _drop_blanks(work, index, blank=refuses_blank and not is_sealed)
+        _drop_blanks(workspace, index, blank=refuses_blank and not is_signed)
 
 
-def _drop_blanks(work: Work, index: int, *, blank: bool) -> None:
-    message = work.messages[index]
-    known = work.origins(index)
+def _drop_blanks(workspace: Workspace, index: int, *, blank: bool) -> None:
+    message = workspace.messages[index]
+    known = workspace.origins(index)
     content: list[AnyContent] = []
     origins: list[int] = []
     for position, piece in enumerate(message.content):
-        may_be_blank = work.target.rules.text_seals and message.role == "assistant"
-        is_sealed = may_be_blank and piece.kind == "text" and piece.text_signature
-        if piece.kind == "text" and not is_sealed and not (piece.text.strip() if blank else piece.text):
-            if work.is_given(index) and known[position] != INSERTED:
-                work.note(ChangeCode.TEXT_BLANK, work.content_path(index, position), lost_extra(piece.extra))
+        may_be_blank = workspace.target.rules.text_signatures and message.role == "assistant"
+        is_signed = may_be_blank and piece.kind == "text" and piece.text_signature
+        if piece.kind == "text" and not is_signed and not (piece.text.strip() if blank else piece.text):
+            if workspace.is_given(index) and known[position] != INSERTED:
+                workspace.note(ChangeCode.TEXT_BLANK, workspace.content_path(index, position), lost_extra(piece.extra))
             continue
         content.append(piece)
         origins.append(known[position])
     if len(content) != len(message.content):
-        work.survey.thinks_last = True
-        work.put(index, replace(message, content=tuple(content)), origins)
+        workspace.scan.thinks_last = True
+        workspace.put(index, replace(message, content=tuple(content)), origins)
 
 
-def _end_in_words(work: Work) -> None:
-    for index, message in enumerate(work.messages):
+def _end_in_text(workspace: Workspace) -> None:
+    for index, message in enumerate(workspace.messages):
         if message.role == "assistant" and message.content and message.content[-1].kind == "thinking":
-            if work.target.rules.final_thinking == "text":
-                _add_text(work, index, message, work.target.policy.texts.empty_turn)
+            if workspace.target.rules.final_thinking == "text":
+                _add_text(workspace, index, message, workspace.target.policy.texts.empty_turn)
             else:
-                _drop_last_thoughts(work, index, message)
+                _drop_last_thoughts(workspace, index, message)
 
 
-def _drop_last_thoughts(work: Work, index: int, message: AssistantMessage) -> None:
+def _drop_last_thoughts(workspace: Workspace, index: int, message: AssistantMessage) -> None:
     content = list(message.content)
     while content and content[-1].kind == "thinking":
         content.pop()
-        path = work.content_path(index, len(content))
-        work.note(ChangeCode.THINKING_DROPPED, path, Loss.CONTENT, "last in its turn")
-    work.survey.blank = True
-    work.put(index, replace(message, content=tuple(content)), work.origins(index)[: len(content)])
+        path = workspace.content_path(index, len(content))
+        workspace.note(ChangeCode.THINKING_DROPPED, path, Loss.CONTENT, "last in its turn")
+    workspace.scan.blank = True
+    workspace.put(index, replace(message, content=tuple(content)), workspace.origins(index)[: len(content)])
 
 
-def _add_text(work: Work, index: int, message: AssistantMessage | UserMessage, text: str) -> None:
-    if work.is_given(index):
-        work.note(ChangeCode.TURN_FILLED, (*work.path(index), "content"), Loss.NONE)
+def _add_text(workspace: Workspace, index: int, message: AssistantMessage | UserMessage, text: str) -> None:
+    if workspace.is_given(index):
+        workspace.note(ChangeCode.TURN_FILLED, (*workspace.path(index), "content"), Loss.NONE)
     content = (*message.content, TextContent(text=text))
-    work.put(index, replace(message, content=content), [*work.origins(index), INSERTED])
+    workspace.put(index, replace(message, content=content), [*workspace.origins(index), INSERTED])
 
 
-def _caption_files(work: Work) -> None:
-    for index, message in enumerate(work.messages):
+def _caption_files(workspace: Workspace) -> None:
+    for index, message in enumerate(workspace.messages):
         if message.role == "user":
             kinds = {piece.kind for piece in message.content}
             if "file" in kinds and "text" not in kinds:
-                _add_text(work, index, message, work.target.policy.texts.file_caption)
+                _add_text(workspace, index, message, workspace.target.policy.texts.file_caption)
 
 
 # -- turns without content ---------------------------------------------------------------------------------------------
 
 
-def _fill_or_drop(work: Work) -> None:
+def _fill_or_drop(workspace: Workspace) -> None:
     """Fill what may not be missing, leave out what may."""
     messages: list[Message] = []
     places: list[int] = []
-    previous = work.carry.last_role
-    for index, message in enumerate(work.messages):
+    previous = workspace.prefix_state.last_role
+    for index, message in enumerate(workspace.messages):
         if not message.content:
             if message.role == "toolResult":
-                if not work.target.rules.empty_result:
-                    _fill_result(work, index, message)
-            elif message.role == "assistant" and _has_to_stay(work.target.rules, previous):
-                _add_text(work, index, message, work.target.policy.texts.empty_turn)
+                if not workspace.target.rules.empty_result:
+                    _fill_result(workspace, index, message)
+            elif message.role == "assistant" and _has_to_stay(workspace.target.rules, previous):
+                _add_text(workspace, index, message, workspace.target.policy.texts.empty_turn)
             else:
-                if work.is_given(index):
-                    work.note(ChangeCode.TURN_EMPTY, work.path(index), lost_extra(message.extra))
+                if workspace.is_given(index):
+                    workspace.note(ChangeCode.TURN_EMPTY, workspace.path(index), lost_extra(message.extra))
                 continue
-        messages.append(work.messages[index])
-        places.append(work.places[index])
+        messages.append(workspace.messages[index])
+        places.append(workspace.places[index])
         previous = message.role
-    if len(messages) != len(work.messages):
-        work.keep(messages, places)
+    if len(messages) != len(workspace.messages):
+        workspace.keep(messages, places)
 
 
 def _has_to_stay(rules: Rules, previous: str | None) -> bool:
@@ -210,8 +214,8 @@ def _has_to_stay(rules: Rules, previous: str | None) -> bool:
     return previous == "assistant" and (not rules.last_assistant or rules.refused_final_space)
 
 
-def _fill_result(work: Work, index: int, message: ToolResultMessage) -> None:
-    if work.is_given(index):
-        work.note(ChangeCode.RESULT_FILLED, (*work.path(index), "content"), Loss.NONE)
-    filler = TextContent(text=work.target.policy.texts.empty_result)
-    work.put(index, replace(message, content=(filler,)), [INSERTED])
+def _fill_result(workspace: Workspace, index: int, message: ToolResultMessage) -> None:
+    if workspace.is_given(index):
+        workspace.note(ChangeCode.RESULT_FILLED, (*workspace.path(index), "content"), Loss.NONE)
+    filler = TextContent(text=workspace.target.policy.texts.empty_result)
+    workspace.put(index, replace(message, content=(filler,)), [INSERTED])

@@ -14,24 +14,24 @@ from segue.conversation.messages import Message
 from segue.projection.passes.matching import match_results
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.scan import UNFINISHED
-from segue.projection.workspace.workspace import Work
+from segue.projection.workspace.workspace import Workspace
 
 
-def leave_out_unfinished(work: Work) -> None:
+def leave_out_unfinished(workspace: Workspace) -> None:
     """Drop every unfinished assistant turn and whatever answers its calls."""
-    if not work.survey.unfinished:
+    if not workspace.scan.unfinished:
         return
-    owners = match_results(work.messages, work.carry).owners()
+    owners = match_results(workspace.messages, workspace.prefix_state).owners()
     unfinished: set[int] = set()
     messages: list[Message] = []
     places: list[int] = []
-    for index, message in enumerate(work.messages):
+    for index, message in enumerate(workspace.messages):
         if message.role == "assistant" and message.stop_reason in UNFINISHED:
             unfinished.add(index)
-            work.note(ChangeCode.UNFINISHED_TURN, work.path(index), Loss.CONTENT, str(message.stop_reason))
+            workspace.note(ChangeCode.UNFINISHED_TURN, workspace.path(index), Loss.CONTENT, str(message.stop_reason))
         elif index in owners and owners[index][0] in unfinished:
-            work.note(ChangeCode.UNFINISHED_RESULT, work.path(index), Loss.CONTENT)
+            workspace.note(ChangeCode.UNFINISHED_RESULT, workspace.path(index), Loss.CONTENT)
         else:
             messages.append(message)
-            places.append(work.places[index])
-    work.keep(messages, places)
+            places.append(workspace.places[index])
+    workspace.keep(messages, places)

@@ -14,12 +14,12 @@ from typing import Final
 
 from segue.conversation.messages import AssistantMessage
 from segue.models.catalogue import packaged_catalogue
-from segue.models.equivalence import find_spelling, is_equivalent
+from segue.models.equivalence import find_model_family_id, is_equivalent
 from segue.models.model import Model
 from segue.projection.policy import SameModel
 
 
-class Home:
+class Ownership:
     """Answers, for one target, whether a message is its own; remembers the answer for each origin."""
 
     __slots__ = ("_known", "_model", "_same_model")
@@ -48,10 +48,10 @@ def _is_same_model(message: AssistantMessage, model: Model) -> bool:
     if model.router:
         # Many models answer under this id: the next one may not be the one that signed.
         return False
-    same_door = message.protocol == model.protocol and message.provider == model.provider
-    if same_door and message.model == model.id:
+    same_endpoint = message.protocol == model.protocol and message.provider == model.provider
+    if same_endpoint and message.model == model.id:
         return True
-    if message.response_model and same_door and message.response_model == model.id:
+    if message.response_model and same_endpoint and message.response_model == model.id:
         return _is_router(message.provider, message.model)
     return _is_same_family(message, model)
 
@@ -64,8 +64,8 @@ _NATIVE_WIRES: Final[Mapping[str, frozenset[str]]] = {
 
 
 def _is_same_family(message: AssistantMessage, model: Model) -> bool:
-    spelling = find_spelling(model.provider, model.id)
-    if spelling is None or not {message.protocol, model.protocol} <= _NATIVE_WIRES[spelling[0]]:
+    alphabet_table = find_model_family_id(model.provider, model.id)
+    if alphabet_table is None or not {message.protocol, model.protocol} <= _NATIVE_WIRES[alphabet_table[0]]:
         return False
     return is_equivalent(message.provider, message.model, model.provider, model.id)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from segue.conversation.content import SystemContent
 
 
-class Carry:
+class PrefixState:
     """What was left behind by the stretches before.
 
     A fork sees what its parent knows and adds to itself alone, so that a tail can be worked on and thrown away.
@@ -29,7 +29,7 @@ class Carry:
         "wire_names",
     )
 
-    def __init__(self, parent: Carry | None = None) -> None:
+    def __init__(self, parent: PrefixState | None = None) -> None:
         self._parent = parent
         self._given_ids: dict[str, int] = {}
         self._made_ids: set[str] = set()
@@ -50,9 +50,9 @@ class Carry:
         self.cycle_begins: bool | None = None if parent is None else parent.cycle_begins
         """Whether the turn that opened the running tool cycle begins with thinking; None between cycles."""
 
-    def fork(self) -> Carry:
+    def fork(self) -> PrefixState:
         """Go on from here without touching this one."""
-        return Carry(self)
+        return PrefixState(self)
 
     # -- ids of calls --------------------------------------------------------------------------------------------------
 

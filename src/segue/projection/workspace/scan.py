@@ -21,7 +21,7 @@ from typing import Final
 
 from segue.conversation.content import AnyContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
-from segue.projection.workspace.ownership import Home
+from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.surrogates import is_clean, is_clean_value
 from segue.protocols.kit.reading import REPLY
 
@@ -32,7 +32,7 @@ UNFINISHED: Final = frozenset({"error", "aborted"})
 _NESTED: Final = frozenset({dict, list})
 
 
-class Survey:
+class Scan:
     """What a stretch holds, or may hold by now."""
 
     __slots__ = (
@@ -48,11 +48,11 @@ class Survey:
         "result_names",
         "roles",
         "signed",
-        "spelt",
+        "original",
         "thinks_last",
         "unclean",
         "unfinished",
-        "unsealed",
+        "without_signature",
         "unsigned",
         "unusable",
     )
@@ -74,7 +74,7 @@ class Survey:
         """A turn ended in an error or was aborted."""
         self.unclean = False
         """Half a surrogate pair in a text, an argument, a thought or a seal."""
-        self.spelt = False
+        self.original = False
         """A call carries its provider's own spelling of its arguments."""
         self.media = False
         self.native = False
@@ -84,7 +84,7 @@ class Survey:
         """Thinking with a seal; thinking without."""
         self.unusable = False
         """A seal that is none, or thinking that has neither words nor a seal."""
-        self.unsealed = False
+        self.without_signature = False
         """The first call of a turn has no seal."""
         self.thinks_last = False
         """A turn ends in thinking."""
@@ -95,11 +95,11 @@ class Survey:
         self.blank = False
         """A text without words, or a message without content."""
 
-    def add_odd_seal(self, seal: str) -> None:
+    def add_unusual_signature(self, signature: str) -> None:
         """See to a seal that is empty or not plain ASCII."""
-        if not seal:
+        if not signature:
             self.unusable = True
-        elif not is_clean(seal):
+        elif not is_clean(signature):
             self.unclean = True
 
     def add_rare(self, piece: AnyContent) -> None:
@@ -115,7 +115,7 @@ class Survey:
                 texts = (*texts, piece.file_id, piece.name)
             self.unclean = self.unclean or not all(map(is_clean_value, texts))
 
-    def add_words(self, content: Sequence[AnyContent]) -> None:
+    def add_text(self, content: Sequence[AnyContent]) -> None:
         """See to the content of a user's message or of instructions."""
         if not content:
             self.blank = True
@@ -130,50 +130,50 @@ class Survey:
             self.add_rare(piece)
 
 
-def look_over(messages: Sequence[Message], home: Home) -> Survey:  # noqa: C901, PLR0912, PLR0915 - see above
+def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  # noqa: C901, PLR0912, PLR0915 - see above
     """Look at every message once."""
-    survey = Survey()
-    letters: list[str] = []
-    call_ids, names = survey.call_ids, survey.names
+    scan = Scan()
+    characters: list[str] = []
+    call_ids, names = scan.call_ids, scan.names
     arguments: list[Mapping[str, object]] = []
     called = answered = 0  # how many calls there are, and how many of them have their result or will get none
     writer: AssistantMessage | None = None  # of the turn before, if who that is can be told by its origin
     is_foreign = False
     for message in messages:
         if type(message) is ToolResultMessage:
-            letters.append("t")
+            characters.append("t")
             if answered < called and call_ids[answered] == message.tool_call_id:
                 answered += 1
             else:
-                survey.paired = False
+                scan.paired = False
             if message.tool_name not in names:
-                survey.result_names.add(message.tool_name)
+                scan.result_names.add(message.tool_name)
             if message.is_error:
-                survey.errors.append(len(letters) - 1)
+                scan.errors.append(len(characters) - 1)
             if message.extra is not None:
-                survey.extra = True
+                scan.extra = True
             content = message.content
             if not content:
-                survey.blank = True
+                scan.blank = True
             for piece in content:
                 if type(piece) is TextContent:
                     text = piece.text
                     if not text or text.isspace():
-                        survey.blank = True
+                        scan.blank = True
                     elif not text.isascii() and not is_clean(text):
-                        survey.unclean = True
+                        scan.unclean = True
                     if piece.extra is not None:
-                        survey.extra = True
+                        scan.extra = True
                     if piece.text_signature is not None and not is_clean(piece.text_signature):
-                        survey.unclean = True
+                        scan.unclean = True
                 else:
-                    survey.add_rare(piece)
+                    scan.add_rare(piece)
             continue
         if answered < called:
-            survey.paired = False
+            scan.paired = False
             answered = called
         if type(message) is AssistantMessage:
-            letters.append("a")
+            characters.append("a")
             if (
                 writer is None
                 or message.model != writer.model
@@ -181,15 +181,15 @@ def look_over(messages: Sequence[Message], home: Home) -> Survey:  # noqa: C901,
                 or message.protocol != writer.protocol
                 or message.response_model != writer.response_model
             ):
-                is_foreign = not home.is_own(message)
-                writer = message if home.is_certain else None
+                is_foreign = not ownership.is_own(message)
+                writer = message if ownership.is_certain else None
             if is_foreign:
-                survey.foreign.add(len(letters) - 1)
+                scan.foreign.add(len(characters) - 1)
             if message.stop_reason in UNFINISHED:
-                survey.unfinished = True
+                scan.unfinished = True
             extra = message.extra
             if extra is not None and (REPLY not in extra or len(extra) != 1):
-                survey.extra = True
+                scan.extra = True
             kind = None
             first = called + 1
             for piece in message.content:
@@ -202,61 +202,61 @@ def look_over(messages: Sequence[Message], home: Home) -> Survey:  # noqa: C901,
                     for value in piece.arguments.values():
                         if type(value) is str:
                             if not value.isascii() and not is_clean(value):
-                                survey.unclean = True
+                                scan.unclean = True
                         elif type(value) in _NESTED and not is_clean_value(value):
-                            survey.unclean = True
+                            scan.unclean = True
                     if piece.arguments_text is not None:
-                        survey.spelt = True
+                        scan.original = True
                         if not is_clean(piece.arguments_text):
-                            survey.unclean = True
-                    seal = piece.thought_signature
-                    if seal is None:
+                            scan.unclean = True
+                    signature = piece.thought_signature
+                    if signature is None:
                         if called == first:
-                            survey.unsealed = True
-                    elif not seal or not seal.isascii():
-                        survey.add_odd_seal(seal)
+                            scan.without_signature = True
+                    elif not signature or not signature.isascii():
+                        scan.add_unusual_signature(signature)
                     if piece.extra is not None:
-                        survey.extra = True
+                        scan.extra = True
                 elif type(piece) is TextContent:
                     text = piece.text
                     if not text or text.isspace():
-                        survey.blank = True
+                        scan.blank = True
                     elif not text.isascii() and not is_clean(text):
-                        survey.unclean = True
-                    seal = piece.text_signature
-                    if seal is not None and (not seal or not seal.isascii()):
-                        survey.add_odd_seal(seal)
+                        scan.unclean = True
+                    signature = piece.text_signature
+                    if signature is not None and (not signature or not signature.isascii()):
+                        scan.add_unusual_signature(signature)
                     if piece.extra is not None:
-                        survey.extra = True
+                        scan.extra = True
                 elif type(piece) is ThinkingContent:
                     text = piece.thinking
                     if not text.isascii() and not is_clean(text):
-                        survey.unclean = True
-                    seal = piece.thinking_signature
-                    if not seal:
-                        survey.unsigned = True
-                        if seal is not None or piece.redacted or not text or text.isspace():
-                            survey.unusable = True
+                        scan.unclean = True
+                    signature = piece.thinking_signature
+                    if not signature:
+                        scan.unsigned = True
+                        if signature is not None or piece.redacted or not text or text.isspace():
+                            scan.unusable = True
                     else:
-                        survey.signed = True
-                        if not seal.isascii():
-                            survey.add_odd_seal(seal)
+                        scan.signed = True
+                        if not signature.isascii():
+                            scan.add_unusual_signature(signature)
                     if piece.extra is not None:
-                        survey.extra = True
+                        scan.extra = True
                 else:
-                    survey.add_rare(piece)
+                    scan.add_rare(piece)
             if kind is None:
-                survey.blank = True
+                scan.blank = True
             elif kind is ThinkingContent:
-                survey.thinks_last = True
+                scan.thinks_last = True
         else:
-            letters.append("u" if message.role == "user" else "s")
+            characters.append("u" if message.role == "user" else "s")
             if message.extra is not None:
-                survey.extra = True
-            survey.add_words(message.content)
+                scan.extra = True
+            scan.add_text(message.content)
     if answered < called:
-        survey.paired = False
+        scan.paired = False
     if not all(map(is_clean, set[str]().union(*arguments))):
-        survey.unclean = True
-    survey.roles = "".join(letters)
-    return survey
+        scan.unclean = True
+    scan.roles = "".join(characters)
+    return scan

@@ -23,13 +23,13 @@ from segue.models.rules import Rules
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded
-from segue.projection.workspace.ownership import Home
-from segue.projection.workspace.prefix_state import Carry
-from segue.projection.workspace.scan import look_over
+from segue.projection.workspace.ownership import Ownership
+from segue.projection.workspace.prefix_state import PrefixState
+from segue.projection.workspace.scan import scan_messages
 
 SystemPrompt: TypeAlias = str | tuple[SystemContent, ...] | None
 
-ROLE_LETTERS: Final = {"user": "u", "assistant": "a", "toolResult": "t", "system": "s"}
+ROLE_CODES: Final = {"user": "u", "assistant": "a", "toolResult": "t", "system": "s"}
 INSERTED: Final = -1
 """The origin of a block that was not given but put in."""
 
@@ -51,7 +51,7 @@ class FittedTools:
 class Target:
     """Everything the passes ask about the target, resolved once; `fitted_tools` are the last ones it was given."""
 
-    __slots__ = ("dialect", "fitted_tools", "home", "model", "policy", "rules")
+    __slots__ = ("dialect", "fitted_tools", "ownership", "model", "policy", "rules")
 
     def __init__(self, model: Model, rules: Rules, dialect: Dialect, policy: Policy) -> None:
         self.model = model
@@ -59,7 +59,7 @@ class Target:
         self.dialect = dialect
         """Asked only how much of a wish for thinking it can spell."""
         self.policy = policy
-        self.home = Home(model, policy.same_model)
+        self.ownership = Ownership(model, policy.same_model)
         self.fitted_tools: FittedTools | None = None
 
 
@@ -73,7 +73,7 @@ class Settings:
         self.options = options
 
 
-class Work:
+class Workspace:
     """A stretch of messages under work.
 
     `settings` come with the last stretch alone, and `final` says that this is it. `evicted` says how many of the oldest
@@ -84,11 +84,11 @@ class Work:
         "_insertions",
         "_start",
         "blocks",
-        "carry",
+        "prefix_state",
         "changed",
         "changes",
         "end",
-        "estranged",
+        "cross_model",
         "evicted",
         "final",
         "follows",
@@ -99,7 +99,7 @@ class Work:
         "reshaped",
         "results",
         "settings",
-        "survey",
+        "scan",
         "target",
     )
 
@@ -107,7 +107,7 @@ class Work:
         self,
         messages: Sequence[Message],
         target: Target,
-        carry: Carry,
+        prefix_state: PrefixState,
         *,
         offset: int = 0,
         settings: Settings | None = None,
@@ -116,19 +116,19 @@ class Work:
         self.messages: list[Message] = list(messages)
         self.places: Sequence[int] = range(offset, offset + len(messages))
         self.blocks: dict[int, list[int]] = {}
-        self.survey = look_over(messages, target.home)
+        self.scan = scan_messages(messages, target.ownership)
         self.changes: list[Change] = []
         self.needed: list[MediaNeeded] = []
-        self.estranged: set[int] = set()
+        self.cross_model: set[int] = set()
         """Places of own turns that lost a signed block: what else is signed there cannot be replayed either."""
         self.changed = False
         self.reshaped = False
         """Whether a message was changed at all; whether messages came, went or moved."""
         self.target = target
-        self.carry = carry
+        self.prefix_state = prefix_state
         self.settings = settings
         self.final = settings is not None
-        self.follows = carry.last_place
+        self.follows = prefix_state.last_place
         """The place of the last given message of the stretch before that came out."""
         self._start = offset
         self.end = offset + len(messages)
@@ -178,7 +178,7 @@ class Work:
     def is_own(self, index: int) -> bool:
         """Whether the target wrote the turn now at `index`, and what it sealed there is whole."""
         place = self.places[index]
-        return place - self._start not in self.survey.foreign and place not in self.estranged
+        return place - self._start not in self.scan.foreign and place not in self.cross_model
 
     def path(self, index: int) -> Path:
         """Where the message now at `index` stood; for one that was put in, where the message it follows stood."""
@@ -221,11 +221,11 @@ class Work:
         self.changed = self.reshaped = True
 
 
-def roles_of(work: Work) -> str:
+def roles_of(workspace: Workspace) -> str:
     """Give the roles of the messages as they stand, a letter each."""
-    if work.reshaped:
-        return "".join([ROLE_LETTERS[message.role] for message in work.messages])
-    return work.survey.roles
+    if workspace.reshaped:
+        return "".join([ROLE_CODES[message.role] for message in workspace.messages])
+    return workspace.scan.roles
 
 
 def joined_text(content: Sequence[AnyContent]) -> str:

@@ -13,7 +13,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.anthropic_messages.check_turns import Turns, kind_of
 from segue.protocols.anthropic_messages.options import LEAST_BUDGET, NOT_EVERYWHERE
-from segue.protocols.kit.checking import check_json, is_spelt, objects_of
+from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.ranges import check_range, check_stops
 from segue.protocols.kit.reading import text_of
@@ -73,7 +73,7 @@ def _check_tools(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
             continue
         # "tools.7.custom.name: String should match pattern" (tester-mcp-client #11)
         if not isinstance(name, str) or (
-            rules.tool_name_alphabet and not is_spelt(name, rules.tool_name_alphabet, most=rules.tool_name_max)
+            rules.tool_name_alphabet and not matches_alphabet(name, rules.tool_name_alphabet, most=rules.tool_name_max)
         ):
             yield Violation(code="tool_name", path=(*path, "name"), message=f"{name!r} is no name for a tool")
         yield from _check_schema(tool, path, endpoint)
@@ -154,7 +154,7 @@ def _check_sampling(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
         if _SAMPLING[key] in rules.refused_options:
             # "`temperature` is deprecated for this model." (pi #7961)
             yield Violation(code="sampling", path=(key,), message=f"{endpoint.model.id} does not take {key}")
-        elif thinks and "temperature" in rules.refused_with_thinking and _bends_thinking(key, value):
+        elif thinks and "temperature" in rules.refused_with_thinking and _conflicts_with_thinking(key, value):
             # "`temperature` may only be set to 1 when thinking is enabled"; top_p from 0.95 on; no top_k
             # (documentation: extended thinking, feature compatibility)
             yield Violation(code="sampling_thinking", path=(key,), message=f"{key} cannot be {value} while thinking")
@@ -172,7 +172,7 @@ def _check_sampling(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
     yield from check_stops(body.get("stop_sequences"), ("stop_sequences",), rules)
 
 
-def _bends_thinking(key: str, value: object) -> bool:
+def _conflicts_with_thinking(key: str, value: object) -> bool:
     if not isinstance(value, int | float):
         return False
     return {"temperature": value != 1, "top_p": not 0.95 <= value <= 1, "top_k": True}[key]

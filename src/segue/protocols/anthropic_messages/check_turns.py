@@ -26,7 +26,7 @@ _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"
 _PLAIN: Final = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "image", "document"})
 """The blocks of a turn that the provider has finished; all others may be work of its own that it paused in."""
 _SERVER_CALLS: Final = frozenset({"server_tool_use", "mcp_tool_use"})
-_OWN_WORDS: Final = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
+_NEUTRAL_BLOCKS: Final = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
 """What a turn is made of that the server does not run."""
 _OTHER_WIRES: Final = frozenset(
     {"image_url", "input_audio", "file", "input_text", "input_image", "input_file", "output_text", "refusal"}
@@ -173,10 +173,10 @@ class Turns:
         before = self.runs[position - 1] if position else None
         calls = _ids(before.of("tool_use"), "id") if before and before.role == "assistant" else []
         seen: set[object] = set()
-        words = False
+        texts = False
         for path, block in run.blocks:
             if block.get("type") != "tool_result":
-                words = True
+                texts = True
                 continue
             call_id = text_of(block.get("tool_use_id"))
             if call_id not in calls:
@@ -185,7 +185,7 @@ class Turns:
             elif call_id in seen:
                 # "each tool_use must have a single result" (hindsight #4250)
                 yield Violation(code="result_taken", path=path, message=f"a second result for {call_id!r}")
-            elif words:
+            elif texts:
                 # Results come first in their turn, else the calls count as unanswered (vercel/ai #8318, xum #1437;
                 # documentation: handle tool calls)
                 yield Violation(code="result_not_first", path=path, message="results come before other content")

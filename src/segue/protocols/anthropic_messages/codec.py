@@ -29,7 +29,7 @@ CODEC: Final = Codec(
     stream_decoder=stream_decoder,
     decode_error=decode_error,
     check=check,
-    forgets=NOT_IN_A_BODY
+    not_carried=NOT_IN_A_BODY
     | {
         "tool_name",  # of a result: read from its call
         # of content

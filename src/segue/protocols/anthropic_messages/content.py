@@ -31,7 +31,7 @@ from segue.protocols.anthropic_messages.native import decode_native, marked
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.verbatim import keep, put_back
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import native_block, shape_of
+from segue.protocols.kit.reading import native_block, verbatim_of
 
 Block = Mapping[str, object]
 
@@ -100,13 +100,13 @@ def decode_thinking(block: Block, endpoint: Endpoint) -> ThinkingContent | None:
     if signature:
         extra = None if len(block) == 3 else keep(block, THINKING_KEYS)
         return ThinkingContent(thinking=thinking, thinking_signature=signature, extra=extra)
-    spelling: dict[str, object] = {"signature": signature} if "signature" in block else {}
-    shape: dict[str, object] = {}
-    if spelling == _usual_lack(endpoint):
+    original: dict[str, object] = {"signature": signature} if "signature" in block else {}
+    verbatim: dict[str, object] = {}
+    if original == _default_refusal(endpoint):
         signature = None
     elif signature is None:
-        shape = spelling or {"unsigned": True}
-    extra = keep(block, THINKING_KEYS, shape)
+        verbatim = original or {"unsigned": True}
+    extra = keep(block, THINKING_KEYS, verbatim)
     return ThinkingContent(thinking=thinking, thinking_signature=signature, extra=extra)
 
 
@@ -123,11 +123,11 @@ def decode_call(block: Block, tool_names: Mapping[str, str]) -> ToolCall | None:
     return ToolCall(id=call_id, name=name, arguments=_best_effort(given), extra=extra)
 
 
-def keep_of_call(block: Block, shape: Mapping[str, object] | None = None) -> Extra | None:
+def keep_of_call(block: Block, verbatim: Mapping[str, object] | None = None) -> Extra | None:
     """Keep what a call says beyond its fields. That the model itself made it is what calls without a caller say too."""
     if block.get("caller") == _DIRECT:
-        return keep(block, _DIRECT_CALL_KEYS, {**(shape or {}), "direct": True})
-    return keep(block, CALL_KEYS, shape)
+        return keep(block, _DIRECT_CALL_KEYS, {**(verbatim or {}), "direct": True})
+    return keep(block, CALL_KEYS, verbatim)
 
 
 def _best_effort(given: object) -> Mapping[str, object]:
@@ -190,9 +190,9 @@ def encode_assistant_blocks(pieces: Sequence[AssistantContent], endpoint: Endpoi
                 blocks.append({"type": "text", "text": piece.text})
                 continue
         elif type(piece) is ThinkingContent:
-            seal = piece.thinking_signature
-            if piece.extra is None and seal is not None and not piece.redacted:
-                blocks.append({"type": "thinking", "thinking": piece.thinking, "signature": seal})
+            wire_signature = piece.thinking_signature
+            if piece.extra is None and wire_signature is not None and not piece.redacted:
+                blocks.append({"type": "thinking", "thinking": piece.thinking, "signature": wire_signature})
                 continue
         blocks.append(encode_assistant_content(piece, endpoint))
     return blocks
@@ -242,13 +242,13 @@ def _encode_call(call: ToolCall) -> dict[str, object]:
     if call.extra is None:
         return block
     block.update(put_back(call.extra))
-    shape = shape_of(call.extra, PROTOCOL)
-    if "direct" in shape:
+    verbatim = verbatim_of(call.extra, PROTOCOL)
+    if "direct" in verbatim:
         block["caller"] = _DIRECT
-    if "no_input" in shape and not arguments:
+    if "no_input" in verbatim and not arguments:
         del block["input"]
-    elif "input" in shape and _best_effort(shape["input"]) == arguments:
-        block["input"] = shape["input"]
+    elif "input" in verbatim and _best_effort(verbatim["input"]) == arguments:
+        block["input"] = verbatim["input"]
     return block
 
 
@@ -267,19 +267,19 @@ def _encode_thinking(content: ThinkingContent, endpoint: Endpoint) -> dict[str, 
 
 def _no_signature(content: ThinkingContent, endpoint: Endpoint) -> dict[str, object]:
     """Say that there is no signature, in the way it was said before, else in the provider's own."""
-    shape = shape_of(content.extra, PROTOCOL)
-    if "signature" in shape:
-        return {"signature": shape["signature"]}
-    if "unsigned" in shape:
+    verbatim = verbatim_of(content.extra, PROTOCOL)
+    if "signature" in verbatim:
+        return {"signature": verbatim["signature"]}
+    if "unsigned" in verbatim:
         return {}
-    usual = _usual_lack(endpoint)
-    if usual is None:
+    default = _default_refusal(endpoint)
+    if default is None:
         # The API refuses unsigned thinking; projection should have turned it into text.
         raise EncodeError("thinking without a signature")
-    return usual
+    return default
 
 
-def _usual_lack(endpoint: Endpoint) -> dict[str, object] | None:
+def _default_refusal(endpoint: Endpoint) -> dict[str, object] | None:
     """Give the target's own way of saying that thinking is not signed; None where it has to be."""
     if endpoint.dialect.empty_signature:
         return {"signature": ""}

@@ -21,7 +21,7 @@ from segue.conversation.content import Extra, FileContent, ImageContent, NativeC
 from segue.errors import EncodeError
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.verbatim import keep, put_back
-from segue.protocols.kit.reading import shape_of, standard_base64
+from segue.protocols.kit.reading import standard_base64, verbatim_of
 
 Block: TypeAlias = Mapping[str, object]
 
@@ -42,11 +42,11 @@ def _source_of(block: Block) -> Block:
     return cast("Mapping[str, object]", source) if isinstance(source, Mapping) else {}
 
 
-def _extra(block: Block, known: frozenset[str], shape: Mapping[str, object]) -> Extra | None:
+def _extra(block: Block, known: frozenset[str], verbatim: Mapping[str, object]) -> Extra | None:
     """Keep what block and source say beyond the words segue has for them; the source's share under `source`."""
     source = _source_of(block)
     beyond = {key: value for key, value in source.items() if key not in _SOURCE_KEYS[source.get("type")]}
-    extra = keep(block, known, shape)
+    extra = keep(block, known, verbatim)
     if not beyond:
         return extra
     return {PROTOCOL: {**(extra or {}).get(PROTOCOL, {}), "source": beyond}}
@@ -71,21 +71,21 @@ def decode_document(block: Block) -> FileContent | None:
     source, title = _source_of(block), block.get("title")
     kind, mime, data = source.get("type"), source.get("media_type"), source.get("data")
     name = title if isinstance(title, str) else None
-    shape: dict[str, object] = {"title": title} if "title" in block and name is None else {}
+    verbatim: dict[str, object] = {"title": title} if "title" in block and name is None else {}
     if kind == "base64" and isinstance(mime, str) and isinstance(data, str):
         if mime != _PDF:
-            shape["source"] = "base64"
-        extra = _extra(block, _DOCUMENT_KEYS, shape)
+            verbatim["source"] = "base64"
+        extra = _extra(block, _DOCUMENT_KEYS, verbatim)
         return FileContent(data=standard_base64(data), mime_type=mime, name=name, extra=extra)
     if kind == "text" and isinstance(mime, str) and isinstance(data, str):
         if mime != _PLAIN:
-            shape["source"] = "text"
+            verbatim["source"] = "text"
         encoded = base64.b64encode(data.encode("utf-8", "surrogatepass")).decode("ascii")
-        return FileContent(data=encoded, mime_type=mime, name=name, extra=_extra(block, _DOCUMENT_KEYS, shape))
+        return FileContent(data=encoded, mime_type=mime, name=name, extra=_extra(block, _DOCUMENT_KEYS, verbatim))
     if kind == "url" and isinstance(url := source.get("url"), str):
-        return FileContent(url=url, mime_type=_PDF, name=name, extra=_extra(block, _DOCUMENT_KEYS, shape))
+        return FileContent(url=url, mime_type=_PDF, name=name, extra=_extra(block, _DOCUMENT_KEYS, verbatim))
     if kind == "file" and isinstance(file_id := source.get("file_id"), str):
-        return FileContent(file_id=file_id, mime_type=_PDF, name=name, extra=_extra(block, _DOCUMENT_KEYS, shape))
+        return FileContent(file_id=file_id, mime_type=_PDF, name=name, extra=_extra(block, _DOCUMENT_KEYS, verbatim))
     return None
 
 
@@ -107,13 +107,13 @@ def encode_file(file: FileContent) -> dict[str, object]:
     mime = (file.mime_type or "").partition(";")[0].strip().lower()
     if mime.startswith("image/"):
         return _block("image", _image_source(file.data, file.url, file.file_id, mime), file.extra)
-    shape = shape_of(file.extra, PROTOCOL)
+    verbatim = verbatim_of(file.extra, PROTOCOL)
     if file.data is not None:
         if mime == _PDF:
             source: dict[str, object] = {"type": "base64", "media_type": mime, "data": file.data}
-        elif shape.get("source") == "base64":
+        elif verbatim.get("source") == "base64":
             source = {"type": "base64", "media_type": file.mime_type, "data": file.data}
-        elif mime == _PLAIN or shape.get("source") == "text":
+        elif mime == _PLAIN or verbatim.get("source") == "text":
             source = {"type": "text", "media_type": mime, "data": _text_of(file.data)}
         else:
             raise EncodeError(f"this wire has no document of type {file.mime_type or 'unknown'}")
@@ -126,8 +126,8 @@ def encode_file(file: FileContent) -> dict[str, object]:
     block = _block("document", source, file.extra)
     if file.name is not None:
         block["title"] = file.name
-    elif "title" in shape:
-        block["title"] = shape["title"]
+    elif "title" in verbatim:
+        block["title"] = verbatim["title"]
     return block
 
 

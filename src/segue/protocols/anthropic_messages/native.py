@@ -51,7 +51,7 @@ def fallback_of(block: Block) -> Fallback:
     kind = block.get("type")
     read = _READABLE.get(kind) if isinstance(kind, str) else None
     if read is None:
-        read = _result if isinstance(kind, str) and kind.endswith("_tool_result") else _words
+        read = _result if isinstance(kind, str) and kind.endswith("_tool_result") else _text_fallback
     return read(block)
 
 
@@ -71,7 +71,7 @@ def _blocks(value: object) -> list[Block]:
     return []
 
 
-def _words(block: Block) -> Fallback:
+def _text_fallback(block: Block) -> Fallback:
     """Read a block that nobody knows: its text, or the content it wraps."""
     text = block.get("text")
     return _text(text) if isinstance(text, str) else _contents(block.get("content"))
@@ -123,7 +123,7 @@ def _result(block: Block) -> Fallback:
         found = _found(inner)
         if found:
             lines.append(found)
-        for piece in _words(inner):
+        for piece in _text_fallback(inner):
             if piece.kind == "text" and not found:
                 lines.append(piece.text)
             elif piece.kind != "text":

@@ -29,14 +29,14 @@ from segue.errors import EncodeError
 from segue.models.thinking import budget_for_level, level_for_budget
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import ASKED_OF, SHAPE, left_over, shape_of, text_of
+from segue.protocols.kit.reading import ASKED_OF, VERBATIM, left_over, text_of, verbatim_of
 
 Wire: TypeAlias = dict[str, object]
 Thinking: TypeAlias = ThinkingLevel | int | None
 
 UNKNOWN_MAX_TOKENS: Final = 4_096
 """What every Claude since the third generation can write, for models whose limit nobody knows."""
-LONGEST_WAIT: Final = 21_333
+MAX_TOKENS_WITHOUT_STREAM: Final = 21_333
 """Tokens that are expected within ten minutes; longer replies have to be streamed."""
 LEAST_BUDGET: Final = 1_024
 LEAST_ANSWER: Final = 1_024
@@ -60,7 +60,7 @@ _LEVELS: Final[Mapping[str, ThinkingLevel]] = {
     "xhigh": "xhigh",
     "max": "max",
 }
-_USUAL_LEVEL: Final[ThinkingLevel] = "high"
+_DEFAULT_LEVEL: Final[ThinkingLevel] = "high"
 """What the API does when thinking is asked for and no effort, and what an effort unknown to us is taken for."""
 
 _CHOICES: Final[Mapping[str, str]] = {"auto": "auto", "required": "any", "none": "none"}
@@ -103,16 +103,16 @@ def decode_options(body: Mapping[str, object], endpoint: Endpoint) -> Options:
     absent = [key for key in written if key not in body]
     if "model" not in body:
         absent.append("model")
-    shape: Wire = {"absent": absent} if absent else {}
+    verbatim: Wire = {"absent": absent} if absent else {}
     named = body.get("model")
     if "model" in body and not isinstance(named, str):
-        shape["model"] = named
+        verbatim["model"] = named
     if not _fits(body, endpoint):
-        shape[_THINKING_OF] = _named(named, endpoint)
+        verbatim[_THINKING_OF] = _named(named, endpoint)
     if body.get("max_tokens") is None or _refuses_top_k(body, endpoint):
-        shape[ASKED_OF] = _named(named, endpoint)
-    if shape:
-        kept[SHAPE] = shape
+        verbatim[ASKED_OF] = _named(named, endpoint)
+    if verbatim:
+        kept[VERBATIM] = verbatim
     return replace(options, extra={PROTOCOL: kept}) if kept else options
 
 
@@ -168,10 +168,10 @@ def _thinking(given: object, effort: str, endpoint: Endpoint) -> Thinking:
         case "disabled":
             return "off"
         case "adaptive":
-            return _LEVELS.get(effort) or _USUAL_LEVEL
+            return _LEVELS.get(effort) or _DEFAULT_LEVEL
         case "enabled":
             budget = thinking.get("budget_tokens")
-            return budget if isinstance(budget, int) and not isinstance(budget, bool) else _USUAL_LEVEL
+            return budget if isinstance(budget, int) and not isinstance(budget, bool) else _DEFAULT_LEVEL
         case _:
             return None
 
@@ -202,12 +202,12 @@ def encode_options(options: Options, endpoint: Endpoint, model: object) -> Wire:
     written = _write(options, endpoint)
     if options.extra is None or PROTOCOL not in options.extra:
         return written
-    kept, shape = left_over(options.extra, PROTOCOL), shape_of(options.extra, PROTOCOL)
-    absent, named = shape.get("absent"), _named(model, endpoint)
+    kept, verbatim = left_over(options.extra, PROTOCOL), verbatim_of(options.extra, PROTOCOL)
+    absent, named = verbatim.get("absent"), _named(model, endpoint)
     missing = cast("Sequence[str]", absent) if isinstance(absent, list | tuple) else ()
     merged = {key: value for key, value in {**written, **kept}.items() if key not in missing}
     stale = _stale(options, merged, {*kept, *missing}, endpoint)
-    if shape.get(_THINKING_OF) != named and not _fits(merged, endpoint):
+    if verbatim.get(_THINKING_OF) != named and not _fits(merged, endpoint):
         stale |= {"thinking", "output_config"}
     if "thinking" in missing and "effort" in _object(written.get("output_config")):
         stale.discard("thinking")  # the effort alone says it, as it did
@@ -219,7 +219,7 @@ def encode_options(options: Options, endpoint: Endpoint, model: object) -> Wire:
         _keep_rest(merged, "output_config", kept, ("effort", "format"))
     if "metadata" in stale:
         _keep_rest(merged, "metadata", kept, ("user_id",))
-    if shape.get(ASKED_OF) != named:
+    if verbatim.get(ASKED_OF) != named:
         if merged.get("max_tokens") is None:
             merged["max_tokens"] = written["max_tokens"]
         if _refuses_top_k(merged, endpoint):
@@ -232,13 +232,13 @@ def encode_model(named: str | None, options: Options, endpoint: Endpoint) -> Wir
 
     Where the address says so the body may not (Vertex), and one that was read may have something else than a name.
     """
-    shape = shape_of(options.extra, PROTOCOL)
-    absent = shape.get("absent")
+    verbatim = verbatim_of(options.extra, PROTOCOL)
+    absent = verbatim.get("absent")
     if named is not None:
         return {"model": named}
     if isinstance(absent, list | tuple) and "model" in absent:
         return {}
-    return {"model": shape.get("model", endpoint.model.id)}
+    return {"model": verbatim.get("model", endpoint.model.id)}
 
 
 def _stale(options: Options, merged: Wire, touched: set[str], endpoint: Endpoint) -> set[str]:
@@ -257,11 +257,13 @@ def _named(model: object, endpoint: Endpoint) -> str:
 
 def _fits(body: Mapping[str, object], endpoint: Endpoint) -> bool:
     """Whether the model is known to take this kind of thinking, and this effort."""
-    spoken = endpoint.dialect.thinking_format
-    kind = _TYPES.get(text_of(_object(body.get("thinking")).get("type")) or "", spoken)
+    content = endpoint.dialect.thinking_format
+    kind = _TYPES.get(text_of(_object(body.get("thinking")).get("type")) or "", content)
     effort = text_of(_object(body.get("output_config")).get("effort"))
-    takes = spoken == "adaptive" and (effort not in NOT_EVERYWHERE or effort in endpoint.model.thinking_levels.values())
-    return kind == spoken and (effort is None or takes)
+    takes = content == "adaptive" and (
+        effort not in NOT_EVERYWHERE or effort in endpoint.model.thinking_levels.values()
+    )
+    return kind == content and (effort is None or takes)
 
 
 def _refuses_top_k(body: Mapping[str, object], endpoint: Endpoint) -> bool:
@@ -308,7 +310,7 @@ def _write(options: Options, endpoint: Endpoint) -> Wire:
 
 def _most_tokens(options: Options, endpoint: Endpoint) -> int:
     most = endpoint.model.max_tokens or UNKNOWN_MAX_TOKENS
-    return most if options.stream else min(most, LONGEST_WAIT)
+    return most if options.stream else min(most, MAX_TOKENS_WITHOUT_STREAM)
 
 
 def _write_choice(options: Options) -> Wire | None:

@@ -22,7 +22,7 @@ from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.turns import decode_turns, encode_turns
 from segue.protocols.anthropic_messages.verbatim import keep, put_back
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, shape_of
+from segue.protocols.kit.reading import VERBATIM, expect_list, expect_object, verbatim_of
 
 _TOOL_KEYS: Final = frozenset({"type", "name", "description", "input_schema", "strict"})
 
@@ -39,12 +39,12 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
         raise DecodeError("a request has to have messages", path=("messages",))
     named = body.get("model")
     model = named if isinstance(named, str) else None
-    shape: dict[str, object] = {}
+    verbatim: dict[str, object] = {}
     context = Context(
-        system_prompt=_decode_system(body, shape),
+        system_prompt=_decode_system(body, verbatim),
         messages=decode_turns(body["messages"], endpoint, model or endpoint.model.id),
-        tools=_decode_tools(body, endpoint, shape),
-        extra={PROTOCOL: {SHAPE: shape}} if shape else None,
+        tools=_decode_tools(body, endpoint, verbatim),
+        extra={PROTOCOL: {VERBATIM: verbatim}} if verbatim else None,
     )
     return Prompt(context=context, options=decode_options(body, endpoint), model=model)
 
@@ -63,12 +63,12 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
     # in a conversation that is marked.
     body["messages"] = encode_turns(context.messages, endpoint, strings=not marks)
     body.update(encode_options(options, endpoint, prompt.model))
-    shape = shape_of(context.extra, PROTOCOL)
-    _encode_system(context, shape, body)
+    verbatim = verbatim_of(context.extra, PROTOCOL)
+    _encode_system(context, verbatim, body)
     if context.tools:
         body["tools"] = [_encode_tool(tool, endpoint, index) for index, tool in enumerate(context.tools)]
-    elif "tools" in shape:
-        body["tools"] = shape["tools"]
+    elif "tools" in verbatim:
+        body["tools"] = verbatim["tools"]
     if marks and retention is not None:
         place_marks(body, endpoint, retention)
     return body
@@ -77,22 +77,22 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
 # -- system prompt -----------------------------------------------------------------------------------------------------
 
 
-def _decode_system(body: Mapping[str, object], shape: dict[str, object]) -> str | tuple[SystemContent, ...] | None:
+def _decode_system(body: Mapping[str, object], verbatim: dict[str, object]) -> str | tuple[SystemContent, ...] | None:
     system = body.get("system")
     if isinstance(system, str):
         return system
     if system is None:
         if "system" in body:
-            shape["system"] = None
+            verbatim["system"] = None
         return None
     blocks = enumerate(expect_list(system, ("system",)))
     return tuple(decode_system_block(expect_object(block, ("system", index))) for index, block in blocks)
 
 
-def _encode_system(context: Context, shape: Mapping[str, object], body: dict[str, object]) -> None:
+def _encode_system(context: Context, verbatim: Mapping[str, object], body: dict[str, object]) -> None:
     system = context.system_prompt
     if system is None:
-        if "system" in shape:
+        if "system" in verbatim:
             body["system"] = None
     elif isinstance(system, str):
         body["system"] = system
@@ -109,11 +109,11 @@ def _encode_system(context: Context, shape: Mapping[str, object], body: dict[str
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 
-def _decode_tools(body: Mapping[str, object], endpoint: Endpoint, shape: dict[str, object]) -> tuple[Tool, ...]:
+def _decode_tools(body: Mapping[str, object], endpoint: Endpoint, verbatim: dict[str, object]) -> tuple[Tool, ...]:
     given = body.get("tools")
     if not given:
         if "tools" in body:
-            shape["tools"] = given
+            verbatim["tools"] = given
         return ()
     tools = enumerate(expect_list(given, ("tools",)))
     return tuple(_decode_tool(expect_object(tool, ("tools", index)), endpoint) for index, tool in tools)
@@ -126,19 +126,19 @@ def _decode_tool(tool: Mapping[str, object], endpoint: Endpoint) -> Tool:
     if not is_custom or not isinstance(name, str) or not isinstance(schema, Mapping):
         definition, extra = unmarked(tool)
         return NativeTool(protocol=PROTOCOL, definition=definition, extra=extra)
-    shape: dict[str, object] = {}
+    verbatim: dict[str, object] = {}
     if "type" in tool:
-        shape["type"] = tool["type"]
+        verbatim["type"] = tool["type"]
     if "description" in tool and not description:
-        shape["description"] = description
+        verbatim["description"] = description
     if "strict" in tool and not (isinstance(strict, bool) and endpoint.dialect.strict_tools):
-        shape["strict"] = strict
+        verbatim["strict"] = strict
     return ToolDefinition(
         name=name,
         description=description if isinstance(description, str) else "",
         parameters=cast("Mapping[str, object]", schema),
         strict=strict if isinstance(strict, bool) else None,
-        extra=keep(tool, _TOOL_KEYS, shape),
+        extra=keep(tool, _TOOL_KEYS, verbatim),
     )
 
 
@@ -147,18 +147,18 @@ def _encode_tool(tool: Tool, endpoint: Endpoint, index: int) -> dict[str, object
         if tool.protocol != PROTOCOL:
             raise EncodeError(f"a tool of {tool.protocol} has no place on this wire", path=("tools", index))
         return marked(tool.definition, tool.extra)
-    shape = shape_of(tool.extra, PROTOCOL)
+    verbatim = verbatim_of(tool.extra, PROTOCOL)
     wire: dict[str, object] = {"name": tool.name}
     if tool.description:
         wire["description"] = tool.description
-    elif "description" in shape:
-        wire["description"] = shape["description"]
+    elif "description" in verbatim:
+        wire["description"] = verbatim["description"]
     wire["input_schema"] = tool.parameters
     if tool.strict is not None and endpoint.dialect.strict_tools:
         wire["strict"] = tool.strict
-    elif "strict" in shape:
-        wire["strict"] = shape["strict"]
-    if "type" in shape:
-        wire["type"] = shape["type"]
+    elif "strict" in verbatim:
+        wire["strict"] = verbatim["strict"]
+    if "type" in verbatim:
+        wire["type"] = verbatim["type"]
     wire.update(put_back(tool.extra))
     return wire

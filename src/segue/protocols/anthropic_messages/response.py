@@ -27,7 +27,7 @@ from segue.models.price import find_cost
 from segue.protocols.anthropic_messages.content import decode_assistant_block, encode_assistant_blocks
 from segue.protocols.anthropic_messages.errors import decode_error
 from segue.protocols.anthropic_messages.rules import PROTOCOL
-from segue.protocols.anthropic_messages.turns import spell_content
+from segue.protocols.anthropic_messages.turns import restore_content
 from segue.protocols.anthropic_messages.verbatim import keep, put_back
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.reading import (
@@ -35,9 +35,9 @@ from segue.protocols.kit.reading import (
     expect_object,
     number_of,
     of_reply,
-    said_in_reply,
-    shape_of,
+    reply_extra,
     text_of,
+    verbatim_of,
 )
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
@@ -72,7 +72,7 @@ def decode_response(body: Mapping[str, object], endpoint: Endpoint, tool_names: 
         DecodeError: it has no content, or content that is not what the protocol says.
     """
     content = body.get("content")
-    shape: dict[str, object] = {}
+    verbatim: dict[str, object] = {}
     if "content" not in body:
         if "error" not in body and body.get("type") != "error":
             raise DecodeError("a reply has to have content", path=("content",))
@@ -80,20 +80,20 @@ def decode_response(body: Mapping[str, object], endpoint: Endpoint, tool_names: 
         return replace(failed, stop_reason=StopReason.ERROR, error_message=error_text(body))
     if isinstance(content, str):
         pieces: tuple[AssistantContent, ...] = (TextContent(text=content),)
-        shape["content"] = "string"
+        verbatim["content"] = "string"
     elif content is None:
         pieces = ()
-        shape["content"] = "null"
+        verbatim["content"] = "null"
     else:
         blocks = [expect_object(block, ("content", at)) for at, block in enumerate(expect_list(content, ("content",)))]
         pieces = tuple(decode_assistant_block(block, endpoint, tool_names) for block in blocks)
-    return finish_response(body, pieces, shape, endpoint)
+    return finish_response(body, pieces, verbatim, endpoint)
 
 
 def finish_response(
     body: Mapping[str, object],
     pieces: tuple[AssistantContent, ...],
-    shape: dict[str, object],
+    verbatim: dict[str, object],
     endpoint: Endpoint,
 ) -> AssistantMessage:
     """Make a message of its content and of what the wire said about it as a whole."""
@@ -109,18 +109,18 @@ def finish_response(
         raw_stop_reason=raw,
         error_message=refusal_of(body) if stop == StopReason.ERROR else None,
     )
-    return replace(message, extra=said_by_reply(_difference(body, _frame(message), shape, skip=_NOT_COMPARED)))
+    return replace(message, extra=reply_extra_of(_difference(body, _frame(message), verbatim, skip=_NOT_COMPARED)))
 
 
-def said_by_reply(said: Extra | None) -> Extra | None:
+def reply_extra_of(received: Extra | None) -> Extra | None:
     """Put what only a reply says where no request looks."""
-    return None if said is None else of_reply(PROTOCOL, said[PROTOCOL])
+    return None if received is None else of_reply(PROTOCOL, received[PROTOCOL])
 
 
 def _of_reply(message: AssistantMessage) -> Extra | None:
     """Give back what only the reply said."""
-    said = said_in_reply(message.extra, PROTOCOL)
-    return None if said is None else {PROTOCOL: said}
+    received = reply_extra(message.extra, PROTOCOL)
+    return None if received is None else {PROTOCOL: received}
 
 
 def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopReason:
@@ -140,7 +140,7 @@ def error_text(body: Mapping[str, object]) -> str:
     """Say what an error body, or the error frame of a stream, reports."""
     error = decode_error(body, None)
     kind = error.type if error.type != "error" else None  # which names the frame, not the kind of error
-    return ": ".join(word for word in (kind, error.message) if word) or "the provider reported an error"
+    return ": ".join(literal for literal in (kind, error.message) if literal) or "the provider reported an error"
 
 
 def refusal_of(body: Mapping[str, object]) -> str:
@@ -178,15 +178,15 @@ def _inner(wire: Mapping[str, object], key: str, name: str) -> int:
 
 def _difference(
     wire: Mapping[str, object],
-    usual: Mapping[str, object],
-    shape: dict[str, object],
+    default: Mapping[str, object],
+    verbatim: dict[str, object],
     skip: frozenset[str] = frozenset(),
 ) -> Extra | None:
     """Keep what the wire says that the usual writing does not, and which keys of the usual writing it lacks."""
-    said = skip | {key for key, value in usual.items() if key in wire and wire[key] == value}
-    if absent := [key for key in usual if key not in wire]:
-        shape = {**shape, "absent": absent}
-    return keep(wire, said, shape)
+    received = skip | {key for key, value in default.items() if key in wire and wire[key] == value}
+    if absent := [key for key in default if key not in wire]:
+        verbatim = {**verbatim, "absent": absent}
+    return keep(wire, received, verbatim)
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
@@ -199,11 +199,11 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, 
         EncodeError: its content has no word on this wire.
     """
     blocks = encode_assistant_blocks(message.content, endpoint)
-    said = _of_reply(message)
-    shape = shape_of(said, PROTOCOL)
-    content = spell_content(message.content, blocks, shape.get("content"))
-    wire = _completed(_frame(message), said)
-    if content is not None or shape.get("content") != "absent":
+    received = _of_reply(message)
+    verbatim = verbatim_of(received, PROTOCOL)
+    content = restore_content(message.content, blocks, verbatim.get("content"))
+    wire = _completed(_frame(message), received)
+    if content is not None or verbatim.get("content") != "absent":
         wire["content"] = content
     return wire
 
@@ -241,7 +241,7 @@ def _completed(wire: dict[str, object], extra: Extra | None) -> dict[str, object
     if extra is None or PROTOCOL not in extra:
         return wire
     wire.update(put_back(extra))
-    absent = shape_of(extra, PROTOCOL).get("absent")
+    absent = verbatim_of(extra, PROTOCOL).get("absent")
     for key in cast("Sequence[str]", absent) if isinstance(absent, list | tuple) else ():
         wire.pop(key, None)
     return wire

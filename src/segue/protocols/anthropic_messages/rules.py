@@ -18,9 +18,9 @@ from segue.models.dialect import Dialect
 from segue.models.family import (
     CLAUDE,
     CLAUDE_4_6,
+    CLAUDE_ADAPTIVE_THINKING_ONLY,
     CLAUDE_ALWAYS_THINKS,
-    CLAUDE_CHOOSES_ITSELF,
-    CLAUDE_HEARS_SYSTEM,
+    CLAUDE_READS_SYSTEM,
     CLAUDE_UP_TO_4_5,
     Family,
 )
@@ -130,7 +130,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=CLAUDE_CHOOSES_ITSELF,
+        pattern=CLAUDE_ADAPTIVE_THINKING_ONLY,
         rules={"tool_choices": frozenset({"auto", "none"})},
         source='\'type "tool" and "any" are not supported for this model\' (vercel/ai #21364, oh-my-pi #12939)',
         read="2026-11-15",
@@ -142,7 +142,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=CLAUDE_HEARS_SYSTEM,
+        pattern=CLAUDE_READS_SYSTEM,
         rules={"system_messages": "before_assistant"},
         providers=("anthropic", "github-copilot", "opencode"),
         source="what's new in Claude 4.8; pi-ai 1.5.0 catalogue for who passes the role on",

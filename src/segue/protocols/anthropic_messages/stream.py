@@ -34,7 +34,7 @@ from segue.protocols.anthropic_messages.content import (
     keep_of_call,
 )
 from segue.protocols.anthropic_messages.native import fallback_of
-from segue.protocols.anthropic_messages.response import decode_usage, error_text, finish_response, said_by_reply
+from segue.protocols.anthropic_messages.response import decode_usage, error_text, finish_response, reply_extra_of
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.verbatim import keep
 from segue.protocols.kit.assembly import Assembly, Part, PartKind, join_chunks
@@ -46,14 +46,14 @@ Wire: TypeAlias = dict[str, object]
 
 _DELTA: Final = "content_block_delta"
 _EVENT_KEYS: Final = frozenset({"type", "delta", "usage"})
-_GROWTH: Final[Mapping[PartKind, str]] = {
+_FAST: Final[Mapping[PartKind, str]] = {
     "text": "text",
     "thinking": "thinking",
     "toolCall": "partial_json",
     "native": "partial_json",  # a server's call; other blocks of its own kind come whole or change by other fields
 }
 """The field of a delta that makes a part grow."""
-_FORGOTTEN: Final[Mapping[object, str]] = {
+_IGNORED: Final[Mapping[object, str]] = {
     "text_delta": "text",
     "thinking_delta": "thinking",
     "input_json_delta": "tool_use",
@@ -66,7 +66,7 @@ _BEGUN: Final = "begun"
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
     """Begin to read a stream."""
     reader = _Reader(endpoint)
-    return StreamDecoder(reader, Assembly(endpoint.model, PROTOCOL, tool_names), reader.read_growth)
+    return StreamDecoder(reader, Assembly(endpoint.model, PROTOCOL, tool_names), reader.read_fast)
 
 
 class _Delta(msgspec.Struct, frozen=True, gc=False):
@@ -77,7 +77,7 @@ class _Delta(msgspec.Struct, frozen=True, gc=False):
     partial_json: str | None = None
 
 
-class _Growth(msgspec.Struct, frozen=True, gc=False):
+class _FastDelta(msgspec.Struct, frozen=True, gc=False):
     """What most events say: that a block has grown. To read no more than that costs less than reading all of it."""
 
     type: str = ""
@@ -85,7 +85,7 @@ class _Growth(msgspec.Struct, frozen=True, gc=False):
     delta: _Delta | None = None
 
 
-_READ_GROWTH: Final = msgspec.json.Decoder(_Growth).decode
+_READ_FAST: Final = msgspec.json.Decoder(_FastDelta).decode
 _MISFIT: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What is anything else is read the long way."""
 
@@ -98,7 +98,7 @@ class _Block:
     def __init__(self, wire: Wire, part: Part) -> None:
         self.wire = wire
         self.part = part
-        self.grows_by = _GROWTH[part.kind]
+        self.grows_by = _FAST[part.kind]
         self.signature: list[str] = []
 
 
@@ -108,14 +108,14 @@ class _Reader:
         self._message: Wire = {}  # the reply as the wire would have sent it whole, without its content
         self._blocks: dict[object, _Block] = {}
 
-    def read_growth(self, frame: bytes, out: Assembly) -> bool:
+    def read_fast(self, frame: bytes, out: Assembly) -> bool:
         """Take in a delta that simply lengthens its block, the short way; say whether it was one."""
         try:
-            growth = _READ_GROWTH(frame)
+            fast = _READ_FAST(frame)
         except _MISFIT:
             return False
-        block, delta = self._blocks.get(growth.index), growth.delta
-        if block is None or delta is None or growth.type != _DELTA:
+        block, delta = self._blocks.get(fast.index), fast.delta
+        if block is None or delta is None or fast.type != _DELTA:
             return False
         text: str | None = getattr(delta, block.grows_by)
         if not text:
@@ -203,9 +203,9 @@ class _Reader:
         kind = delta.get("type")
         block = self._blocks.get(index)
         if block is None:
-            forgotten = _FORGOTTEN.get(kind)
-            if forgotten is not None:
-                block = self._open(index, {"type": forgotten}, out)
+            ignored = _IGNORED.get(kind)
+            if ignored is not None:
+                block = self._open(index, {"type": ignored}, out)
                 self._grow_part(block.part, delta.get(block.grows_by), out)
         elif kind == "signature_delta":
             block.signature.append(text_of(delta.get("signature")) or "")
@@ -214,8 +214,8 @@ class _Reader:
             known = cast("list[object]", citations) if isinstance(citations, list) else []
             block.wire["citations"] = [*known, delta.get("citation")]
         elif kind == "compaction_delta" and block.part.kind == "native":
-            told = ((key, value) for key, value in delta.items() if key != "type")
-            block.wire.update((key, value) for key, value in told if value is not None or key in block.wire)
+            sent = ((key, value) for key, value in delta.items() if key != "type")
+            block.wire.update((key, value) for key, value in sent if value is not None or key in block.wire)
         elif block.part.kind == "native":
             _merge(block.wire, delta)
 
@@ -281,8 +281,8 @@ class _Reader:
         if isinstance(usage, Mapping):
             known = self._message.get("usage")
             before = cast("Wire", known) if isinstance(known, Mapping) else Wire()
-            told = cast("Mapping[str, object]", usage).items()
-            self._message["usage"] = {**before, **{k: v for k, v in told if v is not None or k not in before}}
+            sent = cast("Mapping[str, object]", usage).items()
+            self._message["usage"] = {**before, **{k: v for k, v in sent if v is not None or k not in before}}
         self._message.update((key, value) for key, value in frame.items() if key not in _EVENT_KEYS)
         self._settle(out)
 
@@ -305,7 +305,7 @@ class _Reader:
     def _fail(self, frame: Mapping[str, object], out: Assembly) -> None:
         self._close_all(out)
         self._settle(out)
-        out.extra = said_by_reply({PROTOCOL: {"error": frame.get("error")}})
+        out.extra = reply_extra_of({PROTOCOL: {"error": frame.get("error")}})
         out.fail(error_text(frame))
 
 

@@ -40,7 +40,7 @@ from segue.protocols.anthropic_messages.content import (
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.verbatim import keep, put_back
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import expect_list, expect_object, is_of_reply, shape_of
+from segue.protocols.kit.reading import expect_list, expect_object, is_of_reply, verbatim_of
 
 Wire: TypeAlias = dict[str, object]
 
@@ -70,18 +70,18 @@ def decode_turns(items: object, endpoint: Endpoint, model: str) -> tuple[Message
             case "assistant":
                 out.append(_decode_assistant(turn, path, endpoint, model, names))
             case "system":
-                pieces, shape = _decode_content(turn, path, decode_system_block)
-                out.append(SystemMessage(content=pieces, extra=_extra(turn, shape)))
+                pieces, verbatim = _decode_content(turn, path, decode_system_block)
+                out.append(SystemMessage(content=pieces, extra=_extra(turn, verbatim)))
             case _:
                 _decode_user(turn, path, names, out, joins=joins)
     return tuple(out)
 
 
 def _extra(
-    turn: Mapping[str, object], shape: Mapping[str, object], block: Mapping[str, object] = _NOTHING
+    turn: Mapping[str, object], verbatim: Mapping[str, object], block: Mapping[str, object] = _NOTHING
 ) -> Extra | None:
     """Keep what a result's block says, what a wire message says beyond role and content, and how they were spelt."""
-    extra = keep(block, _RESULT_KEYS, shape)
+    extra = keep(block, _RESULT_KEYS, verbatim)
     if not turn or (len(turn) == 2 and "role" in turn and "content" in turn):
         return extra
     beyond = {key: value for key, value in turn.items() if key not in _TURN_KEYS}
@@ -118,7 +118,7 @@ def _decode_assistant(
     def decode(block: Mapping[str, object]) -> AssistantContent:
         return decode_assistant_block(block, endpoint, _NO_NAMES)
 
-    pieces, shape = _decode_content(turn, path, decode)
+    pieces, verbatim = _decode_content(turn, path, decode)
     stop = StopReason.STOP
     for piece in pieces:
         if piece.kind == "toolCall":
@@ -130,7 +130,7 @@ def _decode_assistant(
         provider=endpoint.model.provider,
         model=model,
         stop_reason=stop,
-        extra=_extra(turn, shape),
+        extra=_extra(turn, verbatim),
     )
 
 
@@ -144,53 +144,53 @@ def _decode_user(
     def place(*, is_result: bool) -> Wire:
         """Say where the next message stands, if that is not where it would be written."""
         first = len(out) == opened
-        usual = bool(out) and out[-1].role == "toolResult" and (is_result or joins)
-        shape: Wire = {}
+        default = bool(out) and out[-1].role == "toolResult" and (is_result or joins)
+        verbatim: Wire = {}
         if first and turn.get("role") != "user":
-            shape.update({"role": turn["role"]} if "role" in turn else {"roleless": True})
-        if first and usual:
-            shape["apart"] = True
-        elif not first and not usual:
-            shape["joined"] = True
-        return shape
+            verbatim.update({"role": turn["role"]} if "role" in turn else {"roleless": True})
+        if first and default:
+            verbatim["apart"] = True
+        elif not first and not default:
+            verbatim["joined"] = True
+        return verbatim
 
-    def add_words(words: tuple[UserContent, ...], spelt: Wire) -> None:
+    def add_text(texts: tuple[UserContent, ...], original: Wire) -> None:
         whole = turn if len(out) == opened else _NOTHING
-        out.append(UserMessage(content=words, extra=_extra(whole, {**place(is_result=False), **spelt})))
+        out.append(UserMessage(content=texts, extra=_extra(whole, {**place(is_result=False), **original})))
 
     if content is None or isinstance(content, str) or not content:
-        add_words(*_decode_content(turn, path, decode_user_block))
+        add_text(*_decode_content(turn, path, decode_user_block))
         return
-    words: list[UserContent] = []
+    texts: list[UserContent] = []
     for at, block in enumerate(_blocks_of(content, path)):
         if block.get("type") != "tool_result" or not isinstance(block.get("tool_use_id"), str):
-            words.append(decode_user_block(block))
+            texts.append(decode_user_block(block))
             continue
-        if words:
-            add_words(tuple(words), {})
-            words = []
+        if texts:
+            add_text(tuple(texts), {})
+            texts = []
         whole = turn if len(out) == opened else _NOTHING
-        shape = place(is_result=True)
-        out.append(_decode_result(block, (*path, "content", at), names, turn=whole, shape=shape))
-    if words:
-        add_words(tuple(words), {})
+        verbatim = place(is_result=True)
+        out.append(_decode_result(block, (*path, "content", at), names, turn=whole, verbatim=verbatim))
+    if texts:
+        add_text(tuple(texts), {})
 
 
 def _decode_result(
-    block: Mapping[str, object], path: Path, names: Mapping[str, str], *, turn: Mapping[str, object], shape: Wire
+    block: Mapping[str, object], path: Path, names: Mapping[str, str], *, turn: Mapping[str, object], verbatim: Wire
 ) -> ToolResultMessage:
     call_id = str(block["tool_use_id"])
-    pieces, spelt = _decode_content(block, path, decode_user_block)
-    spelt.update(shape)
+    pieces, original = _decode_content(block, path, decode_user_block)
+    original.update(verbatim)
     is_error = block.get("is_error")
     if is_error is not True and "is_error" in block:
-        spelt["is_error"] = is_error
+        original["is_error"] = is_error
     return ToolResultMessage(
         tool_call_id=call_id,
         tool_name=names.get(call_id, ""),
         content=pieces,
         is_error=is_error is True,
-        extra=_extra(turn, spelt, block),
+        extra=_extra(turn, original, block),
     )
 
 
@@ -209,14 +209,14 @@ def encode_turns(messages: Sequence[Message], endpoint: Endpoint, *, strings: bo
         for index, message in enumerate(messages):  # noqa: B007 - the place of a failure
             # One that says nothing of how it was spelt, as nearly all, is written without a detour.
             if turns.joins:
-                turns.add_spelt(message)
+                turns.add_verbatim(message)
             elif type(message) is ToolResultMessage and message.extra is None:
                 turns.add_result(message)
             elif type(message) is AssistantMessage and (message.extra is None or is_of_reply(message.extra)):
                 turns.wire.append({"role": "assistant", "content": encode_assistant_blocks(message.content, endpoint)})
                 turns.open, turns.after_result = None, False
             else:
-                turns.add_spelt(message)
+                turns.add_verbatim(message)
     except EncodeError as error:
         raise _placed(error, messages[index], endpoint, ("messages", index)) from error
     return turns.wire
@@ -264,35 +264,35 @@ class _Turns:
             self.wire.append({"role": "user", "content": self.open})
             self.after_result = True
 
-    def add_spelt(self, message: Message) -> None:
+    def add_verbatim(self, message: Message) -> None:
         """Write one message the way it was spelt."""
         extra = message.extra
-        shape = _NOTHING if extra is None else shape_of(extra, PROTOCOL)
+        verbatim = _NOTHING if extra is None else verbatim_of(extra, PROTOCOL)
         match message.role:
             case "user" | "toolResult":
-                self._add_user(message, extra, shape)
+                self._add_user(message, extra, verbatim)
                 return
             case "assistant":
                 blocks = encode_assistant_blocks(message.content, self.endpoint)
             case "system":
                 blocks = encode_user_blocks(message.content)
-        self._begin(message.role, self._spelt(message, blocks, shape) if shape else blocks, extra)
+        self._begin(message.role, self._original(message, blocks, verbatim) if verbatim else blocks, extra)
         self.open, self.after_result = None, False
 
     def _add_user(
-        self, message: UserMessage | ToolResultMessage, extra: Extra | None, shape: Mapping[str, object]
+        self, message: UserMessage | ToolResultMessage, extra: Extra | None, verbatim: Mapping[str, object]
     ) -> None:
         """Add to the open user turn where that is the way, else begin one."""
         if message.role == "toolResult":
-            is_result, blocks = True, [_encode_result(message, shape)]
+            is_result, blocks = True, [_encode_result(message, verbatim)]
         else:
             is_result, blocks = False, encode_user_blocks(message.content)
-        usual = self.after_result and (is_result or self.joins)
-        if self.open is not None and ("apart" not in shape if usual else "joined" in shape):
+        default = self.after_result and (is_result or self.joins)
+        if self.open is not None and ("apart" not in verbatim if default else "joined" in verbatim):
             self.open += blocks
         else:
-            content = self._spelt(message, blocks, shape) if shape and not is_result else blocks
-            self._begin(shape.get("role", "user"), content, extra)
+            content = self._original(message, blocks, verbatim) if verbatim and not is_result else blocks
+            self._begin(verbatim.get("role", "user"), content, extra)
             self.open = blocks if content is blocks else None
         self.after_result = is_result
 
@@ -302,39 +302,41 @@ class _Turns:
             beyond = extra[PROTOCOL].get(_MESSAGE)
             if isinstance(beyond, Mapping):
                 turn.update(cast("Mapping[str, object]", beyond))
-            if content is None and shape_of(extra, PROTOCOL).get("content") == "absent":
+            if content is None and verbatim_of(extra, PROTOCOL).get("content") == "absent":
                 del turn["content"]
-            if "roleless" in shape_of(extra, PROTOCOL):
+            if "roleless" in verbatim_of(extra, PROTOCOL):
                 del turn["role"]
         self.wire.append(turn)
 
-    def _spelt(self, message: Message, blocks: list[Wire], shape: Mapping[str, object]) -> object:
+    def _original(self, message: Message, blocks: list[Wire], verbatim: Mapping[str, object]) -> object:
         """Give the content as a string or as nothing, if that is how it came and still says it all."""
-        return spell_content(message.content, blocks, shape.get("content"), strings=self.strings)
+        return restore_content(message.content, blocks, verbatim.get("content"), strings=self.strings)
 
 
-def spell_content(pieces: Sequence[object], blocks: list[Wire], spelling: object, *, strings: bool = True) -> object:
+def restore_content(
+    pieces: Sequence[object], blocks: list[Wire], wire_format: object, *, strings: bool = True
+) -> object:
     """Give content as a string or as nothing, if that is how it came and still says it all; else its blocks."""
-    if spelling == "string" and strings:
+    if wire_format == "string" and strings:
         if not blocks:
             return ""
         if len(blocks) == 1 and len(blocks[0]) == 2 and isinstance(pieces[0], TextContent):
             return pieces[0].text
-    elif not blocks and spelling in ("null", "absent"):
+    elif not blocks and wire_format in ("null", "absent"):
         return None
     return blocks
 
 
-def _encode_result(message: ToolResultMessage, shape: Mapping[str, object]) -> Wire:
+def _encode_result(message: ToolResultMessage, verbatim: Mapping[str, object]) -> Wire:
     blocks = encode_user_blocks(message.content)
-    content = spell_content(message.content, blocks, shape["content"]) if "content" in shape else blocks
+    content = restore_content(message.content, blocks, verbatim["content"]) if "content" in verbatim else blocks
     block: Wire = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}
     if message.is_error:
         block["is_error"] = True
-    elif "is_error" in shape:
-        block["is_error"] = shape["is_error"]
+    elif "is_error" in verbatim:
+        block["is_error"] = verbatim["is_error"]
     if message.extra is not None:
         block.update((key, value) for key, value in put_back(message.extra).items() if key != _MESSAGE)
-        if content is None and shape.get("content") == "absent":
+        if content is None and verbatim.get("content") == "absent":
             del block["content"]
     return block

@@ -11,12 +11,14 @@ from typing import Final, cast
 
 from segue.conversation.content import Extra
 from segue.protocols.anthropic_messages.rules import PROTOCOL
-from segue.protocols.kit.reading import SHAPE
+from segue.protocols.kit.reading import VERBATIM
 
 _NULL: Final = "null"
 
 
-def keep(wire: Mapping[str, object], known: Collection[str], shape: Mapping[str, object] | None = None) -> Extra | None:
+def keep(
+    wire: Mapping[str, object], known: Collection[str], verbatim: Mapping[str, object] | None = None
+) -> Extra | None:
     """Keep what a wire object says beyond the known keys, and how it was spelt; None when there is nothing."""
     left: dict[str, object] = {}
     nulls: list[str] = []
@@ -28,9 +30,9 @@ def keep(wire: Mapping[str, object], known: Collection[str], shape: Mapping[str,
         else:
             left[key] = value
     if nulls:
-        left[SHAPE] = {**(shape or {}), _NULL: nulls}
-    elif shape:
-        left[SHAPE] = dict(shape)
+        left[VERBATIM] = {**(verbatim or {}), _NULL: nulls}
+    elif verbatim:
+        left[VERBATIM] = dict(verbatim)
     return {PROTOCOL: left} if left else None
 
 
@@ -39,11 +41,11 @@ def put_back(extra: Extra | None) -> Mapping[str, object]:
     if extra is None or PROTOCOL not in extra:
         return {}
     part = extra[PROTOCOL]
-    shape = part.get(SHAPE)
-    if shape is None:
+    verbatim = part.get(VERBATIM)
+    if verbatim is None:
         return part
-    left = {key: value for key, value in part.items() if key != SHAPE}
-    nulls = cast("Mapping[str, object]", shape).get(_NULL) if isinstance(shape, Mapping) else None
+    left = {key: value for key, value in part.items() if key != VERBATIM}
+    nulls = cast("Mapping[str, object]", verbatim).get(_NULL) if isinstance(verbatim, Mapping) else None
     for key in cast("Sequence[str]", nulls) if isinstance(nulls, list | tuple) else ():
         left.setdefault(key, None)
     return left

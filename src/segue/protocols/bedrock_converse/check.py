@@ -13,7 +13,7 @@ from segue.errors import Path
 from segue.protocols.bedrock_converse.check_turns import Turns
 from segue.protocols.bedrock_converse.thinking import LEAST_BUDGET
 from segue.protocols.bedrock_converse.verbatim import MARK, Block, object_of
-from segue.protocols.kit.checking import check_json, is_spelt, objects_of
+from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.reading import text_of
 
@@ -79,7 +79,7 @@ def _check_tools(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         if name in seen:
             # "tools: Tool names must be unique." (LibreChat #13162, 2026-05-17)
             yield Violation(code="tool_name_taken", path=(*path, "name"), message=f"two tools are called {name!r}")
-        if name is None or (alphabet and not is_spelt(name, alphabet, most=rules.tool_name_max)):
+        if name is None or (alphabet and not matches_alphabet(name, alphabet, most=rules.tool_name_max)):
             # service model: ToolName
             yield Violation(code="tool_name", path=(*path, "name"), message=f"{name!r} is no name for a tool")
         else:
@@ -165,7 +165,7 @@ def _check_sampling(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         if _SAMPLING[key] in rules.refused_options:
             # "`temperature` is deprecated for this model." (pi #7961)
             yield Violation(code="sampling", path=path, message=f"{endpoint.model.id} does not take {key}")
-        elif thinks and _SAMPLING[key] in rules.refused_with_thinking and _bends_thinking(key, value):
+        elif thinks and _SAMPLING[key] in rules.refused_with_thinking and _conflicts_with_thinking(key, value):
             # "`temperature` may only be set to 1 when thinking is enabled"; top_p from 0.95 on
             # (Anthropic documentation: extended thinking, feature compatibility)
             yield Violation(code="sampling_thinking", path=path, message=f"{key} cannot be {value} while thinking")
@@ -196,7 +196,7 @@ def _check_refused(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
                 yield Violation(code="effort_alone", path=("inferenceConfig", key), message=message)
 
 
-def _bends_thinking(key: str, value: object) -> bool:
+def _conflicts_with_thinking(key: str, value: object) -> bool:
     if not isinstance(value, int | float):
         return False
     return value != 1 if key == "temperature" else not 0.95 <= value <= 1

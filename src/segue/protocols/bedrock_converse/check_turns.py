@@ -15,7 +15,7 @@ from segue.protocols.bedrock_converse.content import MEMBERS
 from segue.protocols.bedrock_converse.document_names import LONGEST
 from segue.protocols.bedrock_converse.media_types import Kind
 from segue.protocols.bedrock_converse.verbatim import Block, object_of
-from segue.protocols.kit.checking import is_spelt, objects_of
+from segue.protocols.kit.checking import matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.reading import text_of
 
@@ -122,11 +122,11 @@ class Turns:
             # "User messages cannot contain tool uses" (AWS documentation: tool use)
             yield Violation(code="block_role", path=path, message="a call stands in an assistant turn")
         alphabet, call_id, name = self.rules.call_id_alphabet, call.get("toolUseId"), call.get("name")
-        if alphabet and not is_spelt(text_of(call_id) or "", alphabet, most=self.rules.call_id_max):
+        if alphabet and not matches_alphabet(text_of(call_id) or "", alphabet, most=self.rules.call_id_max):
             # service model: ToolUseId; of Claude "tool_use.id: String should match pattern" (forgecode #1142)
             yield Violation(code="call_id", path=(*path, "toolUseId"), message=f"{call_id!r} is no id for a call")
         names = self.rules.tool_name_alphabet
-        if names and not is_spelt(text_of(name) or "", names, most=self.rules.tool_name_max):
+        if names and not matches_alphabet(text_of(name) or "", names, most=self.rules.tool_name_max):
             # service model: ToolName
             yield Violation(code="call_name", path=(*path, "name"), message=f"{name!r} is no name for a tool")
         if not isinstance(call.get("input"), Mapping):
@@ -161,15 +161,15 @@ class Turns:
     def _check_reasoning(self, content: Block, path: Path) -> Iterator[Violation]:
         if "reasoningText" not in content:
             return
-        said, place = object_of(content["reasoningText"]), (*path, "reasoningText")
-        signature = said.get("signature")
-        if not isinstance(said.get("text"), str):
+        given, place = object_of(content["reasoningText"]), (*path, "reasoningText")
+        signature = given.get("signature")
+        if not isinstance(given.get("text"), str):
             # "reasoning content format incorrect. Either 'text' or 'redactedContent' must be set." (strands #2704)
             yield Violation(code="reasoning_text", path=place, message="reasoning has to have its text, even empty")
         if self.rules.reasoning_replay == "signed" and not isinstance(signature, str):
             # "thinking.signature: Field required" (strands #1053)
             yield Violation(code="unsigned_reasoning", path=place, message="reasoning has to carry its signature")
-        if self.rules.reasoning_replay == "open" and "signature" in said:
+        if self.rules.reasoning_replay == "open" and "signature" in given:
             # "This model doesn't support the reasoningContent.reasoningText.signature field" (strands #682, pi #1505)
             yield Violation(code="signature", path=(*place, "signature"), message="the model takes no signature")
 

@@ -35,7 +35,7 @@ CODEC: Final = Codec(
     stream_decoder=stream_decoder,
     decode_error=decode_error,
     check=check,
-    forgets=NOT_IN_A_BODY
+    not_carried=NOT_IN_A_BODY
     | {
         "tool_name",  # of a result: read from its call
         "is_error",  # where the model takes no status
@@ -53,6 +53,6 @@ CODEC: Final = Codec(
         "options",  # levels become budgets or efforts, retention becomes cache points
         "stream",  # said by the address
     },
-    remembers=names_documents,
+    affects_later=names_documents,
     sdk_arguments=sdk_arguments,
 )

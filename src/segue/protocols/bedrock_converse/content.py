@@ -48,7 +48,7 @@ from segue.protocols.bedrock_converse.verbatim import (
     put_back,
 )
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import SHAPE, native_block, shape_of
+from segue.protocols.kit.reading import VERBATIM, native_block, verbatim_of
 
 MEMBERS: Final = frozenset(
     {
@@ -104,7 +104,7 @@ def decode_user_block(block: Block, names: DocumentNames) -> UserContent:
             return decode_system_block(block)
         case "json":
             value = plain(block["json"])
-            return TextContent(text=json_text(value), extra={PROTOCOL: {SHAPE: {"json": value}}})
+            return TextContent(text=json_text(value), extra={PROTOCOL: {VERBATIM: {"json": value}}})
         case "image":
             read = decode_image(block["image"], names)
         case "document" | "video" | "audio" as kind:
@@ -161,48 +161,52 @@ def decode_reasoning(content: Block, endpoint: Endpoint, *, reply: bool = False)
     if "redactedContent" in content:
         blob = plain(content["redactedContent"])
         return decode_redacted(blob) if isinstance(blob, str) else None
-    said = object_of(content.get("reasoningText"))
-    text, signature = said.get("text"), said.get("signature")
-    if not isinstance(text, str) and ("text" in said or not signature):
+    received = object_of(content.get("reasoningText"))
+    text, signature = received.get("text"), received.get("signature")
+    if not isinstance(text, str) and ("text" in received or not signature):
         return None
     if not (signature is None or isinstance(signature, str)):
         return None
-    shape = Wire()
+    verbatim = Wire()
     if text is None:
-        shape["textless"] = "reply" if reply else "request"
+        verbatim["textless"] = "reply" if reply else "request"
     known = _REASONING_KEYS
-    if not signature and "signature" in said:
+    if not signature and "signature" in received:
         if reply:
             known = _TEXT_KEYS
         else:
-            shape["signature"] = signature
+            verbatim["signature"] = signature
     elif not reply and bool(signature) is not (endpoint.rules.reasoning_replay == "signed"):
-        shape["signed"] = bool(signature)
-    is_plain = not shape and len(said) == 2 and bool(signature)
-    extra = None if is_plain else keep(said, known, shape, reply=reply)
-    words = text if isinstance(text, str) else ""
-    return ThinkingContent(thinking=words, thinking_signature=signature or None, extra=extra)
+        verbatim["signed"] = bool(signature)
+    is_plain = not verbatim and len(received) == 2 and bool(signature)
+    extra = None if is_plain else keep(received, known, verbatim, reply=reply)
+    texts = text if isinstance(text, str) else ""
+    return ThinkingContent(thinking=texts, thinking_signature=signature or None, extra=extra)
 
 
 def decode_redacted(blob: str) -> ThinkingContent:
     """Read redacted reasoning: the text that its bytes are, else their base64."""
     try:
-        seal = base64.b64decode(blob, validate=True).decode("utf-8")
+        wire_signature = base64.b64decode(blob, validate=True).decode("utf-8")
     except (binascii.Error, UnicodeDecodeError, ValueError):
-        seal = blob
-    if _blob_of(seal) == blob:
-        return ThinkingContent(thinking="", thinking_signature=seal, redacted=True)
-    extra: Extra = {PROTOCOL: {SHAPE: {"blob": True}}}
+        wire_signature = blob
+    if _blob_of(wire_signature) == blob:
+        return ThinkingContent(thinking="", thinking_signature=wire_signature, redacted=True)
+    extra: Extra = {PROTOCOL: {VERBATIM: {"blob": True}}}
     return ThinkingContent(thinking="", thinking_signature=blob, redacted=True, extra=extra)
 
 
-def _blob_of(seal: str) -> str:
+def _blob_of(wire_signature: str) -> str:
     """Give the base64 of a seal's bytes. Stored histories of others hold that base64 itself: base64 of base64."""
     try:
-        inner = base64.b64decode(seal, validate=True)
+        inner = base64.b64decode(wire_signature, validate=True)
     except (binascii.Error, ValueError):
         inner = b""
-    return seal if _BASE64.fullmatch(inner) else base64.b64encode(seal.encode("utf-8", "surrogatepass")).decode("ascii")
+    return (
+        wire_signature
+        if _BASE64.fullmatch(inner)
+        else base64.b64encode(wire_signature.encode("utf-8", "surrogatepass")).decode("ascii")
+    )
 
 
 def _decode_cited(cited: Block) -> TextContent | None:
@@ -281,8 +285,8 @@ def encode_assistant_blocks(
         elif type(piece) is TextContent:
             blocks.append({"text": piece.text})
         elif type(piece) is ThinkingContent and signs and piece.thinking_signature and not piece.redacted:
-            said = {"text": piece.thinking, "signature": piece.thinking_signature}
-            blocks.append({"reasoningContent": {"reasoningText": said}})
+            received = {"text": piece.thinking, "signature": piece.thinking_signature}
+            blocks.append({"reasoningContent": {"reasoningText": received}})
         else:
             blocks.append(encode_assistant_content(piece, endpoint, names, reply=reply))
     return blocks
@@ -315,9 +319,9 @@ def _encode_text(text: TextContent, *, reply: bool = False) -> Wire:
     if CITATIONS in text.extra[PROTOCOL]:
         cited = {"content": [{"text": text.text}], CITATIONS: text.extra[PROTOCOL][CITATIONS]}
         return {"citationsContent": cited}
-    shape = shape_of(text.extra, PROTOCOL)
-    if "json" in shape and json_text(shape["json"]) == text.text:
-        return {"json": shape["json"]}
+    verbatim = verbatim_of(text.extra, PROTOCOL)
+    if "json" in verbatim and json_text(verbatim["json"]) == text.text:
+        return {"json": verbatim["json"]}
     return {"text": text.text, **put_back(text.extra, reply=reply)}
 
 
@@ -326,35 +330,35 @@ def _encode_call(call: ToolCall, *, reply: bool) -> Wire:
     inner: Wire = {"toolUseId": call.id, "name": call.name, "input": arguments}
     if call.extra is not None:
         inner.update(put_back(call.extra, reply=reply))
-        shape = shape_of(call.extra, PROTOCOL)
-        if "no_input" in shape and not arguments:
+        verbatim = verbatim_of(call.extra, PROTOCOL)
+        if "no_input" in verbatim and not arguments:
             del inner["input"]
-        elif "input" in shape and best_effort(shape["input"]) == arguments:
-            inner["input"] = shape["input"]
+        elif "input" in verbatim and best_effort(verbatim["input"]) == arguments:
+            inner["input"] = verbatim["input"]
     return {"toolUse": inner}
 
 
 def _encode_reasoning(content: ThinkingContent, endpoint: Endpoint, *, reply: bool) -> Wire:
-    signature, shape = content.thinking_signature, shape_of(content.extra, PROTOCOL)
+    signature, verbatim = content.thinking_signature, verbatim_of(content.extra, PROTOCOL)
     if content.redacted:
         if signature is None:
             raise EncodeError("redacted thinking without its data")
-        return {"redactedContent": signature if "blob" in shape else _blob_of(signature)}
-    textless = shape.get("textless")
-    unsaid = not content.thinking and (textless == "request" or (reply and textless == "reply"))
-    said: Wire = {} if unsaid else {"text": content.thinking}
+        return {"redactedContent": signature if "blob" in verbatim else _blob_of(signature)}
+    textless = verbatim.get("textless")
+    absent = not content.thinking and (textless == "request" or (reply and textless == "reply"))
+    received: Wire = {} if absent else {"text": content.thinking}
     takes = endpoint.rules.reasoning_replay == "signed"
     if signature:
-        if takes or reply or shape.get("signed") is True:
-            said["signature"] = signature
-    elif "signature" in shape:
-        said["signature"] = shape["signature"]
-    elif takes and not reply and shape.get("signed") is not False:
+        if takes or reply or verbatim.get("signed") is True:
+            received["signature"] = signature
+    elif "signature" in verbatim:
+        received["signature"] = verbatim["signature"]
+    elif takes and not reply and verbatim.get("signed") is not False:
         # The API refuses unsigned thinking; projection should have turned it into text.
         raise EncodeError("thinking without a signature")
     if content.extra is not None:
-        said.update(put_back(content.extra, reply=reply))
-    return {"reasoningText": said}
+        received.update(put_back(content.extra, reply=reply))
+    return {"reasoningText": received}
 
 
 def _encode_native(content: NativeContent, names: DocumentNames) -> Wire:

@@ -67,17 +67,17 @@ def _error(inner: Mapping[str, object], kind: str | None, status: int | None) ->
 
 
 def _of_client(outer: Mapping[str, object], status: int | None) -> WireError:
-    told, metadata = object_of(outer["Error"]), object_of(outer.get("ResponseMetadata"))
+    sent, metadata = object_of(outer["Error"]), object_of(outer.get("ResponseMetadata"))
     answered = metadata.get("HTTPStatusCode")
     if status is None and isinstance(answered, int):
         status = answered
-    kind = _name_of(object_of(metadata.get("HTTPHeaders")).get("x-amzn-errortype")) or _name_of(told.get("Code"))
-    return WireError(status=status, type=kind, message=_message_of(told))
+    kind = _name_of(object_of(metadata.get("HTTPHeaders")).get("x-amzn-errortype")) or _name_of(sent.get("Code"))
+    return WireError(status=status, type=kind, message=_message_of(sent))
 
 
-def _message_of(told: Mapping[str, object]) -> str:
+def _message_of(sent: Mapping[str, object]) -> str:
     for key in ("message", "Message", "errorMessage"):
-        text = text_of(told.get(key))
+        text = text_of(sent.get(key))
         if text:
             return text
     return ""

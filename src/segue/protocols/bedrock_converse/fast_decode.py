@@ -24,7 +24,7 @@ class _Form(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
 
 @final
-class Words(_Form, frozen=True, gc=False):
+class TextDeltaBody(_Form, frozen=True, gc=False):
     """More text, or more of a thought without its signature."""
 
     text: str
@@ -37,30 +37,30 @@ class _Input(_Form, frozen=True, gc=False):
 class Call(_Form, frozen=True, gc=False):
     """More arguments of a call."""
 
-    said: _Input = msgspec.field(name="toolUse")
+    given: _Input = msgspec.field(name="toolUse")
 
 
 class Thought(_Form, frozen=True, gc=False):
     """More of a thought."""
 
-    said: Words = msgspec.field(name="reasoningContent")
+    given: TextDeltaBody = msgspec.field(name="reasoningContent")
 
 
-_Delta = TypeVar("_Delta", Words, Call, Thought)
+_Delta = TypeVar("_Delta", TextDeltaBody, Call, Thought)
 
 
-class Growth(msgspec.Struct, Generic[_Delta], frozen=True, gc=False):
+class FastDelta(msgspec.Struct, Generic[_Delta], frozen=True, gc=False):
     """Which block grows, and by what; the padding beside them means nothing."""
 
     delta: _Delta
     index: int = msgspec.field(name="contentBlockIndex")
 
 
-Reader: TypeAlias = Callable[[bytes], Growth[Words] | Growth[Call] | Growth[Thought]]
+Reader: TypeAlias = Callable[[bytes], FastDelta[TextDeltaBody] | FastDelta[Call] | FastDelta[Thought]]
 
-GROWTH_READERS: Final[Mapping[str, Reader]] = {
-    "text": msgspec.json.Decoder(Growth[Words]).decode,
-    "toolUse": msgspec.json.Decoder(Growth[Call]).decode,
-    "reasoningContent": msgspec.json.Decoder(Growth[Thought]).decode,
+FAST_READERS: Final[Mapping[str, Reader]] = {
+    "text": msgspec.json.Decoder(FastDelta[TextDeltaBody]).decode,
+    "toolUse": msgspec.json.Decoder(FastDelta[Call]).decode,
+    "reasoningContent": msgspec.json.Decoder(FastDelta[Thought]).decode,
 }
 """How to read the growth of a block, by its kind."""

@@ -20,7 +20,7 @@ from segue.protocols.bedrock_converse.document_names import DocumentNames
 from segue.protocols.bedrock_converse.media_types import ALIASES, FORMATS, TYPES, Kind, kind_of
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.verbatim import NOTHING, Block, Wire, keep, object_of, plain, put_back
-from segue.protocols.kit.reading import shape_of, standard_base64
+from segue.protocols.kit.reading import standard_base64, verbatim_of
 
 _KEYS: Final = frozenset({"format", "source"})
 _DOCUMENT_KEYS: Final = _KEYS | {"name"}
@@ -41,10 +41,10 @@ def decode_image(inner: object, names: DocumentNames) -> ImageContent | FileCont
 
 def decode_file(kind: Kind, inner: object, names: DocumentNames) -> FileContent | None:
     """Read a document, a video or a piece of audio; None when it has no form that is known."""
-    block, shape = object_of(inner), Wire()
-    mime = _type_of(kind, block, shape)
-    found = _read_source(kind, object_of(block.get("source")), shape)
-    if found is None or (mime is None and shape.get("source") != "text"):
+    block, verbatim = object_of(inner), Wire()
+    mime = _type_of(kind, block, verbatim)
+    found = _read_source(kind, object_of(block.get("source")), verbatim)
+    if found is None or (mime is None and verbatim.get("source") != "text"):
         return None
     data, place, beyond = found
     name, known = None, _KEYS
@@ -53,17 +53,17 @@ def decode_file(kind: Kind, inner: object, names: DocumentNames) -> FileContent 
         name = block.get("name")
         if not isinstance(name, str):
             return None
-        _spell_name(name, shape, names, form=block.get("format"))
+        _restore_name(name, verbatim, names, form=block.get("format"))
     return FileContent(
         data=data,
         file_id=place,
         mime_type=mime or _PLAIN,
         name=name,
-        extra=keep({**block, "s3Location": beyond} if beyond else block, known, shape),
+        extra=keep({**block, "s3Location": beyond} if beyond else block, known, verbatim),
     )
 
 
-def _read_source(kind: Kind, source: Block, shape: Wire) -> tuple[str | None, str | None, Block] | None:
+def _read_source(kind: Kind, source: Block, verbatim: Wire) -> tuple[str | None, str | None, Block] | None:
     """Give the data, or the place in S3 and what is said besides it; None when the source is neither, nor a text."""
     if len(source) != 1:
         return None
@@ -72,7 +72,7 @@ def _read_source(kind: Kind, source: Block, shape: Wire) -> tuple[str | None, st
     if form == "bytes" and isinstance(value, str):
         return standard_base64(value), None, NOTHING
     if form == "text" and kind == "document" and isinstance(value, str):
-        shape["source"] = "text"
+        verbatim["source"] = "text"
         return base64.b64encode(value.encode("utf-8", "surrogatepass")).decode("ascii"), None, NOTHING
     location = object_of(value) if form == "s3Location" else NOTHING
     place = location.get("uri")
@@ -81,24 +81,24 @@ def _read_source(kind: Kind, source: Block, shape: Wire) -> tuple[str | None, st
     return None, place, {key: inner for key, inner in location.items() if key != "uri"}
 
 
-def _type_of(kind: Kind, block: Block, shape: Wire) -> str | None:
+def _type_of(kind: Kind, block: Block, verbatim: Wire) -> str | None:
     """Give the MIME type that a format stands for, and keep the word where another would be written for it."""
     form = block.get("format")
     if not isinstance(form, str) or not form:
-        shape.update({"format": form} if "format" in block else {"formless": True})
+        verbatim.update({"format": form} if "format" in block else {"formless": True})
         return None
     mime = TYPES[kind].get(form)
     if mime is None:
-        shape["format"] = form
+        verbatim["format"] = form
         is_type = "/" in form and kind_of(form)[0] == kind
         mime = ALIASES[kind].get(form) or (form if is_type else f"{kind}/{form}")
     return mime
 
 
-def _spell_name(name: str, shape: Wire, names: DocumentNames, *, form: object) -> None:
+def _restore_name(name: str, verbatim: Wire, names: DocumentNames, *, form: object) -> None:
     """Keep a name that would not be written like this: an illegal one, or one that was used before."""
     if names.fitting(name, form if isinstance(form, str) else None) != name:
-        shape["name"] = name
+        verbatim["name"] = name
     names.take(name)
 
 
@@ -131,32 +131,32 @@ def encode_file(file: FileContent, names: DocumentNames) -> Wire:
 def _encode(
     media: ImageContent | FileContent, kind: Kind, place: str | None, names: DocumentNames, *, name: str | None
 ) -> Wire:
-    shape = shape_of(media.extra, PROTOCOL)
-    form = _format_of(kind, media.mime_type, shape)
-    inner: Wire = {} if "formless" in shape else {"format": form}
+    verbatim = verbatim_of(media.extra, PROTOCOL)
+    form = _format_of(kind, media.mime_type, verbatim)
+    inner: Wire = {} if "formless" in verbatim else {"format": form}
     if kind == "document":
         text = form if isinstance(form, str) else None
-        written = shape["name"] if shape.get("name") == name and name is not None else names.fitting(name, text)
+        written = verbatim["name"] if verbatim.get("name") == name and name is not None else names.fitting(name, text)
         names.take(written)
         inner["name"] = written
     kept = dict(put_back(media.extra))
-    inner["source"] = _source(media.data, place, kept.pop("s3Location", None), shape)
+    inner["source"] = _source(media.data, place, kept.pop("s3Location", None), verbatim)
     inner.update(kept)
     return {kind: inner}
 
 
-def _format_of(kind: Kind, mime_type: str | None, shape: Block) -> object:
+def _format_of(kind: Kind, mime_type: str | None, verbatim: Block) -> object:
     _, mime = kind_of(mime_type)
-    if "format" in shape:
-        return shape["format"]
+    if "format" in verbatim:
+        return verbatim["format"]
     form = FORMATS[kind].get(mime)
     if form is None:
         raise EncodeError(f"this wire has no word for {kind} of type {mime_type or 'unknown'}")
     return form
 
 
-def _source(data: str | None, place: str | None, beyond: object, shape: Block) -> Wire:
-    if data is not None and shape.get("source") == "text":
+def _source(data: str | None, place: str | None, beyond: object, verbatim: Block) -> Wire:
+    if data is not None and verbatim.get("source") == "text":
         return {"text": base64.b64decode(data).decode("utf-8", "surrogatepass")}
     if data is not None:
         return {"bytes": data}

@@ -30,7 +30,7 @@ from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.thinking import decode_thinking, encode_thinking, fits
 from segue.protocols.bedrock_converse.verbatim import Wire, object_of
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import ASKED_OF, SHAPE, left_over, shape_of
+from segue.protocols.kit.reading import ASKED_OF, VERBATIM, left_over, verbatim_of
 from segue.protocols.kit.streaming import parse_frame
 
 Place: TypeAlias = tuple[str, ...]
@@ -42,11 +42,11 @@ FIELDS: Final = "additionalModelRequestFields"
 
 _CONTAINERS: Final = frozenset({INFERENCE, TOOLS, OUTPUT, FIELDS})
 _CONTEXT_KEYS: Final = frozenset({"messages", "system", "modelId"})
-_WORDLESS: Final = ("seed", "parallel_tool_calls", "session_id", "user_id")
+_WITHOUT_VALUE: Final = ("seed", "parallel_tool_calls", "session_id", "user_id")
 _THINKING_OF: Final = "thinking_of"
 """The key of the shape that names the model which was asked for a kind of thinking that is not known to be its own."""
 
-_SPEAK_OF: Final[Mapping[Place, str]] = {
+_FIELDS_OF: Final[Mapping[Place, str]] = {
     (INFERENCE, "maxTokens"): "max_tokens",
     (INFERENCE, "temperature"): "temperature",
     (INFERENCE, "topP"): "top_p",
@@ -77,27 +77,27 @@ def decode_options(body: Mapping[str, object], endpoint: Endpoint) -> Options:
         left = _difference(value, written.get(key), {"tools"} if key == TOOLS else frozenset())
         if key not in written or left is not None:
             kept[key] = value if left is None else left
-    shape: Wire = {}
+    verbatim: Wire = {}
     absent = [list(place) for place in _places(written) if not _has(body, place)]
     if absent:
-        shape["absent"] = absent
+        verbatim["absent"] = absent
     if not fits(body, endpoint):
-        shape[_THINKING_OF] = endpoint.model.id
+        verbatim[_THINKING_OF] = endpoint.model.id
     if "modelId" in body:
-        shape[ASKED_OF] = body["modelId"]
+        verbatim[ASKED_OF] = body["modelId"]
     if TOOLS in kept and kept[TOOLS] == {} and body[TOOLS] != {}:
         del kept[TOOLS]  # all that stands there are tools
-    if shape:
-        kept[SHAPE] = shape
+    if verbatim:
+        kept[VERBATIM] = verbatim
     return replace(options, extra={PROTOCOL: kept}) if kept else options
 
 
 def _difference(value: object, written: object, skip: frozenset[str] | set[str]) -> object:
     """Give what an object says that is not written by itself; None where all is."""
     if isinstance(value, Mapping) and (written is None or isinstance(written, dict)):
-        usual = object_of(cast("object", written))
+        default = object_of(cast("object", written))
         given = cast("Mapping[str, object]", value)
-        left = {k: v for k, v in given.items() if k not in skip and not (k in usual and usual[k] == v)}
+        left = {k: v for k, v in given.items() if k not in skip and not (k in default and default[k] == v)}
         return left if left or written is None or not given else None
     return None if value == written else cast("object", value)
 
@@ -170,7 +170,7 @@ def encode_options(options: Options, endpoint: Endpoint, model: str | None) -> W
     Raises:
         EncodeError: an option is set that the wire has no word for.
     """
-    for name in _WORDLESS:
+    for name in _WITHOUT_VALUE:
         if getattr(options, name) is not None:
             raise EncodeError("this wire has no word for it", path=("options", name))
     written = _write(options, endpoint)
@@ -183,14 +183,14 @@ def encode_options(options: Options, endpoint: Endpoint, model: str | None) -> W
 
 def _as_it_was(written: Wire, options: Options, endpoint: Endpoint, model: str | None) -> Wire:
     """Put in what was read, as far as it still says what the options say."""
-    kept, shape = left_over(options.extra, PROTOCOL), shape_of(options.extra, PROTOCOL)
-    absent = [tuple(place) for place in cast("Sequence[Sequence[str]]", shape.get("absent", ()))]
+    kept, verbatim = left_over(options.extra, PROTOCOL), verbatim_of(options.extra, PROTOCOL)
+    absent = [tuple(place) for place in cast("Sequence[Sequence[str]]", verbatim.get("absent", ()))]
     merged = _merged(written, kept, absent)
-    touched = {place for place in _SPEAK_OF if _has(kept, place) or place in absent or _is_replaced(kept, place)}
-    for place in _stale(options, merged, touched, endpoint, is_same=shape.get(_THINKING_OF) == endpoint.model.id):
+    touched = {place for place in _FIELDS_OF if _has(kept, place) or place in absent or _is_replaced(kept, place)}
+    for place in _stale(options, merged, touched, endpoint, is_same=verbatim.get(_THINKING_OF) == endpoint.model.id):
         _restore(merged, written, place)
-    if ASKED_OF in shape:
-        merged["modelId"] = model if isinstance(shape[ASKED_OF], str) and model is not None else shape[ASKED_OF]
+    if ASKED_OF in verbatim:
+        merged["modelId"] = model if isinstance(verbatim[ASKED_OF], str) and model is not None else verbatim[ASKED_OF]
     return merged
 
 
@@ -222,7 +222,7 @@ def _stale(options: Options, merged: Wire, touched: set[Place], endpoint: Endpoi
     foreign = not is_same and not fits(merged, endpoint)
     return [
         place
-        for place, field in _SPEAK_OF.items()
+        for place, field in _FIELDS_OF.items()
         if (place in touched and meaning[field] != getattr(options, field)) or (foreign and field == "thinking")
     ]
 
@@ -230,10 +230,10 @@ def _stale(options: Options, merged: Wire, touched: set[Place], endpoint: Endpoi
 def _restore(merged: Wire, written: Wire, place: Place) -> None:
     """Put in what is written by itself, or nothing."""
     root, key = place
-    usual = object_of(written.get(root))
+    default = object_of(written.get(root))
     inner = {name: value for name, value in object_of(merged.get(root)).items() if name != key}
-    if key in usual:
-        inner[key] = usual[key]
+    if key in default:
+        inner[key] = default[key]
     elif not isinstance(merged.get(root), Mapping):
         return
     if inner:

@@ -21,7 +21,7 @@ from segue.protocols.bedrock_converse.tools import decode_tools, encode_tools
 from segue.protocols.bedrock_converse.turns import blocks_of, decode_system, decode_turns, encode_turns
 from segue.protocols.bedrock_converse.verbatim import Wire, object_of
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import SHAPE, shape_of
+from segue.protocols.kit.reading import VERBATIM, verbatim_of
 
 
 def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endpoint) -> Prompt:
@@ -36,12 +36,12 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
         raise DecodeError("a request has to have messages", path=("messages",))
     named = body.get("modelId")
     model = named if isinstance(named, str) else None
-    shape: Wire = {}
+    verbatim: Wire = {}
     context = Context(
-        system_prompt=_decode_system(body, shape),
+        system_prompt=_decode_system(body, verbatim),
         messages=decode_turns(body["messages"], endpoint, model or endpoint.model.id),
-        tools=_decode_tools(body, endpoint, shape),
-        extra={PROTOCOL: {SHAPE: shape}} if shape else None,
+        tools=_decode_tools(body, endpoint, verbatim),
+        extra={PROTOCOL: {VERBATIM: verbatim}} if verbatim else None,
     )
     return Prompt(context=context, options=decode_options(body, endpoint), model=model)
 
@@ -53,12 +53,12 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
         EncodeError: something has no word on this wire; `path` leads to it.
     """
     context, options = prompt.context, prompt.options
-    shape = shape_of(context.extra, PROTOCOL)
+    verbatim = verbatim_of(context.extra, PROTOCOL)
     body: Wire = {"messages": encode_turns(context.messages, endpoint)}
-    _encode_system(context, shape, body)
+    _encode_system(context, verbatim, body)
     body.update(encode_options(options, endpoint, prompt.model))
-    tools: object = encode_tools(context.tools, endpoint) if context.tools else shape.get("tools")
-    if context.tools or "tools" in shape:
+    tools: object = encode_tools(context.tools, endpoint) if context.tools else verbatim.get("tools")
+    if context.tools or "tools" in verbatim:
         body["toolConfig"] = {"tools": tools, **object_of(body.get("toolConfig"))}
     if options.cache_retention is not None and options.cache_retention != "none":
         place_marks(body, endpoint, options.cache_retention)
@@ -68,11 +68,11 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
 # -- system prompt -----------------------------------------------------------------------------------------------------
 
 
-def _decode_system(body: Mapping[str, object], shape: Wire) -> str | tuple[SystemContent, ...] | None:
+def _decode_system(body: Mapping[str, object], verbatim: Wire) -> str | tuple[SystemContent, ...] | None:
     system = body.get("system")
     if not system:
         if "system" in body:
-            shape["system"] = system
+            verbatim["system"] = system
         return None
     pieces = decode_system(blocks_of(system, ("system",)))
     if len(pieces) == 1 and pieces[0].kind == "text" and pieces[0].extra is None:
@@ -80,7 +80,7 @@ def _decode_system(body: Mapping[str, object], shape: Wire) -> str | tuple[Syste
     return pieces
 
 
-def _encode_system(context: Context, shape: Mapping[str, object], body: Wire) -> None:
+def _encode_system(context: Context, verbatim: Mapping[str, object], body: Wire) -> None:
     system = context.system_prompt
     if isinstance(system, str):
         body["system"] = [{"text": system}]
@@ -89,18 +89,18 @@ def _encode_system(context: Context, shape: Mapping[str, object], body: Wire) ->
             body["system"] = encode_user_blocks(system, DocumentNames())
         except EncodeError as error:
             raise EncodeError(error.reason, path=("system_prompt",)) from error
-    elif "system" in shape:
-        body["system"] = shape["system"]
+    elif "system" in verbatim:
+        body["system"] = verbatim["system"]
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 
-def _decode_tools(body: Mapping[str, object], endpoint: Endpoint, shape: Wire) -> tuple[Tool, ...]:
+def _decode_tools(body: Mapping[str, object], endpoint: Endpoint, verbatim: Wire) -> tuple[Tool, ...]:
     config = body.get("toolConfig")
     given = object_of(config).get("tools")
     if not given:
         if "tools" in object_of(config):
-            shape["tools"] = given
+            verbatim["tools"] = given
         return ()
     return decode_tools(blocks_of(given, ("toolConfig", "tools")), endpoint)

@@ -28,10 +28,10 @@ from segue.protocols.bedrock_converse.content import decode_assistant_block, enc
 from segue.protocols.bedrock_converse.document_names import DocumentNames
 from segue.protocols.bedrock_converse.errors import decode_error, is_error
 from segue.protocols.bedrock_converse.rules import PROTOCOL
-from segue.protocols.bedrock_converse.turns import blocks_of, spell_content, spelling_of
+from segue.protocols.bedrock_converse.turns import blocks_of, original_of, restore_content
 from segue.protocols.bedrock_converse.verbatim import Block, Wire, keep, object_of, plain, put_back
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import number_of, of_reply, said_in_reply, shape_of, text_of
+from segue.protocols.kit.reading import number_of, of_reply, reply_extra, text_of, verbatim_of
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": StopReason.STOP,
@@ -78,24 +78,24 @@ def decode_response(body: Mapping[str, object], endpoint: Endpoint, tool_names: 
         failed = finish_response(body, (), {"output": "absent"}, endpoint)
         return replace(failed, stop_reason=StopReason.ERROR, error_message=error_text(body))
     turn = cast("Block", message)
-    spelt = spelling_of(turn)
-    shape: Wire = dict(spelt[1]) if spelt else {}
-    if spelt is not None:
-        pieces: tuple[AssistantContent, ...] = spelt[0]
+    original = original_of(turn)
+    verbatim: Wire = dict(original[1]) if original else {}
+    if original is not None:
+        pieces: tuple[AssistantContent, ...] = original[0]
     else:
         blocks = blocks_of(turn["content"], ("output", "message", "content"))
         pieces = tuple([decode_assistant_block(block, endpoint, tool_names, reply=True) for block in blocks])
     if turn.get("role") != "assistant":
-        shape.update({"role": turn["role"]} if "role" in turn else {"roleless": True})
+        verbatim.update({"role": turn["role"]} if "role" in turn else {"roleless": True})
     for key, part, known in (("message", turn, _MESSAGE_KEYS), ("output", output, {"message"})):
         beyond = {name: value for name, value in part.items() if name not in known}
         if beyond:
-            shape[key] = plain(beyond)
-    return finish_response(body, pieces, shape, endpoint)
+            verbatim[key] = plain(beyond)
+    return finish_response(body, pieces, verbatim, endpoint)
 
 
 def finish_response(
-    body: Block, pieces: tuple[AssistantContent, ...], shape: Wire, endpoint: Endpoint
+    body: Block, pieces: tuple[AssistantContent, ...], verbatim: Wire, endpoint: Endpoint
 ) -> AssistantMessage:
     """Make a message of its content and of what the wire said about it as a whole."""
     raw = text_of(body.get("stopReason"))
@@ -110,12 +110,12 @@ def finish_response(
         raw_stop_reason=raw,
         error_message=_failure(raw) if stop == StopReason.ERROR else None,
     )
-    return replace(message, extra=said_by_reply(_difference(body, _frame(message), shape, _FRAME_KEYS)))
+    return replace(message, extra=reply_extra_of(_difference(body, _frame(message), verbatim, _FRAME_KEYS)))
 
 
-def said_by_reply(said: Extra | None) -> Extra | None:
+def reply_extra_of(received: Extra | None) -> Extra | None:
     """Put what only a reply says where no request looks."""
-    return None if said is None else of_reply(PROTOCOL, said[PROTOCOL])
+    return None if received is None else of_reply(PROTOCOL, received[PROTOCOL])
 
 
 def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopReason:
@@ -134,7 +134,7 @@ def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopR
 def error_text(body: object) -> str:
     """Say what an error body, or the exception of a stream, reports."""
     error = decode_error(body, None)
-    return ": ".join(word for word in (error.type, error.message) if word) or "the provider reported an error"
+    return ": ".join(literal for literal in (error.type, error.message) if literal) or "the provider reported an error"
 
 
 def _failure(raw: str | None) -> str:
@@ -169,12 +169,12 @@ def _kept_long(wire: Block) -> int:
     return sum(number_of(row.get("inputTokens")) for row in rows if row.get("ttl") == _LONG)
 
 
-def _difference(wire: Block, usual: Block, shape: Wire, skip: frozenset[str] = frozenset()) -> Extra | None:
+def _difference(wire: Block, default: Block, verbatim: Wire, skip: frozenset[str] = frozenset()) -> Extra | None:
     """Keep what the wire says that the usual writing does not, and which keys of the usual writing it lacks."""
-    said = skip | {key for key, value in usual.items() if key in wire and wire[key] == value}
-    if absent := [key for key in usual if key not in wire]:
-        shape = {**shape, "absent": absent}
-    return keep(wire, said, shape)
+    received = skip | {key for key, value in default.items() if key in wire and wire[key] == value}
+    if absent := [key for key in default if key not in wire]:
+        verbatim = {**verbatim, "absent": absent}
+    return keep(wire, received, verbatim)
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
@@ -186,22 +186,22 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
     Raises:
         EncodeError: its content has no word on this wire.
     """
-    response = said_in_reply(message.extra, PROTOCOL) or {}
-    said: Extra | None = {PROTOCOL: response} if response else None
-    shape = shape_of(said, PROTOCOL)
-    wire = _completed(_frame(message), said)
-    if shape.get("output") == "absent" and not message.content:
+    response = reply_extra(message.extra, PROTOCOL) or {}
+    received: Extra | None = {PROTOCOL: response} if response else None
+    verbatim = verbatim_of(received, PROTOCOL)
+    wire = _completed(_frame(message), received)
+    if verbatim.get("output") == "absent" and not message.content:
         return wire
-    if _OTHER in shape and not message.content:
-        return {"output": shape[_OTHER], **wire}
+    if _OTHER in verbatim and not message.content:
+        return {"output": verbatim[_OTHER], **wire}
     blocks = encode_assistant_blocks(message.content, endpoint, DocumentNames(), reply=True)
-    content = spell_content(blocks, shape)
-    turn: Wire = {"role": shape.get("role", "assistant"), "content": content, **object_of(shape.get("message"))}
-    if "roleless" in shape:
+    content = restore_content(blocks, verbatim)
+    turn: Wire = {"role": verbatim.get("role", "assistant"), "content": content, **object_of(verbatim.get("message"))}
+    if "roleless" in verbatim:
         del turn["role"]
-    if content is None and shape.get("content") == "absent":
+    if content is None and verbatim.get("content") == "absent":
         del turn["content"]
-    return {"output": {"message": turn, **object_of(shape.get("output"))}, **wire}
+    return {"output": {"message": turn, **object_of(verbatim.get("output"))}, **wire}
 
 
 def _frame(message: AssistantMessage) -> Wire:
@@ -227,7 +227,7 @@ def _completed(wire: Wire, extra: Extra | None) -> Wire:
     if extra is None or PROTOCOL not in extra:
         return wire
     wire.update(put_back(extra))
-    absent = shape_of(extra, PROTOCOL).get("absent")
+    absent = verbatim_of(extra, PROTOCOL).get("absent")
     for key in cast("Sequence[str]", absent) if isinstance(absent, list | tuple) else ():
         wire.pop(key, None)
     return wire

@@ -26,8 +26,8 @@ from segue.models.dialect import Dialect
 from segue.models.family import (
     CLAUDE,
     CLAUDE_4_6,
+    CLAUDE_ADAPTIVE_THINKING_ONLY,
     CLAUDE_ALWAYS_THINKS,
-    CLAUDE_CHOOSES_ITSELF,
     CLAUDE_UP_TO_4_5,
     OPENAI_GPT_5_5_ON,
     OPENAI_GPT_5_ALONE,
@@ -153,7 +153,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=CLAUDE_CHOOSES_ITSELF,
+        pattern=CLAUDE_ADAPTIVE_THINKING_ONLY,
         rules={"tool_choices": frozenset({"auto"})},
         source='\'type "tool" and "any" are not supported for this model\' (vercel/ai #21364, oh-my-pi #12939)',
         read="2026-11-15",

@@ -30,9 +30,9 @@ from segue.protocols.bedrock_converse.content import (
     decode_redacted,
 )
 from segue.protocols.bedrock_converse.errors import exception_of
-from segue.protocols.bedrock_converse.fast_decode import GROWTH_READERS, MISFIT, Words
+from segue.protocols.bedrock_converse.fast_decode import FAST_READERS, MISFIT, TextDeltaBody
 from segue.protocols.bedrock_converse.native import fallback_of
-from segue.protocols.bedrock_converse.response import decode_usage, error_text, finish_response, said_by_reply
+from segue.protocols.bedrock_converse.response import decode_usage, error_text, finish_response, reply_extra_of
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.verbatim import NOTHING, Block, Wire, object_of, plain
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
@@ -42,7 +42,7 @@ from segue.protocols.kit.streaming import NamedFrame, StreamDecoder
 
 _PADDING: Final = "p"
 _DELTA: Final = "contentBlockDelta"
-_GROWTH: Final[Mapping[str, str]] = {"text": "text", "toolUse": "input"}
+_FAST: Final[Mapping[str, str]] = {"text": "text", "toolUse": "input"}
 """The field of a delta that simply makes a block longer."""
 
 
@@ -63,7 +63,7 @@ class _Block:
         "kind",
         "part",
         "pieces",
-        "read_growth",
+        "read_fast",
         "signature",
         "start",
     )
@@ -71,8 +71,8 @@ class _Block:
     def __init__(self, index: object, kind: str, part: Part, start: Block) -> None:
         self.index = index
         self.kind = kind
-        self.grows_by = _GROWTH.get(kind, "")
-        self.read_growth = GROWTH_READERS.get(kind)
+        self.grows_by = _FAST.get(kind, "")
+        self.read_fast = FAST_READERS.get(kind)
         self.part = part
         self.start = start
         self.signature: list[str] = []
@@ -95,16 +95,16 @@ class _Reader:
         block = self._last
         if block is None or name != _DELTA:
             return None
-        read_growth, part = block.read_growth, block.part
-        if read_growth is None or part.delta is None:
+        read_fast, part = block.read_fast, block.part
+        if read_fast is None or part.delta is None:
             return None
         try:
-            growth = read_growth(payload)
+            fast = read_fast(payload)
         except MISFIT:
             return None
-        delta = growth.delta
-        text = delta.text if type(delta) is Words else delta.said.text
-        if not text or growth.index != block.index:
+        delta = fast.delta
+        text = delta.text if type(delta) is TextDeltaBody else delta.given.text
+        if not text or fast.index != block.index:
             return None
         part.chunks.append(text)
         return [part.delta(index=part.index, delta=text)]
@@ -136,7 +136,7 @@ class _Reader:
         elif "messageStart" in frame:
             out.start()
         elif "messageStop" in frame or "metadata" in frame:
-            self._tell(frame, out)
+            self._read_metadata(frame, out)
         elif exception_of(frame) is not None:
             self._fail(frame, out)
 
@@ -262,10 +262,10 @@ class _Reader:
             content = decode_redacted(_joined(block.blobs))
             part.redacted = True
         else:
-            said: Wire = {"text": text}
+            given: Wire = {"text": text}
             if block.signature:
-                said["signature"] = "".join(block.signature)
-            content = decode_reasoning({"reasoningText": said}, self._endpoint, reply=True)
+                given["signature"] = "".join(block.signature)
+            content = decode_reasoning({"reasoningText": given}, self._endpoint, reply=True)
         if content is not None:
             part.signature, part.extra = content.thinking_signature, content.extra
 
@@ -276,11 +276,11 @@ class _Reader:
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 
-    def _tell(self, frame: Mapping[str, object], out: Assembly) -> None:
+    def _read_metadata(self, frame: Mapping[str, object], out: Assembly) -> None:
         """Take in what is said of the message as a whole; with reason and counts it is complete."""
         for name in ("messageStop", "metadata"):
-            told = object_of(frame.get(name))
-            self._message.update((key, value) for key, value in told.items() if key != _PADDING)
+            sent = object_of(frame.get(name))
+            self._message.update((key, value) for key, value in sent.items() if key != _PADDING)
         self._stopped = self._stopped or "messageStop" in frame
         if self._stopped and "usage" in self._message:
             self._finish(out)
@@ -303,7 +303,7 @@ class _Reader:
     def _fail(self, frame: Mapping[str, object], out: Assembly) -> None:
         self._close_all(out)
         self._settle(out)
-        out.extra = said_by_reply({PROTOCOL: dict(frame)})
+        out.extra = reply_extra_of({PROTOCOL: dict(frame)})
         out.fail(error_text(frame))
 
 
@@ -324,12 +324,12 @@ def _grow_native(block: _Block, kind: str, value: object) -> None:
             else:
                 block.pieces.append(piece)
     else:
-        told = object_of(plain(value))
-        data = object_of(told.get("source")).get("bytes")
+        sent = object_of(plain(value))
+        data = object_of(sent.get("source")).get("bytes")
         if isinstance(data, str):
             block.blobs.append(data)
-            told = {key: inner for key, inner in told.items() if key != "source"}
-        block.start = {**block.start, **told}
+            sent = {key: inner for key, inner in sent.items() if key != "source"}
+        block.start = {**block.start, **sent}
 
 
 def _joined_source(block: _Block) -> Block:

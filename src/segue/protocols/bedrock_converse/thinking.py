@@ -40,10 +40,10 @@ _LEVELS: Final[Mapping[str, ThinkingLevel]] = {
     "xhigh": "xhigh",
     "max": "max",
 }
-_USUAL_LEVEL: Final[ThinkingLevel] = "high"
+_DEFAULT_LEVEL: Final[ThinkingLevel] = "high"
 """What Claude does when thinking is asked for and no effort, and what an effort unknown to us is taken for."""
 
-_WORDS: Final[Mapping[str, frozenset[ThinkingFormat]]] = {
+_THINKING_KEYS: Final[Mapping[str, frozenset[ThinkingFormat]]] = {
     "thinking": frozenset({"budget", "adaptive"}),
     "output_config": frozenset({"budget", "adaptive"}),  # a form for the answer may stand there, too
     "reasoning_effort": frozenset({"effort"}),
@@ -57,15 +57,15 @@ _KINDS: Final[Mapping[str, ThinkingFormat]] = {"adaptive": "adaptive", "enabled"
 
 def fits(body: Mapping[str, object], endpoint: Endpoint) -> bool:
     """Whether a body asks for thinking, if at all, in the way that this model is known to take."""
-    fields, spoken = object_of(body.get("additionalModelRequestFields")), endpoint.dialect.thinking_format
-    for word, formats in _WORDS.items():
-        if word in fields and spoken not in formats:
+    fields, content = object_of(body.get("additionalModelRequestFields")), endpoint.dialect.thinking_format
+    for value, formats in _THINKING_KEYS.items():
+        if value in fields and content not in formats:
             return False
     kind = _KINDS.get(text_of(object_of(fields.get("thinking")).get("type")) or "")
     effort = _effort(body)
     if effort in NOT_EVERYWHERE and effort not in endpoint.model.thinking_levels.values():
         return False
-    return (kind is None or kind == spoken) and (effort is None or spoken == "adaptive")
+    return (kind is None or kind == content) and (effort is None or content == "adaptive")
 
 
 def _effort(body: Mapping[str, object]) -> str | None:
@@ -97,10 +97,10 @@ def _claude(thinking: Mapping[str, object], effort: str | None) -> Thinking:
         case "disabled":
             return "off"
         case "adaptive":
-            return _LEVELS.get(effort or "") or _USUAL_LEVEL
+            return _LEVELS.get(effort or "") or _DEFAULT_LEVEL
         case "enabled":
             budget = thinking.get("budget_tokens")
-            return budget if isinstance(budget, int) and not isinstance(budget, bool) else _USUAL_LEVEL
+            return budget if isinstance(budget, int) and not isinstance(budget, bool) else _DEFAULT_LEVEL
         case _:
             return None
 
@@ -110,7 +110,7 @@ def _nova(config: Mapping[str, object]) -> Thinking:
         case "disabled":
             return "off"
         case "enabled":
-            return _LEVELS.get(text_of(config.get("maxReasoningEffort")) or "") or _USUAL_LEVEL
+            return _LEVELS.get(text_of(config.get("maxReasoningEffort")) or "") or _DEFAULT_LEVEL
         case _:
             return None
 
@@ -118,13 +118,13 @@ def _nova(config: Mapping[str, object]) -> Thinking:
 def encode_thinking(options: Options, endpoint: Endpoint) -> Wire:
     """Write how much thinking is asked for, as additional fields; nothing where the model has no word for it."""
     asked, model = options.thinking, endpoint.model
-    spoken = endpoint.dialect.thinking_format
+    content = endpoint.dialect.thinking_format
     if asked is None:
         return {}
-    if isinstance(asked, int) and asked > 0 and spoken == "budget":
+    if isinstance(asked, int) and asked > 0 and content == "budget":
         return {"thinking": {"type": "enabled", "budget_tokens": asked}}
     level = level_for_budget(asked) if isinstance(asked, int) else asked
-    match spoken:
+    match content:
         case "budget":
             if level == "off":
                 return {"thinking": {"type": "disabled"}}
@@ -132,12 +132,12 @@ def encode_thinking(options: Options, endpoint: Endpoint) -> Wire:
         case "adaptive":
             if level == "off":
                 return {"thinking": {"type": "disabled"}}
-            return {"thinking": {"type": "adaptive"}, "output_config": {"effort": _word(level, endpoint)}}
+            return {"thinking": {"type": "adaptive"}, "output_config": {"effort": _effort_value(level, endpoint)}}
         case "effort" | "nested":
-            word = model.thinking_levels.get(level) if level == "off" else _word(level, endpoint)
-            if word is None:
+            value = model.thinking_levels.get(level) if level == "off" else _effort_value(level, endpoint)
+            if value is None:
                 return {}  # it cannot be told to stop, and thinks as little as it does by itself
-            return {"reasoning_effort": word} if spoken == "effort" else {"reasoning": {"effort": word}}
+            return {"reasoning_effort": value} if content == "effort" else {"reasoning": {"effort": value}}
         case "level":
             if level == "off":
                 return {"reasoningConfig": {"type": "disabled"}}
@@ -146,5 +146,5 @@ def encode_thinking(options: Options, endpoint: Endpoint) -> Wire:
             return {}
 
 
-def _word(level: ThinkingLevel, endpoint: Endpoint) -> str:
+def _effort_value(level: ThinkingLevel, endpoint: Endpoint) -> str:
     return endpoint.model.thinking_levels.get(level) or _EFFORTS[level]

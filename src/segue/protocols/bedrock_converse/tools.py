@@ -26,7 +26,7 @@ from segue.protocols.bedrock_converse.verbatim import (
     put_back,
 )
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import native_definition, shape_of
+from segue.protocols.kit.reading import native_definition, verbatim_of
 
 _TOOL_KEYS: Final = frozenset({"name", "description", "inputSchema", "strict"})
 
@@ -50,17 +50,17 @@ def _decode_tool(block: Block, endpoint: Endpoint) -> ToolDefinition | None:
     description = spec.get("description", "")
     if not isinstance(name, str) or len(schema) != 1 or not isinstance(parameters, Mapping):
         return None
-    shape: Wire = {}
+    verbatim: Wire = {}
     if "description" in spec and (not description or not isinstance(description, str)):
-        shape["description"] = description
+        verbatim["description"] = description
     if "strict" in spec and not (isinstance(strict, bool) and endpoint.dialect.strict_tools):
-        shape["strict"] = strict
+        verbatim["strict"] = strict
     return ToolDefinition(
         name=name,
         description=description if isinstance(description, str) else "",
         parameters=cast("Mapping[str, object]", parameters),
         strict=strict if isinstance(strict, bool) else None,
-        extra=keep(spec, _TOOL_KEYS, shape),
+        extra=keep(spec, _TOOL_KEYS, verbatim),
     )
 
 
@@ -84,16 +84,16 @@ def encode_tools(tools: Sequence[Tool], endpoint: Endpoint) -> list[Wire]:
 
 
 def _encode_tool(tool: ToolDefinition, endpoint: Endpoint) -> Wire:
-    shape = shape_of(tool.extra, PROTOCOL)
+    verbatim = verbatim_of(tool.extra, PROTOCOL)
     spec: Wire = {"name": tool.name}
     if tool.description:
         spec["description"] = tool.description
-    elif "description" in shape:
-        spec["description"] = shape["description"]
+    elif "description" in verbatim:
+        spec["description"] = verbatim["description"]
     spec["inputSchema"] = {"json": tool.parameters}
     if tool.strict is not None and endpoint.dialect.strict_tools:
         spec["strict"] = tool.strict
-    elif "strict" in shape:
-        spec["strict"] = shape["strict"]
+    elif "strict" in verbatim:
+        spec["strict"] = verbatim["strict"]
     spec.update(put_back(tool.extra))
     return spec

@@ -51,7 +51,7 @@ from segue.protocols.bedrock_converse.verbatim import (
     put_back,
 )
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import expect_list, expect_object, is_of_reply, shape_of
+from segue.protocols.kit.reading import expect_list, expect_object, is_of_reply, verbatim_of
 
 _MESSAGE: Final = "message"
 _TURN_KEYS: Final = frozenset({"role", "content"})
@@ -91,7 +91,7 @@ def blocks_of(content: object, path: Path) -> list[Block]:
     return cast("list[Block]", blocks)
 
 
-def spelling_of(turn: Block) -> tuple[tuple[TextContent, ...], Wire] | None:
+def original_of(turn: Block) -> tuple[tuple[TextContent, ...], Wire] | None:
     """Read content that is no list of blocks, and say how it was spelt."""
     content = turn.get("content")
     if isinstance(content, str):
@@ -101,9 +101,9 @@ def spelling_of(turn: Block) -> tuple[tuple[TextContent, ...], Wire] | None:
     return None
 
 
-def _extra(turn: Block, shape: Mapping[str, object], result: Block = NOTHING) -> Extra | None:
+def _extra(turn: Block, verbatim: Mapping[str, object], result: Block = NOTHING) -> Extra | None:
     """Keep what a result says, what a wire message says beyond role and content, and how they were spelt."""
-    extra = keep(result, _RESULT_KEYS, shape)
+    extra = keep(result, _RESULT_KEYS, verbatim)
     if not turn or (len(turn) == 2 and "role" in turn and "content" in turn):
         return extra
     beyond = {key: value for key, value in turn.items() if key not in _TURN_KEYS}
@@ -121,9 +121,9 @@ class _Reader:
         self.documents = DocumentNames()
 
     def assistant(self, turn: Block, path: Path) -> None:
-        spelt = spelling_of(turn)
+        original = original_of(turn)
         pieces: list[AssistantContent] = []
-        for block in () if spelt else blocks_of(turn["content"], (*path, "content")):
+        for block in () if original else blocks_of(turn["content"], (*path, "content")):
             mark = lone_mark(block)
             if mark is not None and pieces and (with_mark := marked(pieces[-1], mark)):
                 pieces[-1] = with_mark
@@ -135,49 +135,49 @@ class _Reader:
                 self.tool_names[piece.id] = piece.name
                 stop = StopReason.TOOL_USE
         message = AssistantMessage(
-            content=spelt[0] if spelt else tuple(pieces),
+            content=original[0] if original else tuple(pieces),
             protocol=PROTOCOL,
             provider=self.endpoint.model.provider,
             model=self.model,
             stop_reason=stop,
-            extra=_extra(turn, spelt[1] if spelt else NOTHING),
+            extra=_extra(turn, original[1] if original else NOTHING),
         )
         self.out.append(message)
 
     def system(self, turn: Block, path: Path) -> None:
-        spelt = spelling_of(turn)
-        pieces = spelt[0] if spelt else decode_system(blocks_of(turn["content"], (*path, "content")))
-        self.out.append(SystemMessage(content=pieces, extra=_extra(turn, spelt[1] if spelt else NOTHING)))
+        original = original_of(turn)
+        pieces = original[0] if original else decode_system(blocks_of(turn["content"], (*path, "content")))
+        self.out.append(SystemMessage(content=pieces, extra=_extra(turn, original[1] if original else NOTHING)))
 
     def user(self, turn: Block, path: Path) -> None:
         """Read a user turn as results and user messages, in the order in which it has them."""
-        spelt = spelling_of(turn)
+        original = original_of(turn)
         opened = len(self.out)
-        blocks = [] if spelt else blocks_of(turn["content"], (*path, "content"))
+        blocks = [] if original else blocks_of(turn["content"], (*path, "content"))
         if not blocks:
-            pieces, shape = spelt or ((), {})
-            self.add_words(turn, opened, list(pieces), shape)
+            pieces, verbatim = original or ((), {})
+            self.add_text(turn, opened, list(pieces), verbatim)
             return
-        words: list[UserContent] = []
+        texts: list[UserContent] = []
         for at, block in enumerate(blocks):
             result = object_of(block["toolResult"]) if kind_of(block) == "toolResult" else NOTHING
             mark = lone_mark(block)
             if isinstance(result.get("toolUseId"), str):
-                if words:
-                    self.add_words(turn, opened, words, {})
-                    words = []
+                if texts:
+                    self.add_text(turn, opened, texts, {})
+                    texts = []
                 self.add_result(turn, opened, result, (*path, "content", at, "toolResult"))
-            elif mark is None or not self.take_mark(words, opened, mark):
-                words.append(decode_user_block(block, self.documents))
-        if words:
-            self.add_words(turn, opened, words, {})
+            elif mark is None or not self.take_mark(texts, opened, mark):
+                texts.append(decode_user_block(block, self.documents))
+        if texts:
+            self.add_text(turn, opened, texts, {})
 
-    def take_mark(self, words: list[UserContent], opened: int, mark: object) -> bool:
+    def take_mark(self, texts: list[UserContent], opened: int, mark: object) -> bool:
         """Put a cache point on what stands before it in its turn, if that is anything without one."""
-        if words:
-            with_mark = marked(words[-1], mark)
+        if texts:
+            with_mark = marked(texts[-1], mark)
             if with_mark is not None:
-                words[-1] = with_mark
+                texts[-1] = with_mark
             return with_mark is not None
         last = self.out[-1] if len(self.out) > opened else None
         if last is None or last.role != "toolResult":
@@ -191,35 +191,35 @@ class _Reader:
         """Say where the next message stands, if that is not where it would be written."""
         first = len(self.out) == opened
         joins = is_result or self.endpoint.rules.alternate
-        usual = bool(self.out) and self.out[-1].role == "toolResult" and joins
-        shape: Wire = {}
+        default = bool(self.out) and self.out[-1].role == "toolResult" and joins
+        verbatim: Wire = {}
         if first and turn.get("role") != "user":
-            shape.update({"role": turn["role"]} if "role" in turn else {"roleless": True})
-        if first and usual:
-            shape["apart"] = True
-        elif not first and not usual:
-            shape["joined"] = True
-        return shape
+            verbatim.update({"role": turn["role"]} if "role" in turn else {"roleless": True})
+        if first and default:
+            verbatim["apart"] = True
+        elif not first and not default:
+            verbatim["joined"] = True
+        return verbatim
 
-    def add_words(self, turn: Block, opened: int, words: list[UserContent], spelt: Wire) -> None:
+    def add_text(self, turn: Block, opened: int, texts: list[UserContent], original: Wire) -> None:
         whole = turn if len(self.out) == opened else NOTHING
-        shape = {**self.place(turn, opened, is_result=False), **spelt}
-        self.out.append(UserMessage(content=tuple(words), extra=_extra(whole, shape)))
+        verbatim = {**self.place(turn, opened, is_result=False), **original}
+        self.out.append(UserMessage(content=tuple(texts), extra=_extra(whole, verbatim)))
 
     def add_result(self, turn: Block, opened: int, result: Block, path: Path) -> None:
         whole = turn if len(self.out) == opened else NOTHING
-        shape = self.place(turn, opened, is_result=True)
-        spelt = spelling_of(result)
-        if spelt is None:
+        verbatim = self.place(turn, opened, is_result=True)
+        original = original_of(result)
+        if original is None:
             blocks = blocks_of(result["content"], (*path, "content"))
             content = tuple([decode_user_block(block, self.documents) for block in blocks])
         else:
-            content = spelt[0]
-            shape.update(spelt[1])
+            content = original[0]
+            verbatim.update(original[1])
         status = result.get("status")
         is_error = status == "error"
         if "status" in result and not (is_error and self.endpoint.rules.tool_error == "flag"):
-            shape["status"] = status
+            verbatim["status"] = status
         call_id = str(result["toolUseId"])
         self.out.append(
             ToolResultMessage(
@@ -227,7 +227,7 @@ class _Reader:
                 tool_name=self.tool_names.get(call_id, ""),
                 content=content,
                 is_error=is_error,
-                extra=_extra(whole, shape, result),
+                extra=_extra(whole, verbatim, result),
             )
         )
 
@@ -266,7 +266,7 @@ def encode_turns(messages: Sequence[Message], endpoint: Endpoint) -> list[Wire]:
                 turns.wire.append({"role": "assistant", "content": blocks})
                 turns.open, turns.after_result = None, False
             else:
-                turns.add_spelt(message)
+                turns.add_verbatim(message)
     except EncodeError as error:
         raise _placed(error, messages[index], endpoint, ("messages", index)) from error
     return turns.wire
@@ -315,39 +315,39 @@ class _Turns:
             self.wire.append({"role": "user", "content": self.open})
             self.after_result = True
 
-    def add_spelt(self, message: Message) -> None:
+    def add_verbatim(self, message: Message) -> None:
         """Write one message the way it was spelt."""
         extra = message.extra
-        shape = NOTHING if extra is None else shape_of(extra, PROTOCOL)
+        verbatim = NOTHING if extra is None else verbatim_of(extra, PROTOCOL)
         match message.role:
             case "user":
                 blocks = encode_user_blocks(message.content, self.documents)
-                self._add_user(message, blocks, shape, is_result=False)
+                self._add_user(message, blocks, verbatim, is_result=False)
                 return
             case "toolResult":
-                blocks: list[Wire] = [{"toolResult": self._result(message, shape)}]
+                blocks: list[Wire] = [{"toolResult": self._result(message, verbatim)}]
                 mark = mark_of(extra)
                 if mark is not None:
                     blocks.append({MARK: mark})
-                self._add_user(message, blocks, shape, is_result=True)
+                self._add_user(message, blocks, verbatim, is_result=True)
                 return
             case "assistant":
                 blocks = encode_assistant_blocks(message.content, self.endpoint, self.documents)
             case "system":
                 blocks = encode_user_blocks(message.content, self.documents)
-        self._begin(message.role, spell_content(blocks, shape), extra)
+        self._begin(message.role, restore_content(blocks, verbatim), extra)
         self.open, self.after_result = None, False
 
     def _add_user(
-        self, message: UserMessage | ToolResultMessage, blocks: list[Wire], shape: Block, *, is_result: bool
+        self, message: UserMessage | ToolResultMessage, blocks: list[Wire], verbatim: Block, *, is_result: bool
     ) -> None:
         """Add to the open user turn where that is the way, else begin one."""
-        usual = self.after_result and (is_result or self.joins)
-        if self.open is not None and ("apart" not in shape if usual else "joined" in shape):
+        default = self.after_result and (is_result or self.joins)
+        if self.open is not None and ("apart" not in verbatim if default else "joined" in verbatim):
             self.open += blocks
         else:
-            content = blocks if is_result else spell_content(blocks, shape)
-            self._begin(shape.get("role", "user"), content, message.extra)
+            content = blocks if is_result else restore_content(blocks, verbatim)
+            self._begin(verbatim.get("role", "user"), content, message.extra)
             self.open = blocks if content is blocks else None
         self.after_result = is_result
 
@@ -355,32 +355,32 @@ class _Turns:
         turn: Wire = {"role": role, "content": content}
         if extra is not None and PROTOCOL in extra:
             turn.update(object_of(extra[PROTOCOL].get(_MESSAGE)))
-            shape = shape_of(extra, PROTOCOL)
-            if content is None and shape.get("content") == "absent":
+            verbatim = verbatim_of(extra, PROTOCOL)
+            if content is None and verbatim.get("content") == "absent":
                 del turn["content"]
-            if "roleless" in shape:
+            if "roleless" in verbatim:
                 del turn["role"]
         self.wire.append(turn)
 
-    def _result(self, message: ToolResultMessage, shape: Block) -> Wire:
-        content = spell_content(encode_user_blocks(message.content, self.documents), shape)
+    def _result(self, message: ToolResultMessage, verbatim: Block) -> Wire:
+        content = restore_content(encode_user_blocks(message.content, self.documents), verbatim)
         result: Wire = {"toolUseId": message.tool_call_id, "content": content}
-        if "status" in shape and (shape["status"] == "error") is message.is_error:
-            result["status"] = shape["status"]
+        if "status" in verbatim and (verbatim["status"] == "error") is message.is_error:
+            result["status"] = verbatim["status"]
         elif message.is_error and self.flags:
             result["status"] = "error"
         if message.extra is not None:
             result.update((key, value) for key, value in put_back(message.extra).items() if key != _MESSAGE)
-            if content is None and shape.get("content") == "absent":
+            if content is None and verbatim.get("content") == "absent":
                 del result["content"]
         return result
 
 
-def spell_content(blocks: list[Wire], shape: Block) -> object:
+def restore_content(blocks: list[Wire], verbatim: Block) -> object:
     """Give content as a string or as nothing, if that is how it came and still says it all; else its blocks."""
-    spelling = shape.get("content")
-    if spelling is None:
+    wire_format = verbatim.get("content")
+    if wire_format is None:
         return blocks
-    if spelling == "string" and len(blocks) == 1 and len(blocks[0]) == 1 and "text" in blocks[0]:
+    if wire_format == "string" and len(blocks) == 1 and len(blocks[0]) == 1 and "text" in blocks[0]:
         return blocks[0]["text"]
-    return None if not blocks and spelling in ("null", "absent") else blocks
+    return None if not blocks and wire_format in ("null", "absent") else blocks

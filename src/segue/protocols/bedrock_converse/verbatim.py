@@ -20,7 +20,7 @@ from segue.conversation.content import AnyContent, Extra
 from segue.conversation.context import Tool
 from segue.conversation.messages import ToolResultMessage
 from segue.protocols.bedrock_converse.rules import PROTOCOL
-from segue.protocols.kit.reading import SHAPE, shape_of
+from segue.protocols.kit.reading import VERBATIM, verbatim_of
 
 Wire: TypeAlias = dict[str, object]
 Block: TypeAlias = Mapping[str, object]
@@ -38,7 +38,7 @@ def object_of(value: object) -> Mapping[str, object]:
 
 
 def keep(
-    wire: Block, known: Collection[str], shape: Mapping[str, object] | None = None, *, reply: bool = False
+    wire: Block, known: Collection[str], verbatim: Mapping[str, object] | None = None, *, reply: bool = False
 ) -> Extra | None:
     """Keep what a wire object says beyond the known keys, and how it was spelt; None when there is nothing."""
     left: Wire = {}
@@ -50,14 +50,14 @@ def keep(
             nulls.append(key)
         else:
             left[key] = plain(value)
-    spelt: Wire = dict(shape or {})
+    original: Wire = dict(verbatim or {})
     if reply and left:
-        spelt[REPLY] = left
+        original[REPLY] = left
         left = {}
     if nulls:
-        spelt[_NULL] = nulls
-    if spelt:
-        left[SHAPE] = spelt
+        original[_NULL] = nulls
+    if original:
+        left[VERBATIM] = original
     return {PROTOCOL: left} if left else None
 
 
@@ -66,13 +66,13 @@ def put_back(extra: Extra | None, *, reply: bool = False) -> Mapping[str, object
     if extra is None or PROTOCOL not in extra:
         return NOTHING
     part = extra[PROTOCOL]
-    left = {key: value for key, value in part.items() if key not in (SHAPE, MARK)}
-    shape = shape_of(extra, PROTOCOL)
-    nulls = shape.get(_NULL)
+    left = {key: value for key, value in part.items() if key not in (VERBATIM, MARK)}
+    verbatim = verbatim_of(extra, PROTOCOL)
+    nulls = verbatim.get(_NULL)
     for key in cast("Sequence[str]", nulls) if isinstance(nulls, list | tuple) else ():
         left.setdefault(key, None)
-    if reply and REPLY in shape:
-        left.update(object_of(shape[REPLY]))
+    if reply and REPLY in verbatim:
+        left.update(object_of(verbatim[REPLY]))
     return left
 
 
@@ -81,9 +81,9 @@ def is_of_reply_alone(extra: Extra) -> bool:
     part = extra.get(PROTOCOL)
     if part is None or len(part) != 1 or len(extra) != 1:
         return False
-    shape = part.get(SHAPE)
+    verbatim = part.get(VERBATIM)
     # No `cast`: every turn of a long history comes by here, and a call costs as much as all the rest.
-    return isinstance(shape, dict) and REPLY in shape and len(shape) == 1  # pyright: ignore[reportUnknownArgumentType]
+    return isinstance(verbatim, dict) and REPLY in verbatim and len(verbatim) == 1  # pyright: ignore[reportUnknownArgumentType]
 
 
 def plain(value: object) -> object:

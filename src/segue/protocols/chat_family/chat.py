@@ -28,16 +28,16 @@ from segue.conversation.messages import (
 )
 from segue.errors import Path
 from segue.protocols.chat_family.message_content import (
-    SPOKEN_KEYS,
+    MESSAGE_KEYS,
     Blocks,
     as_instruction,
     decode_content,
-    decode_spoken,
+    decode_message_content,
     encode_content,
     keep_message,
 )
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.reading import SHAPE, left_over, shape_of
+from segue.protocols.kit.reading import VERBATIM, left_over, verbatim_of
 from segue.protocols.kit.verbatim import MISSING, NOTHING, Block, Wire, object_of, put_back
 
 _SYSTEM: Final = "system"
@@ -56,15 +56,15 @@ def encode_system(blocks: Blocks, context: Context) -> list[Wire]:
     Raises:
         EncodeError: a piece that this wire has no word for.
     """
-    prompt, frame = context.system_prompt, shape_of(context.extra, blocks.protocol)
+    prompt, frame = context.system_prompt, verbatim_of(context.extra, blocks.protocol)
     if prompt is None or (prompt == () and _SYSTEM not in frame):
         return []
     wire: Wire = {"role": "system"}
     if isinstance(prompt, str):
         wire["content"] = prompt
     else:
-        said = object_of(frame.get(_SYSTEM))
-        written = encode_content(blocks, prompt, said.get("content", "list"), ("system_prompt",))
+        given = object_of(frame.get(_SYSTEM))
+        written = encode_content(blocks, prompt, given.get("content", "list"), ("system_prompt",))
         if written is not MISSING:
             wire["content"] = written
     for key, value in object_of(left_over(context.extra, blocks.protocol).get(_SYSTEM)).items():
@@ -74,7 +74,7 @@ def encode_system(blocks: Blocks, context: Context) -> list[Wire]:
 
 def encode_model(protocol: str, prompt: Prompt, endpoint: Endpoint) -> Wire:
     """Write which model is asked, or what a body said in its place that was read."""
-    asked = shape_of(prompt.options.extra, protocol)
+    asked = verbatim_of(prompt.options.extra, protocol)
     if _MODEL not in asked:
         return {"model": endpoint.model.id if prompt.model is None else prompt.model}
     return {} if asked[_MODEL] == "absent" else {"model": object_of(asked[_MODEL]).get("said")}
@@ -88,10 +88,10 @@ def encode_result(blocks: Blocks, message: ToolResultMessage, path: Path, named:
     """
     extra, protocol = message.extra, blocks.protocol
     wire: Wire = {"role": "tool", "tool_call_id": message.tool_call_id, **named}
-    shape = shape_of(extra, protocol)
-    if shape.get(_NO_ID) and message.tool_call_id in ("", shape[_NO_ID]):
+    verbatim = verbatim_of(extra, protocol)
+    if verbatim.get(_NO_ID) and message.tool_call_id in ("", verbatim[_NO_ID]):
         del wire["tool_call_id"]  # null is put back
-    written = encode_content(blocks, message.content, shape.get("content"), (*path, "content"))
+    written = encode_content(blocks, message.content, verbatim.get("content"), (*path, "content"))
     if written is not MISSING:
         wire["content"] = written
     return put_back(wire, extra, protocol)
@@ -165,14 +165,14 @@ class MessagesReader(ABC):
                 case "system" if index == 0:
                     self._read_prompt(wire, (*path, "content"))
                 case "user":
-                    content, extra = decode_spoken(blocks, wire, path)
+                    content, extra = decode_message_content(blocks, wire, path)
                     messages.append(UserMessage(content=content, extra=extra))
                 case "assistant":
                     messages.append(self.read_assistant(wire, path, last=index == last))
                 case "tool":
                     messages.append(self.read_result(wire, path))
                 case "system":
-                    content, extra = decode_spoken(blocks, wire, path)
+                    content, extra = decode_message_content(blocks, wire, path)
                     pieces = tuple(as_instruction(blocks, piece) for piece in content)
                     messages.append(SystemMessage(content=pieces, extra=extra))
                 case _:
@@ -180,14 +180,14 @@ class MessagesReader(ABC):
 
     def _read_prompt(self, wire: Block, path: Path) -> None:
         value = wire.get("content", MISSING)
-        content, shape = decode_content(self.blocks, value, path)
+        content, verbatim = decode_content(self.blocks, value, path)
         if isinstance(value, str):
             self._system_prompt = value
         else:
             self._system_prompt = tuple(as_instruction(self.blocks, piece) for piece in content)
             if not content:
-                self.frame[_SYSTEM] = {"content": shape}
-        self._beyond = {key: said for key, said in wire.items() if key not in SPOKEN_KEYS}
+                self.frame[_SYSTEM] = {"content": verbatim}
+        self._beyond = {key: given for key, given in wire.items() if key not in MESSAGE_KEYS}
 
     def message_of(self, content: tuple[AssistantContent, ...], extra: Extra | None) -> AssistantMessage:
         """Make a message of what an assistant said; it is its calls that results answer from here on."""
@@ -202,16 +202,16 @@ class MessagesReader(ABC):
             extra=extra,
         )
 
-    def answered(self, said_id: object, shape: Wire) -> tuple[str, str]:
+    def answered(self, wire_id: object, verbatim: Wire) -> tuple[str, str]:
         """Give the id and the tool of the call that a result answers: the one it names, or the first that waits.
 
         The shape of the result keeps that it named none, and which one it was taken for.
         """
-        if isinstance(said_id, str):
-            call_id = said_id
+        if isinstance(wire_id, str):
+            call_id = wire_id
         else:
             call_id = next(iter(self._waiting), "")
-            shape[_NO_ID] = call_id or True
+            verbatim[_NO_ID] = call_id or True
         self._waiting.pop(call_id, None)
         return call_id, self._names.get(call_id, "")
 
@@ -219,7 +219,7 @@ class MessagesReader(ABC):
         """Give the conversation that was read."""
         beyond: Wire = {_SYSTEM: self._beyond} if self._beyond else {}
         if self.frame:
-            beyond[SHAPE] = self.frame
+            beyond[VERBATIM] = self.frame
         return Context(
             system_prompt=self._system_prompt,
             messages=tuple(self._messages),

@@ -17,10 +17,10 @@ from typing import Final, NamedTuple
 from segue.conversation.content import Extra, NativeContent, SystemContent, TextContent, UserContent
 from segue.conversation.messages import UserMessage
 from segue.errors import Path
-from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, native_block, shape_of
+from segue.protocols.kit.reading import VERBATIM, expect_list, expect_object, native_block, verbatim_of
 from segue.protocols.kit.verbatim import MISSING, Block, Wire, keep, put_back
 
-SPOKEN_KEYS: Final = frozenset({"role", "content"})
+MESSAGE_KEYS: Final = frozenset({"role", "content"})
 
 
 class Blocks(NamedTuple):
@@ -57,21 +57,21 @@ def decode_content(blocks: Blocks, value: object, path: Path) -> tuple[tuple[Use
     return pieces, "list" if not pieces or is_string(pieces) else None
 
 
-def decode_spoken(blocks: Blocks, wire: Block, path: Path) -> tuple[tuple[UserContent, ...], Extra | None]:
+def decode_message_content(blocks: Blocks, wire: Block, path: Path) -> tuple[tuple[UserContent, ...], Extra | None]:
     """Read a message that has a role and content, and keep what else it says.
 
     Raises:
         DecodeError: its content is none.
     """
-    content, spelling = decode_content(blocks, wire.get("content", MISSING), (*path, "content"))
-    if spelling is None and len(wire) == 2:
+    content, original = decode_content(blocks, wire.get("content", MISSING), (*path, "content"))
+    if original is None and len(wire) == 2:
         return content, None
-    return content, keep(blocks.protocol, wire, SPOKEN_KEYS, {} if spelling is None else {"content": spelling})
+    return content, keep(blocks.protocol, wire, MESSAGE_KEYS, {} if original is None else {"content": original})
 
 
 def keep_message(blocks: Blocks, wire: Block) -> UserMessage:
     """Keep a message of a role that nobody knows: its only content is the whole of it."""
-    return UserMessage(content=(blocks.keep(wire),), extra={blocks.protocol: {SHAPE: {"message": "native"}}})
+    return UserMessage(content=(blocks.keep(wire),), extra={blocks.protocol: {VERBATIM: {"message": "native"}}})
 
 
 def as_instruction(blocks: Blocks, piece: UserContent) -> SystemContent:
@@ -84,24 +84,24 @@ def as_instruction(blocks: Blocks, piece: UserContent) -> SystemContent:
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
-def encode_content(blocks: Blocks, content: Sequence[UserContent], shape: object, path: Path) -> object:
+def encode_content(blocks: Blocks, content: Sequence[UserContent], verbatim: object, path: Path) -> object:
     """Write content; `MISSING` says that the key is left out.
 
     Raises:
         EncodeError: a piece that this wire has no word for.
     """
     if not content:
-        return encode_nothing(shape)
+        return encode_nothing(verbatim)
     first = content[0]
-    if len(content) == 1 and first.kind == "text" and first.extra is None and shape != "list":
+    if len(content) == 1 and first.kind == "text" and first.extra is None and verbatim != "list":
         return first.text
     encode = blocks.encode
     return [encode(piece, (*path, index)) for index, piece in enumerate(content)]
 
 
-def encode_nothing(shape: object, usual: object = "") -> object:
+def encode_nothing(verbatim: object, default: object = "") -> object:
     """Write that there is no content, the way it was written; `MISSING` says that the key is left out."""
-    match shape:
+    match verbatim:
         case "absent":
             return MISSING
         case "null":
@@ -111,7 +111,7 @@ def encode_nothing(shape: object, usual: object = "") -> object:
         case "string":
             return ""
         case _:
-            return usual
+            return default
 
 
 def encode_text(protocol: str, content: TextContent) -> Wire:
@@ -120,7 +120,9 @@ def encode_text(protocol: str, content: TextContent) -> Wire:
     return wire if content.extra is None else put_back(wire, content.extra, protocol)
 
 
-def encode_spoken(blocks: Blocks, role: str, content: Sequence[UserContent], extra: Extra | None, path: Path) -> Wire:
+def encode_message_content(
+    blocks: Blocks, role: str, content: Sequence[UserContent], extra: Extra | None, path: Path
+) -> Wire:
     """Write a message that has a role and content.
 
     Raises:
@@ -129,11 +131,11 @@ def encode_spoken(blocks: Blocks, role: str, content: Sequence[UserContent], ext
     if extra is None:
         return {"role": role, "content": encode_content(blocks, content, None, (*path, "content"))}
     protocol = blocks.protocol
-    shape = shape_of(extra, protocol)
-    if shape.get("message") == "native" and len(content) == 1 and content[0].kind == "native":
+    verbatim = verbatim_of(extra, protocol)
+    if verbatim.get("message") == "native" and len(content) == 1 and content[0].kind == "native":
         return dict(native_block(protocol, content[0], path))
     wire: Wire = {"role": role}
-    written = encode_content(blocks, content, shape.get("content"), (*path, "content"))
+    written = encode_content(blocks, content, verbatim.get("content"), (*path, "content"))
     if written is not MISSING:
         wire["content"] = written
     return put_back(wire, extra, protocol)

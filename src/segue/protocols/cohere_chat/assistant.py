@@ -35,13 +35,13 @@ from segue.protocols.cohere_chat.content import (
 )
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.kit.functions import decode_call, encode_call
-from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, native_block, shape_of
+from segue.protocols.kit.reading import VERBATIM, expect_list, expect_object, native_block, verbatim_of
 from segue.protocols.kit.verbatim import MISSING, Block, Wire, keep, put_back
 
 _THINKING_KEYS: Final = frozenset({"type", "thinking"})
 _TURN_KEYS: Final = frozenset({"role", "content", "tool_calls", "tool_plan"})
-_IN_CONTENT: Final[Extra] = {PROTOCOL: {SHAPE: {"field": "content"}}}
-_IN_PLAN: Final[Extra] = {PROTOCOL: {SHAPE: {"field": "tool_plan"}}}
+_IN_CONTENT: Final[Extra] = {PROTOCOL: {VERBATIM: {"field": "content"}}}
+_IN_PLAN: Final[Extra] = {PROTOCOL: {VERBATIM: {"field": "tool_plan"}}}
 CITATIONS: Final = "citations"
 
 
@@ -55,38 +55,38 @@ def decode_assistant(wire: Block, path: Path, tool_names: Mapping[str, str], *, 
         DecodeError: content or calls are not what the protocol says.
     """
     notes: list[Diagnostic] = []
-    shape: Wire = {}
-    calls = _decode_calls(wire, path, tool_names, notes, shape, reply=reply)
+    verbatim: Wire = {}
+    calls = _decode_calls(wire, path, tool_names, notes, verbatim, reply=reply)
     value = wire.get("content", MISSING)
-    pieces = _decode_words(value, (*path, "content"), beside_calls=bool(calls), reply=reply)
-    _note_spelling(value, pieces, bool(calls), shape)
+    pieces = _decode_text_part(value, (*path, "content"), beside_calls=bool(calls), reply=reply)
+    _keep_original(value, pieces, bool(calls), verbatim)
     plan = wire.get("tool_plan", MISSING)
     if isinstance(plan, str) and plan:
         pieces.append(TextContent(text=plan, extra=None if calls or reply else _IN_PLAN))
     elif plan is not MISSING:
-        shape["tool_plan"] = plan
+        verbatim["tool_plan"] = plan
     pieces += calls
     if reply:
         citations = wire.get(CITATIONS)
         cited = cast("list[object]", citations) if isinstance(citations, list) else []
         extra: Extra | None = {PROTOCOL: {CITATIONS: cited}} if cited else None
     else:
-        extra = keep(PROTOCOL, wire, _TURN_KEYS, shape) if shape or not wire.keys() <= _TURN_KEYS else None
+        extra = keep(PROTOCOL, wire, _TURN_KEYS, verbatim) if verbatim or not wire.keys() <= _TURN_KEYS else None
     return Turn(tuple(pieces), extra, tuple(notes))
 
 
 def _decode_calls(
-    wire: Block, path: Path, tool_names: Mapping[str, str], notes: list[Diagnostic], shape: Wire, *, reply: bool
+    wire: Block, path: Path, tool_names: Mapping[str, str], notes: list[Diagnostic], verbatim: Wire, *, reply: bool
 ) -> list[AssistantContent]:
     given = wire.get("tool_calls", MISSING)
     if given is MISSING:
         return []
     if given is None:
-        shape["tool_calls"] = "null"
+        verbatim["tool_calls"] = "null"
         return []
     listed = expect_list(given, (*path, "tool_calls"))
     if not listed:
-        shape["tool_calls"] = "empty"
+        verbatim["tool_calls"] = "empty"
     calls: list[AssistantContent] = []
     for index, item in enumerate(listed):
         call = expect_object(item, (*path, "tool_calls", index))
@@ -95,7 +95,7 @@ def _decode_calls(
     return calls
 
 
-def _decode_words(value: object, path: Path, *, beside_calls: bool, reply: bool) -> list[AssistantContent]:
+def _decode_text_part(value: object, path: Path, *, beside_calls: bool, reply: bool) -> list[AssistantContent]:
     marked = _IN_CONTENT if beside_calls and not reply else None
     if isinstance(value, str):
         return [TextContent(text=value, extra=marked)] if value else []
@@ -106,8 +106,8 @@ def _decode_words(value: object, path: Path, *, beside_calls: bool, reply: bool)
         block = expect_object(item, (*path, index))
         text, thinking = block.get("text"), block.get("thinking")
         if block.get("type") == "text" and isinstance(text, str):
-            shape = {"field": "content"} if marked else None
-            extra = None if reply or (len(block) == 2 and not marked) else keep(PROTOCOL, block, TEXT_KEYS, shape)
+            verbatim = {"field": "content"} if marked else None
+            extra = None if reply or (len(block) == 2 and not marked) else keep(PROTOCOL, block, TEXT_KEYS, verbatim)
             pieces.append(TextContent(text=text, extra=extra))
         elif block.get("type") == "thinking" and isinstance(thinking, str):
             extra = None if reply or len(block) == 2 else keep(PROTOCOL, block, _THINKING_KEYS)
@@ -117,17 +117,17 @@ def _decode_words(value: object, path: Path, *, beside_calls: bool, reply: bool)
     return pieces
 
 
-def _note_spelling(value: object, pieces: Sequence[AssistantContent], calls: bool, shape: Wire) -> None:
+def _keep_original(value: object, pieces: Sequence[AssistantContent], calls: bool, verbatim: Wire) -> None:
     """Note how content was spelt, if that is not how it would be written."""
     if not pieces:
-        spelling = "absent" if value is MISSING else "null" if value is None else "string" if value == "" else "list"
-        if spelling != ("absent" if calls else "string"):
-            shape["content"] = spelling
+        original = "absent" if value is MISSING else "null" if value is None else "string" if value == "" else "list"
+        if original != ("absent" if calls else "string"):
+            verbatim["content"] = original
     elif isinstance(value, str):
         if calls:
-            shape["content"] = "string"
+            verbatim["content"] = "string"
     elif len(pieces) == 1 and isinstance(piece := pieces[0], TextContent) and piece.extra is None:
-        shape["content"] = "list"
+        verbatim["content"] = "list"
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
@@ -142,9 +142,9 @@ def encode_assistant(content: Sequence[AssistantContent], path: Path, extra: Ext
     if extra is None and is_string(content):
         piece = content[0]
         return {"role": "assistant", "content": piece.text if isinstance(piece, TextContent) else ""}
-    usual = _encode_usual(content) if extra is None else None
-    if usual is not None:
-        return usual
+    default = _fast_encode(content) if extra is None else None
+    if default is not None:
+        return default
     calls = _encode_calls(content, path)
     blocks: list[Wire] = []
     texts: list[TextContent] = []
@@ -152,7 +152,7 @@ def encode_assistant(content: Sequence[AssistantContent], path: Path, extra: Ext
     for index, piece in enumerate(content):
         match piece.kind:
             case "text":
-                field = None if piece.extra is None else shape_of(piece.extra, PROTOCOL).get("field")
+                field = None if piece.extra is None else verbatim_of(piece.extra, PROTOCOL).get("field")
                 if field == "tool_plan" or (calls and field != "content"):
                     plan += [piece.text] if piece.text else []
                 else:
@@ -170,7 +170,7 @@ def encode_assistant(content: Sequence[AssistantContent], path: Path, extra: Ext
     return _message(blocks, texts, plan, calls, extra)
 
 
-def _encode_usual(content: Sequence[AssistantContent]) -> Wire | None:
+def _fast_encode(content: Sequence[AssistantContent]) -> Wire | None:
     """Write a turn with calls in which nothing says how it was spelt, as an agent's are; None when it is another."""
     thoughts: list[Wire] = []
     plan: list[str] = []
@@ -217,23 +217,23 @@ def _is_call(block: Block) -> bool:
 def _message(
     blocks: list[Wire], texts: list[TextContent], plan: list[str], calls: list[object], extra: Extra | None
 ) -> Wire:
-    shape = shape_of(extra, PROTOCOL)
-    spelling = shape.get("content")
+    verbatim = verbatim_of(extra, PROTOCOL)
+    original = verbatim.get("content")
     wire: Wire = {"role": "assistant"}
     written: object = blocks
     if not blocks:
-        written = encode_nothing(spelling, MISSING if calls else "")
+        written = encode_nothing(original, MISSING if calls else "")
     elif len(blocks) == 1 and len(texts) == 1 and len(blocks[0]) == 2:
-        usual = "list" if calls else "string"
-        written = texts[0].text if (spelling or usual) == "string" else blocks
+        default = "list" if calls else "string"
+        written = texts[0].text if (original or default) == "string" else blocks
     if written is not MISSING:
         wire["content"] = written
     if plan:
         wire["tool_plan"] = "\n".join(plan)
-    elif "tool_plan" in shape:
-        wire["tool_plan"] = shape["tool_plan"]
+    elif "tool_plan" in verbatim:
+        wire["tool_plan"] = verbatim["tool_plan"]
     if calls:
         wire["tool_calls"] = calls
-    elif "tool_calls" in shape:
-        wire["tool_calls"] = None if shape["tool_calls"] == "null" else []
+    elif "tool_calls" in verbatim:
+        wire["tool_calls"] = None if verbatim["tool_calls"] == "null" else []
     return put_back(wire, extra, PROTOCOL)

@@ -49,7 +49,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
-def _check_shapes(messages: Messages, endpoint: Endpoint) -> Found:
+def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
     """Roles and blocks there are (cohere 7.3.1), and text beside calls.
 
     "text content is not allowed when tool_calls are provided ... 'messages[2].content[0]'" (vercel/ai #5794,
@@ -102,15 +102,15 @@ def _check_pairing(messages: Messages, _: Endpoint) -> Found:
         answered.add(str(call_id))
 
 
-_MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (_check_shapes, _check_pairing)
+_MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (_check_messages, _check_pairing)
 
 
 # -- the rest of the body ----------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=64)
-def _name(first: str | None, letters: str) -> re.Pattern[str]:
-    return re.compile(f"[{first or letters}][{letters}]*")
+def _name(first: str | None, alphabet: str) -> re.Pattern[str]:
+    return re.compile(f"[{first or alphabet}][{alphabet}]*")
 
 
 def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -126,8 +126,8 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
             continue
         function, path = object_of(wire.get("function")), ("tools", index, "function")
         name = function.get("name")
-        letters = rules.tool_name_alphabet
-        if not isinstance(name, str) or (letters and not _name(rules.tool_name_first, letters).fullmatch(name)):
+        alphabet = rules.tool_name_alphabet
+        if not isinstance(name, str) or (alphabet and not _name(rules.tool_name_first, alphabet).fullmatch(name)):
             yield Violation(code="tool_name", path=(*path, "name"), message=f"{name!r} is no name for a function")
         parameters = function.get("parameters")
         if not isinstance(parameters, Mapping):

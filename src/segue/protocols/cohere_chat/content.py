@@ -30,10 +30,10 @@ from segue.protocols.kit.reading import (
     data_url,
     left_over,
     native_block,
-    shape_of,
     split_data_url,
     standard_base64,
     text_of,
+    verbatim_of,
 )
 from segue.protocols.kit.verbatim import Block, Wire, keep, object_of, put_back
 
@@ -57,18 +57,18 @@ def decode_block(block: Block) -> UserContent:
 
 
 def _decode_image(block: Block) -> ImageContent | None:
-    said = block.get("image_url")
-    shape: Wire = {}
-    url = object_of(said).get("url")
-    if isinstance(said, str):
-        url, shape["image_url"] = said, "string"
+    given = block.get("image_url")
+    verbatim: Wire = {}
+    url = object_of(given).get("url")
+    if isinstance(given, str):
+        url, verbatim["image_url"] = given, "string"
     if not isinstance(url, str):
         return None
     parts = split_data_url(url)
     if parts is not None and parts[0] is None:
-        shape["mime"] = _NO_TYPE
-    extra = keep(PROTOCOL, block, _IMAGE_KEYS, shape)
-    beyond = {key: value for key, value in object_of(said).items() if key != "url"}
+        verbatim["mime"] = _NO_TYPE
+    extra = keep(PROTOCOL, block, _IMAGE_KEYS, verbatim)
+    beyond = {key: value for key, value in object_of(given).items() if key != "url"}
     if beyond:
         extra = {PROTOCOL: {**(extra or {}).get(PROTOCOL, {}), "image_url": beyond}}
     if parts is None:
@@ -82,11 +82,11 @@ def decode_native(block: Block) -> NativeContent:
 
 
 def _fallback(block: Block) -> tuple[FallbackContent, ...]:
-    words = text_of(block.get("text")) or text_of(block.get("thinking")) or text_of(block.get("content"))
+    texts = text_of(block.get("text")) or text_of(block.get("thinking")) or text_of(block.get("content"))
     if block.get("type") == "document":
         data = object_of(block.get("document")).get("data")
-        words = json.dumps(data, ensure_ascii=False) if isinstance(data, Mapping) else text_of(data)
-    return (TextContent(text=words),) if words else ()
+        texts = json.dumps(data, ensure_ascii=False) if isinstance(data, Mapping) else text_of(data)
+    return (TextContent(text=texts),) if texts else ()
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
@@ -114,9 +114,9 @@ def encode_block(content: UserContent, path: Path) -> Wire:
 
 
 def _encode_image(content: ImageContent | FileContent, path: Path) -> Wire:
-    shape = shape_of(content.extra, PROTOCOL)
+    verbatim = verbatim_of(content.extra, PROTOCOL)
     if content.data is not None:
-        untyped = content.mime_type is None and shape.get("mime") == _NO_TYPE
+        untyped = content.mime_type is None and verbatim.get("mime") == _NO_TYPE
         url = f"data:;base64,{content.data}" if untyped else data_url(content.mime_type, content.data)
     elif content.url is not None:
         url = content.url
@@ -125,8 +125,8 @@ def _encode_image(content: ImageContent | FileContent, path: Path) -> Wire:
     if content.extra is None:
         return {"type": "image_url", "image_url": {"url": url}}
     beyond = object_of(left_over(content.extra, PROTOCOL).get("image_url"))
-    said: object = url if shape.get("image_url") == "string" and not beyond else {"url": url, **beyond}
-    return put_back({"type": "image_url", "image_url": cast("object", said)}, content.extra, PROTOCOL)
+    given: object = url if verbatim.get("image_url") == "string" and not beyond else {"url": url, **beyond}
+    return put_back({"type": "image_url", "image_url": cast("object", given)}, content.extra, PROTOCOL)
 
 
 BLOCKS: Final = Blocks(PROTOCOL, decode_block, encode_block, decode_native)

@@ -33,11 +33,11 @@ from segue.protocols.kit.option_table import (
 from segue.protocols.kit.verbatim import Block, Wire, object_of
 
 _CONVERSATION: Final = frozenset({"messages", "tools", "model"})
-_USUAL_LEVEL: Final[ThinkingLevel] = "high"
+_DEFAULT_LEVEL: Final[ThinkingLevel] = "high"
 """What thinking without a budget is taken for: the model thinks as long as it likes."""
 _CHOICES: Final[Mapping[object, str]] = {"required": "REQUIRED", "none": "NONE"}
 _CHOICES_BACK: Final[Mapping[object, str]] = {
-    word: choice for choice, word in _CHOICES.items() if isinstance(choice, str)
+    literal: choice for choice, literal in _CHOICES.items() if isinstance(choice, str)
 }
 
 
@@ -49,7 +49,7 @@ def _read_thinking(body: Block, _: Endpoint) -> object:
         return None
     budget = thinking.get("token_budget")
     is_budget = isinstance(budget, int) and not isinstance(budget, bool) and budget > 0
-    return budget if is_budget else _USUAL_LEVEL
+    return budget if is_budget else _DEFAULT_LEVEL
 
 
 def _write_thinking(value: object, endpoint: Endpoint) -> Wire:
@@ -62,8 +62,8 @@ def _write_thinking(value: object, endpoint: Endpoint) -> Wire:
 
 
 def _read_choice(body: Block, _: Endpoint) -> object:
-    said = body.get("tool_choice")
-    return _CHOICES_BACK.get(said) if isinstance(said, str) else None
+    given = body.get("tool_choice")
+    return _CHOICES_BACK.get(given) if isinstance(given, str) else None
 
 
 def _write_choice(value: object, _: Endpoint) -> Wire:
@@ -101,9 +101,9 @@ _SETTINGS: Final = Settings(
 )
 
 
-def decode_options(body: Block, shape: Wire, endpoint: Endpoint) -> Options:
-    """Read the options of a body; `shape` is what was noted while its conversation was read."""
-    return decode_settings(_SETTINGS, body, _CONVERSATION, shape, endpoint)
+def decode_options(body: Block, verbatim: Wire, endpoint: Endpoint) -> Options:
+    """Read the options of a body; `verbatim` is what was noted while its conversation was read."""
+    return decode_settings(_SETTINGS, body, _CONVERSATION, verbatim, endpoint)
 
 
 def encode_options(body: Wire, options: Options, endpoint: Endpoint) -> None:

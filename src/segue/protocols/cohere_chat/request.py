@@ -24,7 +24,7 @@ from segue.protocols.chat_family.chat import (
     encode_system,
     open_body,
 )
-from segue.protocols.chat_family.message_content import SPOKEN_KEYS, decode_content, encode_spoken
+from segue.protocols.chat_family.message_content import MESSAGE_KEYS, decode_content, encode_message_content
 from segue.protocols.cohere_chat.assistant import decode_assistant, encode_assistant
 from segue.protocols.cohere_chat.content import BLOCKS
 from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_request
@@ -67,7 +67,7 @@ def _encode_message(message: Message, path: Path) -> Wire:
     if type(message) is AssistantMessage:
         extra = message.extra
         return encode_assistant(message.content, path, None if extra is None or is_of_reply(extra) else extra)
-    return encode_spoken(BLOCKS, message.role, message.content, message.extra, path)
+    return encode_message_content(BLOCKS, message.role, message.content, message.extra, path)
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
@@ -98,10 +98,10 @@ class _Reader(MessagesReader):
 
     def read_result(self, wire: Block, path: Path) -> ToolResultMessage:
         """Read what came of a call."""
-        content, spelling = decode_content(BLOCKS, wire.get("content", MISSING), (*path, "content"))
-        shape: Wire = {} if spelling is None else {"content": spelling}
-        said_id = wire.get("tool_call_id")
-        call_id, name = self.answered(said_id, shape)
-        known = _RESULT_KEYS if isinstance(said_id, str) else SPOKEN_KEYS
-        extra = keep(PROTOCOL, wire, known, shape) if shape or not wire.keys() <= known else None
+        content, original = decode_content(BLOCKS, wire.get("content", MISSING), (*path, "content"))
+        verbatim: Wire = {} if original is None else {"content": original}
+        wire_id = wire.get("tool_call_id")
+        call_id, name = self.answered(wire_id, verbatim)
+        known = _RESULT_KEYS if isinstance(wire_id, str) else MESSAGE_KEYS
+        extra = keep(PROTOCOL, wire, known, verbatim) if verbatim or not wire.keys() <= known else None
         return ToolResultMessage(tool_call_id=call_id, tool_name=name, content=content, extra=extra)

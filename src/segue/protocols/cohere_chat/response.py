@@ -30,7 +30,7 @@ from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_reply
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.reading import number_of, text_of
-from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, respell_reply
+from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, restore_reply
 from segue.protocols.kit.verbatim import Block, Wire, object_of
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
@@ -69,7 +69,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         if not isinstance(wire, str) and "error" not in body:
             raise DecodeError("this is no reply: it has neither a message nor an error", path=("message",))
         failed = replace(begun, stop_reason=StopReason.ERROR, error_message=decode_error(body, None).message)
-        return replace(failed, extra=keep_reply(PROTOCOL, usual_reply(failed), body, failed.extra))
+        return replace(failed, extra=keep_reply(PROTOCOL, default_reply(failed), body, failed.extra))
     turn = decode_assistant(cast("Block", wire), ("message",), tool_names, reply=True)
     reason = text_of(body.get("finish_reason"))
     stop = read_stop(STOP_REASONS, reason, [piece.kind for piece in turn.content])
@@ -83,7 +83,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         error_message=ended_with(reason, stop),
         extra=turn.extra,
     )
-    return replace(message, extra=keep_reply(PROTOCOL, usual_reply(message), body, message.extra))
+    return replace(message, extra=keep_reply(PROTOCOL, default_reply(message), body, message.extra))
 
 
 def decode_usage(given: object, model: Model) -> Usage | None:
@@ -109,10 +109,10 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:  # n
     Raises:
         EncodeError: its content has no word on this wire.
     """
-    return respell_reply(PROTOCOL, usual_reply(message), message.extra)
+    return restore_reply(PROTOCOL, default_reply(message), message.extra)
 
 
-def usual_reply(message: AssistantMessage) -> Wire:
+def default_reply(message: AssistantMessage) -> Wire:
     """Write a reply the usual way, however one that was read was spelt."""
     wire = encode_assistant(message.content, ("message",))
     content = wire.get("content")

@@ -20,7 +20,7 @@ from segue.protocols.cohere_chat.assistant import CITATIONS
 from segue.protocols.cohere_chat.content import decode_native
 from segue.protocols.cohere_chat.errors import decode_error
 from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_reply
-from segue.protocols.cohere_chat.response import STOP_REASONS, decode_usage, usual_reply
+from segue.protocols.cohere_chat.response import STOP_REASONS, decode_usage, default_reply
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.kit.assembly import Assembly, Part
 from segue.protocols.kit.codec import Endpoint
@@ -61,11 +61,11 @@ class _Reader:
             self._grow_block(frame, out)
         elif kind == "tool-call-delta":
             part = self._calls.get(_index(frame))
-            more = object_of(object_of(_said(frame, "tool_calls")).get("function")).get("arguments")
+            more = object_of(object_of(_value_at(frame, "tool_calls")).get("function")).get("arguments")
             if part is not None and isinstance(more, str) and more:
                 out.grow(part, more)
         elif kind == "tool-plan-delta":
-            more = _said(frame, "tool_plan")
+            more = _value_at(frame, "tool_plan")
             if isinstance(more, str) and more:
                 if not self._plans or self._plans[-1].closed is not None:
                     self._plans.append(out.open_text())
@@ -86,19 +86,19 @@ class _Reader:
                 out.start()
                 out.response_id = text_of(frame.get("id"))
             case "content-start":
-                self._open_block(_index(frame), object_of(_said(frame, "content")), out)
+                self._open_block(_index(frame), object_of(_value_at(frame, "content")), out)
             case "content-end":
                 part = self._blocks.pop(_index(frame), None)
                 if part is not None:
                     out.close(part)
             case "tool-call-start":
-                self._open_call(_index(frame), object_of(_said(frame, "tool_calls")), out)
+                self._open_call(_index(frame), object_of(_value_at(frame, "tool_calls")), out)
             case "tool-call-end":
                 part = self._calls.pop(_index(frame), None)
                 if part is not None:
                     out.close(part)
             case "citation-start":
-                citation = _said(frame, CITATIONS)
+                citation = _value_at(frame, CITATIONS)
                 self._citations += citation if isinstance(citation, list) else [citation] if citation else []
             case "message-end":
                 self._finish(frame, out)
@@ -114,7 +114,7 @@ class _Reader:
     # -- blocks --------------------------------------------------------------------------------------------------------
 
     def _grow_block(self, frame: Block, out: Assembly) -> None:
-        content = object_of(_said(frame, "content"))
+        content = object_of(_value_at(frame, "content"))
         index = _index(frame)
         part = self._blocks.get(index)
         if part is None:
@@ -198,7 +198,7 @@ class _Reader:
         if self._logprobs:
             whole["logprobs"] = self._logprobs
         message = out.message()
-        out.extra = keep_reply(PROTOCOL, usual_reply(message), whole, message.extra)
+        out.extra = keep_reply(PROTOCOL, default_reply(message), whole, message.extra)
 
     def _whole_call(self, part: Part) -> Wire:
         if part.closed is None or part.closed.kind != "toolCall":
@@ -212,7 +212,7 @@ def _index(frame: Block) -> object:
     return index if isinstance(index, int) else None
 
 
-def _said(frame: Block, key: str) -> Json:
+def _value_at(frame: Block, key: str) -> Json:
     """Give what the message of an event's delta says under a key."""
     delta = cast("Json", frame.get("delta"))
     message = delta.get("message") if isinstance(delta, dict) else None

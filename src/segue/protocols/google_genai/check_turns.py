@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.google_genai.content import CALL, RESULT, SEAL
+from segue.protocols.google_genai.content import CALL, RESULT, SIGNATURE
 from segue.protocols.google_genai.verbatim import Block, object_of, open_object
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.reading import text_of
 
 _ROLES: Final = frozenset({"user", "model", "function", None})
-_NO_DATA: Final = frozenset({"thought", SEAL, "partMetadata"})
+_NO_DATA: Final = frozenset({"thought", SIGNATURE, "partMetadata"})
 """What is said of a part's data. How to look at a video may stand in a part of its own, behind the video: 2.0 Flash has
 answered that (as pydantic-ai has recorded)."""
 _REFUSES_EMPTY: Final = re.compile(r"gemini-2\.0")
@@ -48,7 +48,7 @@ class _Turn:
     def having(self, field: str) -> list[tuple[Path, Block]]:
         return [(path, object_of(part[field])) for path, part in self.parts if field in part]
 
-    def speaks(self) -> bool:
+    def has_text(self) -> bool:
         """Whether the user says something here, besides what tools gave."""
         return any(RESULT not in part for _, part in self.parts)
 
@@ -88,7 +88,7 @@ def _check_parts(index: int, parts: list[tuple[Path, Block]], endpoint: Endpoint
         # "contents.parts must not be empty." (vercel/ai #3775, langgraph #3939)
         yield Violation(code="no_parts", path=("contents", index, "parts"), message="a content has to have parts")
         return
-    is_empty = all(part.get("text") == "" and SEAL not in part for _, part in parts)
+    is_empty = all(part.get("text") == "" and SIGNATURE not in part for _, part in parts)
     if is_empty and endpoint.rules.refused_text != "none" and _REFUSES_EMPTY.search(endpoint.model.id):
         # "Unable to submit request because it has an empty text parameter" (Portkey gateway #462, chatbox #1846)
         yield Violation(code="empty_text", path=parts[0][0], message="a content has to say something")
@@ -128,11 +128,11 @@ def _check_signatures(turns: list[_Turn], endpoint: Endpoint) -> Iterator[Violat
         return
     for turn in reversed(turns):
         if not turn.is_model:
-            if turn.speaks():
+            if turn.has_text():
                 return
             continue
         first = next(((path, part) for path, part in turn.parts if CALL in part), None)
-        if first is not None and not text_of(first[1].get(SEAL)):
+        if first is not None and not text_of(first[1].get(SIGNATURE)):
             # "Function call is missing a thought_signature in functionCall parts." (litellm #16893, strands #1764)
             message = "the first call of a step has to carry its signature"
             yield Violation(code="no_signature", path=first[0], message=message)

@@ -33,7 +33,7 @@ CODEC: Final = Codec(
     name=PROTOCOL,
     rules=RULES,
     framing="sse",
-    turns="contents",
+    turns_key="contents",
     path=_path,
     encode_request=encode_request,
     decode_request=decode_request,
@@ -42,7 +42,7 @@ CODEC: Final = Codec(
     stream_decoder=stream_decoder,
     decode_error=decode_error,
     check=check,
-    forgets=NOT_IN_A_BODY
+    not_carried=NOT_IN_A_BODY
     | {
         "tool_name",  # of a result: the call's
         "pieces",  # of a result: its words come before its media, whatever the order was

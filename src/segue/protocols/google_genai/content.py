@@ -32,11 +32,11 @@ from segue.protocols.google_genai.native import decode_native
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.verbatim import INNER, Block, Wire, keep, open_object, put_back
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import native_block, shape_of
+from segue.protocols.kit.reading import native_block, verbatim_of
 
 CALL: Final = "functionCall"
 RESULT: Final = "functionResponse"
-SEAL: Final = "thoughtSignature"
+SIGNATURE: Final = "thoughtSignature"
 ID_MADE: Final = "id_made"
 """The mark in the shape of a call that came without an id."""
 
@@ -53,8 +53,8 @@ _DATA_FIELDS: Final = frozenset(
         "audioTranscription",
     }
 )
-_TEXT_KEYS: Final = frozenset({"text", "thought", SEAL})
-_CALL_KEYS: Final = frozenset({CALL, SEAL})
+_TEXT_KEYS: Final = frozenset({"text", "thought", SIGNATURE})
+_CALL_KEYS: Final = frozenset({CALL, SIGNATURE})
 _CALL_INNER_KEYS: Final = frozenset({"id", "name", "args"})
 _NOTHING: Final[Block] = {}
 
@@ -69,19 +69,19 @@ def data_field(wire: Block) -> str | None:
     found = [key for key in wire if key in _DATA_FIELDS]
     if len(found) == 1:
         return found[0]
-    return "text" if not found and (SEAL in wire or "thought" in wire) else None
+    return "text" if not found and (SIGNATURE in wire or "thought" in wire) else None
 
 
 def decode_user_part(part: Block) -> UserContent:
     """Read a part of a user's turn, or of instructions; results are messages, not content."""
     if len(part) == 1 and isinstance(text := part.get("text"), str):
         return TextContent(text=text)
-    wire, shape = open_object(part)
+    wire, verbatim = open_object(part)
     field = data_field(wire)
     if field == "text" and wire.get("thought") is not True:
-        return _decode_words(wire, shape) or decode_native(part)
+        return _decode_text_part(wire, verbatim) or decode_native(part)
     if field in MEDIA_FIELDS:
-        return decode_media(wire, field, shape) or decode_native(part)
+        return decode_media(wire, field, verbatim) or decode_native(part)
     return decode_native(part)
 
 
@@ -93,92 +93,92 @@ def decode_assistant_part(part: Block, new_id: str, tool_names: Mapping[str, str
         if len(part) == 2:  # what is most, at once
             if part.get("thought") is True:
                 return ThinkingContent(thinking=text)
-            if isinstance(seal := part.get(SEAL), str) and seal:
-                return TextContent(text=text, text_signature=seal)
-    wire, shape = open_object(part)
+            if isinstance(signature := part.get(SIGNATURE), str) and signature:
+                return TextContent(text=text, text_signature=signature)
+    wire, verbatim = open_object(part)
     match data_field(wire):
         case "text":
             read = _decode_thought if wire.get("thought") is True else _decode_text
-            return read(wire, shape) or decode_native(part)
+            return read(wire, verbatim) or decode_native(part)
         case "functionCall":
-            return _decode_call(wire, shape, new_id, tool_names) or decode_native(part)
+            return _decode_call(wire, verbatim, new_id, tool_names) or decode_native(part)
         case _:
             return decode_native(part)
 
 
-def _decode_words(wire: Block, shape: Wire) -> TextContent | None:
+def _decode_text_part(wire: Block, verbatim: Wire) -> TextContent | None:
     """Read a text that is not the model's: a seal on it means nothing, and is kept."""
     text = wire.get("text")
-    return TextContent(text=text, extra=keep(wire, ("text",), shape)) if isinstance(text, str) else None
+    return TextContent(text=text, extra=keep(wire, ("text",), verbatim)) if isinstance(text, str) else None
 
 
-def _seal(wire: Block, shape: Wire) -> str | None:
-    seal = wire.get(SEAL)
-    if isinstance(seal, str) and seal:
-        return seal
-    if SEAL in wire:
-        shape["seal"] = seal  # no seal at all, in whatever words
+def _encode_signature(wire: Block, verbatim: Wire) -> str | None:
+    signature = wire.get(SIGNATURE)
+    if isinstance(signature, str) and signature:
+        return signature
+    if SIGNATURE in wire:
+        verbatim["seal"] = signature  # no seal at all, in whatever words
     return None
 
 
-def _decode_text(wire: Block, shape: Wire) -> TextContent | None:
-    text, seal = wire.get("text"), _seal(wire, shape)
+def _decode_text(wire: Block, verbatim: Wire) -> TextContent | None:
+    text, signature = wire.get("text"), _encode_signature(wire, verbatim)
     if "text" not in wire:
-        text, shape["textless"] = "", True
+        text, verbatim["textless"] = "", True
     if not isinstance(text, str):
         return None
     if "thought" in wire:
-        shape["thought"] = wire["thought"]
-    return TextContent(text=text, text_signature=seal, extra=keep(wire, _TEXT_KEYS, shape))
+        verbatim["thought"] = wire["thought"]
+    return TextContent(text=text, text_signature=signature, extra=keep(wire, _TEXT_KEYS, verbatim))
 
 
-def _decode_thought(wire: Block, shape: Wire) -> ThinkingContent | None:
-    text, seal = wire.get("text"), _seal(wire, shape)
+def _decode_thought(wire: Block, verbatim: Wire) -> ThinkingContent | None:
+    text, signature = wire.get("text"), _encode_signature(wire, verbatim)
     if "text" not in wire:
-        text, shape["textless"] = "", True
+        text, verbatim["textless"] = "", True
     if not isinstance(text, str):
         return None
-    return ThinkingContent(thinking=text, thinking_signature=seal, extra=keep(wire, _TEXT_KEYS, shape))
+    return ThinkingContent(thinking=text, thinking_signature=signature, extra=keep(wire, _TEXT_KEYS, verbatim))
 
 
-def _decode_call(wire: Block, shape: Wire, new_id: str, tool_names: Mapping[str, str]) -> ToolCall | None:
+def _decode_call(wire: Block, verbatim: Wire, new_id: str, tool_names: Mapping[str, str]) -> ToolCall | None:
     """Read a call. Arguments that are no object are read as far as they can be, and kept as they were."""
     raw = wire[CALL]
     if not isinstance(raw, dict):
         return None
-    inside, inner_shape = open_object(cast("Wire", raw))
+    inside, inner_verbatim = open_object(cast("Wire", raw))
     name, call_id, given = inside.get("name"), inside.get("id"), inside.get("args")
     if not isinstance(name, str):
         return None
-    seal = _seal(wire, shape)
+    signature = _encode_signature(wire, verbatim)
     if not (isinstance(call_id, str) and call_id):
-        shape[ID_MADE] = True
+        verbatim[ID_MADE] = True
         if "id" in inside:
-            shape["id"] = call_id
+            verbatim["id"] = call_id
         call_id = new_id
     if isinstance(given, dict):
         arguments = cast("Wire", given)
     else:
         arguments = parse_arguments(given).arguments if isinstance(given, str) else {}
-        shape["args"] = given
-    if inner_shape:
-        shape[INNER] = inner_shape
+        verbatim["args"] = given
+    if inner_verbatim:
+        verbatim[INNER] = inner_verbatim
     beyond: Wire = {}
     if len(inside) > 3 or not inside.keys() <= _CALL_INNER_KEYS:
         beyond = {key: value for key, value in inside.items() if key not in _CALL_INNER_KEYS}
-    is_plain = not (beyond or shape) and wire.keys() <= _CALL_KEYS
+    is_plain = not (beyond or verbatim) and wire.keys() <= _CALL_KEYS
     return ToolCall(
         id=call_id,
         name=tool_names.get(name, name),
         arguments=arguments,
-        thought_signature=seal,
-        extra=None if is_plain else keep(wire, _CALL_KEYS, shape, {CALL: beyond} if beyond else None),
+        thought_signature=signature,
+        extra=None if is_plain else keep(wire, _CALL_KEYS, verbatim, {CALL: beyond} if beyond else None),
     )
 
 
 def has_made_id(call: ToolCall) -> bool:
     """Whether the wire gave a call no id, so that its result has none either."""
-    return call.extra is not None and ID_MADE in shape_of(call.extra, PROTOCOL)
+    return call.extra is not None and ID_MADE in verbatim_of(call.extra, PROTOCOL)
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
@@ -217,18 +217,18 @@ def encode_assistant_parts(
                 continue
             arguments = piece.arguments if isinstance(piece.arguments, dict) else dict(piece.arguments)
             part: Wire = {CALL: {"id": piece.id, "name": piece.name, "args": arguments}}
-            seal = piece.thought_signature
+            signature = piece.thought_signature
         elif type(piece) is TextContent and piece.extra is None:
             part = {"text": piece.text}
-            seal = piece.text_signature
+            signature = piece.text_signature
         elif type(piece) is ThinkingContent and piece.extra is None:
             part = {"text": piece.thinking, "thought": True}
-            seal = piece.thinking_signature
+            signature = piece.thinking_signature
         else:
             parts.append(encode_assistant_content(piece, endpoint))
             continue
-        if seal is not None:
-            part[SEAL] = seal
+        if signature is not None:
+            part[SIGNATURE] = signature
         parts.append(part)
     return parts
 
@@ -282,33 +282,33 @@ def encode_native(content: NativeContent) -> Wire:
     return block if isinstance(block, dict) else dict(block)
 
 
-def _put_seal(part: Wire, seal: str | None, shape: Block) -> None:
-    if seal is not None:
-        part[SEAL] = seal
-    elif "seal" in shape:
-        part[SEAL] = shape["seal"]
+def _put_signature(part: Wire, signature: str | None, verbatim: Block) -> None:
+    if signature is not None:
+        part[SIGNATURE] = signature
+    elif "seal" in verbatim:
+        part[SIGNATURE] = verbatim["seal"]
 
 
 def _encode_text(content: TextContent) -> Wire:
     part: Wire = {"text": content.text}
-    shape = _NOTHING if content.extra is None else shape_of(content.extra, PROTOCOL)
-    _put_seal(part, content.text_signature, shape)
+    verbatim = _NOTHING if content.extra is None else verbatim_of(content.extra, PROTOCOL)
+    _put_signature(part, content.text_signature, verbatim)
     if content.extra is None:
         return part
-    if "thought" in shape:
-        part["thought"] = shape["thought"]
-    if "textless" in shape and not content.text:
+    if "thought" in verbatim:
+        part["thought"] = verbatim["thought"]
+    if "textless" in verbatim and not content.text:
         del part["text"]
     return put_back(part, content.extra)
 
 
 def _encode_thought(content: ThinkingContent) -> Wire:
     part: Wire = {"text": content.thinking, "thought": True}
-    shape = _NOTHING if content.extra is None else shape_of(content.extra, PROTOCOL)
-    _put_seal(part, content.thinking_signature, shape)
+    verbatim = _NOTHING if content.extra is None else verbatim_of(content.extra, PROTOCOL)
+    _put_signature(part, content.thinking_signature, verbatim)
     if content.extra is None:
         return part
-    if "textless" in shape and not content.thinking:
+    if "textless" in verbatim and not content.thinking:
         del part["text"]
     return put_back(part, content.extra)
 
@@ -317,23 +317,23 @@ def _encode_call(call: ToolCall, endpoint: Endpoint) -> Wire:
     arguments = call.arguments if isinstance(call.arguments, dict) else dict(call.arguments)
     inside: Wire = {"name": call.name, "args": arguments}
     part: Wire = {CALL: inside}
-    shape = _NOTHING if call.extra is None else shape_of(call.extra, PROTOCOL)
-    _put_seal(part, call.thought_signature, shape)
-    if ID_MADE not in shape:
+    verbatim = _NOTHING if call.extra is None else verbatim_of(call.extra, PROTOCOL)
+    _put_signature(part, call.thought_signature, verbatim)
+    if ID_MADE not in verbatim:
         if endpoint.dialect.call_ids and call.id:
             inside["id"] = call.id
-    elif "id" in shape:
-        inside["id"] = shape["id"]
+    elif "id" in verbatim:
+        inside["id"] = verbatim["id"]
     if call.extra is None:
         return part
-    if "args" in shape and _says(shape["args"], arguments):
-        if shape["args"] is None:
+    if "args" in verbatim and _matches_arguments(verbatim["args"], arguments):
+        if verbatim["args"] is None:
             del inside["args"]
         else:
-            inside["args"] = shape["args"]
+            inside["args"] = verbatim["args"]
     return put_back(part, call.extra, CALL)
 
 
-def _says(given: object, arguments: Block) -> bool:
+def _matches_arguments(given: object, arguments: Block) -> bool:
     """Whether arguments in an odd spelling still say what the call says."""
     return (parse_arguments(given).arguments if isinstance(given, str) else {}) == arguments

@@ -19,7 +19,7 @@ from segue.conversation.content import Extra, FileContent, ImageContent
 from segue.errors import EncodeError
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.verbatim import INNER, Block, Wire, keep, object_of, open_object, put_back
-from segue.protocols.kit.reading import shape_of, standard_base64
+from segue.protocols.kit.reading import standard_base64, verbatim_of
 
 INLINE: Final = "inlineData"
 FILE: Final = "fileData"
@@ -64,41 +64,41 @@ def type_of_name(url: str) -> str | None:
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
-def decode_media(wire: Block, field: str, shape: Wire) -> ImageContent | FileContent | None:
+def decode_media(wire: Block, field: str, verbatim: Wire) -> ImageContent | FileContent | None:
     """Read the media of an opened part; None when they have no form that is known."""
     raw = wire[field]
     if not isinstance(raw, dict):
         return None
-    inside, inner_shape = open_object(cast("Wire", raw))
+    inside, inner_verbatim = open_object(cast("Wire", raw))
     mime = inside.get("mimeType")
     if not (mime is None or isinstance(mime, str)):
         return None
     read = _decode_inline if field == INLINE else _decode_file
-    return read(wire, inside, mime, shape, inner_shape)
+    return read(wire, inside, mime, verbatim, inner_verbatim)
 
 
 def _decode_inline(
-    wire: Block, inside: Block, mime: str | None, shape: Wire, inner_shape: Wire
+    wire: Block, inside: Block, mime: str | None, verbatim: Wire, inner_verbatim: Wire
 ) -> ImageContent | FileContent | None:
     given = inside.get("data")
     if not isinstance(given, str):
         return None
     data = standard_base64(given)
     if data != given:
-        spelt = {"url": "-" in given or "_" in given, "bare": len(given) != len(data)}
-        if _respelt(data, spelt) != given:
+        original = {"url": "-" in given or "_" in given, "bare": len(given) != len(data)}
+        if _restored(data, original) != given:
             return None
-        inner_shape[_BASE64] = spelt
+        inner_verbatim[_BASE64] = original
     if (mime or "").startswith("image/"):
-        extra = _extra(wire, INLINE, inside, ("data", "mimeType"), shape=shape, inner_shape=inner_shape)
+        extra = _extra(wire, INLINE, inside, ("data", "mimeType"), verbatim=verbatim, inner_verbatim=inner_verbatim)
         return ImageContent(data=data, mime_type=mime, extra=extra)
     name, known = _name(inside, "data", "mimeType")
-    extra = _extra(wire, INLINE, inside, known, shape=shape, inner_shape=inner_shape)
+    extra = _extra(wire, INLINE, inside, known, verbatim=verbatim, inner_verbatim=inner_verbatim)
     return FileContent(data=data, mime_type=mime, name=name, extra=extra)
 
 
 def _decode_file(
-    wire: Block, inside: Block, mime: str | None, shape: Wire, inner_shape: Wire
+    wire: Block, inside: Block, mime: str | None, verbatim: Wire, inner_verbatim: Wire
 ) -> ImageContent | FileContent | None:
     uri = inside.get("fileUri")
     if not isinstance(uri, str):
@@ -107,13 +107,13 @@ def _decode_file(
     if mime is None:
         kind = type_of_name(uri)
         if kind is not None:
-            inner_shape[_UNTYPED] = True
+            inner_verbatim[_UNTYPED] = True
     is_own = uri.startswith(_OWN_FILES)
     if (kind or "").startswith("image/") and not is_own:
-        extra = _extra(wire, FILE, inside, ("fileUri", "mimeType"), shape=shape, inner_shape=inner_shape)
+        extra = _extra(wire, FILE, inside, ("fileUri", "mimeType"), verbatim=verbatim, inner_verbatim=inner_verbatim)
         return ImageContent(url=uri, mime_type=mime, extra=extra)
     name, known = _name(inside, "fileUri", "mimeType")
-    extra = _extra(wire, FILE, inside, known, shape=shape, inner_shape=inner_shape)
+    extra = _extra(wire, FILE, inside, known, verbatim=verbatim, inner_verbatim=inner_verbatim)
     if is_own:
         return FileContent(file_id=uri, mime_type=mime, name=name, extra=extra)
     return FileContent(url=uri, mime_type=mime, name=name, extra=extra)
@@ -126,15 +126,15 @@ def _name(inside: Block, *known: str) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _extra(
-    wire: Block, field: str, inside: Block, known: tuple[str, ...], *, shape: Wire, inner_shape: Wire
+    wire: Block, field: str, inside: Block, known: tuple[str, ...], *, verbatim: Wire, inner_verbatim: Wire
 ) -> Extra | None:
     """Keep what part and media say beyond the words segue has for them; the inner share under its own key."""
     beyond = {key: value for key, value in inside.items() if key not in known}
-    if inner_shape:
-        shape[INNER] = inner_shape
-    if len(wire) == 1 and not beyond and not shape:
+    if inner_verbatim:
+        verbatim[INNER] = inner_verbatim
+    if len(wire) == 1 and not beyond and not verbatim:
         return None
-    return keep(wire, (field,), shape, {field: beyond} if beyond else None)
+    return keep(wire, (field,), verbatim, {field: beyond} if beyond else None)
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
@@ -185,19 +185,19 @@ def _part(field: str, inside: Wire, extra: Extra | None) -> Wire:
     part: Wire = {field: inside}
     if extra is None:
         return part
-    spelt, data = _inner(extra).get(_BASE64), inside.get("data")
-    if isinstance(spelt, Mapping) and isinstance(data, str):
-        inside["data"] = _respelt(data, cast("Block", spelt))
+    original, data = _inner(extra).get(_BASE64), inside.get("data")
+    if isinstance(original, Mapping) and isinstance(data, str):
+        inside["data"] = _restored(data, cast("Block", original))
     return put_back(part, extra, field)
 
 
 def _inner(extra: Extra | None) -> Block:
     if extra is None:
         return {}
-    return object_of(shape_of(extra, PROTOCOL).get(INNER))
+    return object_of(verbatim_of(extra, PROTOCOL).get(INNER))
 
 
-def _respelt(data: str, spelt: Mapping[str, object]) -> str:
-    if spelt.get("url"):
+def _restored(data: str, original: Mapping[str, object]) -> str:
+    if original.get("url"):
         data = data.translate(_URL_SAFE)
-    return data.rstrip("=") if spelt.get("bare") else data
+    return data.rstrip("=") if original.get("bare") else data

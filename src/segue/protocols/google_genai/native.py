@@ -34,9 +34,9 @@ def fallback_of(part: Block) -> tuple[FallbackContent, ...]:
             return () if media is None else (media,)
     if "functionCall" in wire or "toolCall" in wire:
         return ()
-    said = wire.get("text")
-    if said is None:
-        said = object_of(wire.get("codeExecutionResult")).get("output")
-    if said is None:
-        said = object_of(wire.get("audioTranscription")).get("text")
-    return (TextContent(text=said),) if isinstance(said, str) and said.strip() else ()
+    given = wire.get("text")
+    if given is None:
+        given = object_of(wire.get("codeExecutionResult")).get("output")
+    if given is None:
+        given = object_of(wire.get("audioTranscription")).get("text")
+    return (TextContent(text=given),) if isinstance(given, str) and given.strip() else ()

@@ -30,7 +30,7 @@ from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.schemas import from_openapi
 from segue.protocols.google_genai.verbatim import TO_CAMEL, TO_SNAKE, Block, Wire, texts_of
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import SHAPE, left_over, shape_of, text_of
+from segue.protocols.kit.reading import VERBATIM, left_over, text_of, verbatim_of
 
 Leaf: TypeAlias = tuple[str, ...]
 Leaves: TypeAlias = dict[Leaf, object]
@@ -72,7 +72,7 @@ _IDLE: Final = frozenset({"auto", "none"})
 _JSON: Final = "application/json"
 _MODES: Final[Mapping[str, str]] = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
 _CHOICES: Final[Mapping[str, str]] = {"AUTO": "auto", "VALIDATED": "auto", "ANY": "required", "NONE": "none"}
-_WORDS: Final[Mapping[ThinkingLevel, str]] = {
+_LEVEL_VALUES: Final[Mapping[ThinkingLevel, str]] = {
     "off": "LOW",  # the least that every model with levels has
     "minimal": "MINIMAL",
     "low": "LOW",
@@ -104,17 +104,17 @@ def decode_options(body: Block, endpoint: Endpoint, *, has_functions: bool = Tru
         if not odd.isdisjoint(group) or any(leaf in group for leaf in absent):
             odd.update(leaf for leaf in group if leaf in leaves)  # what says one thing is kept together
     kept = _grow({leaf: value for leaf, value in leaves.items() if leaf in odd})
-    shape: Wire = {}
+    verbatim: Wire = {}
     if absent:
-        shape["absent"] = [".".join(leaf) for leaf in absent]
+        verbatim["absent"] = [".".join(leaf) for leaf in absent]
     if snake:
-        shape["snake"] = snake
+        verbatim["snake"] = snake
     if "model" in body:
-        shape["model"] = body["model"]
+        verbatim["model"] = body["model"]
     if not _fits(leaves, endpoint):
-        shape[_THINKING_OF] = endpoint.model.id
-    if shape:
-        kept[SHAPE] = shape
+        verbatim[_THINKING_OF] = endpoint.model.id
+    if verbatim:
+        kept[VERBATIM] = verbatim
     return replace(options, extra={PROTOCOL: kept}) if kept else options
 
 
@@ -192,8 +192,8 @@ def _thinking(budget: object, level: object) -> Thinking:
 
 def _choice(mode: object, names: object) -> str | None:
     wanted = texts_of(names)
-    word = (text_of(mode) or "").upper()
-    return wanted[0] if word == "ANY" and len(wanted) == 1 else _CHOICES.get(word)
+    literal = (text_of(mode) or "").upper()
+    return wanted[0] if literal == "ANY" and len(wanted) == 1 else _CHOICES.get(literal)
 
 
 def _schema(json_schema: object, open_schema: object) -> Block | None:
@@ -219,36 +219,36 @@ def encode_options(
     written = _write(options, endpoint, has_functions=has_functions)
     if options.extra is None or PROTOCOL not in options.extra:
         return _grow(written)
-    shape = shape_of(options.extra, PROTOCOL)
+    verbatim = verbatim_of(options.extra, PROTOCOL)
     kept: Leaves = {}
     _pluck(left_over(options.extra, PROTOCOL), (), kept)
-    absent = {tuple(path.split(".")) for path in texts_of(shape.get("absent"))}
+    absent = {tuple(path.split(".")) for path in texts_of(verbatim.get("absent"))}
     merged = {leaf: value for leaf, value in {**written, **kept}.items() if leaf not in absent}
-    for leaf in _stale(options, merged, {*kept, *absent}, shape, endpoint):
+    for leaf in _stale(options, merged, {*kept, *absent}, verbatim, endpoint):
         merged.pop(leaf, None)
         if leaf in written:
             merged[leaf] = written[leaf]
     body = _grow(merged)
-    for path in sorted(texts_of(shape.get("snake")), key=len, reverse=True):
-        _spell_snake(body, path.split("."))
-    if "model" in shape:
-        body["model"] = named if named is not None and isinstance(shape["model"], str) else shape["model"]
+    for path in sorted(texts_of(verbatim.get("snake")), key=len, reverse=True):
+        _to_snake_case(body, path.split("."))
+    if "model" in verbatim:
+        body["model"] = named if named is not None and isinstance(verbatim["model"], str) else verbatim["model"]
     return body
 
 
-def _stale(options: Options, merged: Leaves, touched: set[Leaf], shape: Block, endpoint: Endpoint) -> set[Leaf]:
+def _stale(options: Options, merged: Leaves, touched: set[Leaf], verbatim: Block, endpoint: Endpoint) -> set[Leaf]:
     """Find the leaves that were kept and no longer say what the options say, or say it to another model."""
     meaning = _meaning(merged)
     stale: set[Leaf] = set()
     for field, leaves in _LEAVES.items():
         if not touched.isdisjoint(leaves) and meaning[field] != getattr(options, field):
             stale.update(leaves)
-    if shape.get(_THINKING_OF) != endpoint.model.id and not _fits(merged, endpoint):
+    if verbatim.get(_THINKING_OF) != endpoint.model.id and not _fits(merged, endpoint):
         stale.update((BUDGET, LEVEL))
     return stale
 
 
-def _spell_snake(body: Wire, path: list[str]) -> None:
+def _to_snake_case(body: Wire, path: list[str]) -> None:
     branch = body
     for key in path[:-1]:
         below = branch.get(key)
@@ -261,8 +261,8 @@ def _spell_snake(body: Wire, path: list[str]) -> None:
 
 def _fits(leaves: Leaves, endpoint: Endpoint) -> bool:
     """Whether the model is known to take this kind of thinking."""
-    spoken = endpoint.dialect.thinking_format
-    return (LEVEL not in leaves or spoken == "level") and (BUDGET not in leaves or spoken == "budget")
+    content = endpoint.dialect.thinking_format
+    return (LEVEL not in leaves or content == "level") and (BUDGET not in leaves or content == "budget")
 
 
 def _write(options: Options, endpoint: Endpoint, *, has_functions: bool) -> Leaves:
@@ -284,12 +284,12 @@ def _write(options: Options, endpoint: Endpoint, *, has_functions: bool) -> Leav
 
 
 def _write_thinking(asked: Thinking, endpoint: Endpoint, leaves: Leaves) -> None:
-    model, spoken = endpoint.model, endpoint.dialect.thinking_format
-    if asked is None or spoken not in ("level", "budget"):
+    model, content = endpoint.model, endpoint.dialect.thinking_format
+    if asked is None or content not in ("level", "budget"):
         return
-    if spoken == "level":
+    if content == "level":
         level = level_for_budget(asked) if isinstance(asked, int) else asked
-        leaves[LEVEL] = (model.thinking_levels.get(level) or _WORDS[level]).upper()
+        leaves[LEVEL] = (model.thinking_levels.get(level) or _LEVEL_VALUES[level]).upper()
     else:
         level = asked or "off"
         leaves[BUDGET] = level if isinstance(level, int) else budget_for_level(level, endpoint.dialect)

@@ -25,7 +25,7 @@ from segue.protocols.google_genai.tools import decode_tools, encode_tools
 from segue.protocols.google_genai.turns import decode_turns, encode_turns, parts_of
 from segue.protocols.google_genai.verbatim import TO_SNAKE, Block, Wire, object_of
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import SHAPE, shape_of
+from segue.protocols.kit.reading import VERBATIM, verbatim_of
 
 _SYSTEM: Final = "systemInstruction"
 
@@ -42,19 +42,19 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
         raise DecodeError("a request has to have contents", path=("contents",))
     named = body.get("model")
     model = named if isinstance(named, str) else None
-    shape: Wire = {}
+    verbatim: Wire = {}
     contents = body["contents"]
     if isinstance(contents, Mapping):
-        shape["contents"] = "single"
+        verbatim["contents"] = "single"
         contents = [cast("Block", contents)]
     elif isinstance(contents, str):
-        shape["contents"] = "string"
+        verbatim["contents"] = "string"
         contents = [{"role": "user", "parts": [{"text": contents}]}]
     context = Context(
-        system_prompt=_decode_system(body, shape),
+        system_prompt=_decode_system(body, verbatim),
         messages=decode_turns(contents, endpoint, model or endpoint.model.id),
-        tools=decode_tools(body, shape),
-        extra={PROTOCOL: {SHAPE: shape}} if shape else None,
+        tools=decode_tools(body, verbatim),
+        extra={PROTOCOL: {VERBATIM: verbatim}} if verbatim else None,
     )
     has_functions = any(tool.kind == "function" for tool in context.tools)
     return Prompt(context=context, options=decode_options(body, endpoint, has_functions=has_functions), model=model)
@@ -67,35 +67,35 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
         EncodeError: something has no word on this wire; `path` leads to it.
     """
     context, options = prompt.context, prompt.options
-    shape = shape_of(context.extra, PROTOCOL)
+    verbatim = verbatim_of(context.extra, PROTOCOL)
     contents = encode_turns(context.messages, endpoint)
-    body: Wire = {"contents": _spelt_contents(contents, shape)}
-    _encode_system(context, shape, body)
+    body: Wire = {"contents": _original_contents(contents, verbatim)}
+    _encode_system(context, verbatim, body)
     if context.tools:
-        body["tools"] = encode_tools(context.tools, shape)
-    elif "tools" in shape and shape["tools"] != "single":
-        body["tools"] = shape["tools"]
+        body["tools"] = encode_tools(context.tools, verbatim)
+    elif "tools" in verbatim and verbatim["tools"] != "single":
+        body["tools"] = verbatim["tools"]
     has_functions = any(tool.kind == "function" for tool in context.tools)
     body.update(encode_options(options, endpoint, prompt.model, has_functions=has_functions))
     return body
 
 
-def _spelt_contents(contents: list[Wire], shape: Block) -> object:
+def _original_contents(contents: list[Wire], verbatim: Block) -> object:
     """Give a lone content without its list, or its words alone, if that is how it came and still says it all."""
-    if len(contents) != 1 or "contents" not in shape:
+    if len(contents) != 1 or "contents" not in verbatim:
         return contents
-    if shape["contents"] == "string":
+    if verbatim["contents"] == "string":
         parts = contents[0].get("parts")
         pieces = cast("list[object]", parts) if isinstance(parts, list) else []
-        words = object_of(pieces[0] if len(pieces) == 1 else None)
-        return words["text"] if len(words) == 1 and "text" in words else contents
-    return contents[0] if shape["contents"] == "single" else contents
+        texts = object_of(pieces[0] if len(pieces) == 1 else None)
+        return texts["text"] if len(texts) == 1 and "text" in texts else contents
+    return contents[0] if verbatim["contents"] == "single" else contents
 
 
 # -- instructions ------------------------------------------------------------------------------------------------------
 
 
-def _decode_system(body: Block, shape: Wire) -> str | tuple[SystemContent, ...] | None:
+def _decode_system(body: Block, verbatim: Wire) -> str | tuple[SystemContent, ...] | None:
     """Read instructions. What is not written the usual way stands in the shape under `system`."""
     key = _SYSTEM if _SYSTEM in body else TO_SNAKE[_SYSTEM]
     if key not in body:
@@ -120,14 +120,14 @@ def _decode_system(body: Block, shape: Wire) -> str | tuple[SystemContent, ...] 
     else:
         raise DecodeError("instructions have to be a content", path=(key,))
     if odd:
-        shape["system"] = odd
+        verbatim["system"] = odd
     return prompt
 
 
 def _decode_content(content: Block, key: str, odd: Wire) -> str | tuple[SystemContent, ...]:
-    spelt: Wire = {}
-    parts = parts_of(content, (key,), spelt)
-    odd.update(spelt)
+    original: Wire = {}
+    parts = parts_of(content, (key,), original)
+    odd.update(original)
     beyond = {name: value for name, value in content.items() if name not in ("role", "parts")}
     if beyond:
         odd["beyond"] = beyond
@@ -149,8 +149,8 @@ def _decode_pieces(parts: Sequence[Block]) -> tuple[SystemContent, ...]:
     return tuple(pieces)
 
 
-def _encode_system(context: Context, shape: Block, body: Wire) -> None:
-    prompt, odd = context.system_prompt, object_of(shape.get("system"))
+def _encode_system(context: Context, verbatim: Block, body: Wire) -> None:
+    prompt, odd = context.system_prompt, object_of(verbatim.get("system"))
     key, form = odd.get("key"), odd.get("form")
     key = key if isinstance(key, str) else _SYSTEM
     if prompt is None:
@@ -181,11 +181,11 @@ def _content(parts: list[Wire], odd: Block, *, is_text: bool) -> Wire:
     elif not is_text and "role" not in odd:
         content["role"] = "user"
     content.update(object_of(odd.get("beyond")))
-    spelling = odd.get("parts")
-    if spelling == "single" and len(parts) == 1:
+    wire_format = odd.get("parts")
+    if wire_format == "single" and len(parts) == 1:
         content["parts"] = parts[0]
-    elif spelling == "null" and not parts:
+    elif wire_format == "null" and not parts:
         content["parts"] = None
-    elif spelling == "absent" and not parts:
+    elif wire_format == "absent" and not parts:
         del content["parts"]
     return content

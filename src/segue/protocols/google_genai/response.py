@@ -36,12 +36,12 @@ from segue.protocols.google_genai.turns import decode_model_parts, parts_of
 from segue.protocols.google_genai.verbatim import Block, Wire, close_object, object_of, open_object, texts_of
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.reading import (
-    SHAPE,
+    VERBATIM,
     expect_list,
     expect_object,
     number_of,
     of_reply,
-    said_in_reply,
+    reply_extra,
     text_of,
 )
 
@@ -83,31 +83,31 @@ def decode_response(body: Block, endpoint: Endpoint, tool_names: Mapping[str, st
     Raises:
         DecodeError: it is no reply, or its content is not what the protocol says.
     """
-    wire, shape = open_object(body)
+    wire, verbatim = open_object(body)
     others: Sequence[object] = ()
-    said: Block = {}
+    received: Block = {}
     candidates = wire.get("candidates")
     if candidates is not None:
         items = expect_list(candidates, ("candidates",))
         if items:
-            said, others = expect_object(items[0], ("candidates", 0)), items[1:]
+            received, others = expect_object(items[0], ("candidates", 0)), items[1:]
         else:
-            shape["candidates"] = "empty"
+            verbatim["candidates"] = "empty"
     elif wire.keys().isdisjoint(_BODY_KEYS) and "candidates" not in body:
         raise DecodeError("a reply has to have candidates", path=("candidates",))
     else:
-        shape["candidates"] = _ABSENT
-    candidate, candidate_shape = open_object(said)
+        verbatim["candidates"] = _ABSENT
+    candidate, candidate_verbatim = open_object(received)
     content = candidate.get("content")
     parts: Sequence[Block] = ()
     if content is not None:
         turn = expect_object(content, ("candidates", 0, "content"))
-        parts = parts_of(turn, ("candidates", 0, "content"), candidate_shape)
+        parts = parts_of(turn, ("candidates", 0, "content"), candidate_verbatim)
     pieces = decode_model_parts(parts, id_prefix(text_of(wire.get("responseId"))), tool_names)
-    return finish_response(wire, candidate, pieces, endpoint, Spelt(shape, candidate_shape, others))
+    return finish_response(wire, candidate, pieces, endpoint, Original(verbatim, candidate_verbatim, others))
 
 
-class Spelt:
+class Original:
     """How a reply was spelt: the shapes of its body and of its first candidate, and the other candidates."""
 
     __slots__ = ("body", "candidate", "others")
@@ -124,7 +124,7 @@ def id_prefix(response_id: str | None) -> str:
 
 
 def finish_response(
-    wire: Block, candidate: Block, pieces: tuple[AssistantContent, ...], endpoint: Endpoint, spelt: Spelt
+    wire: Block, candidate: Block, pieces: tuple[AssistantContent, ...], endpoint: Endpoint, original: Original
 ) -> AssistantMessage:
     """Make a message of its content and of what the opened body and candidate said about it as a whole."""
     raw = finish_reason(candidate) or block_reason(wire)
@@ -141,14 +141,14 @@ def finish_response(
     )
     content = object_of(candidate.get("content"))
     response: Wire = {
-        "body": _difference(wire, _frame(message), spelt.body, ("candidates",)),
-        "candidate": _difference(candidate, _candidate_frame(message), spelt.candidate, ("content",)),
+        "body": _difference(wire, _frame(message), original.body, ("candidates",)),
+        "candidate": _difference(candidate, _candidate_frame(message), original.candidate, ("content",)),
         "content": _difference(content, {"role": "model"}, {}, ("parts",)),
     }
     if candidate.get("content") is None:
         response["content"] = _ABSENT
-    if spelt.others:
-        response["others"] = list(spelt.others)
+    if original.others:
+        response["others"] = list(original.others)
     kept = {key: value for key, value in response.items() if value}
     return replace(message, extra=of_reply(PROTOCOL, kept) if kept else None)
 
@@ -167,8 +167,8 @@ def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopR
     One that gives no reason came whole all the same, if it says something.
     """
     has_calls = any(piece.kind == "toolCall" for piece in pieces)
-    unsaid = StopReason.STOP if pieces else StopReason.ERROR
-    stop = unsaid if raw is None else STOP_REASONS.get(raw.upper(), StopReason.ERROR)
+    omitted = StopReason.STOP if pieces else StopReason.ERROR
+    stop = omitted if raw is None else STOP_REASONS.get(raw.upper(), StopReason.ERROR)
     return StopReason.TOOL_USE if has_calls and stop == StopReason.STOP else stop
 
 
@@ -181,7 +181,7 @@ def block_reason(wire: Block) -> str | None:
 def error_text(body: Block) -> str:
     """Say what an error body, or the error frame of a stream, reports."""
     error = decode_error(body, None)
-    return ": ".join(word for word in (error.type, error.message) if word) or "the provider reported an error"
+    return ": ".join(literal for literal in (error.type, error.message) if literal) or "the provider reported an error"
 
 
 def _failure(wire: Block, candidate: Block, raw: str | None) -> str:
@@ -200,7 +200,7 @@ def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
     """Read the counts, and compute what they cost."""
     if not isinstance(given, (dict, Mapping)):
         return None
-    wire, shape = open_object(cast("Block", given))
+    wire, verbatim = open_object(cast("Block", given))
     prompt, cached = number_of(wire.get("promptTokenCount")), number_of(wire.get("cachedContentTokenCount"))
     tools, thoughts = number_of(wire.get("toolUsePromptTokenCount")), number_of(wire.get("thoughtsTokenCount"))
     output = number_of(wire.get("candidatesTokenCount")) + thoughts
@@ -211,19 +211,19 @@ def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
         reasoning=thoughts,
         total_tokens=number_of(wire.get("totalTokenCount")) or prompt + tools + output,
     )
-    said = _difference(wire, _encode_counts(counted), shape)
+    received = _difference(wire, _encode_counts(counted), verbatim)
     cost = find_cost(endpoint.model.cost, counted)
-    return replace(counted, cost=cost, extra={PROTOCOL: said} if said else None)
+    return replace(counted, cost=cost, extra={PROTOCOL: received} if received else None)
 
 
-def _difference(wire: Block, usual: Block, shape: Block, skip: Collection[str] = ()) -> Wire:
+def _difference(wire: Block, default: Block, verbatim: Block, skip: Collection[str] = ()) -> Wire:
     """Keep what the wire says that the usual writing does not, and which keys of the usual writing it lacks."""
     left: Wire = {
-        key: value for key, value in wire.items() if key not in skip and not (key in usual and usual[key] == value)
+        key: value for key, value in wire.items() if key not in skip and not (key in default and default[key] == value)
     }
-    absent = [key for key in usual if key not in wire]
-    if absent or shape:
-        left[SHAPE] = {**shape, _ABSENT: absent} if absent else dict(shape)
+    absent = [key for key in default if key not in wire]
+    if absent or verbatim:
+        left[VERBATIM] = {**verbatim, _ABSENT: absent} if absent else dict(verbatim)
     return left
 
 
@@ -236,33 +236,33 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, 
     Raises:
         EncodeError: its content has no word on this wire.
     """
-    said = said_in_reply(message.extra, PROTOCOL) or {}
-    body_said, candidate_said = object_of(said.get("body")), object_of(said.get("candidate"))
+    received = reply_extra(message.extra, PROTOCOL) or {}
+    body_given, candidate_given = object_of(received.get("body")), object_of(received.get("candidate"))
     parts = encode_assistant_parts(message.content, endpoint, {})
-    body = _completed(_frame(message), body_said, close=False)
-    shape = object_of(body_said.get(SHAPE))
-    listed = shape.get("candidates")
+    body = _completed(_frame(message), body_given, close=False)
+    verbatim = object_of(body_given.get(VERBATIM))
+    listed = verbatim.get("candidates")
     if listed != _ABSENT and listed != "empty":
-        candidate = _completed(_candidate_frame(message), candidate_said, close=False)
-        spelling = object_of(candidate_said.get(SHAPE))
-        if parts or said.get("content") != _ABSENT:
-            content: Wire = {"parts": parts, **_completed({"role": "model"}, object_of(said.get("content")))}
-            _spell_parts(content, parts, spelling.get("parts"))
+        candidate = _completed(_candidate_frame(message), candidate_given, close=False)
+        wire_format = object_of(candidate_given.get(VERBATIM))
+        if parts or received.get("content") != _ABSENT:
+            content: Wire = {"parts": parts, **_completed({"role": "model"}, object_of(received.get("content")))}
+            _restore_parts(content, parts, wire_format.get("parts"))
             candidate["content"] = content
-        others = said.get("others")
+        others = received.get("others")
         rest = cast("list[object]", others) if isinstance(others, (list, tuple)) else []
-        body["candidates"] = [close_object(candidate, spelling), *rest]
+        body["candidates"] = [close_object(candidate, wire_format), *rest]
     elif listed == "empty":
         body["candidates"] = []
-    return close_object(body, shape)
+    return close_object(body, verbatim)
 
 
-def _spell_parts(content: Wire, parts: list[Wire], spelling: object) -> None:
-    if spelling == "single" and len(parts) == 1:
+def _restore_parts(content: Wire, parts: list[Wire], wire_format: object) -> None:
+    if wire_format == "single" and len(parts) == 1:
         content["parts"] = parts[0]
-    elif spelling == "null" and not parts:
+    elif wire_format == "null" and not parts:
         content["parts"] = None
-    elif spelling == "absent" and not parts:
+    elif wire_format == "absent" and not parts:
         del content["parts"]
 
 
@@ -297,9 +297,9 @@ def _encode_counts(usage: Usage) -> Wire:
     return wire
 
 
-def _completed(wire: Wire, said: Block, *, close: bool = True) -> Wire:
-    shape = object_of(said.get(SHAPE))
-    wire.update((key, value) for key, value in said.items() if key != SHAPE)
-    for key in texts_of(shape.get(_ABSENT)):
+def _completed(wire: Wire, received: Block, *, close: bool = True) -> Wire:
+    verbatim = object_of(received.get(VERBATIM))
+    wire.update((key, value) for key, value in received.items() if key != VERBATIM)
+    for key in texts_of(verbatim.get(_ABSENT)):
         wire.pop(key, None)
-    return close_object(wire, shape) if close else wire
+    return close_object(wire, verbatim) if close else wire

@@ -46,7 +46,7 @@ RULES: Final = Rules(
     alternate=True,  # pi #2251: 400 for two of one role; gemini-cli #11814 for the model's
     first_user=True,  # "function call turn comes immediately after a user turn"; hermes-agent #41985
     system_messages="none",  # google-genai 3.1.0: the roles are user and model
-    text_seals=True,  # google-genai 3.1.0: any part carries a thought signature
+    text_signatures=True,  # google-genai 3.1.0: any part carries a thought signature
     refused_text="empty",  # "it has an empty text parameter" (Portkey gateway #462, chatbox #1846)
     # -- reasoning
     reasoning_replay="open",  # a thought part needs no signature

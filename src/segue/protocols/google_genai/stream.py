@@ -20,10 +20,10 @@ from typing import Final, cast
 
 from segue.conversation.content import AssistantContent
 from segue.conversation.messages import Diagnostic
-from segue.protocols.google_genai.content import CALL, ID_MADE, SEAL, decode_assistant_part
+from segue.protocols.google_genai.content import CALL, ID_MADE, SIGNATURE, decode_assistant_part
 from segue.protocols.google_genai.native import fallback_of
 from segue.protocols.google_genai.response import (
-    Spelt,
+    Original,
     block_reason,
     decode_usage,
     error_text,
@@ -36,7 +36,7 @@ from segue.protocols.google_genai.stream_calls import PartialCall
 from segue.protocols.google_genai.verbatim import Block, Wire, object_of, open_object
 from segue.protocols.kit.assembly import Assembly, Part
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import SHAPE, of_reply, text_of
+from segue.protocols.kit.reading import VERBATIM, of_reply, text_of
 from segue.protocols.kit.streaming import StreamDecoder
 
 _UNFINISHED: Final = "The stream ended before the arguments of the call did; what had arrived is kept."
@@ -53,7 +53,7 @@ class _Reader:
         self._body: Wire = {}  # the reply as the wire would have sent it whole, without its candidates
         self._candidate: Wire = {}  # the first candidate, its content without parts
         self._others: dict[int, Wire] = {}
-        self._shapes: tuple[Wire, Wire] = ({}, {})
+        self._verbatims: tuple[Wire, Wire] = ({}, {})
         self._text: Part | None = None  # the text or the thought that may still grow
         self._partial: PartialCall | None = None
         self._calls = 0
@@ -87,7 +87,7 @@ class _Reader:
             self._end_partial(out)
         pieces = tuple(part.closed for part in out.parts if part.closed is not None)
         others = [self._others[index] for index in sorted(self._others)]
-        whole = finish_response(self._body, self._candidate, pieces, self._endpoint, Spelt(*self._shapes, others))
+        whole = finish_response(self._body, self._candidate, pieces, self._endpoint, Original(*self._verbatims, others))
         self._settle(out)
         out.raw_stop_reason, out.extra = whole.raw_stop_reason, whole.extra
         if whole.raw_stop_reason is not None:
@@ -98,8 +98,8 @@ class _Reader:
 
     def _note(self, frame: Block) -> None:
         """Take in what a frame in the other spelling says of the whole."""
-        wire, shape = open_object(frame)
-        self._shapes[0].update(shape)
+        wire, verbatim = open_object(frame)
+        self._verbatims[0].update(verbatim)
         self._body.update((key, value) for key, value in wire.items() if key != "candidates")
 
     def _take(self, candidate: Wire, at: int, out: Assembly) -> None:
@@ -112,9 +112,9 @@ class _Reader:
             if key == "content":
                 content = value
             elif value is None or "_" in key:
-                wire, shape = open_object(candidate)
-                self._shapes[1].update(shape)
-                self._candidate.update((name, said) for name, said in wire.items() if name != "content")
+                wire, verbatim = open_object(candidate)
+                self._verbatims[1].update(verbatim)
+                self._candidate.update((name, given) for name, given in wire.items() if name != "content")
             elif value or key not in self._candidate:
                 self._candidate[key] = value
         if not isinstance(content, dict):
@@ -215,12 +215,12 @@ class _Reader:
             part = out.open_call(call_id or self._new_id(), name or "")
             self._calls += 1
             if not call_id:
-                part.extra = {PROTOCOL: {SHAPE: {ID_MADE: True}}}
+                part.extra = {PROTOCOL: {VERBATIM: {ID_MADE: True}}}
             self._partial = PartialCall(part)
         partial = self._partial
-        seal = wire.get(SEAL)
-        if isinstance(seal, str) and seal:
-            partial.part.signature = seal
+        wire_signature = wire.get(SIGNATURE)
+        if isinstance(wire_signature, str) and wire_signature:
+            partial.part.signature = wire_signature
         partial.merge(object_of(inside.get("args")))
         for piece in _list(inside.get("partialArgs")):
             partial.add(piece)

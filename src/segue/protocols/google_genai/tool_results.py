@@ -37,7 +37,7 @@ from segue.protocols.google_genai.verbatim import (
     put_back,
 )
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import shape_of, text_of
+from segue.protocols.kit.reading import text_of, verbatim_of
 
 OUTPUT: Final = "output"
 ERROR: Final = "error"
@@ -49,7 +49,7 @@ CONTENT_KEYS: Final = "content_keys"
 """The keys of `extra` under which stands what a part says beside its `functionResponse`, and its content besides."""
 _NOTHING: Final[Block] = {}
 
-Said: TypeAlias = tuple[tuple[TextContent, ...], bool]
+DecodedResult: TypeAlias = tuple[tuple[TextContent, ...], bool]
 
 
 class Calls:
@@ -81,23 +81,23 @@ def is_result(part: Block) -> bool:
     return isinstance(raw, dict) and "type" not in part
 
 
-def decode_result(part: Block, calls: Calls, shape: Wire, content: Block) -> ToolResultMessage:
-    """Read a result. `shape` says where it stands in its content, `content` what that content says besides."""
-    wire, part_shape = open_object(part)
-    inside, spelling = open_object(cast("Wire", wire[RESULT]))
+def decode_result(part: Block, calls: Calls, verbatim: Wire, content: Block) -> ToolResultMessage:
+    """Read a result. `verbatim` says where it stands in its content, `content` what that content says besides."""
+    wire, part_verbatim = open_object(part)
+    inside, original = open_object(cast("Wire", wire[RESULT]))
     call_id, name = inside.get("id"), inside.get("name")
     call = calls.find(text_of(call_id), text_of(name))
-    shape.update(spelling)
+    verbatim.update(original)
     if not (isinstance(call_id, str) and call_id):
-        shape["id"] = call_id if "id" in inside else None
+        verbatim["id"] = call_id if "id" in inside else None
     known = call.name if call is not None else None
     if name != known or known is None:
-        shape["name"] = name if "name" in inside else None
-    (pieces, is_error), media = _decode_response(inside, shape), _decode_parts(inside)
+        verbatim["name"] = name if "name" in inside else None
+    (pieces, is_error), media = _decode_response(inside, verbatim), _decode_parts(inside)
     beyond: Wire = {CONTENT_KEYS: content} if content else {}
     beside = {key: value for key, value in wire.items() if key != RESULT}
-    if part_shape:
-        shape[_PART] = part_shape
+    if part_verbatim:
+        verbatim[_PART] = part_verbatim
     if beside:
         beyond[_PART] = beside
     keys = _INNER_KEYS if media or "parts" not in inside else _INNER_KEYS - {"parts"}
@@ -107,7 +107,7 @@ def decode_result(part: Block, calls: Calls, shape: Wire, content: Block) -> Too
         tool_name=text_of(name) or known or "",
         content=(*pieces, *media),
         is_error=is_error,
-        extra=keep(inside, keys, shape, beyond),
+        extra=keep(inside, keys, verbatim, beyond),
     )
 
 
@@ -123,39 +123,39 @@ def _decode_parts(inside: Block) -> tuple[ToolResultContent, ...]:
     return () if any(piece.kind == "text" for piece in read) else read
 
 
-def _decode_response(inside: Block, shape: Wire) -> Said:
+def _decode_response(inside: Block, verbatim: Wire) -> DecodedResult:
     given = inside.get("response")
     if not isinstance(given, dict):
         if "response" not in inside:
-            shape["form"] = "absent"
+            verbatim["form"] = "absent"
             return (), False
-        shape["form"] = "bare"
-        return _as_text(given, shape), False
+        verbatim["form"] = "bare"
+        return _as_text(given, verbatim), False
     response = cast("Wire", given)
     if not response:
         return (), False
     key = next(iter(response))
     if len(response) != 1 or key not in _WRAPPERS:
-        shape["form"] = "object"
-        return _as_text(response, shape), False
+        verbatim["form"] = "object"
+        return _as_text(response, verbatim), False
     is_error = key in _FAILURES
     value: object = response[key]
     if key not in (OUTPUT, ERROR):
-        shape["key"] = key
+        verbatim["key"] = key
     if is_error and value == "":
         return (), True
     if isinstance(value, list):
         texts = cast("list[object]", value)
         if len(texts) > 1 and all(isinstance(text, str) for text in texts):
             return tuple(TextContent(text=cast("str", text)) for text in texts), is_error
-        return _as_text(texts, shape), is_error
-    return _as_text(value, shape), is_error
+        return _as_text(texts, verbatim), is_error
+    return _as_text(value, verbatim), is_error
 
 
-def _as_text(value: object, shape: Wire) -> tuple[TextContent, ...]:
+def _as_text(value: object, verbatim: Wire) -> tuple[TextContent, ...]:
     if isinstance(value, str):
         return (TextContent(text=value),)
-    shape["json"] = True
+    verbatim["json"] = True
     try:
         return (TextContent(text=msgspec.json.encode(value).decode()),)
     except (UnicodeEncodeError, ValueError, RecursionError):
@@ -172,16 +172,16 @@ def encode_result(message: ToolResultMessage, call: ToolCall | None, endpoint: E
         EncodeError: nobody knows what the tool is called, or the wire has no word for a piece.
     """
     extra = message.extra
-    shape = _NOTHING if extra is None else shape_of(extra, PROTOCOL)
+    verbatim = _NOTHING if extra is None else verbatim_of(extra, PROTOCOL)
     inside: Wire = {}
-    if "id" in shape:
-        if shape["id"] is not None:
-            inside["id"] = shape["id"]
+    if "id" in verbatim:
+        if verbatim["id"] is not None:
+            inside["id"] = verbatim["id"]
     elif endpoint.dialect.call_ids and message.tool_call_id and not (call is not None and has_made_id(call)):
         inside["id"] = message.tool_call_id
-    if "name" in shape:
-        if shape["name"] is not None:
-            inside["name"] = shape["name"]
+    if "name" in verbatim:
+        if verbatim["name"] is not None:
+            inside["name"] = verbatim["name"]
     else:
         name = call.name if call is not None else message.tool_name
         if not name:
@@ -194,38 +194,38 @@ def encode_result(message: ToolResultMessage, call: ToolCall | None, endpoint: E
             texts.append(piece.text)
         else:
             media.append(encode_user_content(piece))
-    if "form" not in shape or shape["form"] != "absent" or texts:
-        inside["response"] = _response(texts, message, shape)
+    if "form" not in verbatim or verbatim["form"] != "absent" or texts:
+        inside["response"] = _response(texts, message, verbatim)
     if media:
         inside["parts"] = media
-    return {RESULT: inside} if extra is None else _spelt(inside, message, shape)
+    return {RESULT: inside} if extra is None else _original(inside, message, verbatim)
 
 
-def _response(texts: Sequence[str], message: ToolResultMessage, shape: Block) -> object:
+def _response(texts: Sequence[str], message: ToolResultMessage, verbatim: Block) -> object:
     if not texts and not message.is_error:
         return {}
-    key = shape.get("key")
+    key = verbatim.get("key")
     if not isinstance(key, str) or (key in _FAILURES) is not message.is_error:
         key = ERROR if message.is_error else OUTPUT
     if len(texts) != 1:
         return {key: list(texts) if texts else ""}
     value: object = texts[0]
-    if "json" in shape:
+    if "json" in verbatim:
         try:
             value = json.loads(texts[0])
         except (ValueError, RecursionError):
             return {key: value}
-    form = shape.get("form")
+    form = verbatim.get("form")
     if form == "bare" or (form == "object" and isinstance(value, dict)):
         return cast("object", value)
     return {key: value}
 
 
-def _spelt(inside: Wire, message: ToolResultMessage, shape: Block) -> Wire:
+def _original(inside: Wire, message: ToolResultMessage, verbatim: Block) -> Wire:
     """Put back what the result said besides, and what its part did."""
     extra = message.extra or {}
-    said = {key: value for key, value in extra.get(PROTOCOL, _NOTHING).items() if key not in (_PART, CONTENT_KEYS)}
-    part: Wire = {RESULT: put_back(inside, {PROTOCOL: said})}
+    received = {key: value for key, value in extra.get(PROTOCOL, _NOTHING).items() if key not in (_PART, CONTENT_KEYS)}
+    part: Wire = {RESULT: put_back(inside, {PROTOCOL: received})}
     for key, value in object_of(extra.get(PROTOCOL, _NOTHING).get(_PART)).items():
         part.setdefault(key, value)
-    return close_object(part, object_of(shape.get(_PART)))
+    return close_object(part, object_of(verbatim.get(_PART)))

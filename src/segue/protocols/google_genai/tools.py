@@ -24,7 +24,7 @@ from segue.errors import Path
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.schemas import from_openapi
 from segue.protocols.google_genai.verbatim import TO_SNAKE, Block, Wire, keep, object_of, open_object, put_back
-from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, native_definition, shape_of
+from segue.protocols.kit.reading import VERBATIM, expect_list, expect_object, native_definition, verbatim_of
 
 _FUNCTIONS: Final = "functionDeclarations"
 _JSON_SCHEMA: Final = "parametersJsonSchema"
@@ -35,7 +35,7 @@ _KEYS: Final = frozenset({"name", "description"})
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
-def decode_tools(body: Block, shape: Wire) -> tuple[Tool, ...]:
+def decode_tools(body: Block, verbatim: Wire) -> tuple[Tool, ...]:
     """Read the tools of a body; how an empty list or a lone tool was spelt goes to the shape.
 
     Raises:
@@ -44,10 +44,10 @@ def decode_tools(body: Block, shape: Wire) -> tuple[Tool, ...]:
     given = body.get("tools")
     if not given:
         if "tools" in body:
-            shape["tools"] = given
+            verbatim["tools"] = given
         return ()
     if isinstance(given, Mapping):
-        shape["tools"] = "single"
+        verbatim["tools"] = "single"
         given = [cast("Block", given)]
     out: list[Tool] = []
     for index, item in enumerate(expect_list(given, ("tools",))):
@@ -62,51 +62,51 @@ def _decode_tool(tool: Block, path: Path, out: list[Tool]) -> None:
     if not functions or not all(_is_readable(function) for function in functions):
         out.append(NativeTool(protocol=PROTOCOL, definition=tool))
         return
-    first_shape: Wire = {"group": group} if group != _FUNCTIONS else {}
+    first_verbatim: Wire = {"group": group} if group != _FUNCTIONS else {}
     if out and out[-1].kind == "function":
-        first_shape["apart"] = True
+        first_verbatim["apart"] = True
     for at, function in enumerate(functions):
         declaration = expect_object(function, (*path, group, at))
-        out.append(_decode_function(declaration, first_shape if at == 0 else {}))
+        out.append(_decode_function(declaration, first_verbatim if at == 0 else {}))
     native = {key: value for key, value in tool.items() if key != group}
     if native:
-        out.append(NativeTool(protocol=PROTOCOL, definition=native, extra={PROTOCOL: {SHAPE: {"joined": True}}}))
+        out.append(NativeTool(protocol=PROTOCOL, definition=native, extra={PROTOCOL: {VERBATIM: {"joined": True}}}))
 
 
 def _is_readable(function: object) -> bool:
     return isinstance(function, dict) and isinstance(cast("Wire", function).get("name"), str)
 
 
-def _decode_function(raw: Block, shape: Wire) -> ToolDefinition:
-    wire, spelling = open_object(raw)
-    shape = {**shape, **spelling}
+def _decode_function(raw: Block, verbatim: Wire) -> ToolDefinition:
+    wire, wire_format = open_object(raw)
+    verbatim = {**verbatim, **wire_format}
     description = wire.get("description", "")
     if "description" in wire and not (isinstance(description, str) and description):
-        shape["description"] = description
+        verbatim["description"] = description
     known = set(_KEYS)
     parameters: Block = {}
     if isinstance(wire.get(_JSON_SCHEMA), dict):
         parameters = cast("Block", wire[_JSON_SCHEMA])
         known.add(_JSON_SCHEMA)
         if not parameters:
-            shape["schema"] = {"key": _JSON_SCHEMA}
+            verbatim["schema"] = {"key": _JSON_SCHEMA}
     elif isinstance(wire.get(_OPEN_SCHEMA), dict):
         given = cast("Block", wire[_OPEN_SCHEMA])
         parameters = from_openapi(given)
         known.add(_OPEN_SCHEMA)
-        shape["schema"] = {"key": _OPEN_SCHEMA} if parameters is given else {"key": _OPEN_SCHEMA, "spelt": given}
+        verbatim["schema"] = {"key": _OPEN_SCHEMA} if parameters is given else {"key": _OPEN_SCHEMA, "spelt": given}
     return ToolDefinition(
         name=cast("str", wire["name"]),
         description=description if isinstance(description, str) else "",
         parameters=parameters,
-        extra=keep(wire, known, shape),
+        extra=keep(wire, known, verbatim),
     )
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
-def encode_tools(tools: tuple[Tool, ...], shape: Block) -> object:
+def encode_tools(tools: tuple[Tool, ...], verbatim: Block) -> object:
     """Write the tools.
 
     Raises:
@@ -115,37 +115,37 @@ def encode_tools(tools: tuple[Tool, ...], shape: Block) -> object:
     out: list[Wire] = []
     open_list: list[Wire] | None = None
     for index, tool in enumerate(tools):
-        spelt = shape_of(tool.extra, PROTOCOL)
+        original = verbatim_of(tool.extra, PROTOCOL)
         if tool.kind == "function":
-            if open_list is None or "apart" in spelt:
+            if open_list is None or "apart" in original:
                 open_list = []
-                group = spelt.get("group")
+                group = original.get("group")
                 out.append({group if isinstance(group, str) else _FUNCTIONS: open_list})
-            open_list.append(_encode_function(tool, spelt))
+            open_list.append(_encode_function(tool, original))
             continue
         definition = native_definition(PROTOCOL, tool, ("tools", index))
-        if "joined" in spelt and open_list is not None:
+        if "joined" in original and open_list is not None:
             for key, value in definition.items():
                 out[-1].setdefault(key, value)
         else:
             out.append(dict(definition))
         open_list = None
-    return out[0] if shape.get("tools") == "single" and len(out) == 1 else out
+    return out[0] if verbatim.get("tools") == "single" and len(out) == 1 else out
 
 
-def _encode_function(tool: ToolDefinition, shape: Block) -> Wire:
+def _encode_function(tool: ToolDefinition, verbatim: Block) -> Wire:
     wire: Wire = {"name": tool.name}
     if tool.description:
         wire["description"] = tool.description
-    elif "description" in shape:
-        wire["description"] = shape["description"]
-    placed = object_of(shape.get("schema"))
+    elif "description" in verbatim:
+        wire["description"] = verbatim["description"]
+    placed = object_of(verbatim.get("schema"))
     if placed.get("key") == _OPEN_SCHEMA:
-        spelt = placed.get("spelt")
-        if not isinstance(spelt, Mapping):
+        original = placed.get("spelt")
+        if not isinstance(original, Mapping):
             wire[_OPEN_SCHEMA] = tool.parameters
-        elif from_openapi(cast("Block", spelt)) == tool.parameters:
-            wire[_OPEN_SCHEMA] = spelt
+        elif from_openapi(cast("Block", original)) == tool.parameters:
+            wire[_OPEN_SCHEMA] = original
         else:
             wire[_JSON_SCHEMA] = tool.parameters
     elif tool.parameters or placed.get("key") == _JSON_SCHEMA:

@@ -47,7 +47,7 @@ from segue.protocols.google_genai.tool_results import (
 )
 from segue.protocols.google_genai.verbatim import Block, Wire, keep, object_of
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, shape_of
+from segue.protocols.kit.reading import VERBATIM, expect_list, expect_object, verbatim_of
 
 _TURN_KEYS: Final = frozenset({"role", "parts"})
 _NO_NAMES: Final[Mapping[str, str]] = {}
@@ -75,7 +75,7 @@ def decode_turns(items: object, endpoint: Endpoint, model: str) -> tuple[Message
     return tuple(out)
 
 
-def parts_of(turn: Block, path: Path, shape: Wire) -> Sequence[Block]:
+def parts_of(turn: Block, path: Path, verbatim: Wire) -> Sequence[Block]:
     """Give the parts of a content, and note when they were no list.
 
     Raises:
@@ -83,10 +83,10 @@ def parts_of(turn: Block, path: Path, shape: Wire) -> Sequence[Block]:
     """
     given = turn.get("parts")
     if given is None:
-        shape["parts"] = "null" if "parts" in turn else "absent"
+        verbatim["parts"] = "null" if "parts" in turn else "absent"
         return ()
     if isinstance(given, Mapping):
-        shape["parts"] = "single"
+        verbatim["parts"] = "single"
         return (cast("Block", given),)
     parts = expect_list(given, (*path, "parts"))
     for at, part in enumerate(parts):
@@ -110,8 +110,8 @@ def decode_model_parts(
 
 
 def _decode_model(turn: Block, path: Path, endpoint: Endpoint, model: str, calls: Calls) -> AssistantMessage:
-    shape: Wire = {}
-    pieces = decode_model_parts(parts_of(turn, path, shape), f"call_{path[1]}_", _NO_NAMES)
+    verbatim: Wire = {}
+    pieces = decode_model_parts(parts_of(turn, path, verbatim), f"call_{path[1]}_", _NO_NAMES)
     made = [piece for piece in pieces if piece.kind == "toolCall"]
     if made:
         calls.waiting = made
@@ -121,44 +121,44 @@ def _decode_model(turn: Block, path: Path, endpoint: Endpoint, model: str, calls
         provider=endpoint.model.provider,
         model=model,
         stop_reason=StopReason.TOOL_USE if made else StopReason.STOP,
-        extra=keep(turn, _TURN_KEYS, shape) if shape or len(turn) != 2 else None,
+        extra=keep(turn, _TURN_KEYS, verbatim) if verbatim or len(turn) != 2 else None,
     )
 
 
 def _decode_user(turn: Block, path: Path, calls: Calls, out: list[Message]) -> None:
     """Read a user's content as results and user messages, in the order in which it has them."""
     opened = len(out)
-    spelt: Wire = {}
-    parts = parts_of(turn, path, spelt)
+    original: Wire = {}
+    parts = parts_of(turn, path, original)
     if turn.get("role") != "user":
-        spelt.update({"role": turn["role"]} if "role" in turn else {"roleless": True})
+        original.update({"role": turn["role"]} if "role" in turn else {"roleless": True})
     beyond = {key: value for key, value in turn.items() if key not in _TURN_KEYS}
 
     def place(*, is_result: bool) -> Wire:
         """Say where the next message stands, if that is not where it would be written."""
-        usual = is_result and bool(out) and out[-1].role == "toolResult"
+        default = is_result and bool(out) and out[-1].role == "toolResult"
         if len(out) == opened:
-            return {**spelt, "apart": True} if usual else spelt
-        return {} if usual else {"joined": True}
+            return {**original, "apart": True} if default else original
+        return {} if default else {"joined": True}
 
-    def add_words(words: list[UserContent]) -> None:
-        shape = place(is_result=False)
-        extra = keep(beyond if len(out) == opened else _NOTHING, (), shape)
-        out.append(UserMessage(content=tuple(words), extra=extra))
+    def add_text(texts: list[UserContent]) -> None:
+        verbatim = place(is_result=False)
+        extra = keep(beyond if len(out) == opened else _NOTHING, (), verbatim)
+        out.append(UserMessage(content=tuple(texts), extra=extra))
 
-    words: list[UserContent] = []
+    texts: list[UserContent] = []
     for part in parts:
         if not is_result(part):
-            words.append(decode_user_part(part))
+            texts.append(decode_user_part(part))
             continue
-        if words:
-            add_words(words)
-            words = []
-        shape = place(is_result=True)
+        if texts:
+            add_text(texts)
+            texts = []
+        verbatim = place(is_result=True)
         content = beyond if len(out) == opened else _NOTHING
-        out.append(decode_result(part, calls, dict(shape), content))
-    if words or len(out) == opened:
-        add_words(words)
+        out.append(decode_result(part, calls, dict(verbatim), content))
+    if texts or len(out) == opened:
+        add_text(texts)
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
@@ -176,17 +176,17 @@ def encode_turns(messages: Sequence[Message], endpoint: Endpoint) -> list[Wire]:
         for index, message in enumerate(messages):  # noqa: B007 - the place of a failure
             # One that says nothing of how it was spelt, as nearly all, is written without a detour.
             if message.extra is not None:
-                turns.add_spelt(message, message.extra)
+                turns.add_verbatim(message, message.extra)
             elif type(message) is ToolResultMessage:
                 turns.add_result(message)
             elif type(message) is AssistantMessage:
                 turns.wire.append({"role": "model", "parts": turns.model_parts(message)})
             else:
-                turns.add_words(message)
+                turns.add_text(message)
     except EncodeError as error:
         raise _placed(error, messages[index], endpoint, ("messages", index)) from error
-    for turn, spelling in turns.odd_parts:
-        _spell_parts(turn, spelling)
+    for turn, wire_format in turns.odd_parts:
+        _restore_parts(turn, wire_format)
     return turns.wire
 
 
@@ -230,8 +230,8 @@ class _Turns:
         content = message.content
         piece = content[0] if len(content) == 1 else None
         if type(piece) is TextContent and call is not None and call.extra is None and self.with_ids:  # as nearly all
-            said = {ERROR if message.is_error else OUTPUT: piece.text}
-            part: Wire = {RESULT: {"id": message.tool_call_id, "name": call.name, "response": said}}
+            received = {ERROR if message.is_error else OUTPUT: piece.text}
+            part: Wire = {RESULT: {"id": message.tool_call_id, "name": call.name, "response": received}}
         else:
             part = encode_result(message, call, self.endpoint)
         if self.open is not None and self.after_result:
@@ -241,7 +241,7 @@ class _Turns:
             self.wire.append({"role": "user", "parts": self.open})
             self.after_result = True
 
-    def add_words(self, message: UserMessage | SystemMessage) -> None:
+    def add_text(self, message: UserMessage | SystemMessage) -> None:
         """Write what the user says and says nothing of how it was spelt."""
         if message.role == "system":
             # The roles are user and model; projection should have put it into a user's turn.
@@ -250,62 +250,62 @@ class _Turns:
         self.wire.append({"role": "user", "parts": self.open})
         self.after_result = False
 
-    def add_spelt(self, message: Message, extra: Extra) -> None:
+    def add_verbatim(self, message: Message, extra: Extra) -> None:
         """Write one message the way it was spelt."""
         match message.role:
             case "assistant":
                 self._begin("model", self.model_parts(message), extra, extra)
             case "toolResult":
                 call = self.calls.get(message.tool_call_id)
-                self._add_spelt_result(encode_result(message, call, self.endpoint), extra)
+                self._add_verbatim_result(encode_result(message, call, self.endpoint), extra)
             case "user":
-                self._add_spelt_words(message, extra)
+                self._add_verbatim_text(message, extra)
             case "system":
-                self.add_words(message)
+                self.add_text(message)
             case _:
                 assert_never(message)
 
-    def _add_spelt_result(self, part: Wire, extra: Extra) -> None:
-        shape = shape_of(extra, PROTOCOL)
-        if self.open is not None and ("apart" not in shape if self.after_result else "joined" in shape):
+    def _add_verbatim_result(self, part: Wire, extra: Extra) -> None:
+        verbatim = verbatim_of(extra, PROTOCOL)
+        if self.open is not None and ("apart" not in verbatim if self.after_result else "joined" in verbatim):
             self.open.append(part)
         else:
             self.open = [part]
-            said = object_of(extra.get(PROTOCOL, _NOTHING).get(CONTENT_KEYS))
-            self._begin("user", self.open, extra, {PROTOCOL: said})
+            received = object_of(extra.get(PROTOCOL, _NOTHING).get(CONTENT_KEYS))
+            self._begin("user", self.open, extra, {PROTOCOL: received})
         self.after_result = True
 
-    def _add_spelt_words(self, message: UserMessage, extra: Extra) -> None:
+    def _add_verbatim_text(self, message: UserMessage, extra: Extra) -> None:
         parts = encode_user_parts(message.content)
-        if self.open is not None and "joined" in shape_of(extra, PROTOCOL):
+        if self.open is not None and "joined" in verbatim_of(extra, PROTOCOL):
             self.open += parts
         else:
             self.open = parts
             self._begin("user", parts, extra, extra)
         self.after_result = False
 
-    def _begin(self, role: str, parts: list[Wire], extra: Extra, said: Extra) -> None:
-        """Begin a content, with what it `said` besides and its role and parts in the way they were spelt."""
+    def _begin(self, role: str, parts: list[Wire], extra: Extra, received: Extra) -> None:
+        """Begin a content, with what it `received` besides and its role and parts in the way they were spelt."""
         turn: Wire = {"role": role, "parts": parts}
         self.wire.append(turn)
-        for key, value in said.get(PROTOCOL, _NOTHING).items():
-            if key != SHAPE:
+        for key, value in received.get(PROTOCOL, _NOTHING).items():
+            if key != VERBATIM:
                 turn.setdefault(key, value)
-        shape = shape_of(extra, PROTOCOL)
-        if "role" in shape:
-            turn["role"] = shape["role"]
-        elif "roleless" in shape:
+        verbatim = verbatim_of(extra, PROTOCOL)
+        if "role" in verbatim:
+            turn["role"] = verbatim["role"]
+        elif "roleless" in verbatim:
             del turn["role"]
-        if "parts" in shape:
-            self.odd_parts.append((turn, shape["parts"]))
+        if "parts" in verbatim:
+            self.odd_parts.append((turn, verbatim["parts"]))
 
 
-def _spell_parts(turn: Wire, spelling: object) -> None:
+def _restore_parts(turn: Wire, wire_format: object) -> None:
     """Give parts as one without a list, or as nothing, if that is how they came and still says it all."""
     parts = cast("list[Wire]", turn["parts"])
-    if spelling == "single" and len(parts) == 1:
+    if wire_format == "single" and len(parts) == 1:
         turn["parts"] = parts[0]
-    elif spelling == "null" and not parts:
+    elif wire_format == "null" and not parts:
         turn["parts"] = None
-    elif spelling == "absent" and not parts:
+    elif wire_format == "absent" and not parts:
         del turn["parts"]

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias, cast
 
 from segue.conversation.content import Extra
 from segue.protocols.google_genai.rules import PROTOCOL
-from segue.protocols.kit.reading import SHAPE
+from segue.protocols.kit.reading import VERBATIM
 
 Wire: TypeAlias = dict[str, object]
 Block: TypeAlias = Mapping[str, object]
@@ -68,7 +68,7 @@ def open_object(raw: Block) -> tuple[Block, Wire]:
     else:
         return raw, {}
     wire: Wire = {}
-    shape: Wire = {}
+    verbatim: Wire = {}
     snake: list[str] = []
     nulls: list[str] = []
     for key, value in raw.items():
@@ -81,23 +81,23 @@ def open_object(raw: Block) -> tuple[Block, Wire]:
             wire[camel] = value
             snake.append(camel)
     if snake:
-        shape[SNAKE] = snake
+        verbatim[SNAKE] = snake
     if nulls:
-        shape[NULL] = nulls
-    return wire, shape
+        verbatim[NULL] = nulls
+    return wire, verbatim
 
 
-def close_object(wire: Wire, shape: Block) -> Wire:
+def close_object(wire: Wire, verbatim: Block) -> Wire:
     """Spell an object the way it was opened."""
-    for camel in texts_of(shape.get(SNAKE)):
+    for camel in texts_of(verbatim.get(SNAKE)):
         if camel in wire and camel in TO_SNAKE:
             wire[TO_SNAKE[camel]] = wire.pop(camel)
-    for key in texts_of(shape.get(NULL)):
+    for key in texts_of(verbatim.get(NULL)):
         wire.setdefault(key, None)
     return wire
 
 
-def keep(wire: Block, known: Collection[str], shape: Block, inner: Wire | None = None) -> Extra | None:
+def keep(wire: Block, known: Collection[str], verbatim: Block, inner: Wire | None = None) -> Extra | None:
     """Keep what an opened object says beyond the known keys, and how it was spelt; None when there is nothing.
 
     `inner` holds what the objects inside said beyond theirs, by the key they stand under.
@@ -105,8 +105,8 @@ def keep(wire: Block, known: Collection[str], shape: Block, inner: Wire | None =
     left = {key: value for key, value in wire.items() if key not in known}
     if inner:
         left.update(inner)
-    if shape:
-        left[SHAPE] = dict(shape)
+    if verbatim:
+        left[VERBATIM] = dict(verbatim)
     return {PROTOCOL: left} if left else None
 
 
@@ -115,29 +115,29 @@ def put_back(wire: Wire, extra: Extra, field: str | None = None) -> Wire:
     part = extra.get(PROTOCOL)
     if part is None:
         return wire
-    shape = shape_in(part)
+    verbatim = verbatim_in(part)
     inside = wire.get(field) if field is not None else None
     for key, value in part.items():
-        if key == SHAPE:
+        if key == VERBATIM:
             continue
         if key == field and isinstance(inside, dict) and isinstance(value, Mapping):
             held = cast("Wire", inside)
-            for name, said in cast("Block", value).items():
-                held.setdefault(name, said)
+            for name, given in cast("Block", value).items():
+                held.setdefault(name, given)
         else:
             wire.setdefault(key, value)
-    if shape:
-        inner_shape = shape.get(INNER)
-        if isinstance(inside, dict) and isinstance(inner_shape, Mapping):
-            close_object(cast("Wire", inside), cast("Block", inner_shape))
-        close_object(wire, shape)
+    if verbatim:
+        inner_verbatim = verbatim.get(INNER)
+        if isinstance(inside, dict) and isinstance(inner_verbatim, Mapping):
+            close_object(cast("Wire", inside), cast("Block", inner_verbatim))
+        close_object(wire, verbatim)
     return wire
 
 
-def shape_in(part: Block) -> Block:
+def verbatim_in(part: Block) -> Block:
     """Give the shape that stands in one protocol's share of `extra`."""
-    shape = part.get(SHAPE)
-    return cast("Block", shape) if isinstance(shape, (dict, Mapping)) else {}
+    verbatim = part.get(VERBATIM)
+    return cast("Block", verbatim) if isinstance(verbatim, (dict, Mapping)) else {}
 
 
 def texts_of(value: object) -> Sequence[str]:

@@ -201,17 +201,17 @@ class Assembly:
 
     def _call(self, part: Part, text: str, *, note: bool) -> ToolCall:
         if not text and part.arguments is not None:
-            arguments, spelling = part.arguments, None
+            arguments, original = part.arguments, None
         else:
             parsed = parse_arguments(text)
-            arguments, spelling = parsed.arguments, parsed.text
+            arguments, original = parsed.arguments, parsed.text
             if note and parsed.diagnostic is not None:
                 self.diagnostics.append(parsed.diagnostic)
         return ToolCall(
             id=part.id,
             name=part.name,
             arguments=arguments,
-            arguments_text=spelling,
+            arguments_text=original,
             thought_signature=part.signature,
             extra=part.extra,
         )

@@ -68,11 +68,11 @@ def unanswered(index: int, ids: list[object]) -> Violation:
     )
 
 
-def is_spelt(word: str, letters: str, *, least: int = 1, most: int = 0) -> bool:
+def matches_alphabet(literal: str, alphabet: str, *, least: int = 1, most: int = 0) -> bool:
     """Whether an id or a name has these letters and no others, and as many as it should; 0 is any number of them."""
-    return _pattern(letters, least, most).fullmatch(word) is not None
+    return _pattern(alphabet, least, most).fullmatch(literal) is not None
 
 
 @lru_cache(maxsize=64)
-def _pattern(letters: str, least: int, most: int) -> re.Pattern[str]:
-    return re.compile(f"[{letters}]{{{least},{most or ''}}}")
+def _pattern(alphabet: str, least: int, most: int) -> re.Pattern[str]:
+    return re.compile(f"[{alphabet}]{{{least},{most or ''}}}")

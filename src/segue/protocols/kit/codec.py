@@ -46,7 +46,7 @@ NOT_IN_A_BODY: Final = frozenset(
         "fallback",  # of a native block: read from it
     }
 )
-"""What no request of any wire tells; each codec's `forgets` adds what its own cannot."""
+"""What no request of any wire tells; each codec's `not_carried` adds what its own cannot."""
 
 
 @final
@@ -88,11 +88,11 @@ class Codec(msgspec.Struct, frozen=True, kw_only=True):
     - `stream_decoder(endpoint, tool_names)`: a streamed reply, frame by frame.
     - `decode_error(body, status)`: an error body, or the error object of a stream.
     - `check(body, endpoint)`: what the provider would refuse.
-    - `forgets`: what a body cannot tell, by the names of fields of the neutral types; `turns` where it cannot tell one
-      turn from the next of the same role, `pieces` where it joins the texts of a turn.
+    - `not_carried`: what a body cannot tell, by the names of fields of the neutral types; `turns` where it cannot tell
+      one turn from the next of the same role, `pieces` where it joins the texts of a turn.
     - `headers`: what every request of this wire carries besides its key.
-    - `turns`: the key of a body under which its turns stand.
-    - `remembers(message)`: whether what is written later depends on this message; nothing does on most wires.
+    - `turns_key`: the key of a body under which its turns stand.
+    - `affects_later(message)`: whether what is written later depends on this message; nothing does on most wires.
     - `sdk_parameters`: what the provider's own client names as arguments; the rest goes under `extra_body`.
     - `sdk_arguments(body, endpoint)`: for clients that take a request in another form than its body: bytes, a `config`.
     """
@@ -108,9 +108,9 @@ class Codec(msgspec.Struct, frozen=True, kw_only=True):
     stream_decoder: Callable[[Endpoint, Mapping[str, str]], StreamDecoder]
     decode_error: Callable[[object, int | None], WireError]
     check: Callable[[JsonObject, Endpoint], list[Violation]]
-    forgets: frozenset[str]
+    not_carried: frozenset[str]
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
-    turns: str = "messages"
-    remembers: Callable[[Message], bool] | None = None
+    turns_key: str = "messages"
+    affects_later: Callable[[Message], bool] | None = None
     sdk_parameters: frozenset[str] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None

@@ -20,7 +20,7 @@ from segue.conversation.content import Extra, ToolCall
 from segue.conversation.context import Context, NativeTool, Tool, ToolDefinition
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
-from segue.protocols.kit.reading import SHAPE, expect_objects, left_over, native_definition, shape_of
+from segue.protocols.kit.reading import VERBATIM, expect_objects, left_over, native_definition, verbatim_of
 from segue.protocols.kit.verbatim import MISSING, Block, Wire, object_of
 
 _FUNCTION: Final = "function"
@@ -55,7 +55,7 @@ def encode_tools(protocol: str, context: Context, *, strict_taken: bool) -> Wire
         return {
             "tools": [encode_tool(protocol, tool, ("tools", index), strict_taken=strict_taken) for index, tool in tools]
         }
-    frame = shape_of(context.extra, protocol)
+    frame = verbatim_of(context.extra, protocol)
     return {"tools": frame["tools"]} if "tools" in frame else {}
 
 
@@ -67,24 +67,24 @@ def decode_tool(protocol: str, tool: Block, *, strict_taken: bool) -> Tool:
         return NativeTool(protocol=protocol, definition=tool)
     inner = object_of(function)
     description, parameters = inner.get("description", MISSING), inner.get("parameters", MISSING)
-    strict, shape = inner.get("strict", MISSING), Wire()
+    strict, verbatim = inner.get("strict", MISSING), Wire()
     known = set(_TOOL_KEYS)
     if "type" not in tool:
-        shape["type"] = "absent"
+        verbatim["type"] = "absent"
     if description is not MISSING and not (isinstance(description, str) and description):
-        shape["description"] = description
+        verbatim["description"] = description
     if not isinstance(parameters, Mapping):
-        shape["parameters"] = "absent" if parameters is MISSING else "odd"
+        verbatim["parameters"] = "absent" if parameters is MISSING else "odd"
         if parameters is not MISSING:
             known.discard("parameters")
     if strict is not MISSING and not (isinstance(strict, bool) and strict_taken):
-        shape["strict"] = strict
+        verbatim["strict"] = strict
     left: Wire = {key: value for key, value in tool.items() if key not in ("type", _FUNCTION)}
     beyond = {key: value for key, value in inner.items() if key not in known}
     if beyond:
         left[_FUNCTION] = beyond
-    if shape:
-        left[SHAPE] = shape
+    if verbatim:
+        left[VERBATIM] = verbatim
     return ToolDefinition(
         name=name,
         description=description if isinstance(description, str) else "",
@@ -109,19 +109,19 @@ def encode_tool(protocol: str, tool: Tool, path: Path, *, strict_taken: bool) ->
     if tool.strict is not None and strict_taken:
         function["strict"] = tool.strict
     wire: Wire = {"type": _FUNCTION, _FUNCTION: function}
-    return wire if tool.extra is None else _respelt_tool(wire, function, tool, protocol)
+    return wire if tool.extra is None else _restored_tool(wire, function, tool, protocol)
 
 
-def _respelt_tool(wire: Wire, function: Wire, tool: ToolDefinition, protocol: str) -> Wire:
-    shape = shape_of(tool.extra, protocol)
-    if shape.get("type") == "absent":
+def _restored_tool(wire: Wire, function: Wire, tool: ToolDefinition, protocol: str) -> Wire:
+    verbatim = verbatim_of(tool.extra, protocol)
+    if verbatim.get("type") == "absent":
         del wire["type"]
-    if "description" in shape and not tool.description:
-        function["description"] = shape["description"]
-    if "parameters" in shape and not tool.parameters:
+    if "description" in verbatim and not tool.description:
+        function["description"] = verbatim["description"]
+    if "parameters" in verbatim and not tool.parameters:
         del function["parameters"]  # odd ones are left over
-    if "strict" in shape and function.get("strict") is None:
-        function["strict"] = shape["strict"]
+    if "strict" in verbatim and function.get("strict") is None:
+        function["strict"] = verbatim["strict"]
     return _filled_inside(wire, function, tool.extra, protocol)
 
 
@@ -152,85 +152,87 @@ def decode_call(
     How a reply spelt it is its own affair: a request is written our way.
     """
     function = object_of(call.get(_FUNCTION))
-    name, call_id, said = function.get("name"), call.get("id"), function.get("arguments", MISSING)
+    name, call_id, received = function.get("name"), call.get("id"), function.get("arguments", MISSING)
     if not isinstance(name, str):
         return None
-    is_usual = len(call) == 3 and len(function) == 2 and isinstance(said, str) and said
-    shape: Wire = {}
-    if said == "":
-        arguments, spelling = dict[str, object](), None
-        shape["arguments"] = "empty"
-    elif isinstance(said, str):
-        parsed = parse_arguments(said)
-        arguments, spelling = parsed.arguments, parsed.text
+    is_default = len(call) == 3 and len(function) == 2 and isinstance(received, str) and received
+    verbatim: Wire = {}
+    if received == "":
+        arguments, original = dict[str, object](), None
+        verbatim["arguments"] = "empty"
+    elif isinstance(received, str):
+        parsed = parse_arguments(received)
+        arguments, original = parsed.arguments, parsed.text
         if parsed.diagnostic is not None:
             notes.append(parsed.diagnostic)
     else:
-        arguments, spelling = dict(object_of(said)), None
-        shape["arguments"] = "object" if isinstance(said, Mapping) else "absent" if said is MISSING else "odd"
+        arguments, original = dict(object_of(received)), None
+        verbatim["arguments"] = (
+            "object" if isinstance(received, Mapping) else "absent" if received is MISSING else "odd"
+        )
     extra: Extra | None = None
-    if not reply and not (is_usual and isinstance(call_id, str) and call.get("type") == _FUNCTION):
-        extra = _odd_call(protocol, call, function, shape)
+    if not reply and not (is_default and isinstance(call_id, str) and call.get("type") == _FUNCTION):
+        extra = _odd_call(protocol, call, function, verbatim)
     return ToolCall(
         id=call_id if isinstance(call_id, str) else "",
         name=tool_names.get(name, name),
         arguments=arguments,
-        arguments_text=spelling,
+        arguments_text=original,
         extra=extra,
     )
 
 
-def _odd_call(protocol: str, call: Block, function: Block, shape: Wire) -> Extra | None:
+def _odd_call(protocol: str, call: Block, function: Block, verbatim: Wire) -> Extra | None:
     """Keep how a call was spelt that is not what we write."""
     known, known_inside = {"id", "type", "index", _FUNCTION}, {"name", "arguments"}
     kind, call_id = call.get("type", MISSING), call.get("id", MISSING)
     if kind is MISSING:
-        shape["no_type"] = True
+        verbatim["no_type"] = True
     elif kind != _FUNCTION:
-        shape["type"] = kind
+        verbatim["type"] = kind
     if not isinstance(call_id, str):
-        shape["id"] = "absent" if call_id is MISSING else "odd"
+        verbatim["id"] = "absent" if call_id is MISSING else "odd"
         if call_id is not MISSING:
             known.discard("id")
     if "index" in call:
-        shape["index"] = call["index"]
-    if shape.get("arguments") == "odd":
+        verbatim["index"] = call["index"]
+    if verbatim.get("arguments") == "odd":
         known_inside.discard("arguments")
     left: Wire = {key: value for key, value in call.items() if key not in known}
     beyond = {key: value for key, value in function.items() if key not in known_inside}
     if beyond:
         left[_FUNCTION] = beyond
-    if shape:
-        left[SHAPE] = shape
+    if verbatim:
+        left[VERBATIM] = verbatim
     return {protocol: left} if left else None
 
 
 def encode_call(protocol: str, call: ToolCall) -> Wire:
     """Write a call."""
-    said = call.arguments_text
-    if said is None:
-        said = encode_arguments(call.arguments)
-    function: Wire = {"name": call.name, "arguments": said}
+    received = call.arguments_text
+    if received is None:
+        received = encode_arguments(call.arguments)
+    function: Wire = {"name": call.name, "arguments": received}
     wire: Wire = {"id": call.id, "type": _FUNCTION, _FUNCTION: function}
     if call.extra is None:
         return wire
-    shape = shape_of(call.extra, protocol)
-    if "no_type" in shape:
+    verbatim = verbatim_of(call.extra, protocol)
+    if "no_type" in verbatim:
         del wire["type"]
-    elif "type" in shape:
-        wire["type"] = shape["type"]
-    if "id" in shape and not call.id:
+    elif "type" in verbatim:
+        wire["type"] = verbatim["type"]
+    if "id" in verbatim and not call.id:
         del wire["id"]  # an odd one is left over
-    if "index" in shape:
-        wire["index"] = shape["index"]
-    _respell_arguments(function, call, shape.get("arguments"))
+    if "index" in verbatim:
+        wire["index"] = verbatim["index"]
+    _restore_arguments(function, call, verbatim.get("arguments"))
     return _filled_inside(wire, function, call.extra, protocol)
 
 
-def _respell_arguments(function: Wire, call: ToolCall, shape: object) -> None:
-    if shape == "object":
+def _restore_arguments(function: Wire, call: ToolCall, verbatim: object) -> None:
+    if verbatim == "object":
         function["arguments"] = call.arguments
-    elif shape == "empty" and not call.arguments:
+    elif verbatim == "empty" and not call.arguments:
         function["arguments"] = ""
-    elif shape in ("absent", "odd") and not call.arguments:
+    elif verbatim in ("absent", "odd") and not call.arguments:
         del function["arguments"]  # odd ones are left over

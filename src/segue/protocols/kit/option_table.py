@@ -13,13 +13,13 @@ from typing import Final, NamedTuple, TypeAlias, cast
 from segue.conversation.context import Options
 from segue.errors import EncodeError
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import SHAPE, left_over, shape_of
+from segue.protocols.kit.reading import VERBATIM, left_over, verbatim_of
 from segue.protocols.kit.verbatim import NOTHING, Block, Wire, object_of
 
 Reader: TypeAlias = Callable[[Block, Endpoint], object]
 Writer: TypeAlias = Callable[[object, Endpoint], Wire]
 
-_SPELT: Final = "spelt"
+_ORIGINAL: Final = "spelt"
 _QUIET: Final = frozenset({"extra", "cache_retention"})
 """What needs no word: a wire without cache marks decides itself what it keeps."""
 
@@ -40,10 +40,12 @@ class Settings(NamedTuple):
     rows: tuple[Setting, ...]
 
 
-def decode_settings(table: Settings, body: Block, known: Collection[str], shape: Wire, endpoint: Endpoint) -> Options:
-    """Read the options of a body; `known` are the keys that others have read, `shape` what they noted."""
+def decode_settings(
+    table: Settings, body: Block, known: Collection[str], verbatim: Wire, endpoint: Endpoint
+) -> Options:
+    """Read the options of a body; `known` are the keys that others have read, `verbatim` what they noted."""
     values: Wire = {}
-    spelt: Wire = {}
+    original: Wire = {}
     read = set(known)
     for setting in table.rows:
         value = setting.read(body, endpoint)
@@ -51,15 +53,15 @@ def decode_settings(table: Settings, body: Block, known: Collection[str], shape:
             continue
         values[setting.field] = value
         read.update(setting.keys)
-        said = {key: body[key] for key in setting.keys if key in body}
-        usual = setting.write(value, endpoint)
-        if said != usual:
-            spelt[setting.field] = {"usual": usual, "said": said}
-    if spelt:
-        shape = {**shape, _SPELT: spelt}
+        given = {key: body[key] for key in setting.keys if key in body}
+        default = setting.write(value, endpoint)
+        if given != default:
+            original[setting.field] = {"usual": default, "said": given}
+    if original:
+        verbatim = {**verbatim, _ORIGINAL: original}
     left = {key: value for key, value in body.items() if key not in read}
-    if shape:
-        left[SHAPE] = shape
+    if verbatim:
+        left[VERBATIM] = verbatim
     extra = {table.protocol: left} if left else None
     return Options(**values, extra=extra)  # pyright: ignore[reportArgumentType]  # the table says which is which
 
@@ -80,15 +82,15 @@ def encode_settings(
     for name in options.__struct_fields__:
         if name not in known and getattr(options, name) is not None:
             raise EncodeError("this wire has no word for it", path=("options", name))
-    spelt = object_of(shape_of(options.extra, table.protocol).get(_SPELT))
+    original = object_of(verbatim_of(options.extra, table.protocol).get(_ORIGINAL))
     for setting in table.rows:
         value = cast("object", getattr(options, setting.field))
         if value is None:
             continue
-        usual = setting.write(value, endpoint)
-        other = NOTHING if setting.field in distrusted else object_of(spelt.get(setting.field))
-        is_respelt = "said" in other and other.get("usual") == usual
-        body.update(object_of(other["said"]) if is_respelt else usual)
+        default = setting.write(value, endpoint)
+        other = NOTHING if setting.field in distrusted else object_of(original.get(setting.field))
+        is_restored = "said" in other and other.get("usual") == default
+        body.update(object_of(other["said"]) if is_restored else default)
     for key, value in left_over(options.extra, table.protocol).items():
         body.setdefault(key, value)
 

@@ -14,7 +14,7 @@ from segue.errors import DecodeError, EncodeError, Path
 
 # JSON objects are dicts: to ask whether something is any mapping costs ten times as much, so that comes second.
 
-SHAPE = "shape"
+VERBATIM = "shape"
 """The key of `extra[protocol]` that records spelling; every other key there is data."""
 
 REPLY = "reply"
@@ -26,12 +26,12 @@ ASKED_OF = "asked_of"
 
 
 def extra_of(
-    protocol: str, wire: Mapping[str, object], known: Collection[str], shape: Mapping[str, object] | None = None
+    protocol: str, wire: Mapping[str, object], known: Collection[str], verbatim: Mapping[str, object] | None = None
 ) -> Extra | None:
     """Keep what a wire object says beyond the known keys, and how it was spelt; None when there is nothing."""
     left = {key: value for key, value in wire.items() if key not in known}
-    if shape:
-        left[SHAPE] = dict(shape)
+    if verbatim:
+        left[VERBATIM] = dict(verbatim)
     return {protocol: left} if left else None
 
 
@@ -40,23 +40,23 @@ def left_over(extra: Extra | None, protocol: str) -> Mapping[str, object]:
     if extra is None or protocol not in extra:
         return {}
     part = extra[protocol]
-    return {key: value for key, value in part.items() if key != SHAPE} if SHAPE in part else part
+    return {key: value for key, value in part.items() if key != VERBATIM} if VERBATIM in part else part
 
 
-def shape_of(extra: Extra | None, protocol: str) -> Mapping[str, object]:
+def verbatim_of(extra: Extra | None, protocol: str) -> Mapping[str, object]:
     """Give back how it was spelt."""
     if extra is None:
         return {}
-    shape = extra.get(protocol, {}).get(SHAPE)
-    return cast("Mapping[str, object]", shape) if isinstance(shape, (dict, Mapping)) else {}
+    verbatim = extra.get(protocol, {}).get(VERBATIM)
+    return cast("Mapping[str, object]", verbatim) if isinstance(verbatim, (dict, Mapping)) else {}
 
 
-def of_reply(protocol: str, said: Mapping[str, object]) -> Extra:
+def of_reply(protocol: str, given: Mapping[str, object]) -> Extra:
     """Put what only a reply says where no request looks."""
-    return {REPLY: {protocol: said}}
+    return {REPLY: {protocol: given}}
 
 
-def said_in_reply(extra: Extra | None, protocol: str) -> Mapping[str, object] | None:
+def reply_extra(extra: Extra | None, protocol: str) -> Mapping[str, object] | None:
     """Give back what only a reply of this protocol said; None when there was none."""
     kept = (extra or {}).get(REPLY, {}).get(protocol)
     return cast("Mapping[str, object]", kept) if isinstance(kept, (dict, Mapping)) else None
@@ -159,8 +159,8 @@ def data_url(mime_type: str | None, data: str) -> str:
 
 def standard_base64(data: str) -> str:
     """Spell base64 in the standard alphabet with padding, whichever way it came."""
-    spelt = data.translate(_URL_SAFE) if "-" in data or "_" in data else data
-    return spelt + "=" * (-len(spelt) % 4) if len(spelt) % 4 else spelt
+    original = data.translate(_URL_SAFE) if "-" in data or "_" in data else data
+    return original + "=" * (-len(original) % 4) if len(original) % 4 else original
 
 
 _URL_SAFE = str.maketrans("-_", "+/")

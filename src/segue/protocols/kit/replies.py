@@ -11,8 +11,8 @@ from typing import cast
 
 from segue.conversation.content import Extra
 from segue.conversation.messages import StopReason
-from segue.protocols.kit.reading import of_reply, said_in_reply
-from segue.protocols.kit.verbatim import Block, Wire, difference, respelt
+from segue.protocols.kit.reading import of_reply, reply_extra
+from segue.protocols.kit.verbatim import Block, Wire, difference, restored
 
 
 def read_stop(reasons: Mapping[str, StopReason], reason: str | None, kinds: Collection[str]) -> StopReason:
@@ -34,12 +34,12 @@ def ended_with(reason: str | None, stop: StopReason) -> str | None:
     return f"the reply ended with {reason or stop.value}"
 
 
-def keep_reply(protocol: str, usual: Wire, said: Block, extra: Extra | None = None) -> Extra | None:
+def keep_reply(protocol: str, default: Wire, given: Block, extra: Extra | None = None) -> Extra | None:
     """Keep what a reply said differently from how we would have written it, beside what goes back with the turn."""
-    found = difference(usual, said)
+    found = difference(default, given)
     return extra if found is None else {**(extra or {}), **of_reply(protocol, found)}
 
 
-def respell_reply(protocol: str, usual: Wire, extra: Extra | None) -> Wire:
+def restore_reply(protocol: str, default: Wire, extra: Extra | None) -> Wire:
     """Spell a reply the way `keep_reply` kept it."""
-    return cast("Wire", respelt(usual, said_in_reply(extra, protocol)))
+    return cast("Wire", restored(default, reply_extra(extra, protocol)))

@@ -19,13 +19,13 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Options
 from segue.protocols.kit.codec import JsonObject
-from segue.protocols.kit.reading import shape_of
+from segue.protocols.kit.reading import verbatim_of
 
-USUAL_NAME: Final = "output"
+DEFAULT_NAME: Final = "output"
 """What a schema is called that has no title."""
 FORM: Final = "schema_form"
 """The key of an `Options` shape for what a body says of its schema beside it."""
-_WORDS: Final[Mapping[str, str]] = {"name": "title", "description": "description"}
+_SCHEMA_KEYS: Final[Mapping[str, str]] = {"name": "title", "description": "description"}
 _REFUSED: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 _LONGEST: Final = 64
 
@@ -34,23 +34,25 @@ def schema_name(schema: JsonObject) -> str:
     """Give the name of a schema: its title, as far as a name can say it."""
     title = schema.get("title")
     name = _REFUSED.sub("_", title)[:_LONGEST].strip("_") if isinstance(title, str) else ""
-    return name or USUAL_NAME
+    return name or DEFAULT_NAME
 
 
 def form_of(form: JsonObject) -> dict[str, object]:
     """Give the name and the description that stand beside a schema, unless they are what would be written anyway."""
-    said = {"name": form.get("name"), "description": form.get("description")}
-    return {key: value for key, value in said.items() if isinstance(value, str) and value not in ("", USUAL_NAME)}
+    received = {"name": form.get("name"), "description": form.get("description")}
+    return {key: value for key, value in received.items() if isinstance(value, str) and value not in ("", DEFAULT_NAME)}
 
 
-def carry_title(options: Options, source: str) -> Options:
+def copy_title(options: Options, source: str) -> Options:
     """Put what the wire `source` said beside a schema into the schema, unless that has words of its own for it."""
-    form, schema = shape_of(options.extra, source).get(FORM), options.output_schema
+    form, schema = verbatim_of(options.extra, source).get(FORM), options.output_schema
     if schema is None or not isinstance(form, Mapping):
         return options
-    said = cast("JsonObject", form)
-    told = {word: said[key] for key, word in _WORDS.items() if key in said and word not in schema}
-    return replace(options, output_schema={**schema, **told}) if told else options
+    received = cast("JsonObject", form)
+    sent = {
+        literal: received[key] for key, literal in _SCHEMA_KEYS.items() if key in received and literal not in schema
+    }
+    return replace(options, output_schema={**schema, **sent}) if sent else options
 
 
 def is_closed(schema: object) -> bool:

@@ -3,7 +3,7 @@
 Two ways, for two places. What a request says beyond segue's words is kept on the node it belongs to, key by key
 (`keep`, `put_back`): a projection may change the node, and what it changed must not come back. A whole reply belongs to
 one message that is written again as it came or not at all, so there the difference between what we would have written
-and what was said is enough (`difference`, `respelt`), whatever it is about.
+and what was said is enough (`difference`, `restored`), whatever it is about.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
 from segue.conversation.content import Extra
-from segue.protocols.kit.reading import SHAPE
+from segue.protocols.kit.reading import VERBATIM
 
 Block: TypeAlias = Mapping[str, object]
 """A JSON object of the wire."""
@@ -34,7 +34,7 @@ def object_of(value: object) -> Block:
 # -- key by key --------------------------------------------------------------------------------------------------------
 
 
-def keep(protocol: str, wire: Block, known: Collection[str], shape: Block | None = None) -> Extra | None:
+def keep(protocol: str, wire: Block, known: Collection[str], verbatim: Block | None = None) -> Extra | None:
     """Keep what a wire object says beyond the known keys, and how it was spelt; None when there is nothing.
 
     A key with a value is data. A key that is null says what its absence says, so it is spelling.
@@ -49,9 +49,9 @@ def keep(protocol: str, wire: Block, known: Collection[str], shape: Block | None
         else:
             left[key] = value
     if nulls:
-        left[SHAPE] = {**(shape or NOTHING), _NULL: nulls}
-    elif shape:
-        left[SHAPE] = dict(shape)
+        left[VERBATIM] = {**(verbatim or NOTHING), _NULL: nulls}
+    elif verbatim:
+        left[VERBATIM] = dict(verbatim)
     return {protocol: left} if left else None
 
 
@@ -61,9 +61,9 @@ def put_back(wire: Wire, extra: Extra | None, protocol: str) -> Wire:
         return wire
     part = extra[protocol]
     for key, value in part.items():
-        if key != SHAPE:
+        if key != VERBATIM:
             wire.setdefault(key, value)
-    nulls = object_of(part.get(SHAPE)).get(_NULL)
+    nulls = object_of(part.get(VERBATIM)).get(_NULL)
     for key in cast("Sequence[object]", nulls) if isinstance(nulls, (list, tuple)) else ():
         if isinstance(key, str):
             wire.setdefault(key, None)
@@ -79,62 +79,62 @@ _ITEMS: Final = "items"
 _MORE: Final = "more"
 
 
-def difference(usual: object, said: object) -> Wire | None:
+def difference(default: object, given: object) -> Wire | None:
     """Say how to get from the usual JSON to what was said; None when they are equal."""
-    if isinstance(usual, dict) and isinstance(said, Mapping):
-        return _difference_of_objects(cast("Block", usual), cast("Block", said))
-    if isinstance(usual, list) and isinstance(said, (list, tuple)):
-        ours, theirs = cast("list[object]", usual), cast("Sequence[object]", said)
+    if isinstance(default, dict) and isinstance(given, Mapping):
+        return _difference_of_objects(cast("Block", default), cast("Block", given))
+    if isinstance(default, list) and isinstance(given, (list, tuple)):
+        ours, theirs = cast("list[object]", default), cast("Sequence[object]", given)
         return _difference_of_lists(ours, theirs) if len(theirs) >= len(ours) else {_IS: list(theirs)}
-    is_same = usual == said and isinstance(usual, bool) == isinstance(said, bool)
-    return None if is_same else {_IS: said}
+    is_same = default == given and isinstance(default, bool) == isinstance(given, bool)
+    return None if is_same else {_IS: given}
 
 
-def _difference_of_objects(usual: Block, said: Block) -> Wire | None:
+def _difference_of_objects(default: Block, given: Block) -> Wire | None:
     keys: Wire = {}
-    for key, value in said.items():
-        inner = difference(usual[key], value) if key in usual else {_IS: value}
+    for key, value in given.items():
+        inner = difference(default[key], value) if key in default else {_IS: value}
         if inner is not None:
             keys[key] = inner
-    without = [key for key in usual if key not in said]
+    without = [key for key in default if key not in given]
     found: Wire = {_KEYS: keys} if keys else {}
     if without:
         found[_WITHOUT] = without
     return found or None
 
 
-def _difference_of_lists(usual: list[object], said: Sequence[object]) -> Wire | None:
+def _difference_of_lists(default: list[object], given: Sequence[object]) -> Wire | None:
     items: Wire = {}
-    for index, value in enumerate(usual):
-        inner = difference(value, said[index])
+    for index, value in enumerate(default):
+        inner = difference(value, given[index])
         if inner is not None:
             items[str(index)] = inner
     found: Wire = {_ITEMS: items} if items else {}
-    if len(said) > len(usual):
-        found[_MORE] = list(said[len(usual) :])
+    if len(given) > len(default):
+        found[_MORE] = list(given[len(default) :])
     return found or None
 
 
-def respelt(usual: object, found: object) -> object:
+def restored(default: object, found: object) -> object:
     """Apply a difference; where the value is no longer what it was taken from, that part of it is left alone."""
     how = object_of(found)
     if _IS in how:
         return how[_IS]
-    if isinstance(usual, dict):
-        known = cast("Wire", usual)
+    if isinstance(default, dict):
+        known = cast("Wire", default)
         out = {key: value for key, value in known.items() if key not in _strings(how.get(_WITHOUT))}
         for key, inner in object_of(how.get(_KEYS)).items():
             if key in out or _IS in object_of(inner):
-                out[key] = respelt(out.get(key), inner)
+                out[key] = restored(out.get(key), inner)
         return out
-    if isinstance(usual, list):
-        listed = list(cast("list[object]", usual))
+    if isinstance(default, list):
+        listed = list(cast("list[object]", default))
         for key, inner in object_of(how.get(_ITEMS)).items():
             if key.isdecimal() and int(key) < len(listed):
-                listed[int(key)] = respelt(listed[int(key)], inner)
+                listed[int(key)] = restored(listed[int(key)], inner)
         more = how.get(_MORE)
         return listed + list(cast("Sequence[object]", more)) if isinstance(more, (list, tuple)) else listed
-    return usual
+    return default
 
 
 def _strings(value: object) -> Collection[str]:

@@ -34,7 +34,7 @@ from segue.errors import Path
 from segue.protocols.chat_family.chat import Turn
 from segue.protocols.chat_family.message_content import encode_nothing, encode_text, is_string
 from segue.protocols.kit.functions import decode_call, encode_call
-from segue.protocols.kit.reading import expect_list, expect_object, left_over, native_block, shape_of
+from segue.protocols.kit.reading import expect_list, expect_object, left_over, native_block, verbatim_of
 from segue.protocols.kit.verbatim import MISSING, Block, Wire, keep, object_of, put_back
 from segue.protocols.mistral_chat.content import (
     decode_native,
@@ -69,17 +69,17 @@ def decode_assistant(wire: Block, path: Path, tool_names: Mapping[str, str], *, 
     """
     notes: list[Diagnostic] = []
     value = wire.get("content", MISSING)
-    pieces = decode_words(value, (*path, "content"), reply=reply)
-    shape: Wire = {}
+    pieces = decode_text_content(value, (*path, "content"), reply=reply)
+    verbatim: Wire = {}
     if not isinstance(value, str) and (not pieces or is_string(pieces)):
-        shape["content"] = "absent" if value is MISSING else "null" if value is None else "list"
+        verbatim["content"] = "absent" if value is MISSING else "null" if value is None else "list"
     calls = wire.get("tool_calls", MISSING)
     if calls is None:
-        shape["tool_calls"] = "null"
+        verbatim["tool_calls"] = "null"
     elif calls is not MISSING:
         listed = expect_list(calls, (*path, "tool_calls"))
         if not listed:
-            shape["tool_calls"] = "empty"
+            verbatim["tool_calls"] = "empty"
         for index, call in enumerate(listed):
             given = expect_object(call, (*path, "tool_calls", index))
             read = decode_call(PROTOCOL, given, tool_names, notes, reply=reply)
@@ -90,12 +90,14 @@ def decode_assistant(wire: Block, path: Path, tool_names: Mapping[str, str], *, 
             else:
                 pieces.append(read)
     if "prefix" in wire:
-        shape["prefix"] = wire["prefix"]
-    extra = None if reply or (not shape and wire.keys() <= _TURN_KEYS) else keep(PROTOCOL, wire, _TURN_KEYS, shape)
+        verbatim["prefix"] = wire["prefix"]
+    extra = (
+        None if reply or (not verbatim and wire.keys() <= _TURN_KEYS) else keep(PROTOCOL, wire, _TURN_KEYS, verbatim)
+    )
     return Turn(tuple(pieces), extra, tuple(notes))
 
 
-def decode_words(value: object, path: Path, *, reply: bool) -> list[AssistantContent]:
+def decode_text_content(value: object, path: Path, *, reply: bool) -> list[AssistantContent]:
     """Read the content of an assistant message: a string, or chunks.
 
     Raises:
@@ -123,34 +125,34 @@ def _decode_chunk(chunk: Block, *, reply: bool) -> AssistantContent:
 def decode_thinking(chunk: Block, *, reply: bool) -> ThinkingContent | None:
     """Read a thinking chunk; None when it holds something else than texts and references."""
     inner, signature = chunk.get(_THINKING), chunk.get("signature")
-    words = join_thoughts(inner)
-    if words is None or not (signature is None or isinstance(signature, str)):
+    texts = join_thoughts(inner)
+    if texts is None or not (signature is None or isinstance(signature, str)):
         return None
-    extra = _extra_of_thinking(chunk, inner, words, reply=reply)
-    return ThinkingContent(thinking=words, thinking_signature=signature, extra=extra)
+    extra = _extra_of_thinking(chunk, inner, texts, reply=reply)
+    return ThinkingContent(thinking=texts, thinking_signature=signature, extra=extra)
 
 
-def _extra_of_thinking(chunk: Block, inner: object, words: str, *, reply: bool) -> Extra | None:
+def _extra_of_thinking(chunk: Block, inner: object, texts: str, *, reply: bool) -> Extra | None:
     """Keep references as data, and other ways to write the same words as spelling."""
     beyond: Wire = {}
-    shape: Wire = {}
-    if inner != _usual_thoughts(words):
+    verbatim: Wire = {}
+    if inner != _default_thoughts(texts):
         if any(object_of(piece).get("type", "text") != "text" for piece in listed_of(inner)):
             beyond[_THINKING] = inner
         elif not reply:
-            shape[_THINKING] = inner
+            verbatim[_THINKING] = inner
     if chunk.get("closed") is False:
         beyond["closed"] = False
     elif "closed" in chunk and not reply:
-        shape["closed"] = chunk["closed"]
+        verbatim["closed"] = chunk["closed"]
     if "signature" in chunk and chunk["signature"] is None and not reply:
-        shape["signature"] = None
+        verbatim["signature"] = None
     rest = {} if reply else {key: value for key, value in chunk.items() if key not in (*_THINKING_KEYS, "closed")}
-    return keep(PROTOCOL, {**rest, **beyond}, (), shape)
+    return keep(PROTOCOL, {**rest, **beyond}, (), verbatim)
 
 
-def _usual_thoughts(words: str) -> list[object]:
-    return [{"type": "text", "text": words}] if words else []
+def _default_thoughts(texts: str) -> list[object]:
+    return [{"type": "text", "text": texts}] if texts else []
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
@@ -162,9 +164,9 @@ def encode_assistant(content: Sequence[AssistantContent], path: Path, extra: Ext
     Raises:
         EncodeError: a piece that this wire has no word for.
     """
-    usual = _encode_usual(content) if extra is None else None
-    if usual is not None:
-        return [usual]
+    default = _fast_encode(content) if extra is None else None
+    if default is not None:
+        return [default]
     out: list[Wire] = []
     chunks: list[Wire] = []
     calls: list[object] = []
@@ -196,7 +198,7 @@ def encode_assistant(content: Sequence[AssistantContent], path: Path, extra: Ext
     return out
 
 
-def _encode_usual(content: Sequence[AssistantContent]) -> Wire | None:
+def _fast_encode(content: Sequence[AssistantContent]) -> Wire | None:
     """Write a turn of words, thoughts and calls that say nothing of how they were spelt; None when it is another."""
     chunks: list[Wire] = []
     calls: list[Wire] = []
@@ -213,48 +215,48 @@ def _encode_usual(content: Sequence[AssistantContent]) -> Wire | None:
             chunks.append(encode_thinking(piece))
         else:
             return None
-    words: object = chunks
+    texts: object = chunks
     if len(chunks) < 2 and (text is not None or not chunks):
-        words = text or ""
+        texts = text or ""
     return (
-        {"role": "assistant", "content": words, "tool_calls": calls}
+        {"role": "assistant", "content": texts, "tool_calls": calls}
         if calls
-        else {"role": "assistant", "content": words}
+        else {"role": "assistant", "content": texts}
     )
 
 
 def _message(chunks: list[Wire], calls: list[object], pieces: Sequence[AssistantContent], extra: Extra | None) -> Wire:
-    shape = shape_of(extra, PROTOCOL)
-    spelling = shape.get("content")
+    verbatim = verbatim_of(extra, PROTOCOL)
+    original = verbatim.get("content")
     wire: Wire = {"role": "assistant"}
     if not chunks:
-        written = encode_nothing(spelling)
+        written = encode_nothing(original)
         if written is not MISSING:
             wire["content"] = written
-    elif spelling != "list" and is_string(pieces):
+    elif original != "list" and is_string(pieces):
         wire["content"] = chunks[0]["text"]
     else:
         wire["content"] = chunks
     if calls:
         wire["tool_calls"] = calls
-    elif "tool_calls" in shape:
-        wire["tool_calls"] = None if shape["tool_calls"] == "null" else []
+    elif "tool_calls" in verbatim:
+        wire["tool_calls"] = None if verbatim["tool_calls"] == "null" else []
     return put_back(wire, extra, PROTOCOL)
 
 
 def encode_thinking(content: ThinkingContent) -> Wire:
     """Write a thinking chunk."""
-    wire: Wire = {"type": _THINKING, _THINKING: _usual_thoughts(content.thinking)}
+    wire: Wire = {"type": _THINKING, _THINKING: _default_thoughts(content.thinking)}
     if content.thinking_signature is not None:
         wire["signature"] = content.thinking_signature
     if content.extra is None:
         return wire
-    left, shape = left_over(content.extra, PROTOCOL), shape_of(content.extra, PROTOCOL)
-    said = left.get(_THINKING, shape.get(_THINKING))
-    if said is not None and join_thoughts(said) == content.thinking:
-        wire[_THINKING] = said
-    if "closed" in shape:
-        wire["closed"] = shape["closed"]
-    if "signature" in shape:
+    left, verbatim = left_over(content.extra, PROTOCOL), verbatim_of(content.extra, PROTOCOL)
+    received = left.get(_THINKING, verbatim.get(_THINKING))
+    if received is not None and join_thoughts(received) == content.thinking:
+        wire[_THINKING] = received
+    if "closed" in verbatim:
+        wire["closed"] = verbatim["closed"]
+    if "signature" in verbatim:
         wire.setdefault("signature", None)
     return put_back(wire, content.extra, PROTOCOL)

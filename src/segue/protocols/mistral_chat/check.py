@@ -11,7 +11,15 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.kit.checking import Found, Messages, calls_of, check_json, is_spelt, messages_of, unanswered
+from segue.protocols.kit.checking import (
+    Found,
+    Messages,
+    calls_of,
+    check_json,
+    matches_alphabet,
+    messages_of,
+    unanswered,
+)
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.verbatim import object_of
@@ -135,7 +143,7 @@ def _check_id(call_id: object, path: Path, endpoint: Endpoint) -> Found:
     rules = endpoint.rules
     if not isinstance(call_id, str) or call_id in ("", "null"):
         yield Violation(code="call_id_missing", path=path, message="a call has to have an id")
-    elif rules.call_id_alphabet is not None and not is_spelt(
+    elif rules.call_id_alphabet is not None and not matches_alphabet(
         call_id, rules.call_id_alphabet, least=rules.call_id_min, most=rules.call_id_max
     ):
         yield Violation(code="call_id", path=path, message=f"{call_id!r} is no id of {rules.call_id_min} letters")
@@ -145,11 +153,11 @@ def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
     rules = endpoint.rules
     if rules.tool_name_alphabet is None or not isinstance(name, str):
         return
-    if not is_spelt(name, rules.tool_name_alphabet, most=rules.tool_name_max):
+    if not matches_alphabet(name, rules.tool_name_alphabet, most=rules.tool_name_max):
         yield Violation(code="tool_name", path=path, message=f"{name!r} is no name for a function")
 
 
-def _check_words(messages: Messages, _: Endpoint) -> Found:
+def _check_texts(messages: Messages, _: Endpoint) -> Found:
     """Messages that say nothing where they have to.
 
     "Assistant message must have either content or tool_calls, but not none." (OpenHands #8685, 2025-05-24); "System
@@ -163,7 +171,7 @@ def _check_words(messages: Messages, _: Endpoint) -> Found:
             yield Violation(code="system_empty", path=path, message="instructions have to have content")
 
 
-def _check_shapes(messages: Messages, endpoint: Endpoint) -> Found:
+def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
     """Keys and chunks that the schema does not know, or not there.
 
     "Extra inputs are not permitted" for assistant.reasoning_content (crush #1590, 2025-12-10; litellm #30835,
@@ -193,8 +201,8 @@ _MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (
     _check_order,
     _check_pairing,
     _check_calls,
-    _check_words,
-    _check_shapes,
+    _check_texts,
+    _check_messages,
 )
 
 

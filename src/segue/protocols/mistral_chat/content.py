@@ -45,12 +45,12 @@ def _fallback(chunk: Block) -> tuple[FallbackContent, ...]:
         inner = decode_chunk(object_of(chunk.get("content")))
         return inner.fallback if inner.kind == "native" else (inner,)
     if chunk.get("type") == "resource_link":
-        words = text_of(chunk.get("uri"))
+        texts = text_of(chunk.get("uri"))
     elif chunk.get("type") == "thinking":
-        words = join_thoughts(chunk.get("thinking"))
+        texts = join_thoughts(chunk.get("thinking"))
     else:
-        words = text_of(chunk.get("text")) or text_of(chunk.get("content"))
-    return (TextContent(text=words),) if words else ()
+        texts = text_of(chunk.get("text")) or text_of(chunk.get("content"))
+    return (TextContent(text=texts),) if texts else ()
 
 
 def listed_of(value: object) -> Sequence[object]:
@@ -64,7 +64,7 @@ def join_thoughts(thinking: object) -> str | None:
         return thinking
     if not isinstance(thinking, (list, tuple)):
         return None
-    words: list[str] = []
+    texts: list[str] = []
     for inner in listed_of(cast("object", thinking)):
         chunk = object_of(inner)
         if not chunk:
@@ -73,8 +73,8 @@ def join_thoughts(thinking: object) -> str | None:
             text = chunk.get("text")
             if not isinstance(text, str):
                 return None
-            words.append(text)
-    return "".join(words)
+            texts.append(text)
+    return "".join(texts)
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------

@@ -30,29 +30,29 @@ def decode_error(body: object, status: int | None) -> WireError:
         return WireError(status=status, message=error)
     inner = object_of(error) or outer
     code = inner.get("code")
-    said = _message(inner.get("message")) or _message(inner.get("detail"))
+    given = _message(inner.get("message")) or _message(inner.get("detail"))
     return WireError(
         status=status if status is not None else _status(inner.get("raw_status_code")),
         code=None if code is None else str(code),
         type=text_of(inner.get("type")),
-        message=said or json.dumps(inner, ensure_ascii=False, default=str),
+        message=given or json.dumps(inner, ensure_ascii=False, default=str),
     )
 
 
-def _message(said: object) -> str:
+def _message(given: object) -> str:
     """Give a message as it is; of a list of what the schema refused, each with its place."""
-    if isinstance(said, str):
-        return said
-    if isinstance(said, Mapping):
-        return _message(cast("Block", said).get("detail"))
-    if not isinstance(said, list):
+    if isinstance(given, str):
+        return given
+    if isinstance(given, Mapping):
+        return _message(cast("Block", given).get("detail"))
+    if not isinstance(given, list):
         return ""
     found: list[str] = []
-    for item in cast("list[object]", said):
-        words = text_of(object_of(item).get("msg")) or (item if isinstance(item, str) else "")
+    for item in cast("list[object]", given):
+        texts = text_of(object_of(item).get("msg")) or (item if isinstance(item, str) else "")
         place = object_of(item).get("loc")
         steps = cast("Sequence[object]", place) if isinstance(place, (list, tuple)) else ()
-        found.append(f"{'.'.join(map(str, steps))}: {words}" if steps else words)
+        found.append(f"{'.'.join(map(str, steps))}: {texts}" if steps else texts)
     return "; ".join(filter(None, found))
 
 

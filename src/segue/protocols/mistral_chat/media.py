@@ -20,7 +20,7 @@ from typing import Final, cast
 
 from segue.conversation.content import Extra, FileContent, ImageContent
 from segue.errors import EncodeError, Path
-from segue.protocols.kit.reading import data_url, left_over, shape_of, split_data_url, standard_base64
+from segue.protocols.kit.reading import data_url, left_over, split_data_url, standard_base64, verbatim_of
 from segue.protocols.kit.verbatim import Block, Wire, keep, object_of, put_back
 from segue.protocols.mistral_chat.rules import PROTOCOL
 
@@ -36,7 +36,7 @@ _SOME_SOUND: Final = "audio/*"
 _PDF: Final = "application/pdf"
 _NO_TYPE: Final = "none"
 """The shape of a data URL that names no type."""
-_SAID: Final = "said"
+_RECEIVED: Final = "said"
 """The shape of a sound in other letters than base64 has: they may be the name of a file."""
 _FORMATS: Final[Mapping[str, str]] = {"mp3": "audio/mpeg"}
 
@@ -51,45 +51,45 @@ def decode_media(chunk: Block) -> ImageContent | FileContent | None:
     return None if reader is None else reader(chunk)
 
 
-def _extra(chunk: Block, key: str, inside: Collection[str], shape: Wire, *more: str) -> Extra | None:
+def _extra(chunk: Block, key: str, inside: Collection[str], verbatim: Wire, *more: str) -> Extra | None:
     """Keep what a chunk, and an object in its place of honour, say beyond the known keys."""
-    extra = keep(PROTOCOL, chunk, ("type", key, *more), shape)
+    extra = keep(PROTOCOL, chunk, ("type", key, *more), verbatim)
     inner = object_of(chunk.get(key))
     beyond = {name: value for name, value in inner.items() if name not in inside}
     return extra if not beyond else {PROTOCOL: {**(extra or {}).get(PROTOCOL, {}), key: beyond}}
 
 
 def _read_image(chunk: Block) -> ImageContent | None:
-    said = chunk.get("image_url")
-    url, shape = said, Wire()
-    if isinstance(said, Mapping):
-        url, shape["image_url"] = cast("Block", said).get("url"), "object"
+    received = chunk.get("image_url")
+    url, verbatim = received, Wire()
+    if isinstance(received, Mapping):
+        url, verbatim["image_url"] = cast("Block", received).get("url"), "object"
     if not isinstance(url, str):
         return None
     parts = split_data_url(url)
     if parts is None:
-        return ImageContent(url=url, extra=_extra(chunk, "image_url", ("url",), shape))
+        return ImageContent(url=url, extra=_extra(chunk, "image_url", ("url",), verbatim))
     if parts[0] is None:
-        shape["mime"] = _NO_TYPE
-    extra = _extra(chunk, "image_url", ("url",), shape)
+        verbatim["mime"] = _NO_TYPE
+    extra = _extra(chunk, "image_url", ("url",), verbatim)
     return ImageContent(data=standard_base64(parts[1]), mime_type=parts[0], extra=extra)
 
 
 def _read_document(chunk: Block) -> FileContent | None:
-    url, name, shape = chunk.get("document_url"), chunk.get("document_name"), Wire()
+    url, name, verbatim = chunk.get("document_url"), chunk.get("document_name"), Wire()
     if not isinstance(url, str):
         return None
     title = name if isinstance(name, str) else None
     known = () if title is None else ("document_name",)
     parts = split_data_url(url)
     if parts is None:
-        extra = _extra(chunk, "document_url", (), shape, *known)
+        extra = _extra(chunk, "document_url", (), verbatim, *known)
         return FileContent(url=url, mime_type=_PDF, name=title, extra=extra)
     if parts[0] is None:
-        shape["mime"] = _NO_TYPE
+        verbatim["mime"] = _NO_TYPE
     elif parts[0].startswith(("image/", "audio/")):
-        shape["type"] = "document_url"
-    extra = _extra(chunk, "document_url", (), shape, *known)
+        verbatim["type"] = "document_url"
+    extra = _extra(chunk, "document_url", (), verbatim, *known)
     return FileContent(data=standard_base64(parts[1]), mime_type=parts[0], name=title, extra=extra)
 
 
@@ -101,28 +101,28 @@ def _read_file(chunk: Block) -> FileContent | None:
 
 
 def _read_sound(chunk: Block) -> FileContent | None:
-    said = chunk.get("input_audio")
-    inner, shape = object_of(said), Wire()
+    received = chunk.get("input_audio")
+    inner, verbatim = object_of(received), Wire()
     form = inner.get("format")
-    if isinstance(said, Mapping):
-        said, shape["input_audio"] = inner.get("data"), "object"
+    if isinstance(received, Mapping):
+        received, verbatim["input_audio"] = inner.get("data"), "object"
         if isinstance(form, str):
-            shape["format"] = form
-    if not isinstance(said, str):
+            verbatim["format"] = form
+    if not isinstance(received, str):
         return None
     mime = _FORMATS.get(form, f"audio/{form}") if isinstance(form, str) else None
-    parts = split_data_url(said)
+    parts = split_data_url(received)
     if parts is not None:
-        shape["data_url"] = parts[0]
-    elif standard_base64(said) != said and "://" not in said[:10]:
-        shape[_SAID] = said
+        verbatim["data_url"] = parts[0]
+    elif standard_base64(received) != received and "://" not in received[:10]:
+        verbatim[_RECEIVED] = received
     known = ("data", "format") if isinstance(form, str) else ("data",)
-    extra = _extra(chunk, "input_audio", known, shape)
+    extra = _extra(chunk, "input_audio", known, verbatim)
     if parts is not None:
         return FileContent(data=standard_base64(parts[1]), mime_type=parts[0] or _SOME_SOUND, extra=extra)
-    if "://" in said[:10]:
-        return FileContent(url=said, mime_type=mime or _SOME_SOUND, extra=extra)
-    return FileContent(data=standard_base64(said), mime_type=mime or _type_of_sound(said), extra=extra)
+    if "://" in received[:10]:
+        return FileContent(url=received, mime_type=mime or _SOME_SOUND, extra=extra)
+    return FileContent(data=standard_base64(received), mime_type=mime or _type_of_sound(received), extra=extra)
 
 
 def _type_of_sound(data: str) -> str:
@@ -150,10 +150,10 @@ def encode_image(content: ImageContent | FileContent, path: Path) -> Wire:
     if content.extra is None:
         return {"type": "image_url", "image_url": url}
     left = left_over(content.extra, PROTOCOL)
-    shape = shape_of(content.extra, PROTOCOL)
+    verbatim = verbatim_of(content.extra, PROTOCOL)
     beyond = object_of(left.get("image_url"))
-    said: object = {"url": url, **beyond} if beyond or shape.get("image_url") == "object" else url
-    return put_back({"type": "image_url", "image_url": said}, content.extra, PROTOCOL)
+    received: object = {"url": url, **beyond} if beyond or verbatim.get("image_url") == "object" else url
+    return put_back({"type": "image_url", "image_url": received}, content.extra, PROTOCOL)
 
 
 def encode_file(content: FileContent, path: Path) -> Wire:
@@ -163,38 +163,38 @@ def encode_file(content: FileContent, path: Path) -> Wire:
         EncodeError: it has neither data nor a URL nor an id.
     """
     mime = (content.mime_type or "").partition(";")[0].strip().lower()
-    shape = shape_of(content.extra, PROTOCOL)
+    verbatim = verbatim_of(content.extra, PROTOCOL)
     if content.data is None and content.url is None:
         if content.file_id is None:
             raise EncodeError("a file without data, URL or file id", path=path)
         return put_back({"type": "file", "file_id": content.file_id}, content.extra, PROTOCOL)
-    if shape.get("type") != "document_url":
+    if verbatim.get("type") != "document_url":
         if mime.startswith("image/"):
             return encode_image(content, path)
         if mime.startswith("audio/"):
-            return _encode_sound(content, shape)
+            return _encode_sound(content, verbatim)
     wire: Wire = {"type": "document_url", "document_url": _url_of(content, path)}
     if content.name is not None:
         wire["document_name"] = content.name
     return wire if content.extra is None else put_back(wire, content.extra, PROTOCOL)
 
 
-def _encode_sound(content: FileContent, shape: Block) -> Wire:
-    said: object = content.data if content.data is not None else content.url
-    if content.data is not None and "data_url" in shape:
-        mime = shape["data_url"]
-        said = f"data:{mime if isinstance(mime, str) else ''};base64,{content.data}"
-    elif isinstance(given := shape.get(_SAID), str) and standard_base64(given) == content.data:
-        said = given
-    if shape.get("input_audio") == "object":
+def _encode_sound(content: FileContent, verbatim: Block) -> Wire:
+    received: object = content.data if content.data is not None else content.url
+    if content.data is not None and "data_url" in verbatim:
+        mime = verbatim["data_url"]
+        received = f"data:{mime if isinstance(mime, str) else ''};base64,{content.data}"
+    elif isinstance(given := verbatim.get(_RECEIVED), str) and standard_base64(given) == content.data:
+        received = given
+    if verbatim.get("input_audio") == "object":
         beyond = object_of(left_over(content.extra, PROTOCOL).get("input_audio"))
-        said = {"data": said, **({"format": shape["format"]} if "format" in shape else {}), **beyond}
-    return put_back({"type": "input_audio", "input_audio": said}, content.extra, PROTOCOL)
+        received = {"data": received, **({"format": verbatim["format"]} if "format" in verbatim else {}), **beyond}
+    return put_back({"type": "input_audio", "input_audio": received}, content.extra, PROTOCOL)
 
 
 def _url_of(content: ImageContent | FileContent, path: Path) -> str:
     if content.data is not None:
-        if content.mime_type is None and shape_of(content.extra, PROTOCOL).get("mime") == _NO_TYPE:
+        if content.mime_type is None and verbatim_of(content.extra, PROTOCOL).get("mime") == _NO_TYPE:
             return f"data:;base64,{content.data}"
         return data_url(content.mime_type, content.data)
     if content.url is not None:

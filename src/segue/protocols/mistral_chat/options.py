@@ -32,7 +32,7 @@ from segue.protocols.kit.option_table import (
     text,
     texts,
 )
-from segue.protocols.kit.reading import ASKED_OF, shape_of
+from segue.protocols.kit.reading import ASKED_OF, verbatim_of
 from segue.protocols.kit.verbatim import Block, Wire, object_of
 from segue.protocols.mistral_chat.rules import PROTOCOL
 
@@ -47,14 +47,14 @@ _LEVELS: Final[Mapping[str, ThinkingLevel]] = {
     "max": "max",
 }
 _MOST: Final[ThinkingLevel] = "high"
-_WORDS: Final = frozenset({"auto", "none", "required"})
+_CHOICE_VALUES: Final = frozenset({"auto", "none", "required"})
 _SCHEMA_NAME: Final = "output"
 
 
 def _read_thinking(body: Block, endpoint: Endpoint) -> object:
     effort = body.get("reasoning_effort")
     if isinstance(effort, str):
-        own = {word: level for level, word in endpoint.model.thinking_levels.items() if word is not None}
+        own = {literal: level for level, literal in endpoint.model.thinking_levels.items() if literal is not None}
         return own.get(effort) or _LEVELS.get(effort)
     return _MOST if effort is None and body.get("prompt_mode") == "reasoning" else None
 
@@ -65,21 +65,21 @@ def _write_thinking(value: object, endpoint: Endpoint) -> Wire:
         return {}
     asked = cast("ThinkingLevel | int", value)
     level = level_for_budget(asked) if isinstance(asked, int) else asked
-    word = endpoint.dialect.off_word if level == "off" else level
-    return {"reasoning_effort": model.thinking_levels.get(level) or word}
+    literal = endpoint.dialect.off_value if level == "off" else level
+    return {"reasoning_effort": model.thinking_levels.get(level) or literal}
 
 
 def _read_choice(body: Block, _: Endpoint) -> object:
-    said = body.get("tool_choice")
-    if isinstance(said, str):
-        return "required" if said == "any" else said if said in _WORDS else None
-    name = object_of(object_of(said).get("function")).get("name")
+    given = body.get("tool_choice")
+    if isinstance(given, str):
+        return "required" if given == "any" else given if given in _CHOICE_VALUES else None
+    name = object_of(object_of(given).get("function")).get("name")
     # A tool that is called like one of the words could not be told from it.
-    return name if isinstance(name, str) and name not in _WORDS else None
+    return name if isinstance(name, str) and name not in _CHOICE_VALUES else None
 
 
 def _write_choice(value: object, _: Endpoint) -> Wire:
-    return {"tool_choice": value if value in _WORDS else {"type": "function", "function": {"name": value}}}
+    return {"tool_choice": value if value in _CHOICE_VALUES else {"type": "function", "function": {"name": value}}}
 
 
 def _read_schema(body: Block, _: Endpoint) -> object:
@@ -116,16 +116,16 @@ _SETTINGS: Final = Settings(
 _OLD_WAY: Final = "prompt_mode"
 
 
-def decode_options(body: Block, shape: Wire, endpoint: Endpoint) -> Options:
-    """Read the options of a body; `shape` is what was noted while its conversation was read."""
+def decode_options(body: Block, verbatim: Wire, endpoint: Endpoint) -> Options:
+    """Read the options of a body; `verbatim` is what was noted while its conversation was read."""
     if _OLD_WAY in body:
         named = body.get("model")
-        shape = {**shape, _OLD_WAY: True, ASKED_OF: named if isinstance(named, str) else endpoint.model.id}
-    return decode_settings(_SETTINGS, body, _CONVERSATION, shape, endpoint)
+        verbatim = {**verbatim, _OLD_WAY: True, ASKED_OF: named if isinstance(named, str) else endpoint.model.id}
+    return decode_settings(_SETTINGS, body, _CONVERSATION, verbatim, endpoint)
 
 
 def encode_options(body: Wire, options: Options, endpoint: Endpoint) -> None:
     """Write the options into a body. Only the very request that was read asks for thinking the old way again."""
-    shape = shape_of(options.extra, PROTOCOL)
-    anew = _OLD_WAY in shape and ASKED_OF not in shape
+    verbatim = verbatim_of(options.extra, PROTOCOL)
+    anew = _OLD_WAY in verbatim and ASKED_OF not in verbatim
     encode_settings(_SETTINGS, body, options, endpoint, distrusted=("thinking",) if anew else ())

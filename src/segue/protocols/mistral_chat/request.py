@@ -25,10 +25,10 @@ from segue.protocols.chat_family.chat import (
     encode_system,
     open_body,
 )
-from segue.protocols.chat_family.message_content import SPOKEN_KEYS, decode_content, encode_spoken
+from segue.protocols.chat_family.message_content import MESSAGE_KEYS, decode_content, encode_message_content
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.functions import decode_tools, encode_tools
-from segue.protocols.kit.reading import ASKED_OF, SHAPE, expect_objects, is_of_reply, shape_of
+from segue.protocols.kit.reading import ASKED_OF, VERBATIM, expect_objects, is_of_reply, verbatim_of
 from segue.protocols.kit.verbatim import MISSING, Block, Wire, keep
 from segue.protocols.mistral_chat.assistant import decode_assistant, encode_assistant
 from segue.protocols.mistral_chat.content import BLOCKS
@@ -48,7 +48,7 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     """
     context, options = prompt.context, prompt.options
     messages = encode_system(BLOCKS, context)
-    again = ASKED_OF in shape_of(options.extra, PROTOCOL)
+    again = ASKED_OF in verbatim_of(options.extra, PROTOCOL)
     _encode_messages(context.messages, messages, endpoint, again=again)
     body: Wire = {"messages": messages}
     body |= encode_model(PROTOCOL, prompt, endpoint)
@@ -80,7 +80,7 @@ def _encode_messages(given: Sequence[Message], messages: list[Wire], endpoint: E
                 _encode_prefix(written[-1], extra, endpoint, last=index == last, again=again)
             messages += written
         else:
-            messages.append(encode_spoken(BLOCKS, message.role, message.content, message.extra, path))
+            messages.append(encode_message_content(BLOCKS, message.role, message.content, message.extra, path))
 
 
 def _encode_prefix(wire: Wire, extra: Extra | None, endpoint: Endpoint, *, last: bool, again: bool) -> None:
@@ -89,24 +89,24 @@ def _encode_prefix(wire: Wire, extra: Extra | None, endpoint: Endpoint, *, last:
     Elsewhere a prefix is refused, so a turn that others have followed since loses it, unless the very request that was
     read is written again.
     """
-    shape = shape_of(extra, PROTOCOL)
-    said = shape.get("prefix", MISSING)
-    if said is True:
+    verbatim = verbatim_of(extra, PROTOCOL)
+    received = verbatim.get("prefix", MISSING)
+    if received is True:
         if last or again:
             wire["prefix"] = True
-    elif said is not MISSING:
-        wire["prefix"] = said
-    elif last and endpoint.rules.last_assistant and "tool_calls" not in wire and "no_prefix" not in shape:
+    elif received is not MISSING:
+        wire["prefix"] = received
+    elif last and endpoint.rules.last_assistant and "tool_calls" not in wire and "no_prefix" not in verbatim:
         wire["prefix"] = True
 
 
 def _encode_name(message: ToolResultMessage, turn: AssistantMessage | None, endpoint: Endpoint) -> Wire:
     """Name the tool of a result, where the endpoint wants it or it was said; a name that was left empty stays so."""
     name = message.tool_name or _called(message.tool_call_id, turn)
-    said = shape_of(message.extra, PROTOCOL).get("name", endpoint.dialect.result_name)
-    if name and said is True:
+    received = verbatim_of(message.extra, PROTOCOL).get("name", endpoint.dialect.result_name)
+    if name and received is True:
         return {"name": name}
-    return {"name": ""} if said == "" else {}
+    return {"name": ""} if received == "" else {}
 
 
 def _called(call_id: str, turn: AssistantMessage | None) -> str:
@@ -146,23 +146,23 @@ class _Reader(MessagesReader):
             self.prefixed_before_last = True
         if last and self.endpoint.rules.last_assistant and "prefix" not in wire and not wire.get("tool_calls"):
             part = (extra or {}).get(PROTOCOL, {})
-            extra = {PROTOCOL: {**part, SHAPE: {**shape_of(extra, PROTOCOL), "no_prefix": True}}}
+            extra = {PROTOCOL: {**part, VERBATIM: {**verbatim_of(extra, PROTOCOL), "no_prefix": True}}}
         return self.message_of(turn.content, extra)
 
     def read_result(self, wire: Block, path: Path) -> ToolResultMessage:
         """Read what came of a call."""
-        content, spelling = decode_content(BLOCKS, wire.get("content", MISSING), (*path, "content"))
-        shape: Wire = {} if spelling is None else {"content": spelling}
-        said_id, said_name = wire.get("tool_call_id"), wire.get("name")
-        call_id, called = self.answered(said_id, shape)
-        is_said = isinstance(said_name, str)
-        name = said_name if is_said and said_name else called
-        if said_name == "":
-            shape["name"] = ""
-        elif is_said != (bool(name) and self.endpoint.dialect.result_name):
-            shape["name"] = is_said
+        content, original = decode_content(BLOCKS, wire.get("content", MISSING), (*path, "content"))
+        verbatim: Wire = {} if original is None else {"content": original}
+        wire_id, wire_name_given = wire.get("tool_call_id"), wire.get("name")
+        call_id, called = self.answered(wire_id, verbatim)
+        is_given = isinstance(wire_name_given, str)
+        name = wire_name_given if is_given and wire_name_given else called
+        if wire_name_given == "":
+            verbatim["name"] = ""
+        elif is_given != (bool(name) and self.endpoint.dialect.result_name):
+            verbatim["name"] = is_given
         known = _RESULT_KEYS
-        if not (is_said and isinstance(said_id, str)):
-            known = {key for key in _RESULT_KEYS if key in SPOKEN_KEYS or isinstance(wire.get(key), str)}
-        extra = keep(PROTOCOL, wire, known, shape) if shape or not wire.keys() <= known else None
+        if not (is_given and isinstance(wire_id, str)):
+            known = {key for key in _RESULT_KEYS if key in MESSAGE_KEYS or isinstance(wire.get(key), str)}
+        extra = keep(PROTOCOL, wire, known, verbatim) if verbatim or not wire.keys() <= known else None
         return ToolResultMessage(tool_call_id=call_id, tool_name=name, content=content, extra=extra)

@@ -27,9 +27,9 @@ from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.reading import expect_list, expect_object, expect_objects, number_of, text_of
-from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, respell_reply
+from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, restore_reply
 from segue.protocols.kit.verbatim import MISSING, Block, Wire, object_of
-from segue.protocols.mistral_chat.assistant import decode_assistant, decode_words, encode_assistant
+from segue.protocols.mistral_chat.assistant import decode_assistant, decode_text_content, encode_assistant
 from segue.protocols.mistral_chat.errors import decode_error
 from segue.protocols.mistral_chat.rules import PROTOCOL
 
@@ -70,8 +70,8 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     )
     listed = expect_list(choices, ("choices",)) if choices is not None else []
     if not listed:
-        said = decode_error(body, None).message if is_error else "the reply has no choices"
-        message = replace(message, stop_reason=StopReason.ERROR, error_message=said)
+        received = decode_error(body, None).message if is_error else "the reply has no choices"
+        message = replace(message, stop_reason=StopReason.ERROR, error_message=received)
     else:
         choice = expect_object(listed[0], ("choices", 0))
         content, notes = _read_choice(choice, tool_names)
@@ -85,7 +85,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
             raw_stop_reason=reason,
             error_message=ended_with(reason, stop),
         )
-    return replace(message, extra=keep_reply(PROTOCOL, usual_reply(message), body))
+    return replace(message, extra=keep_reply(PROTOCOL, default_reply(message), body))
 
 
 def _read_choice(
@@ -111,7 +111,7 @@ def _read_trace(
         if wire.get("role") == "tool":
             content.append(decode_ran(wire, (*place, "content")))
         elif ran_next and wire.get("tool_calls"):
-            content += decode_words(wire.get("content", MISSING), (*place, "content"), reply=True)
+            content += decode_text_content(wire.get("content", MISSING), (*place, "content"), reply=True)
             block = {"role": "assistant", "content": "", "tool_calls": wire["tool_calls"]}
             content.append(NativeContent(protocol=PROTOCOL, block=block))
         else:
@@ -123,8 +123,8 @@ def _read_trace(
 
 def decode_ran(wire: Block, path: Path) -> NativeContent:
     """Keep the message of a tool that the provider ran, with the words in it for others."""
-    words = decode_words(wire.get("content", MISSING), path, reply=True)
-    text = "\n".join(piece.text for piece in words if piece.kind == "text")
+    texts = decode_text_content(wire.get("content", MISSING), path, reply=True)
+    text = "\n".join(piece.text for piece in texts if piece.kind == "text")
     fallback = (TextContent(text=text),) if text.strip() else ()
     return NativeContent(protocol=PROTOCOL, block=wire, fallback=fallback)
 
@@ -159,7 +159,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:  # n
     Raises:
         EncodeError: its content has no word on this wire.
     """
-    return respell_reply(PROTOCOL, usual_reply(message), message.extra)
+    return restore_reply(PROTOCOL, default_reply(message), message.extra)
 
 
 def encode_choice(message: AssistantMessage, index: int = 0) -> Wire:
@@ -171,12 +171,12 @@ def encode_choice(message: AssistantMessage, index: int = 0) -> Wire:
             call.pop("type", None)
             call["index"] = number
         wires[0]["tool_calls"] = calls or None
-    said: Wire = {"message": wires[0]} if len(wires) == 1 else {"messages": wires}
+    received: Wire = {"message": wires[0]} if len(wires) == 1 else {"messages": wires}
     reason = message.raw_stop_reason or _REASONS_BACK[StopReason(message.stop_reason)]
-    return {"index": index, **said, "finish_reason": reason}
+    return {"index": index, **received, "finish_reason": reason}
 
 
-def usual_reply(message: AssistantMessage) -> Wire:
+def default_reply(message: AssistantMessage) -> Wire:
     """Write a reply the usual way, however one that was read was spelt."""
     body: Wire = {
         "id": message.response_id or "",

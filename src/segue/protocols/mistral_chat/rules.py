@@ -58,7 +58,7 @@ RULES: Final = Rules(
 DIALECT: Final = Dialect(
     result_name=True,
     max_tokens_field="max_tokens",
-    off_word="none",
+    off_value="none",
     cache_format="openai-key",
     strict_tools=True,
 )

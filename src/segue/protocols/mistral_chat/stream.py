@@ -30,7 +30,7 @@ from segue.protocols.kit.verbatim import Block, Wire, object_of
 from segue.protocols.mistral_chat.assistant import NO_ID, decode_thinking, made_id
 from segue.protocols.mistral_chat.content import decode_native, join_thoughts
 from segue.protocols.mistral_chat.errors import decode_error
-from segue.protocols.mistral_chat.response import STOP_REASONS, decode_ran, decode_usage, encode_choice, usual_reply
+from segue.protocols.mistral_chat.response import STOP_REASONS, decode_ran, decode_usage, default_reply, encode_choice
 from segue.protocols.mistral_chat.rules import PROTOCOL
 
 _READ: Final = frozenset({"choices", "object", "usage", "error", "p"})
@@ -119,14 +119,14 @@ class _Reader:
         message = out.message()
         choice = {**encode_choice(message), **self._choice.beside}
         if isinstance(choice.get("message"), dict):
-            said = choice["message"] = {**cast("Wire", choice["message"]), **self._choice.left}
-            for call, name in zip(cast("list[Wire]", said["tool_calls"] or ()), self._choice.called(), strict=True):
+            given = choice["message"] = {**cast("Wire", choice["message"]), **self._choice.left}
+            for call, name in zip(cast("list[Wire]", given["tool_calls"] or ()), self._choice.called(), strict=True):
                 call["function"] = {**object_of(call["function"]), "name": name}
         if self._choice.reason is None:
             choice["finish_reason"] = None
         others = [self._other(index) for index in sorted(self._others)]
         whole = {"object": "chat.completion", **self._body, "choices": [choice, *others]}
-        out.extra = keep_reply(PROTOCOL, usual_reply(message), whole)
+        out.extra = keep_reply(PROTOCOL, default_reply(message), whole)
 
     def _other(self, index: int) -> Wire:
         reader, silent = self._others[index]
@@ -217,13 +217,13 @@ class _Choice:
             part = self._part("text", out)
             if text:
                 out.grow(part, text)
-        elif kind == "thinking" and (words := join_thoughts(chunk.get("thinking"))) is not None:
+        elif kind == "thinking" and (texts := join_thoughts(chunk.get("thinking"))) is not None:
             part = self._part("thinking", out)
             inner = chunk["thinking"]
-            self._thoughts += cast("list[object]", inner) if isinstance(inner, list) else [{"text": words}]
+            self._thoughts += cast("list[object]", inner) if isinstance(inner, list) else [{"text": texts}]
             self._thought.update((key, value) for key, value in chunk.items() if key not in ("type", "thinking"))
-            if words:
-                out.grow(part, words)
+            if texts:
+                out.grow(part, texts)
         elif chunk:
             self._close(out)
             native = decode_native(chunk)
@@ -329,8 +329,8 @@ class _Calls:
 
     def read(self, entry: Block, out: Assembly, *, quiet: bool) -> None:
         """Take in a call, or more of one; quietly as long as the provider may run it itself."""
-        said_id = text_of(entry.get("id")) or ""
-        call_id = "" if said_id in NO_ID else said_id
+        wire_id = text_of(entry.get("id")) or ""
+        call_id = "" if wire_id in NO_ID else wire_id
         function = object_of(entry.get("function"))
         name, arguments = text_of(function.get("name")) or "", function.get("arguments")
         index = entry.get("index")

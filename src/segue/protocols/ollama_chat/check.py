@@ -29,7 +29,9 @@ def _is_whole(value: object) -> bool:
 
 
 def _is_texts(value: object) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(word, str) for word in cast("Sequence[object]", value))
+    return isinstance(value, list | tuple) and all(
+        isinstance(literal, str) for literal in cast("Sequence[object]", value)
+    )
 
 
 _TYPES: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
@@ -113,9 +115,9 @@ def _typed(wire: Json, types: Mapping[str, str], path: Path) -> _Found:
         kind = types.get(key)
         if kind is None or value is None:
             continue
-        fits, words = _TYPES[kind]
+        fits, texts = _TYPES[kind]
         if not fits(value):
-            yield Violation(code="type", path=(*path, key), message=f"{key} has to be {words}")
+            yield Violation(code="type", path=(*path, key), message=f"{key} has to be {texts}")
 
 
 def _objects(given: object, path: Path) -> Iterator[tuple[Path, Json]]:

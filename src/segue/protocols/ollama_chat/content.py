@@ -24,7 +24,14 @@ from segue.conversation.arguments import ParsedArguments, encode_arguments, pars
 from segue.conversation.content import ImageContent, NativeContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import DecodeError, EncodeError, Path
-from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, shape_of, split_data_url, standard_base64
+from segue.protocols.kit.reading import (
+    VERBATIM,
+    expect_list,
+    expect_object,
+    split_data_url,
+    standard_base64,
+    verbatim_of,
+)
 from segue.protocols.ollama_chat.rules import PROTOCOL
 from segue.protocols.ollama_chat.verbatim import Json, Wire, keep, object_of, own_part, put_back
 
@@ -41,7 +48,7 @@ _FIRST_BYTES: Final[tuple[tuple[int, bytes, str], ...]] = (
     (4, b"ftypmif1", "image/heif"),
 )
 """Where a format's mark stands, the mark, the type."""
-_SAID: Final = "said"
+_RECEIVED: Final = "said"
 """The shape of a picture that was not spelt as bare base64: a data URL, another alphabet, no padding."""
 _AS_TEXT: Final = "as_text"
 """The shape of a call whose arguments came as text."""
@@ -61,7 +68,7 @@ def decode_image(given: object, path: Path) -> ImageContent:
     if "://" in given[:16]:
         return ImageContent(url=given)
     mime, data = _bare(given)
-    extra = None if data == given else {PROTOCOL: {SHAPE: {_SAID: given}}}
+    extra = None if data == given else {PROTOCOL: {VERBATIM: {_RECEIVED: given}}}
     return ImageContent(data=data, mime_type=mime or _type_of(data), extra=extra)
 
 
@@ -73,7 +80,7 @@ def _bare(given: str) -> tuple[str | None, str]:
 
 def is_refused(image: ImageContent) -> bool:
     """Whether the server would answer 400 to the picture as it was spelt."""
-    return image.data is None or _SAID in shape_of(image.extra, PROTOCOL)
+    return image.data is None or _RECEIVED in verbatim_of(image.extra, PROTOCOL)
 
 
 def _type_of(data: str) -> str | None:
@@ -91,8 +98,8 @@ def encode_image(image: ImageContent, path: Path, *, verbatim: bool) -> str:
         EncodeError: only where it lies is known.
     """
     if image.data is not None:
-        said = shape_of(image.extra, PROTOCOL).get(_SAID) if verbatim else None
-        return said if isinstance(said, str) and _bare(said)[1] == image.data else image.data
+        received = verbatim_of(image.extra, PROTOCOL).get(_RECEIVED) if verbatim else None
+        return received if isinstance(received, str) and _bare(received)[1] == image.data else image.data
     if verbatim and image.url is not None:
         return image.url
     raise EncodeError("this wire takes a picture's bytes, not its address", path=path)
@@ -107,8 +114,8 @@ def make_call_id(position: int, name: str, arguments: Mapping[str, object]) -> s
         written = encode_arguments(arguments)
     except EncodeError:  # a number that is none; whoever sends the call will hear of it
         written = repr(arguments)
-    said = f"{position}\0{name}\0{written}"
-    return f"call_{blake2b(said.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
+    received = f"{position}\0{name}\0{written}"
+    return f"call_{blake2b(received.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
 
 
 def decode_call(
@@ -130,10 +137,10 @@ def decode_call(
         raise DecodeError("the id of a call has to be a string", path=(*path, "id"))
     if not call_id:
         call_id = make_call_id(position, name, parsed.arguments)
-    usual: Wire = {"name": name, "arguments": parsed.arguments}
-    inner = keep(function, usual, skip=("arguments",) if isinstance(given, str) else ())
+    default: Wire = {"name": name, "arguments": parsed.arguments}
+    inner = keep(function, default, skip=("arguments",) if isinstance(given, str) else ())
     if isinstance(given, str):
-        inner[SHAPE] = {**object_of(inner.get(SHAPE)), _AS_TEXT: given}
+        inner[VERBATIM] = {**object_of(inner.get(VERBATIM)), _AS_TEXT: given}
     part = keep(call, {"id": call_id}, skip=("function",))
     if inner:
         part["function"] = inner
@@ -154,7 +161,7 @@ def _decode_arguments(given: object, path: Path, notes: list[Diagnostic]) -> Par
 
 def has_text_arguments(part: Json) -> bool:
     """Whether a call, spelt as `part` says, had its arguments as text, which the server refuses."""
-    return _AS_TEXT in object_of(object_of(part.get("function")).get(SHAPE))
+    return _AS_TEXT in object_of(object_of(part.get("function")).get(VERBATIM))
 
 
 def encode_call(call: ToolCall, part: Json | None, *, ids: bool, verbatim: bool) -> Wire:
@@ -164,7 +171,7 @@ def encode_call(call: ToolCall, part: Json | None, *, ids: bool, verbatim: bool)
         function: Wire = {"name": call.name, "arguments": arguments}
         return {"id": call.id, "function": function} if ids else {"function": function}
     inner = object_of(part.get("function"))
-    text = object_of(inner.get(SHAPE)).get(_AS_TEXT) if verbatim else None
+    text = object_of(inner.get(VERBATIM)).get(_AS_TEXT) if verbatim else None
     if isinstance(text, str) and parse_arguments(text).arguments == arguments:
         arguments = text
     wire: Wire = {"id": call.id} if ids else {}

@@ -21,13 +21,13 @@ from typing import Final, NamedTuple, cast
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.thinking import level_for_budget
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import ASKED_OF, SHAPE, shape_of
+from segue.protocols.kit.reading import ASKED_OF, VERBATIM, verbatim_of
 from segue.protocols.ollama_chat.rules import PROTOCOL
 from segue.protocols.ollama_chat.verbatim import Json, Wire, keep, object_of, own_part, put_back
 
 _SWITCHED_ON: Final[ThinkingLevel] = "medium"
 """What a bare switch is read as: it names no level, and gpt-oss thinks so when nothing is said."""
-_WORDS: Final[Mapping[ThinkingLevel, str]] = {
+_LEVEL_VALUES: Final[Mapping[ThinkingLevel, str]] = {
     "minimal": "low",
     "low": "low",
     "medium": "medium",
@@ -65,7 +65,7 @@ def _limit(value: object) -> object:
 
 
 def _stops(value: object) -> object:
-    if isinstance(value, list) and all(isinstance(word, str) for word in cast("list[object]", value)):
+    if isinstance(value, list) and all(isinstance(literal, str) for literal in cast("list[object]", value)):
         return tuple(cast("list[str]", value))
     return None
 
@@ -91,7 +91,7 @@ def _write_think(value: object, endpoint: Endpoint) -> object:
         return False
     if endpoint.dialect.thinking_format != "word":
         return True
-    return endpoint.model.thinking_levels.get(level) or _WORDS[level]
+    return endpoint.model.thinking_levels.get(level) or _LEVEL_VALUES[level]
 
 
 _BODY: Final = (
@@ -117,9 +117,9 @@ def decode_options(body: Json, endpoint: Endpoint, *, refused: bool) -> Options:
     `refused` says that the conversation is spelt as the server refuses it: only that very body is written so again.
     """
     values: Wire = {}
-    usual = _read(body, _BODY, values, endpoint)
+    default = _read(body, _BODY, values, endpoint)
     stream = body.get("stream")
-    values["stream"] = usual["stream"] = stream if isinstance(stream, bool) else True
+    values["stream"] = default["stream"] = stream if isinstance(stream, bool) else True
     given = body.get("options")
     inner: Wire = {}
     skip = set(_CONTEXT_KEYS)
@@ -127,30 +127,30 @@ def decode_options(body: Json, endpoint: Endpoint, *, refused: bool) -> Options:
         skip.add("options")
         asked = cast("Json", given)
         inner = keep(asked, _read(asked, _INNER, values, endpoint))
-    part = keep(body, usual, skip)
+    part = keep(body, default, skip)
     if inner:
         part["options"] = inner
-    shape: Wire = {}
+    verbatim: Wire = {}
     named = body.get("model")
     if not isinstance(named, str):
-        shape[_NO_MODEL] = {"said": named} if "model" in body else {}
+        verbatim[_NO_MODEL] = {"said": named} if "model" in body else {}
     if refused:
-        shape[ASKED_OF] = named if isinstance(named, str) else endpoint.model.id
-    if shape:
-        part[SHAPE] = {**object_of(part.get(SHAPE)), **shape}
+        verbatim[ASKED_OF] = named if isinstance(named, str) else endpoint.model.id
+    if verbatim:
+        part[VERBATIM] = {**object_of(part.get(VERBATIM)), **verbatim}
     extra = {PROTOCOL: part} if part else None
     return Options(**values, extra=extra)  # pyright: ignore[reportArgumentType]  # the tables say which is which
 
 
 def _read(wire: Json, settings: tuple[_Setting, ...], values: Wire, endpoint: Endpoint) -> Wire:
     """Read some settings into `values`, and give how we would write them."""
-    usual: Wire = {}
+    default: Wire = {}
     for setting in settings:
         value = setting.read(wire.get(setting.key))
         if value is not None:
             values[setting.field] = value
-            usual[setting.key] = setting.write(value, endpoint)
-    return usual
+            default[setting.key] = setting.write(value, endpoint)
+    return default
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
@@ -188,14 +188,14 @@ def encode_model(named: str | None, options: Options, endpoint: Endpoint) -> Wir
     """Write which model is asked; a body that was read may have had something else than a name, or nothing."""
     if named is not None:
         return {"model": named}
-    absent = shape_of(options.extra, PROTOCOL).get(_NO_MODEL)
+    absent = verbatim_of(options.extra, PROTOCOL).get(_NO_MODEL)
     if absent is None:
         return {"model": endpoint.model.id}
-    said = object_of(absent)
-    return {"model": said["said"]} if "said" in said else {}
+    received = object_of(absent)
+    return {"model": received["said"]} if "said" in received else {}
 
 
 def is_verbatim(options: Options, named: str | None, endpoint: Endpoint) -> bool:
     """Whether the very body that was read is written, also what the server refuses in it."""
-    asked_of = shape_of(options.extra, PROTOCOL).get(ASKED_OF)
+    asked_of = verbatim_of(options.extra, PROTOCOL).get(ASKED_OF)
     return asked_of is not None and asked_of == (endpoint.model.id if named is None else named)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from segue.conversation.context import Context, Options, Prompt
 from segue.errors import DecodeError, EncodeError
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import SHAPE, expect_objects, shape_of
+from segue.protocols.kit.reading import VERBATIM, expect_objects, verbatim_of
 from segue.protocols.ollama_chat.options import decode_options, encode_model, encode_options, is_verbatim
 from segue.protocols.ollama_chat.rules import PROTOCOL
 from segue.protocols.ollama_chat.tools import decode_tools, encode_tools
@@ -34,7 +34,7 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
     reading.read(expect_objects(whole["messages"], ("messages",)))
     beyond: Wire = {SYSTEM: reading.beside_prompt} if reading.beside_prompt else {}
     if "tools" in whole and not whole["tools"]:
-        beyond[SHAPE] = {"tools": whole["tools"]}
+        beyond[VERBATIM] = {"tools": whole["tools"]}
     context = Context(
         system_prompt=reading.system_prompt,
         messages=tuple(reading.messages),
@@ -58,11 +58,11 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
     beside = None if context.extra is None else object_of((own_part(context.extra) or {}).get(SYSTEM))
     body = encode_model(prompt.model, options, endpoint)
     body["messages"] = encode_turns(context.system_prompt, beside, context.messages, endpoint, verbatim=verbatim)
-    shape = shape_of(context.extra, PROTOCOL)
+    verbatim = verbatim_of(context.extra, PROTOCOL)
     if context.tools:
         body["tools"] = encode_tools(context.tools)
-    elif "tools" in shape:
-        body["tools"] = shape["tools"]
+    elif "tools" in verbatim:
+        body["tools"] = verbatim["tools"]
     body.update(encode_options(options, endpoint))
     return body
 

@@ -59,7 +59,7 @@ def decode_response(body: Mapping[str, object], endpoint: Endpoint, tool_names: 
     """
     if _MESSAGE not in body and "error" in body:
         message = replace(new_assistant_message(endpoint.model), protocol=PROTOCOL, stop_reason=StopReason.ERROR)
-        return replace(message, error_message=error_text(body), extra=said_by_reply({"error": dict(body)}))
+        return replace(message, error_message=error_text(body), extra=reply_extra_of({"error": dict(body)}))
     if _MESSAGE not in body and "done" not in body:
         raise DecodeError("a reply has to have a message", path=(_MESSAGE,))
     given = body.get(_MESSAGE)
@@ -94,15 +94,15 @@ def finish_response(
         diagnostics=tuple(notes),
     )
     skip = () if body.get(_MESSAGE) is None else (_MESSAGE,)
-    said: Wire = {"body": keep(body, _frame(message), skip), _MESSAGE: left, "calls": dict(parts)}
+    received: Wire = {"body": keep(body, _frame(message), skip), _MESSAGE: left, "calls": dict(parts)}
     if skip == ():
-        said["no_message"] = True
-    return replace(message, extra=said_by_reply({key: value for key, value in said.items() if value}))
+        received["no_message"] = True
+    return replace(message, extra=reply_extra_of({key: value for key, value in received.items() if value}))
 
 
-def said_by_reply(said: Json) -> Mapping[str, Mapping[str, object]] | None:
+def reply_extra_of(received: Json) -> Mapping[str, Mapping[str, object]] | None:
     """Put what only a reply says where no request looks."""
-    return of_reply(PROTOCOL, said) if said else None
+    return of_reply(PROTOCOL, received) if received else None
 
 
 def stop_reason_of(raw: str | None, pieces: tuple[AssistantContent, ...]) -> StopReason:

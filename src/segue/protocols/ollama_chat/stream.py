@@ -23,7 +23,7 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.reading import expect_list
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.ollama_chat.content import decode_call, decode_images
-from segue.protocols.ollama_chat.response import error_text, finish_response, said_by_reply
+from segue.protocols.ollama_chat.response import error_text, finish_response, reply_extra_of
 from segue.protocols.ollama_chat.rules import PROTOCOL
 from segue.protocols.ollama_chat.verbatim import Wire, keep
 
@@ -44,7 +44,7 @@ class _Reader:
         self._beside: Wire = {}
         self._images: list[object] = []
         self._logprobs: list[object] = []
-        self._spelt: dict[str, Wire] = {}
+        self._original: dict[str, Wire] = {}
         self._calls = 0
         self._notes: list[Diagnostic] = []
 
@@ -52,13 +52,13 @@ class _Reader:
         # Nearly every line has a few characters of text; a cast is a call, so the type is claimed, and looked at below.
         message: Wire | None = frame.get("message")  # pyright: ignore[reportAssignmentType]
         if isinstance(message, dict):
-            words = message.get("content")
-            if words and isinstance(words, str) and len(message) == 2 and message.get("role") == "assistant":
-                self._grow("text", words, out)
+            texts = message.get("content")
+            if texts and isinstance(texts, str) and len(message) == 2 and message.get("role") == "assistant":
+                self._grow("text", texts, out)
             else:
                 self._take(message, out)
         elif "error" in frame:
-            out.extra = said_by_reply({"error": dict(frame)})
+            out.extra = reply_extra_of({"error": dict(frame)})
             self._close(out)
             out.fail(error_text(frame))
             return
@@ -107,9 +107,9 @@ class _Reader:
     def _call(self, wire: object, out: Assembly) -> None:
         self._close(out)
         path = ("message", "tool_calls", self._calls)
-        found, spelt = decode_call(wire, self._calls, out.tool_names, path, self._notes)
-        if spelt:
-            self._spelt[str(self._calls)] = spelt
+        found, original = decode_call(wire, self._calls, out.tool_names, path, self._notes)
+        if original:
+            self._original[str(self._calls)] = original
         self._calls += 1
         if found.kind == "native":
             out.close(out.add_native(found.block))
@@ -142,7 +142,7 @@ class _Reader:
         if self._logprobs:
             whole["logprobs"] = self._logprobs
         left = keep({"role": self._role, **self._beside}, {"role": "assistant"})
-        message = finish_response(whole, pieces, left, self._spelt, self._endpoint)
+        message = finish_response(whole, pieces, left, self._original, self._endpoint)
         out.response_model, out.usage = message.response_model, message.usage
         out.stop_reason, out.raw_stop_reason = message.stop_reason, message.raw_stop_reason
         out.extra, out.error_message = message.extra, message.error_message

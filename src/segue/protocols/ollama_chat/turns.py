@@ -42,7 +42,7 @@ from segue.conversation.messages import (
 from segue.errors import DecodeError, EncodeError, Path
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import expect_list, join_texts, native_block, said_in_reply
+from segue.protocols.kit.reading import expect_list, join_texts, native_block, reply_extra
 from segue.protocols.ollama_chat.content import (
     decode_call,
     decode_images,
@@ -88,10 +88,10 @@ class Reading:
         """
         for index, wire in enumerate(items):
             path = ("messages", index)
-            said = wire.get("role")
-            if not isinstance(said, str | None):
+            received = wire.get("role")
+            if not isinstance(received, str | None):
                 raise DecodeError("a role has to be a string", path=(*path, "role"))
-            role = (said or "").lower()
+            role = (received or "").lower()
             if role == "assistant":
                 self._read_assistant(wire, path)
             elif role == "tool":
@@ -103,8 +103,8 @@ class Reading:
                 else:
                     self.messages.append(SystemMessage(content=pieces, extra=extra))
             else:
-                pieces, usual = self._read_spoken(wire, path, "user")
-                extra = _extra(keep(wire, usual, _filled(wire, "images")))
+                pieces, default = self._read_message_content(wire, path, "user")
+                extra = _extra(keep(wire, default, _filled(wire, "images")))
                 self.messages.append(UserMessage(content=pieces, extra=extra))
 
     def _take_prompt(self, pieces: tuple[SystemContent, ...], extra: Extra | None) -> None:
@@ -112,29 +112,31 @@ class Reading:
         self.system_prompt = first.text if first is not None and first.kind == "text" else pieces or ""
         self.beside_prompt = dict((extra or {}).get(PROTOCOL, {}))
 
-    def _read_spoken(self, wire: Json, path: Path, role: str) -> tuple[tuple[TextContent | ImageContent, ...], Wire]:
+    def _read_message_content(
+        self, wire: Json, path: Path, role: str
+    ) -> tuple[tuple[TextContent | ImageContent, ...], Wire]:
         """Read words and pictures; also give how we would write the words."""
-        words = _text(wire, "content", path)
+        text_pieces = _text(wire, "content", path)
         images = decode_images(wire.get("images"), (*path, "images"))
         self.refused = self.refused or any(map(is_refused, images))
-        return (*_texts(words), *images), {"role": role, "content": words}
+        return (*_texts(text_pieces), *images), {"role": role, "content": text_pieces}
 
     def _read_system(self, wire: Json, path: Path) -> tuple[tuple[SystemContent, ...], Extra | None]:
-        pieces, usual = self._read_spoken(wire, path, "system")
-        extra = _extra(keep(wire, usual, _filled(wire, "images")))
+        pieces, default = self._read_message_content(wire, path, "system")
+        extra = _extra(keep(wire, default, _filled(wire, "images")))
         texts = tuple(piece for piece in pieces if piece.kind == "text")
         images = tuple(piece for piece in pieces if piece.kind == "image")
         return ((*texts, _native_images(wire, images)) if images else texts), extra
 
     def _read_result(self, wire: Json, path: Path) -> None:
-        pieces, usual = self._read_spoken(wire, path, "tool")
+        pieces, default = self._read_message_content(wire, path, "tool")
         call_id, name = _text(wire, "tool_call_id", path), _text(wire, "tool_name", path)
         call = self._answered(call_id, name)
         if call is not None:
             call_id, name = call_id or call.id, name or call.name
-        usual["tool_name"] = name
-        usual["tool_call_id"] = call_id
-        left = keep(wire, _written_ids(usual, self.endpoint), _filled(wire, "images"))
+        default["tool_name"] = name
+        default["tool_call_id"] = call_id
+        left = keep(wire, _written_ids(default, self.endpoint), _filled(wire, "images"))
         self.messages.append(
             ToolResultMessage(tool_call_id=call_id, tool_name=name, content=pieces, extra=_extra(left))
         )
@@ -153,7 +155,7 @@ class Reading:
         notes: list[Diagnostic] = []
         pieces, left, parts = decode_assistant(wire, {}, path, notes)
         if parts:
-            pieces = _respelt_calls(pieces, parts)
+            pieces = _restored_calls(pieces, parts)
             self.refused = self.refused or any(map(has_text_arguments, parts.values()))
         calls = [piece for piece in pieces if piece.kind == "toolCall"]
         self._batch, self._waiting = calls, list(calls)
@@ -178,9 +180,9 @@ def decode_assistant(
     Raises:
         DecodeError: it is not what the protocol says; names the place.
     """
-    words, thinking = _text(wire, "content", path), _text(wire, "thinking", path)
+    text_pieces, thinking = _text(wire, "content", path), _text(wire, "thinking", path)
     pieces: list[AssistantContent] = [ThinkingContent(thinking=thinking)] if thinking else []
-    pieces += _texts(words)
+    pieces += _texts(text_pieces)
     images = decode_images(wire.get("images"), (*path, "images"))
     if images:
         pieces.append(_native_images(wire, images))
@@ -191,13 +193,13 @@ def decode_assistant(
         pieces.append(found)
         if part:
             parts[str(at)] = part
-    usual: Wire = {"role": "assistant", "content": words}
+    default: Wire = {"role": "assistant", "content": text_pieces}
     if thinking:
-        usual["thinking"] = thinking
-    return tuple(pieces), keep(wire, usual, _filled(wire, "images", "tool_calls")), parts
+        default["thinking"] = thinking
+    return tuple(pieces), keep(wire, default, _filled(wire, "images", "tool_calls")), parts
 
 
-def _respelt_calls(pieces: Sequence[AssistantContent], parts: Mapping[str, Wire]) -> tuple[AssistantContent, ...]:
+def _restored_calls(pieces: Sequence[AssistantContent], parts: Mapping[str, Wire]) -> tuple[AssistantContent, ...]:
     """Put on each call how it was spelt, by its place among the calls."""
     out: list[AssistantContent] = []
     place = 0
@@ -229,8 +231,8 @@ def _text(wire: Json, key: str, path: Path) -> str:
     raise DecodeError(f"{key} has to be a string", path=(*path, key))
 
 
-def _texts(words: str) -> tuple[TextContent, ...]:
-    return (TextContent(text=words),) if words else ()
+def _texts(text_pieces: str) -> tuple[TextContent, ...]:
+    return (TextContent(text=text_pieces),) if text_pieces else ()
 
 
 def _native_images(wire: Json, images: tuple[ImageContent, ...]) -> NativeContent:
@@ -253,24 +255,24 @@ def encode_turns(
     out: list[Wire] = []
     if prompt is not None and prompt != ():
         pieces = (TextContent(text=prompt),) if isinstance(prompt, str) else prompt
-        wire = _encode_spoken("system", pieces, ("system_prompt",), verbatim=verbatim)
+        wire = _encode_message_content("system", pieces, ("system_prompt",), verbatim=verbatim)
         out.append(put_back(wire, beside))
-    asking: AssistantMessage | None = None
+    settings: AssistantMessage | None = None
     for index, message in enumerate(messages):
         path = ("messages", index, "content")
         match message.role:
             case "assistant":
                 wire = encode_assistant(message.content, endpoint, path, verbatim=verbatim)
-                asking = message
+                settings = message
             case "toolResult":
-                wire = _encode_spoken("tool", message.content, path, verbatim=verbatim)
-                wire["tool_name"] = message.tool_name or _name_of(message.tool_call_id, asking)
+                wire = _encode_message_content("tool", message.content, path, verbatim=verbatim)
+                wire["tool_name"] = message.tool_name or _name_of(message.tool_call_id, settings)
                 wire["tool_call_id"] = message.tool_call_id
                 wire = _written_ids(wire, endpoint)
             case "user":
-                wire = _encode_spoken("user", message.content, path, verbatim=verbatim)
+                wire = _encode_message_content("user", message.content, path, verbatim=verbatim)
             case "system":
-                wire = _encode_spoken("system", message.content, path, verbatim=verbatim)
+                wire = _encode_message_content("system", message.content, path, verbatim=verbatim)
             case _:
                 assert_never(message)
         if message.extra is not None and (part := own_part(message.extra)) is not None:
@@ -279,9 +281,9 @@ def encode_turns(
     return out
 
 
-def _name_of(call_id: str, asking: AssistantMessage | None) -> str:
+def _name_of(call_id: str, settings: AssistantMessage | None) -> str:
     """Give the name that the turn right before has for a call."""
-    calls = () if asking is None else asking.tool_calls()
+    calls = () if settings is None else settings.tool_calls()
     return next((call.name for call in calls if call.id == call_id), "")
 
 
@@ -294,7 +296,7 @@ def _written_ids(result: Wire, endpoint: Endpoint) -> Wire:
     return result
 
 
-def _encode_spoken(role: str, pieces: Sequence[UserContent], path: Path, *, verbatim: bool) -> Wire:
+def _encode_message_content(role: str, pieces: Sequence[UserContent], path: Path, *, verbatim: bool) -> Wire:
     first = pieces[0] if len(pieces) == 1 else None
     if first is not None and first.kind == "text":
         return {"role": role, "content": first.text}  # the short way, for these are most
@@ -333,13 +335,13 @@ def encode_assistant(
     Raises:
         EncodeError: a block of another wire.
     """
-    words, thinking = "", ""
+    text_pieces, thinking = "", ""
     calls: list[ToolCall | NativeContent] = []
     beside: Wire | None = None
     for at, piece in enumerate(pieces):
         match piece.kind:
             case "text":
-                words = join_texts(words, piece.text) if words else piece.text
+                text_pieces = join_texts(text_pieces, piece.text) if text_pieces else piece.text
             case "thinking":
                 thinking = _BETWEEN_TEXTS.join((thinking, piece.thinking)) if thinking else piece.thinking
             case "toolCall":
@@ -353,7 +355,7 @@ def encode_assistant(
                 _merge(beside, block)
             case _:
                 assert_never(piece)
-    wire: Wire = {"role": "assistant", "content": words}
+    wire: Wire = {"role": "assistant", "content": text_pieces}
     if thinking:
         wire["thinking"] = thinking
     if calls:
@@ -375,4 +377,4 @@ def _merge(wire: Wire, block: Json) -> None:
 
 def reply_parts(message: AssistantMessage) -> Json | None:
     """Give what only the reply said; None when the message came from elsewhere."""
-    return said_in_reply(message.extra, PROTOCOL)
+    return reply_extra(message.extra, PROTOCOL)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from typing import Final, cast
 
 from segue.conversation.content import Extra
-from segue.protocols.kit.reading import SHAPE
+from segue.protocols.kit.reading import VERBATIM
 from segue.protocols.ollama_chat.rules import PROTOCOL
 
 Wire = dict[str, object]
@@ -20,7 +20,7 @@ Json = Mapping[str, object]
 
 RESPONSE: Final = "response"
 """The key of a message's shape under which stands what only its reply said; no request looks there."""
-_SPELT: Final = "spelt"
+_ORIGINAL: Final = "spelt"
 _MISSING: Final = object()
 _EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
 
@@ -35,25 +35,25 @@ def own_part(extra: Extra | None) -> Json | None:
     return None if extra is None else extra.get(PROTOCOL)
 
 
-def keep(wire: Json, usual: Json, skip: Collection[str] = ()) -> Wire:
+def keep(wire: Json, default: Json, skip: Collection[str] = ()) -> Wire:
     """Keep what an object says that the usual writing of it does not; empty when they agree."""
     part: Wire = {}
-    spelt: Wire = {}
+    original: Wire = {}
     for key, value in wire.items():
         if key in skip:
             continue
-        if key in usual:
-            if usual[key] != value:
-                spelt[key] = {"usual": usual[key], "said": value}
-        elif value in _EMPTY or key == SHAPE:
-            spelt[key] = {"said": value}
+        if key in default:
+            if default[key] != value:
+                original[key] = {"usual": default[key], "said": value}
+        elif value in _EMPTY or key == VERBATIM:
+            original[key] = {"said": value}
         else:
             part[key] = value
-    for key, value in usual.items():
+    for key, value in default.items():
         if key not in wire and key not in skip:
-            spelt[key] = {"usual": value}
-    if spelt:
-        part[SHAPE] = {_SPELT: spelt}
+            original[key] = {"usual": value}
+    if original:
+        part[VERBATIM] = {_ORIGINAL: original}
     return part
 
 
@@ -61,7 +61,7 @@ def put_back(wire: Wire, part: Json | None) -> Wire:
     """Spell an object as it was, and add what `keep` kept of it. Changes `wire` and gives it back."""
     if not part:
         return wire
-    for key, given in object_of(object_of(part.get(SHAPE)).get(_SPELT)).items():
+    for key, given in object_of(object_of(part.get(VERBATIM)).get(_ORIGINAL)).items():
         entry = object_of(given)
         if wire.get(key, _MISSING) == entry.get("usual", _MISSING):
             if "said" in entry:
@@ -69,6 +69,6 @@ def put_back(wire: Wire, part: Json | None) -> Wire:
             else:
                 wire.pop(key, None)
     for key, value in part.items():
-        if key != SHAPE:
+        if key != VERBATIM:
             wire.setdefault(key, value)
     return wire

@@ -30,19 +30,19 @@ from segue.conversation.content import (
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError, Path
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, join_texts, left_over, shape_of
+from segue.protocols.kit.reading import VERBATIM, expect_list, expect_object, join_texts, left_over, verbatim_of
 from segue.protocols.openai_chat.calls import (
     decode_call,
     decode_old_call,
     encode_call,
     encode_old_call,
     is_old,
-    read_seal,
-    set_spelling_aside,
-    with_spelling,
-    write_seal,
+    read_signature,
+    take_original,
+    with_original,
+    write_signature,
 )
-from segue.protocols.openai_chat.content import decode_part, encode_part, native_block, spell_value
+from segue.protocols.openai_chat.content import decode_part, encode_part, native_block, restore_value
 from segue.protocols.openai_chat.message_fields import decode_fields, is_refusal, read_refusal, sent_back
 from segue.protocols.openai_chat.reasoning import FIELDS, decode_reasoning, encode_reasoning, is_tagged
 from segue.protocols.openai_chat.rules import PROTOCOL
@@ -50,9 +50,9 @@ from segue.protocols.openai_chat.think_tags import split_tags, write_text, write
 from segue.protocols.openai_chat.verbatim import MISSING, NOTHING, Block, fill_in
 
 _THINKING: Final = FIELDS[0]
-_USUAL: Final = frozenset({"role", "content", "tool_calls", _THINKING})
+_DEFAULT: Final = frozenset({"role", "content", "tool_calls", _THINKING})
 """The keys that most turns have, and no others."""
-_TYPELESS: Final[Extra] = {PROTOCOL: {SHAPE: {"part": True}}}
+_TYPELESS: Final[Extra] = {PROTOCOL: {VERBATIM: {"part": True}}}
 """The extra of a part of the content that has no type; without it a block is a field of the message."""
 
 
@@ -61,7 +61,7 @@ class Turn(NamedTuple):
 
     content: tuple[AssistantContent, ...]
     left: dict[str, object]
-    shape: dict[str, object]
+    verbatim: dict[str, object]
     notes: tuple[Diagnostic, ...]
 
 
@@ -77,29 +77,29 @@ def decode_assistant(
         DecodeError: content or calls are not what the protocol says.
     """
     notes: list[Diagnostic] = []
-    if not reply and wire.keys() <= _USUAL:
-        usual = _decode_usual(wire, endpoint, path, tool_names, notes)
-        if usual is not None:
-            return Turn(usual, {}, {}, tuple(notes))
+    if not reply and wire.keys() <= _DEFAULT:
+        default = _fast_decode(wire, endpoint, path, tool_names, notes)
+        if default is not None:
+            return Turn(default, {}, {}, tuple(notes))
     known = {"role", "content"}
-    shape: dict[str, object] = {}
+    verbatim: dict[str, object] = {}
     pieces: list[AssistantContent] = []
-    thinking = decode_reasoning(wire, known, shape)
+    thinking = decode_reasoning(wire, known, verbatim)
     if thinking is not None:
         pieces.append(thinking)
-    pieces += _decode_content(wire.get("content", MISSING), endpoint, shape, (*path, "content"), reply=reply)
+    pieces += _decode_content(wire.get("content", MISSING), endpoint, verbatim, (*path, "content"), reply=reply)
     pieces += decode_fields(wire, known, reply=reply)
     known.update(key for key in ("tool_calls", "function_call") if wire.get(key))
     pieces += _decode_calls(wire, endpoint, tool_names, path, notes)
     if reply:
-        _set_spellings_aside(pieces, shape)
+        _take_originals(pieces, verbatim)
     left = {key: value for key, value in wire.items() if key not in known}
     if "extra_content" in left:
-        _take_seal(left, pieces, endpoint)
-    return Turn(tuple(pieces), left, shape, tuple(notes))
+        _take_signature(left, pieces, endpoint)
+    return Turn(tuple(pieces), left, verbatim, tuple(notes))
 
 
-def _decode_usual(
+def _fast_decode(
     wire: Block, endpoint: Endpoint, path: Path, tool_names: Mapping[str, str], notes: list[Diagnostic]
 ) -> tuple[AssistantContent, ...] | None:
     """Read a turn that says something in each of its usual keys, the way we would; None when it does not."""
@@ -123,31 +123,31 @@ def _decode_usual(
 
 
 def _decode_content(
-    value: object, endpoint: Endpoint, shape: dict[str, object], path: Path, *, reply: bool
+    value: object, endpoint: Endpoint, verbatim: dict[str, object], path: Path, *, reply: bool
 ) -> Sequence[AssistantContent]:
     if isinstance(value, str):
         if not value and reply:
-            shape["content"] = ""
+            verbatim["content"] = ""
             return ()
-        if value == words_for_nothing(endpoint):
+        if value == empty_content(endpoint):
             return ()
         if not endpoint.dialect.think_tags:
             return (TextContent(text=value),)
         pieces = split_tags(value)
         if not pieces:
-            shape["content"] = value
+            verbatim["content"] = value
         return pieces
     if value is None:
         if not endpoint.dialect.null_content:
-            shape["content"] = None
+            verbatim["content"] = None
         return ()
     if value is MISSING:
-        shape["content"] = "absent"
+        verbatim["content"] = "absent"
         return ()
-    if reply and (spelt := spell_value(value)) is not None:
-        shape["value"] = value
-        return (TextContent(text=spelt),)
-    shape["content"] = "list"
+    if reply and (original := restore_value(value)) is not None:
+        verbatim["value"] = value
+        return (TextContent(text=original),)
+    verbatim["content"] = "list"
     blocks = expect_list(value, path)
     return [_decode_part(block, (*path, index)) for index, block in enumerate(blocks)]
 
@@ -173,32 +173,32 @@ def _decode_calls(
     calls: list[ToolCall | NativeContent] = []
     if old := wire.get("function_call"):
         calls.append(decode_old_call(expect_object(old, (*path, "function_call")), tool_names, notes))
-    if said := wire.get("tool_calls"):
-        for index, call in enumerate(expect_list(said, (*path, "tool_calls"))):
+    if given := wire.get("tool_calls"):
+        for index, call in enumerate(expect_list(given, (*path, "tool_calls"))):
             calls.append(decode_call(call, endpoint, tool_names, (*path, "tool_calls", index), notes))
     return calls
 
 
-def _set_spellings_aside(pieces: list[AssistantContent], shape: dict[str, object]) -> None:
-    spelt: dict[str, object] = {}
+def _take_originals(pieces: list[AssistantContent], verbatim: dict[str, object]) -> None:
+    original: dict[str, object] = {}
     for index, piece in enumerate(pieces):
         if piece.kind == "toolCall" and piece.extra is not None:
-            pieces[index], aside = set_spelling_aside(piece)
+            pieces[index], aside = take_original(piece)
             if aside is not None:
-                spelt[str(index)] = aside
-    if spelt:
-        shape["calls"] = spelt
+                original[str(index)] = aside
+    if original:
+        verbatim["calls"] = original
 
 
-def _take_seal(left: dict[str, object], pieces: list[AssistantContent], endpoint: Endpoint) -> None:
+def _take_signature(left: dict[str, object], pieces: list[AssistantContent], endpoint: Endpoint) -> None:
     """Put a seal on the message's text, if there is one to put it on."""
     texts = [index for index, piece in enumerate(pieces) if piece.kind == "text" and not is_refusal(piece)]
     if len(texts) != 1:
         return
-    seal, rest = read_seal(left["extra_content"], endpoint)
-    if seal is None:
+    signature, rest = read_signature(left["extra_content"], endpoint)
+    if signature is None:
         return
-    pieces[texts[0]] = replace(cast("TextContent", pieces[texts[0]]), text_signature=seal)
+    pieces[texts[0]] = replace(cast("TextContent", pieces[texts[0]]), text_signature=signature)
     if rest is MISSING:
         del left["extra_content"]
     else:
@@ -215,7 +215,7 @@ def encode_assistant(
     *,
     reply: bool = False,
     left: Mapping[str, object] = NOTHING,
-    shape: Mapping[str, object] = NOTHING,
+    verbatim: Mapping[str, object] = NOTHING,
 ) -> dict[str, object]:
     """Write an assistant message.
 
@@ -226,7 +226,7 @@ def encode_assistant(
     text: str | None = None
     thought: ThinkingContent | None = None
     calls: list[object] = []
-    rare = bool(shape)
+    rare = bool(verbatim)
     try:
         for piece in content:
             match piece.kind:
@@ -246,9 +246,9 @@ def encode_assistant(
                     rare = True
     except EncodeError as error:
         raise EncodeError(error.reason, path=path) from error
-    message["content"] = words_for_nothing(endpoint) if text is None else text
+    message["content"] = empty_content(endpoint) if text is None else text
     if rare:
-        _encode_rare(message, content, _Writing(endpoint, path, left, shape, reply))
+        _encode_rare(message, content, _Writing(endpoint, path, left, verbatim, reply))
     elif thought is not None and thought.thinking_signature is not None:
         message[thought.thinking_signature] = thought.thinking
     if calls:
@@ -256,7 +256,7 @@ def encode_assistant(
     return fill_in(message, left) if left else message
 
 
-def words_for_nothing(endpoint: Endpoint) -> str | None:
+def empty_content(endpoint: Endpoint) -> str | None:
     """Give the content of a turn without words, unless its shape says otherwise."""
     return None if endpoint.dialect.null_content else ""
 
@@ -267,75 +267,75 @@ class _Writing(NamedTuple):
     endpoint: Endpoint
     path: Path
     left: Mapping[str, object]
-    shape: Mapping[str, object]
+    verbatim: Mapping[str, object]
     reply: bool
 
 
 def _encode_rare(message: dict[str, object], content: Sequence[AssistantContent], writing: _Writing) -> None:
     """Write what is not simply texts and calls: reasoning, tags, parts with marks, a list, nothing at all."""
-    said: list[TextContent | ThinkingContent | NativeContent] = []
+    given: list[TextContent | ThinkingContent | NativeContent] = []
     thoughts: list[ThinkingContent] = []
     fields: list[NativeContent] = []
     refusals: list[str] = []
-    seal: str | None = None
-    as_list = writing.shape.get("content") == "list"
+    signature: str | None = None
+    as_list = writing.verbatim.get("content") == "list"
     for piece in content:
         match piece.kind:
             case "text":
-                refused = shape_of(piece.extra, PROTOCOL).get("refusal")
+                refused = verbatim_of(piece.extra, PROTOCOL).get("refusal")
                 if refused == "field":
                     refusals.append(piece.text)
                     continue
-                said.append(piece)
+                given.append(piece)
                 as_list = as_list or refused == "part" or bool(left_over(piece.extra, PROTOCOL))
-                seal = piece.text_signature or seal
+                signature = piece.text_signature or signature
             case "thinking":
-                (said if is_tagged(piece, writing.endpoint) else thoughts).append(piece)
+                (given if is_tagged(piece, writing.endpoint) else thoughts).append(piece)
             case "native":
                 block = native_block(piece, writing.path)
-                if "type" in block or "part" in shape_of(piece.extra, PROTOCOL):
-                    said.append(piece)
+                if "type" in block or "part" in verbatim_of(piece.extra, PROTOCOL):
+                    given.append(piece)
                     as_list = True
                 elif "tool_calls" not in block:
                     fields.append(piece)
             case "toolCall":
                 pass
     if as_list:
-        message["content"] = [_part(piece, writing.path) for piece in said]
+        message["content"] = [_part(piece, writing.path) for piece in given]
     else:
-        _write_words(message, said, writing.shape, words_for_nothing(writing.endpoint))
+        _write_text(message, given, writing.verbatim, empty_content(writing.endpoint))
     if thoughts:
-        encode_reasoning(message, thoughts, writing.endpoint, writing.shape)
+        encode_reasoning(message, thoughts, writing.endpoint, writing.verbatim)
     if refusals:
         message["refusal"] = "".join(refusals)
     for field in fields:
         message.update(field.block if writing.reply else sent_back(field))
-    if seal is not None and writing.endpoint.dialect.google_signatures:
+    if signature is not None and writing.endpoint.dialect.google_signatures:
         message["extra_content"] = writing.left.get("extra_content")
-        write_seal(message, seal)
+        write_signature(message, signature)
 
 
-def _write_words(
+def _write_text(
     message: dict[str, object],
-    said: Sequence[TextContent | ThinkingContent | NativeContent],
-    shape: Block,
+    given: Sequence[TextContent | ThinkingContent | NativeContent],
+    verbatim: Block,
     nothing: str | None,
 ) -> None:
-    if said:
-        words = _words(said[0])
-        for earlier, piece in pairwise(said):
+    if given:
+        text_pieces = _text_of(given[0])
+        for earlier, piece in pairwise(given):
             if piece.kind == "text" and earlier.kind == "text" and piece.extra is None:
-                words = join_texts(words, piece.text)
+                text_pieces = join_texts(text_pieces, piece.text)
             else:
-                words += _words(piece)
-        message["content"] = shape["value"] if words == spell_value(shape.get("value")) else words
-    elif shape.get("content") == "absent":
+                text_pieces += _text_of(piece)
+        message["content"] = verbatim["value"] if text_pieces == restore_value(verbatim.get("value")) else text_pieces
+    elif verbatim.get("content") == "absent":
         del message["content"]
     else:
-        message["content"] = shape.get("content", nothing)
+        message["content"] = verbatim.get("content", nothing)
 
 
-def _words(piece: TextContent | ThinkingContent | NativeContent) -> str:
+def _text_of(piece: TextContent | ThinkingContent | NativeContent) -> str:
     match piece.kind:
         case "text":
             return write_text(piece)
@@ -353,9 +353,9 @@ def _part(piece: TextContent | ThinkingContent | NativeContent, path: Path) -> d
     return encode_part(piece, path)
 
 
-def respell_calls(content: Sequence[AssistantContent], spelt: Mapping[str, Block]) -> list[AssistantContent]:
+def restore_calls(content: Sequence[AssistantContent], original: Mapping[str, Block]) -> list[AssistantContent]:
     """Give the calls of a reply back the spelling that was set aside."""
     return [
-        with_spelling(piece, spelt[str(index)]) if piece.kind == "toolCall" and str(index) in spelt else piece
+        with_original(piece, original[str(index)]) if piece.kind == "toolCall" and str(index) in original else piece
         for index, piece in enumerate(content)
     ]

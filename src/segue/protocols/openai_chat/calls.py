@@ -24,12 +24,12 @@ from segue.conversation.content import NativeContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import SHAPE, expect_object, left_over, shape_of
+from segue.protocols.kit.reading import VERBATIM, expect_object, left_over, verbatim_of
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.verbatim import MISSING, Block, Json, fill_in, object_of
 
 OLD_ID: Final = "function_call"
-_USUAL_TYPES: Final = ("function", None, MISSING)
+_DEFAULT_TYPES: Final = ("function", None, MISSING)
 _CUSTOM: Final[Mapping[str, object]] = {"type": "custom"}
 """The shape of a call that says what it is, and not only how it was spelt."""
 
@@ -45,47 +45,47 @@ def decode_call(
     Raises:
         DecodeError: it is no object.
     """
-    usual = _decode_usual_call(cast("Json", wire), tool_names, notes)
-    if usual is not None:
-        return usual
+    default = _fast_decode_call(cast("Json", wire), tool_names, notes)
+    if default is not None:
+        return default
     call = expect_object(wire, path)
     kind = call.get("type", MISSING)
     inner_key = "custom" if kind == "custom" else "function"
     inner = call.get(inner_key)
     function = object_of(inner)
     name = function.get("name")
-    if not isinstance(name, str) and kind not in _USUAL_TYPES:
+    if not isinstance(name, str) and kind not in _DEFAULT_TYPES:
         return native_call(call)
-    shape: dict[str, object] = {}
+    verbatim: dict[str, object] = {}
     if kind != "function":
-        shape["type"] = "absent" if kind is MISSING else kind
+        verbatim["type"] = "absent" if kind is MISSING else kind
     call_id = call.get("id")
     known = {"id", "type", inner_key, "extra_content"}
     if not isinstance(call_id, str):
-        shape["id"] = "null" if "id" in call and call_id is None else "absent"
+        verbatim["id"] = "null" if "id" in call and call_id is None else "absent"
         if call_id is not None:
             known.discard("id")
-    arguments, spelling = _read_arguments(function, inner_key, shape, notes)
+    arguments, wire_format = _read_arguments(function, inner_key, verbatim, notes)
     if not isinstance(inner, (dict, Mapping)):
-        shape["function"] = "odd"  # it is left over, or not there
+        verbatim["function"] = "odd"  # it is left over, or not there
         known.discard(inner_key)
     left = {key: value for key, value in call.items() if key not in known}
-    beyond = _read_beyond(function, inner_key, shape)
+    beyond = _read_beyond(function, inner_key, verbatim)
     if beyond:
         left[inner_key] = beyond
     wire_name = name if isinstance(name, str) else ""
     signature = None
     if "extra_content" in call:
-        signature, rest = read_seal(call["extra_content"], endpoint)
+        signature, rest = read_signature(call["extra_content"], endpoint)
         if rest is not MISSING:
             left["extra_content"] = rest
-    if shape:
-        left[SHAPE] = shape
+    if verbatim:
+        left[VERBATIM] = verbatim
     return ToolCall(
         id=call_id if isinstance(call_id, str) else "",
         name=tool_names.get(wire_name, wire_name),
         arguments=arguments,
-        arguments_text=spelling,
+        arguments_text=wire_format,
         thought_signature=signature,
         extra={PROTOCOL: left} if left else None,
     )
@@ -96,29 +96,29 @@ def native_call(call: Block) -> NativeContent:
     return NativeContent(protocol=PROTOCOL, block={"tool_calls": [dict(call)]})
 
 
-def _read_beyond(function: Block, kind: str, shape: dict[str, object]) -> dict[str, object]:
+def _read_beyond(function: Block, kind: str, verbatim: dict[str, object]) -> dict[str, object]:
     """Give what a function says beyond its name and arguments, and those too where they are no such thing."""
-    said = "input" if kind == "custom" else "arguments"
-    known = {"name", said}
+    given = "input" if kind == "custom" else "arguments"
+    known = {"name", given}
     if not isinstance(function.get("name"), str):
-        shape["name"] = "odd"
+        verbatim["name"] = "odd"
         known.discard("name")
-    if shape.get("arguments") == "odd":
-        known.discard(said)
+    if verbatim.get("arguments") == "odd":
+        known.discard(given)
     return {key: value for key, value in function.items() if key not in known}
 
 
-def _decode_usual_call(call: Json, tool_names: Mapping[str, str], notes: list[Diagnostic]) -> ToolCall | None:
+def _fast_decode_call(call: Json, tool_names: Mapping[str, str], notes: list[Diagnostic]) -> ToolCall | None:
     """Read a call that says its id, its name and its arguments and nothing else; None when it is another."""
     if not isinstance(call, dict) or len(call) != 3 or call.get("type") != "function":
         return None
     call_id, function = call.get("id"), call.get("function")
     if not isinstance(call_id, str) or not isinstance(function, dict) or len(function) != 2:
         return None
-    name, said = function.get("name"), function.get("arguments")
-    if not isinstance(name, str) or not isinstance(said, str) or not said:
+    name, given = function.get("name"), function.get("arguments")
+    if not isinstance(name, str) or not isinstance(given, str) or not given:
         return None
-    parsed = parse_arguments(said)
+    parsed = parse_arguments(given)
     if parsed.diagnostic is not None:
         notes.append(parsed.diagnostic)
     name = tool_names.get(name, name)
@@ -127,64 +127,67 @@ def _decode_usual_call(call: Json, tool_names: Mapping[str, str], notes: list[Di
 
 def decode_old_call(wire: Block, tool_names: Mapping[str, str], notes: list[Diagnostic]) -> ToolCall:
     """Read a `function_call`."""
-    shape: dict[str, object] = {"old": True}
-    arguments, spelling = _read_arguments(wire, "function", shape, notes)
+    verbatim: dict[str, object] = {"old": True}
+    arguments, wire_format = _read_arguments(wire, "function", verbatim, notes)
     name = wire.get("name")
     wire_name = name if isinstance(name, str) else ""
-    left = _read_beyond(wire, "function", shape)
-    left[SHAPE] = shape
+    left = _read_beyond(wire, "function", verbatim)
+    left[VERBATIM] = verbatim
     return ToolCall(
         id=OLD_ID,
         name=tool_names.get(wire_name, wire_name),
         arguments=arguments,
-        arguments_text=spelling,
+        arguments_text=wire_format,
         extra={PROTOCOL: left},
     )
 
 
 def _read_arguments(
-    function: Block, kind: str, shape: dict[str, object], notes: list[Diagnostic]
+    function: Block, kind: str, verbatim: dict[str, object], notes: list[Diagnostic]
 ) -> tuple[Mapping[str, object], str | None]:
     if kind == "custom":
-        said = function.get("input")
-        if not isinstance(said, str):
-            shape["arguments"] = "absent" if "input" not in function else "null" if said is None else "odd"
+        given = function.get("input")
+        if not isinstance(given, str):
+            verbatim["arguments"] = "absent" if "input" not in function else "null" if given is None else "odd"
             return {}, None
-        return {"input": said}, None
-    said = function.get("arguments", MISSING)
-    if said == "":
-        shape["arguments"] = "empty"
+        return {"input": given}, None
+    given = function.get("arguments", MISSING)
+    if given == "":
+        verbatim["arguments"] = "empty"
         return {}, None
-    if isinstance(said, str):
-        parsed = parse_arguments(said)
+    if isinstance(given, str):
+        parsed = parse_arguments(given)
         if parsed.diagnostic is not None:
             notes.append(parsed.diagnostic)
         return parsed.arguments, parsed.text
-    if isinstance(said, Mapping):
-        shape["arguments"] = "object"
-        return cast("Block", said), None
-    shape["arguments"] = "absent" if said is MISSING else "null" if said is None else "odd"
+    if isinstance(given, Mapping):
+        verbatim["arguments"] = "object"
+        return cast("Block", given), None
+    verbatim["arguments"] = "absent" if given is MISSING else "null" if given is None else "odd"
     return {}, None
 
 
-def read_seal(extra_content: object, endpoint: Endpoint) -> tuple[str | None, object]:
+def read_signature(extra_content: object, endpoint: Endpoint) -> tuple[str | None, object]:
     """Take Gemini's seal out of `extra_content`; give what is left of that, `MISSING` when nothing is."""
     content = object_of(extra_content)
     google = object_of(content.get("google"))
-    seal = google.get("thought_signature")
-    if not endpoint.dialect.google_signatures or not isinstance(seal, str):
+    wire_signature = google.get("thought_signature")
+    if not endpoint.dialect.google_signatures or not isinstance(wire_signature, str):
         return None, extra_content
     rest = {key: value for key, value in content.items() if key != "google"}
     beside = {key: value for key, value in google.items() if key != "thought_signature"}
     if beside:
         rest["google"] = beside
-    return seal, rest or MISSING
+    return wire_signature, rest or MISSING
 
 
-def write_seal(wire: dict[str, object], seal: str) -> None:
+def write_signature(wire: dict[str, object], wire_signature: str) -> None:
     """Put Gemini's seal beside what else `extra_content` says."""
     beside = object_of(wire.get("extra_content"))
-    wire["extra_content"] = {**beside, "google": {**object_of(beside.get("google")), "thought_signature": seal}}
+    wire["extra_content"] = {
+        **beside,
+        "google": {**object_of(beside.get("google")), "thought_signature": wire_signature},
+    }
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -192,7 +195,7 @@ def write_seal(wire: dict[str, object], seal: str) -> None:
 
 def is_old(call: ToolCall) -> bool:
     """Whether it came as a `function_call`."""
-    return call.extra is not None and shape_of(call.extra, PROTOCOL).get("old") is True
+    return call.extra is not None and verbatim_of(call.extra, PROTOCOL).get("old") is True
 
 
 def encode_call(call: ToolCall, endpoint: Endpoint) -> dict[str, object]:
@@ -203,9 +206,9 @@ def encode_call(call: ToolCall, endpoint: Endpoint) -> dict[str, object]:
     function: dict[str, object] = {"name": call.name, "arguments": text}
     wire: dict[str, object] = {"id": call.id, "type": "function", "function": function}
     if call.extra is not None:
-        wire = _respelt(call, wire, function)
+        wire = _restored(call, wire, function)
     if call.thought_signature is not None and endpoint.dialect.google_signatures:
-        write_seal(wire, call.thought_signature)
+        write_signature(wire, call.thought_signature)
     return wire
 
 
@@ -216,38 +219,38 @@ def encode_old_call(call: ToolCall) -> dict[str, object]:
         "name": call.name,
         "arguments": encode_arguments(call.arguments) if text is None else text,
     }
-    shape = shape_of(call.extra, PROTOCOL)
-    _respell_arguments(call, wire, shape.get("arguments"))
-    if not call.name and "name" in shape:
+    verbatim = verbatim_of(call.extra, PROTOCOL)
+    _restore_arguments(call, wire, verbatim.get("arguments"))
+    if not call.name and "name" in verbatim:
         del wire["name"]
     return fill_in(wire, left_over(call.extra, PROTOCOL))
 
 
-def _respelt(call: ToolCall, wire: dict[str, object], function: dict[str, object]) -> dict[str, object]:
-    shape = shape_of(call.extra, PROTOCOL)
-    kind, said_id = shape.get("type", MISSING), shape.get("id")
+def _restored(call: ToolCall, wire: dict[str, object], function: dict[str, object]) -> dict[str, object]:
+    verbatim = verbatim_of(call.extra, PROTOCOL)
+    kind, wire_id = verbatim.get("type", MISSING), verbatim.get("id")
     inner_key = "function"
     if kind == "custom":
         inner_key = "custom"
-        said = call.arguments.get("input")
-        custom: dict[str, object] = {"name": function["name"], "input": said}
-        if not isinstance(said, str):
+        given = call.arguments.get("input")
+        custom: dict[str, object] = {"name": function["name"], "input": given}
+        if not isinstance(given, str):
             custom["input"] = function["arguments"]
-            _respell_arguments(call, custom, shape.get("arguments"), key="input")
+            _restore_arguments(call, custom, verbatim.get("arguments"), key="input")
         wire = {"id": call.id, "type": "custom", "custom": custom}
     elif kind == "absent":
         del wire["type"]
     elif kind is not MISSING:
         wire["type"] = kind
-    if said_id == "absent" and not call.id:
+    if wire_id == "absent" and not call.id:
         del wire["id"]
-    elif said_id == "null" and not call.id:
+    elif wire_id == "null" and not call.id:
         wire["id"] = None
     if inner_key == "function":
-        _respell_arguments(call, function, shape.get("arguments"))
-        if not call.name and "name" in shape:
+        _restore_arguments(call, function, verbatim.get("arguments"))
+        if not call.name and "name" in verbatim:
             del function["name"]
-        if not function and "function" in shape:
+        if not function and "function" in verbatim:
             del wire["function"]
     for key, value in left_over(call.extra, PROTOCOL).items():
         if key == inner_key and key in wire and isinstance(value, Mapping):
@@ -257,39 +260,39 @@ def _respelt(call: ToolCall, wire: dict[str, object], function: dict[str, object
     return wire
 
 
-def _respell_arguments(call: ToolCall, wire: dict[str, object], shape: object, *, key: str = "arguments") -> None:
-    if shape == "object":
+def _restore_arguments(call: ToolCall, wire: dict[str, object], verbatim: object, *, key: str = "arguments") -> None:
+    if verbatim == "object":
         wire[key] = call.arguments
-    elif not call.arguments and shape == "empty":
+    elif not call.arguments and verbatim == "empty":
         wire[key] = ""
-    elif not call.arguments and shape == "null":
+    elif not call.arguments and verbatim == "null":
         wire[key] = None
-    elif not call.arguments and shape in ("absent", "odd"):
+    elif not call.arguments and verbatim in ("absent", "odd"):
         del wire[key]  # odd ones are left over
 
 
-def set_spelling_aside(call: ToolCall) -> tuple[ToolCall, Mapping[str, object] | None]:
+def take_original(call: ToolCall) -> tuple[ToolCall, Mapping[str, object] | None]:
     """Part a call of a reply from how it was spelt there: a request is written our way, whatever the reply did."""
     if call.extra is None:
         return call, None
     part = call.extra[PROTOCOL]
-    shape = shape_of(call.extra, PROTOCOL)
-    meant = _CUSTOM if shape.get("type") == "custom" else {}
-    spelt: dict[str, object] = {key: value for key, value in part.items() if key != SHAPE}
-    rest = {key: value for key, value in shape.items() if key not in meant}
+    verbatim = verbatim_of(call.extra, PROTOCOL)
+    meant = _CUSTOM if verbatim.get("type") == "custom" else {}
+    original: dict[str, object] = {key: value for key, value in part.items() if key != VERBATIM}
+    rest = {key: value for key, value in verbatim.items() if key not in meant}
     if rest:
-        spelt[SHAPE] = rest
-    kept = {PROTOCOL: {SHAPE: dict(meant)}} if meant else None
-    return _with_extra(call, kept), spelt or None
+        original[VERBATIM] = rest
+    kept = {PROTOCOL: {VERBATIM: dict(meant)}} if meant else None
+    return _with_extra(call, kept), original or None
 
 
-def with_spelling(call: ToolCall, spelt: Mapping[str, object]) -> ToolCall:
+def with_original(call: ToolCall, original: Mapping[str, object]) -> ToolCall:
     """Put a reply's spelling back on a call."""
-    meant = shape_of(call.extra, PROTOCOL)
-    merged = {**meant, **object_of(spelt.get(SHAPE))}
-    part: dict[str, object] = {key: value for key, value in spelt.items() if key != SHAPE}
+    meant = verbatim_of(call.extra, PROTOCOL)
+    merged = {**meant, **object_of(original.get(VERBATIM))}
+    part: dict[str, object] = {key: value for key, value in original.items() if key != VERBATIM}
     if merged:
-        part[SHAPE] = merged
+        part[VERBATIM] = merged
     return _with_extra(call, {PROTOCOL: part})
 
 

@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from segue.conversation.arguments import parse_arguments
 from segue.errors import Path
-from segue.protocols.kit.checking import Found, Messages, calls_of, is_spelt, messages_of, unanswered
+from segue.protocols.kit.checking import Found, Messages, calls_of, matches_alphabet, messages_of, unanswered
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.schemas import is_closed
@@ -122,7 +122,7 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
             if isinstance(call_id, str):
                 if rules.call_id_max and len(call_id) > rules.call_id_max:
                     yield Violation(code="call_id_long", path=(*path, "id"), message=f"more than {rules.call_id_max}")
-                elif rules.call_id_alphabet and not is_spelt(call_id, rules.call_id_alphabet):
+                elif rules.call_id_alphabet and not matches_alphabet(call_id, rules.call_id_alphabet):
                     yield Violation(
                         code="call_id_letters", path=(*path, "id"), message=f"{call_id!r} has other letters"
                     )
@@ -135,15 +135,15 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
                     yield Violation(code="arguments_invalid", path=place, message="they have to be an object's JSON")
 
 
-def _are_arguments(said: object) -> bool:
+def _are_arguments(received: object) -> bool:
     """Whether arguments are the text of an object; none at all are not held against anybody.
 
     `arguments` is a string (openai 3.49.0); "arguments must be a valid JSON object string" (kimi-cli #2196, vllm-fork
     #684, qwen: vercel/ai #19274).
     """
-    if not isinstance(said, str):
-        return not isinstance(said, (Mapping, list))
-    return parse_arguments(said).diagnostic is None
+    if not isinstance(received, str):
+        return not isinstance(received, (Mapping, list))
+    return parse_arguments(received).diagnostic is None
 
 
 def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
@@ -152,7 +152,7 @@ def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
         return
     if rules.tool_name_max and len(name) > rules.tool_name_max:
         yield Violation(code="tool_name_long", path=path, message=f"more than {rules.tool_name_max} characters")
-    elif rules.tool_name_alphabet and not is_spelt(name, rules.tool_name_alphabet):
+    elif rules.tool_name_alphabet and not matches_alphabet(name, rules.tool_name_alphabet):
         yield Violation(code="tool_name_letters", path=path, message=f"{name!r} has letters that are refused")
 
 
@@ -182,7 +182,7 @@ def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
         yield Violation(code="last_turn", path=path, message="the last turn may not be the assistant's")
 
 
-def _check_words(messages: Messages, endpoint: Endpoint) -> Found:
+def _check_texts(messages: Messages, endpoint: Endpoint) -> Found:
     """Turns without words: "text content is empty" (kimi-cli #2621); a result of no parts (strands, Nemotron)."""
     rules = endpoint.rules
     for index, message in enumerate(messages):
@@ -196,7 +196,7 @@ def _check_words(messages: Messages, endpoint: Endpoint) -> Found:
             yield Violation(code="result_empty", path=path, message="a tool result may not be empty")
 
 
-_SAYING: Final = ("tool_calls", "function_call", "refusal", "audio", "images", *REASONING_KEYS)
+_TEXT_EVENTS: Final = ("tool_calls", "function_call", "refusal", "audio", "images", *REASONING_KEYS)
 """What a turn says without content."""
 
 
@@ -205,7 +205,7 @@ def _check_nothing(messages: Messages, _: Endpoint) -> Found:
     for index, message in enumerate(messages):
         if message.get("role") != "assistant" or message.get("content") is not None:
             continue
-        if not any(message.get(key) for key in _SAYING):
+        if not any(message.get(key) for key in _TEXT_EVENTS):
             path = ("messages", index, "content")
             yield Violation(code="turn_empty", path=path, message="an assistant's turn has to say or call something")
 
@@ -260,9 +260,9 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
 def _check_fields(part: JsonObject, path: Path) -> Found:
     """Fields a part does not have: "Unknown parameter: 'messages[1].content[1].file.data'." (recorded 400, 2025-04)."""
     kind = part.get("type")
-    said = part.get(kind) if isinstance(kind, str) and kind in _PART_FIELDS else None
-    if isinstance(kind, str) and isinstance(said, Mapping):
-        for key in cast("JsonObject", said):
+    received = part.get(kind) if isinstance(kind, str) and kind in _PART_FIELDS else None
+    if isinstance(kind, str) and isinstance(received, Mapping):
+        for key in cast("JsonObject", received):
             if key not in _PART_FIELDS[kind]:
                 yield Violation(code="field_unknown", path=(*path, kind, key), message=f"{kind} has no {key!r}")
 
@@ -277,7 +277,7 @@ _MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (
     _check_pairing,
     _check_calls,
     _check_turns,
-    _check_words,
+    _check_texts,
     _check_nothing,
     _check_parts,
 )

@@ -76,7 +76,7 @@ def keep_native(block: Block) -> NativeContent:
     return NativeContent(protocol=PROTOCOL, block=dict(block))
 
 
-def spell_value(content: object) -> str | None:
+def restore_value(content: object) -> str | None:
     """Spell an answer, or a piece of one, that is a value of JSON; None for what is a text, parts, or nothing."""
     if isinstance(content, list):
         is_value = not all(isinstance(part, Mapping) for part in cast("list[object]", content))
@@ -100,16 +100,16 @@ def _is_string(content: Sequence[UserContent], *, joined: bool) -> bool:
     return joined and bool(content) and all(piece.kind == "text" and piece.extra is None for piece in content)
 
 
-def encode_content(content: Sequence[UserContent], shape: object, path: Path, *, joined: bool = False) -> object:
+def encode_content(content: Sequence[UserContent], verbatim: object, path: Path, *, joined: bool = False) -> object:
     """Write content; `MISSING` says that the key is left out.
 
     Raises:
         EncodeError: a piece that this wire has no word for.
     """
-    if shape != "list" and _is_string(content, joined=joined):
+    if verbatim != "list" and _is_string(content, joined=joined):
         return "\n".join([cast("TextContent", piece).text for piece in content])
     if not content:
-        return encode_nothing(shape)  # an empty list is refused
+        return encode_nothing(verbatim)  # an empty list is refused
     return [encode_part(piece, (*path, index)) for index, piece in enumerate(content)]
 
 

@@ -49,9 +49,11 @@ def _from_text(text: str, status: int | None) -> WireError:
 
 
 def _from_object(error: Block, around: Block, status: int | None) -> WireError:
-    code = _word(error.get("code")) or _word(around.get("code"))
-    kind = _word(error.get("type")) or _word(around.get("error_type"))
-    message = _word(error.get("message")) or _word(error.get("msg")) or _word(error.get("detail"))
+    code = _text_or_none(error.get("code")) or _text_or_none(around.get("code"))
+    kind = _text_or_none(error.get("type")) or _text_or_none(around.get("error_type"))
+    message = (
+        _text_or_none(error.get("message")) or _text_or_none(error.get("msg")) or _text_or_none(error.get("detail"))
+    )
     raw = _raw(error.get("metadata"))
     if message and raw and raw not in message:
         message = f"{message}: {raw}"
@@ -60,7 +62,7 @@ def _from_object(error: Block, around: Block, status: int | None) -> WireError:
     return WireError(status=status, code=code, type=kind, message=message or raw or _rendered(error))
 
 
-def _word(value: object) -> str | None:
+def _text_or_none(value: object) -> str | None:
     if isinstance(value, str):
         return value or None
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None

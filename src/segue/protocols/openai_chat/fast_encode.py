@@ -18,7 +18,7 @@ from segue.protocols.kit.reading import join_texts
 from segue.protocols.openai_chat.reasoning import FIELDS
 
 
-def encode_usual(
+def fast_encode(
     content: Sequence[AssistantContent], field: str | None, nothing: str | None = None
 ) -> dict[str, object] | None:
     """Write a turn in which nothing carries a seal or a spelling of its own; None when it is another.
@@ -28,33 +28,33 @@ def encode_usual(
     """
     text: str | None = None
     thinking: str | None = None
-    told = field
+    sent = field
     calls: list[dict[str, object]] = []
     for piece in content:
         if type(piece) is ToolCall:
             if piece.extra is not None or piece.thought_signature is not None:
                 return None
-            said = piece.arguments_text
-            if said is None:
+            given = piece.arguments_text
+            if given is None:
                 try:
-                    said = encode_arguments(piece.arguments)
+                    given = encode_arguments(piece.arguments)
                 except EncodeError:
                     return None  # the long way says where
-            calls.append({"id": piece.id, "type": "function", "function": {"name": piece.name, "arguments": said}})
+            calls.append({"id": piece.id, "type": "function", "function": {"name": piece.name, "arguments": given}})
         elif type(piece) is TextContent:
             if piece.extra is not None or piece.text_signature is not None:
                 return None
             text = piece.text if text is None else join_texts(text, piece.text)
         elif type(piece) is ThinkingContent:
-            told = field if piece.thinking_signature is None else piece.thinking_signature
-            if thinking is not None or not piece.thinking or told not in FIELDS:
+            sent = field if piece.thinking_signature is None else piece.thinking_signature
+            if thinking is not None or not piece.thinking or sent not in FIELDS:
                 return None
             thinking = piece.thinking
         else:
             return None
     message: dict[str, object] = {"role": "assistant", "content": nothing if text is None else text}
-    if thinking is not None and told is not None:
-        message[told] = thinking
+    if thinking is not None and sent is not None:
+        message[sent] = thinking
     if calls:
         message["tool_calls"] = calls
     return message

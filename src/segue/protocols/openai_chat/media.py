@@ -20,7 +20,7 @@ from typing import Final, cast
 
 from segue.conversation.content import Extra, FileContent, ImageContent
 from segue.errors import EncodeError, Path
-from segue.protocols.kit.reading import SHAPE, data_url, left_over, shape_of, split_data_url, standard_base64
+from segue.protocols.kit.reading import VERBATIM, data_url, left_over, split_data_url, standard_base64, verbatim_of
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.verbatim import Block, fill_in
 
@@ -47,7 +47,7 @@ def decode_media(block: Block) -> ImageContent | FileContent | None:
 
 
 def _extra(
-    block: Block, key: str, inner: object, known: Collection[str], shape: Mapping[str, object] | None
+    block: Block, key: str, inner: object, known: Collection[str], verbatim: Mapping[str, object] | None
 ) -> Extra | None:
     """Keep what a part and its inner object say beyond the known keys."""
     left = {name: value for name, value in block.items() if name not in ("type", key)}
@@ -55,8 +55,8 @@ def _extra(
         beyond = {name: value for name, value in cast("Block", inner).items() if name not in known}
         if beyond:
             left[key] = beyond
-    if shape:
-        left[SHAPE] = dict(shape)
+    if verbatim:
+        left[VERBATIM] = dict(verbatim)
     return {PROTOCOL: left} if left else None
 
 
@@ -74,11 +74,11 @@ def _read_image(block: Block) -> ImageContent | None:
     found = _read_url(block, "image_url")
     if found is None:
         return None
-    url, shape = found
+    url, verbatim = found
     parts = split_data_url(url)
     if parts is not None and parts[0] is None:
-        shape["mime"] = _NO_TYPE
-    extra = _extra(block, "image_url", block.get("image_url"), ("url",), shape)
+        verbatim["mime"] = _NO_TYPE
+    extra = _extra(block, "image_url", block.get("image_url"), ("url",), verbatim)
     if parts is None:
         return ImageContent(url=url, extra=extra)
     return ImageContent(data=standard_base64(parts[1]), mime_type=parts[0], extra=extra)
@@ -91,14 +91,14 @@ def _read_stream_url(key: str) -> Callable[[Block], FileContent | None]:
         found = _read_url(block, key)
         if found is None:
             return None
-        url, shape = found
+        url, verbatim = found
         parts = split_data_url(url)
         mime, data = parts or (None, None)
         if not (key == "video_url" and (mime or "").startswith("video/")):
-            shape["type"] = key
+            verbatim["type"] = key
         if parts is not None and mime is None:
-            shape["mime"] = _NO_TYPE
-        extra = _extra(block, key, block.get(key), ("url",), shape)
+            verbatim["mime"] = _NO_TYPE
+        extra = _extra(block, key, block.get(key), ("url",), verbatim)
         if data is None:
             return FileContent(url=url, extra=extra)
         return FileContent(data=standard_base64(data), mime_type=mime, extra=extra)
@@ -126,35 +126,35 @@ def _read_file(block: Block) -> FileContent | None:
     if not isinstance(inner, Mapping):
         return None
     file = cast("Block", inner)
-    said, file_id, name = file.get("file_data"), file.get("file_id"), file.get("filename")
-    if not isinstance(said, str) and not isinstance(file_id, str):
+    given, file_id, name = file.get("file_data"), file.get("file_id"), file.get("filename")
+    if not isinstance(given, str) and not isinstance(file_id, str):
         return None
     known = {key for key in ("file_data", "file_id", "filename") if isinstance(file.get(key), str)}
-    shape: dict[str, object] = {"type": "file"}
+    verbatim: dict[str, object] = {"type": "file"}
     data = mime = url = None
-    if isinstance(said, str):
-        parts = split_data_url(said)
+    if isinstance(given, str):
+        parts = split_data_url(given)
         if parts is not None:
             mime, data = parts[0], standard_base64(parts[1])
             if mime is None:
-                shape["mime"] = _NO_TYPE
-        elif "://" in said or said.startswith("data:"):
-            url = said
+                verbatim["mime"] = _NO_TYPE
+        elif "://" in given or given.startswith("data:"):
+            url = given
         else:
-            data, shape["file_data"] = standard_base64(said), "bare"
+            data, verbatim["file_data"] = standard_base64(given), "bare"
     if not _is_streamed(mime, data, url):
-        del shape["type"]
-    if isinstance(name, str) and data is not None and name == _usual_name(mime):
+        del verbatim["type"]
+    if isinstance(name, str) and data is not None and name == _default_name(mime):
         name = None
     elif name is None and data is not None:
-        shape["filename"] = "absent"
+        verbatim["filename"] = "absent"
     return FileContent(
         data=data,
         url=url,
         file_id=file_id if isinstance(file_id, str) else None,
         mime_type=mime,
         name=name if isinstance(name, str) else None,
-        extra=_extra(block, "file", file, known, shape),
+        extra=_extra(block, "file", file, known, verbatim),
     )
 
 
@@ -178,8 +178,8 @@ def encode_image(content: ImageContent, path: Path) -> dict[str, object]:
     """
     if content.extra is None:
         return {"type": "image_url", "image_url": {"url": _url_of(content, {}, path)}}
-    shape = shape_of(content.extra, PROTOCOL)
-    return _part("image_url", _url_of(content, shape, path), content.extra, shape)
+    verbatim = verbatim_of(content.extra, PROTOCOL)
+    return _part("image_url", _url_of(content, verbatim, path), content.extra, verbatim)
 
 
 def encode_file(content: FileContent, path: Path) -> dict[str, object]:
@@ -188,17 +188,17 @@ def encode_file(content: FileContent, path: Path) -> dict[str, object]:
     Raises:
         EncodeError: it has neither data nor a URL nor a file id.
     """
-    shape = shape_of(content.extra, PROTOCOL)
-    said = shape.get("type")
+    verbatim = verbatim_of(content.extra, PROTOCOL)
+    given = verbatim.get("type")
     mime = content.mime_type or ""
-    if said in ("video_url", "audio_url") or (said is None and mime.startswith("video/") and content.file_id is None):
-        key = said if isinstance(said, str) else "video_url"
-        return _part(key, _url_of(content, shape, path), content.extra, shape)
-    if said is None and mime.startswith("audio/") and content.file_id is None:
+    if given in ("video_url", "audio_url") or (given is None and mime.startswith("video/") and content.file_id is None):
+        key = given if isinstance(given, str) else "video_url"
+        return _part(key, _url_of(content, verbatim, path), content.extra, verbatim)
+    if given is None and mime.startswith("audio/") and content.file_id is None:
         return _encode_audio(content, path)
     file: dict[str, object] = {}
     if content.data is not None:
-        file["file_data"] = content.data if shape.get("file_data") == "bare" else _url_of(content, shape, path)
+        file["file_data"] = content.data if verbatim.get("file_data") == "bare" else _url_of(content, verbatim, path)
     elif content.url is not None:
         file["file_data"] = content.url
     if content.file_id is not None:
@@ -207,8 +207,8 @@ def encode_file(content: FileContent, path: Path) -> dict[str, object]:
         raise EncodeError("a file without data, URL or file id", path=path)
     if content.name is not None:
         file["filename"] = content.name
-    elif content.data is not None and shape.get("filename") != "absent":
-        file["filename"] = _usual_name(content.mime_type)
+    elif content.data is not None and verbatim.get("filename") != "absent":
+        file["filename"] = _default_name(content.mime_type)
     return _with_left({"type": "file", "file": file}, "file", content.extra)
 
 
@@ -227,14 +227,14 @@ def _encode_audio(content: FileContent, path: Path) -> dict[str, object]:
     return _with_left(block, "input_audio", content.extra)
 
 
-def _usual_name(mime: str | None) -> str:
+def _default_name(mime: str | None) -> str:
     """The name of a file that has none: the wire wants one wherever there is data."""
     return "attachment.pdf" if mime == "application/pdf" else "attachment"
 
 
-def _url_of(content: ImageContent | FileContent, shape: Mapping[str, object], path: Path) -> str:
+def _url_of(content: ImageContent | FileContent, verbatim: Mapping[str, object], path: Path) -> str:
     if content.data is not None:
-        if content.mime_type is None and shape.get("mime") == _NO_TYPE:
+        if content.mime_type is None and verbatim.get("mime") == _NO_TYPE:
             return f"data:;base64,{content.data}"
         return data_url(content.mime_type, content.data)
     if content.url is not None:
@@ -242,8 +242,8 @@ def _url_of(content: ImageContent | FileContent, shape: Mapping[str, object], pa
     raise EncodeError(f"{content.kind} without data or URL", path=path)
 
 
-def _part(key: str, url: str, extra: Extra | None, shape: Mapping[str, object]) -> dict[str, object]:
-    if shape.get(key) == "string":
+def _part(key: str, url: str, extra: Extra | None, verbatim: Mapping[str, object]) -> dict[str, object]:
+    if verbatim.get(key) == "string":
         return fill_in({"type": key, key: url}, left_over(extra, PROTOCOL))
     return _with_left({"type": key, key: {"url": url}}, key, extra)
 

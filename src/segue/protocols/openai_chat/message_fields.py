@@ -16,14 +16,14 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from segue.conversation.content import Extra, FallbackContent, NativeContent, TextContent
-from segue.protocols.kit.reading import SHAPE, extra_of, shape_of
+from segue.protocols.kit.reading import VERBATIM, extra_of, verbatim_of
 from segue.protocols.openai_chat.media import decode_media
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.verbatim import Block, object_of
 
-REFUSED: Final[Extra] = {PROTOCOL: {SHAPE: {"refusal": "field"}}}
+REFUSED: Final[Extra] = {PROTOCOL: {VERBATIM: {"refusal": "field"}}}
 """The extra of a text that came as the message's refusal."""
-_WHOLE: Final[Extra] = {PROTOCOL: {SHAPE: {"audio": "whole"}}}
+_WHOLE: Final[Extra] = {PROTOCOL: {VERBATIM: {"audio": "whole"}}}
 """The extra of sound that a request told in full."""
 
 
@@ -35,8 +35,8 @@ def decode_fields(wire: Block, known: set[str], *, reply: bool) -> list[TextCont
         known.add("refusal")
     if isinstance(audio := wire.get("audio"), Mapping):
         content = audio_content(cast("Block", audio))
-        is_usual = reply or list(cast("Block", audio)) == ["id"]
-        found.append(content if is_usual else replace(content, extra=_WHOLE))
+        is_default = reply or list(cast("Block", audio)) == ["id"]
+        found.append(content if is_default else replace(content, extra=_WHOLE))
         known.add("audio")
     if isinstance(images := wire.get("images"), list) and images:
         found.append(images_content(cast("list[object]", images)))
@@ -46,14 +46,14 @@ def decode_fields(wire: Block, known: set[str], *, reply: bool) -> list[TextCont
 
 def read_refusal(part: Block) -> TextContent | None:
     """Read a part that refuses; None when it is another."""
-    if part.get("type") != "refusal" or not isinstance(words := part.get("refusal"), str):
+    if part.get("type") != "refusal" or not isinstance(texts := part.get("refusal"), str):
         return None
-    return TextContent(text=words, extra=extra_of(PROTOCOL, part, ("type", "refusal"), {"refusal": "part"}))
+    return TextContent(text=texts, extra=extra_of(PROTOCOL, part, ("type", "refusal"), {"refusal": "part"}))
 
 
 def is_refusal(text: TextContent) -> bool:
     """Say whether a text is a refusal."""
-    return text.extra is not None and "refusal" in shape_of(text.extra, PROTOCOL)
+    return text.extra is not None and "refusal" in verbatim_of(text.extra, PROTOCOL)
 
 
 def audio_content(audio: Block) -> NativeContent:
@@ -76,6 +76,6 @@ def images_content(images: Sequence[object]) -> NativeContent:
 def sent_back(field: NativeContent) -> Block:
     """Give a field the form it has in a request: what was said aloud is named by its id."""
     audio = object_of(field.block.get("audio"))
-    if "id" not in audio or "audio" in shape_of(field.extra, PROTOCOL):
+    if "id" not in audio or "audio" in verbatim_of(field.extra, PROTOCOL):
         return field.block
     return {**field.block, "audio": {"id": audio["id"]}}

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, cast
 
 from segue.conversation.context import Context, Options
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import ASKED_OF, SHAPE, left_over, shape_of
+from segue.protocols.kit.reading import ASKED_OF, VERBATIM, left_over, verbatim_of
 from segue.protocols.kit.schemas import FORM, form_of, is_closed, schema_name
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.thinking import THINKING_KEYS, decode_thinking, encode_thinking
@@ -76,11 +76,11 @@ def _write_limit(value: object, _: Options, endpoint: Endpoint) -> Fragment:
 
 
 def _read_stop(body: Body, _: Endpoint) -> object:
-    said = body.get("stop")
-    if isinstance(said, str):
-        return (said,)
-    if isinstance(said, list) and all(isinstance(word, str) for word in cast("list[object]", said)):
-        return tuple(cast("list[str]", said))
+    given = body.get("stop")
+    if isinstance(given, str):
+        return (given,)
+    if isinstance(given, list) and all(isinstance(literal, str) for literal in cast("list[object]", given)):
+        return tuple(cast("list[str]", given))
     return None
 
 
@@ -102,8 +102,8 @@ def _form_in(body: Body) -> Body:
 
 
 def _read_schema(body: Body, _: Endpoint) -> object:
-    said = object_of(body.get("response_format"))
-    if said.get("type") != "json_schema":
+    given = object_of(body.get("response_format"))
+    if given.get("type") != "json_schema":
         return None
     schema = _form_in(body).get("schema")
     return cast("Body", schema) if isinstance(schema, Mapping) else None
@@ -120,10 +120,10 @@ def _write_schema(value: object, _: Options, endpoint: Endpoint) -> Fragment:
 
 
 def _read_retention(body: Body, endpoint: Endpoint) -> object:
-    said = body.get("prompt_cache_retention")
+    given = body.get("prompt_cache_retention")
     # Where marks are the way to ask for it, these words are only passed on.
-    if isinstance(said, str) and endpoint.dialect.cache_format != "anthropic":
-        return {"24h": "long", "in_memory": "short", "in-memory": "short"}.get(said)
+    if isinstance(given, str) and endpoint.dialect.cache_format != "anthropic":
+        return {"24h": "long", "in_memory": "short", "in-memory": "short"}.get(given)
     return None
 
 
@@ -183,18 +183,18 @@ _SETTINGS: Final[tuple[_Setting, ...]] = (
 
 def _customs(options: Options, context: Context, endpoint: Endpoint) -> Fragment:
     """What we say although nobody asked: do not keep this; send arguments of calls as they come."""
-    said: Fragment = {}
+    given: Fragment = {}
     if endpoint.dialect.store:
-        said["store"] = False
+        given["store"] = False
     if endpoint.dialect.tool_stream and options.stream and context.tools:
-        said["tool_stream"] = True
-    return said
+        given["tool_stream"] = True
+    return given
 
 
-def decode_options(body: Body, context: Context, known: set[str], shape: Fragment, endpoint: Endpoint) -> Options:
-    """Read the options of a body; `known` are the keys that others have read, `shape` what they noted."""
+def decode_options(body: Body, context: Context, known: set[str], verbatim: Fragment, endpoint: Endpoint) -> Options:
+    """Read the options of a body; `known` are the keys that others have read, `verbatim` what they noted."""
     values: Fragment = {}
-    spelt: Fragment = {}
+    original: Fragment = {}
     found: list[tuple[_Setting, object]] = []
     for setting in _SETTINGS:
         value = setting.read(body, endpoint)
@@ -204,60 +204,60 @@ def decode_options(body: Body, context: Context, known: set[str], shape: Fragmen
             known.update(setting.keys)
     options = Options(**values)  # pyright: ignore[reportArgumentType]  # the table above says which is which
     for setting, value in found:
-        said = {key: body[key] for key in setting.keys if key in body}
-        usual = setting.write(value, options, endpoint)
-        if said != usual:
-            spelt[setting.field] = {"usual": usual, "said": said}
-            if not endpoint.rules.refused_extra.isdisjoint(said):
-                shape[ASKED_OF] = endpoint.model.id
-    if "output_schema" in spelt and (form := form_of(_form_in(body))):
-        shape[FORM] = form
-    if spelt:
-        shape["spelt"] = spelt
-    unsaid: list[str] = []
+        given = {key: body[key] for key in setting.keys if key in body}
+        default = setting.write(value, options, endpoint)
+        if given != default:
+            original[setting.field] = {"usual": default, "said": given}
+            if not endpoint.rules.refused_extra.isdisjoint(given):
+                verbatim[ASKED_OF] = endpoint.model.id
+    if "output_schema" in original and (form := form_of(_form_in(body))):
+        verbatim[FORM] = form
+    if original:
+        verbatim["spelt"] = original
+    absent: list[str] = []
     for key, value in _customs(options, context, endpoint).items():
         if key not in body:
-            unsaid.append(key)
+            absent.append(key)
         elif body[key] == value:
             known.add(key)
-    if unsaid:
-        shape["unsaid"] = unsaid
+    if absent:
+        verbatim["unsaid"] = absent
     left = {key: value for key, value in body.items() if key not in known}
-    if shape:
-        left[SHAPE] = {"provider": endpoint.model.provider, **shape}
+    if verbatim:
+        left[VERBATIM] = {"provider": endpoint.model.provider, **verbatim}
     return Options(**values, extra={PROTOCOL: left}) if left else options  # pyright: ignore[reportArgumentType]
 
 
-def own_shape(extra: Mapping[str, Mapping[str, object]] | None, endpoint: Endpoint) -> Mapping[str, object]:
+def own_verbatim(extra: Mapping[str, Mapping[str, object]] | None, endpoint: Endpoint) -> Mapping[str, object]:
     """Give the shape of a context or of options, if it was this provider's."""
-    shape = shape_of(extra, PROTOCOL)
-    return shape if shape.get("provider") == endpoint.model.provider else {}
+    verbatim = verbatim_of(extra, PROTOCOL)
+    return verbatim if verbatim.get("provider") == endpoint.model.provider else {}
 
 
-def _name_schema(body: Fragment, shape: Mapping[str, object]) -> None:
+def _name_schema(body: Fragment, verbatim: Mapping[str, object]) -> None:
     """Call a schema what it was called before, whoever was asked then."""
     form = _form_in(body)
-    if FORM in shape and "schema" in form:
-        named = {**form, **cast("Body", shape[FORM])}
+    if FORM in verbatim and "schema" in form:
+        named = {**form, **cast("Body", verbatim[FORM])}
         body["response_format"] = {**cast("Body", body["response_format"]), "json_schema": named}
 
 
 def encode_options(body: Fragment, options: Options, context: Context, endpoint: Endpoint) -> None:
     """Write the options into a body."""
-    shape = own_shape(options.extra, endpoint)
-    spelt = cast("Mapping[str, Mapping[str, Fragment]]", shape.get("spelt", {}))
-    refused, again = endpoint.rules.refused_extra, ASKED_OF in shape
+    verbatim = own_verbatim(options.extra, endpoint)
+    original = cast("Mapping[str, Mapping[str, Fragment]]", verbatim.get("spelt", {}))
+    refused, again = endpoint.rules.refused_extra, ASKED_OF in verbatim
     for setting in _SETTINGS:
         value = cast("object", getattr(options, setting.field))
         if value is None:
             continue
-        usual = setting.write(value, options, endpoint)
-        other = spelt.get(setting.field)
-        is_other = other is not None and other["usual"] == usual and (again or refused.isdisjoint(other["said"]))
-        body.update(other["said"] if other is not None and is_other else usual)
-    _name_schema(body, shape_of(options.extra, PROTOCOL))
+        default = setting.write(value, options, endpoint)
+        other = original.get(setting.field)
+        is_other = other is not None and other["usual"] == default and (again or refused.isdisjoint(other["said"]))
+        body.update(other["said"] if other is not None and is_other else default)
+    _name_schema(body, verbatim_of(options.extra, PROTOCOL))
     fill_in(body, left_over(options.extra, PROTOCOL))
-    unsaid = cast("list[str]", shape.get("unsaid", ()))
+    absent = cast("list[str]", verbatim.get("unsaid", ()))
     for key, value in _customs(options, context, endpoint).items():
-        if key not in unsaid:
+        if key not in absent:
             body.setdefault(key, value)

@@ -42,7 +42,7 @@ def plain_field(endpoint: Endpoint) -> str:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def decode_reasoning(wire: Block, known: set[str], shape: dict[str, object]) -> ThinkingContent | None:
+def decode_reasoning(wire: Block, known: set[str], verbatim: dict[str, object]) -> ThinkingContent | None:
     """Read the reasoning of an assistant message; add the keys that were understood to `known`."""
     texts = {field: text for field in FIELDS if isinstance(text := wire.get(field), str) and text}
     entries = wire.get(DETAILS)
@@ -60,7 +60,7 @@ def decode_reasoning(wire: Block, known: set[str], shape: dict[str, object]) -> 
         return None
     repeated = [field for field, other in texts.items() if other == text]
     if repeated:
-        shape["also"] = repeated
+        verbatim["also"] = repeated
         known.update(repeated)
     return ThinkingContent(thinking=text, thinking_signature=signature)
 
@@ -106,7 +106,7 @@ def load_details(signature: str | None) -> list[object] | None:
 
 def merge_details(known: list[dict[str, object]], pieces: object) -> str:
     """Take a delta's entries into those that have come; give what can be read of them."""
-    said = ""
+    given = ""
     for piece in cast("list[object]", pieces) if isinstance(pieces, list) else ():
         if not isinstance(piece, Mapping):
             continue
@@ -115,7 +115,7 @@ def merge_details(known: list[dict[str, object]], pieces: object) -> str:
         place = _find_entry(known, entry)
         if place is None:
             if text and any(entry_text(earlier) for earlier in known):
-                said += "\n\n"
+                given += "\n\n"
             known.append(dict(entry))
         else:
             for key, value in entry.items():
@@ -124,8 +124,8 @@ def merge_details(known: list[dict[str, object]], pieces: object) -> str:
                     place[key] = earlier + value
                 elif value is not None or key not in place:
                     place[key] = value
-        said += text
-    return said
+        given += text
+    return given
 
 
 def _find_entry(known: list[dict[str, object]], entry: Block) -> dict[str, object] | None:
@@ -152,7 +152,7 @@ def is_tagged(thought: ThinkingContent, endpoint: Endpoint) -> bool:
 
 
 def encode_reasoning(
-    message: dict[str, object], thoughts: Sequence[ThinkingContent], endpoint: Endpoint, shape: Mapping[str, object]
+    message: dict[str, object], thoughts: Sequence[ThinkingContent], endpoint: Endpoint, verbatim: Mapping[str, object]
 ) -> None:
     """Put thinking into the fields it belongs to."""
     details: list[object] = []
@@ -170,7 +170,7 @@ def encode_reasoning(
         message[field] = "\n".join(texts)
     if details:
         message[DETAILS] = details
-    repeated = shape.get("also")
+    repeated = verbatim.get("also")
     if isinstance(repeated, list) and thoughts:
         for name in cast("list[str]", repeated):
             message[name] = thoughts[0].thinking

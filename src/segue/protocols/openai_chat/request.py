@@ -30,14 +30,14 @@ from segue.errors import Path
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.reading import (
     ASKED_OF,
-    SHAPE,
+    VERBATIM,
     expect_objects,
     extra_of,
     is_of_reply,
     left_over,
-    shape_of,
+    verbatim_of,
 )
-from segue.protocols.openai_chat.assistant import decode_assistant, encode_assistant, words_for_nothing
+from segue.protocols.openai_chat.assistant import decode_assistant, empty_content, encode_assistant
 from segue.protocols.openai_chat.cache import place_marks
 from segue.protocols.openai_chat.calls import OLD_ID
 from segue.protocols.openai_chat.content import (
@@ -47,8 +47,8 @@ from segue.protocols.openai_chat.content import (
     keep_native,
     native_block,
 )
-from segue.protocols.openai_chat.fast_encode import encode_usual
-from segue.protocols.openai_chat.options import decode_options, encode_options, own_shape
+from segue.protocols.openai_chat.fast_encode import fast_encode
+from segue.protocols.openai_chat.options import decode_options, encode_options, own_verbatim
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS, demand_reasoning, plain_field
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.tools import decode_tools, encode_tools
@@ -74,8 +74,8 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
         EncodeError: content, a tool or arguments that this wire has no word for.
     """
     context, options = prompt.context, prompt.options
-    frame = own_shape(context.extra, endpoint)
-    asked = own_shape(options.extra, endpoint)
+    frame = own_verbatim(context.extra, endpoint)
+    asked = own_verbatim(options.extra, endpoint)
     is_bare = "bare_reasoning" in asked and ASKED_OF in asked
     is_demanded = endpoint.rules.reasoning_replay == "required" and not is_bare
     demanded = plain_field(endpoint) if is_demanded else None
@@ -88,7 +88,7 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
         body["model"] = endpoint.model.id if prompt.model is None else prompt.model
     encode_tools(body, context.tools, endpoint)
     if "tools" not in body:
-        _respell_no_tools(body, context, frame, endpoint)
+        _restore_empty_tools(body, context, frame, endpoint)
     encode_options(body, options, context, endpoint)
     place_marks(body, options.cache_retention, endpoint)
     return body
@@ -100,7 +100,7 @@ def _encode_messages(
     """Write the messages behind those that are there; `demanded` is the field that every assistant's has to have."""
     named = endpoint.dialect.result_name
     field = None if endpoint.dialect.think_tags else plain_field(endpoint)
-    nothing = words_for_nothing(endpoint)
+    nothing = empty_content(endpoint)
     wire: dict[str, object]
     for index, message in enumerate(given):
         if type(message) is ToolResultMessage:
@@ -113,76 +113,76 @@ def _encode_messages(
                 wire = _encode_result(message, endpoint, ("messages", index))
         elif type(message) is AssistantMessage:
             is_bare = message.extra is None or is_of_reply(message.extra)
-            usual = encode_usual(message.content, field, nothing) if is_bare else None
-            wire = _encode_turn(message, endpoint, ("messages", index)) if usual is None else usual
+            default = fast_encode(message.content, field, nothing) if is_bare else None
+            wire = _encode_turn(message, endpoint, ("messages", index)) if default is None else default
             if demanded is not None and demanded not in wire:
                 demand_reasoning(wire, demanded)
         else:
             role = "user" if message.role == "user" else system_role(endpoint)
-            wire = _encode_spoken(role, message.content, message.extra, ("messages", index))
+            wire = _encode_message_content(role, message.content, message.extra, ("messages", index))
         messages.append(wire)
 
 
 def _encode_turn(message: AssistantMessage, endpoint: Endpoint, path: Path) -> dict[str, object]:
     """Write a turn with all it said in a request, as it was spelt there; what a reply said stays with the reply."""
-    left, shape = left_over(message.extra, PROTOCOL), shape_of(message.extra, PROTOCOL)
-    return encode_assistant(message.content, endpoint, path, left=left, shape=shape)
+    left, verbatim = left_over(message.extra, PROTOCOL), verbatim_of(message.extra, PROTOCOL)
+    return encode_assistant(message.content, endpoint, path, left=left, verbatim=verbatim)
 
 
-def _encode_spoken(
+def _encode_message_content(
     role: str, content: Sequence[UserContent], extra: Mapping[str, Mapping[str, object]] | None, path: Path
 ) -> dict[str, object]:
     only = content[0] if len(content) == 1 else None
     if type(only) is TextContent and only.extra is extra is None:
         return {"role": role, "content": only.text}
-    shape = shape_of(extra, PROTOCOL)
-    if shape.get("message") == "native" and len(content) == 1 and content[0].kind == "native":
+    verbatim = verbatim_of(extra, PROTOCOL)
+    if verbatim.get("message") == "native" and len(content) == 1 and content[0].kind == "native":
         return dict(native_block(content[0], path))
-    wire: dict[str, object] = {"role": shape.get("role", role)}
-    written = encode_content(content, shape.get("content"), (*path, "content"))
+    wire: dict[str, object] = {"role": verbatim.get("role", role)}
+    written = encode_content(content, verbatim.get("content"), (*path, "content"))
     if written is not MISSING:
         wire["content"] = written
     return fill_in(wire, left_over(extra, PROTOCOL))
 
 
 def _encode_result(message: ToolResultMessage, endpoint: Endpoint, path: Path) -> dict[str, object]:
-    shape = shape_of(message.extra, PROTOCOL)
+    verbatim = verbatim_of(message.extra, PROTOCOL)
     wire: dict[str, object]
-    old = shape.get("role") == "function"
-    if old or (shape.get("tool_call_id") == "absent" and not message.tool_call_id):
+    old = verbatim.get("role") == "function"
+    if old or (verbatim.get("tool_call_id") == "absent" and not message.tool_call_id):
         wire = {"role": "function" if old else "tool"}
     else:
         wire = {"role": "tool", "tool_call_id": message.tool_call_id}
-    if message.tool_name and shape.get("name", old or endpoint.dialect.result_name):
+    if message.tool_name and verbatim.get("name", old or endpoint.dialect.result_name):
         wire["name"] = message.tool_name
-    written = encode_content(message.content, shape.get("content"), (*path, "content"), joined=True)
+    written = encode_content(message.content, verbatim.get("content"), (*path, "content"), joined=True)
     if written is not MISSING:
         wire["content"] = written
     return fill_in(wire, left_over(message.extra, PROTOCOL))
 
 
 def _encode_system(context: Context, frame: Mapping[str, object], endpoint: Endpoint) -> dict[str, object]:
-    said = cast("Mapping[str, object]", frame.get("system", {}))
-    wire: dict[str, object] = {"role": said.get("role", system_role(endpoint))}
+    received = cast("Mapping[str, object]", frame.get("system", {}))
+    wire: dict[str, object] = {"role": received.get("role", system_role(endpoint))}
     prompt = context.system_prompt
     if isinstance(prompt, str):
         wire["content"] = prompt
     else:
-        written = encode_content(prompt or (), said.get("content", "list" if prompt else None), ("system_prompt",))
+        written = encode_content(prompt or (), received.get("content", "list" if prompt else None), ("system_prompt",))
         if written is not MISSING:
             wire["content"] = written
     return fill_in(wire, object_of(left_over(context.extra, PROTOCOL).get(_SYSTEM_KEY)))
 
 
-def _respell_no_tools(
+def _restore_empty_tools(
     body: dict[str, object], context: Context, frame: Mapping[str, object], endpoint: Endpoint
 ) -> None:
     """Write a list of no tools where it was written so, or where calls in the history ask for it."""
-    said = frame.get("tools")
-    if said == "null":
+    received = frame.get("tools")
+    if received == "null":
         body["tools"] = None
-    elif said == "empty" or (
-        said is None and not context.tools and endpoint.dialect.empty_tools and _has_calls(context.messages)
+    elif received == "empty" or (
+        received is None and not context.tools and endpoint.dialect.empty_tools and _has_calls(context.messages)
     ):
         body["tools"] = []
 
@@ -215,7 +215,7 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
         frame["tools"] = "absent"
     beyond: dict[str, object] = {_SYSTEM_KEY: reading.beyond} if reading.beyond else {}
     if frame:
-        beyond[SHAPE] = {"provider": endpoint.model.provider, **frame}
+        beyond[VERBATIM] = {"provider": endpoint.model.provider, **frame}
     context = Context(
         system_prompt=reading.system_prompt,
         messages=tuple(reading.messages),
@@ -262,53 +262,53 @@ class _Reading:
                 continue
             match role:
                 case "user":
-                    content, extra = self._read_spoken(wire, path, "user")
+                    content, extra = self._read_message_content(wire, path, "user")
                     self.messages.append(UserMessage(content=content, extra=extra))
                 case "assistant":
                     self.messages.append(self._read_assistant(wire, path))
                 case "tool" | "function":
                     self.messages.append(self._read_result(wire, path, old=role == "function"))
                 case "system" | "developer":
-                    content, extra = self._read_spoken(wire, path, system_role(self.endpoint))
+                    content, extra = self._read_message_content(wire, path, system_role(self.endpoint))
                     pieces = tuple(_as_system(piece) for piece in content)
                     self.messages.append(SystemMessage(content=pieces, extra=extra))
                 case _:
-                    shape = {PROTOCOL: {SHAPE: {"message": "native"}}}
-                    self.messages.append(UserMessage(content=(keep_native(wire),), extra=shape))
+                    verbatim = {PROTOCOL: {VERBATIM: {"message": "native"}}}
+                    self.messages.append(UserMessage(content=(keep_native(wire),), extra=verbatim))
 
     def _read_prompt(self, wire: Mapping[str, object], path: Path) -> None:
         value = wire.get("content", MISSING)
-        content, shape = decode_content(value, path)
-        said: dict[str, object] = {}
+        content, verbatim = decode_content(value, path)
+        received: dict[str, object] = {}
         if wire["role"] != system_role(self.endpoint):
-            said["role"] = wire["role"]
+            received["role"] = wire["role"]
         if not content:
-            said["content"] = shape
-        if said:
-            self.frame["system"] = said
+            received["content"] = verbatim
+        if received:
+            self.frame["system"] = received
         is_text = isinstance(value, str)
         self.system_prompt = value if is_text else tuple(_as_system(piece) for piece in content)
         self.beyond = {key: value for key, value in wire.items() if key not in ("role", "content")}
 
-    def _read_spoken(
-        self, wire: Mapping[str, object], path: Path, usual_role: str
+    def _read_message_content(
+        self, wire: Mapping[str, object], path: Path, default_role: str
     ) -> tuple[tuple[UserContent, ...], Mapping[str, Mapping[str, object]] | None]:
-        content, said = decode_content(wire.get("content", MISSING), (*path, "content"))
-        if said is None and len(wire) == 2 and wire["role"] == usual_role:
+        content, received = decode_content(wire.get("content", MISSING), (*path, "content"))
+        if received is None and len(wire) == 2 and wire["role"] == default_role:
             return content, None
-        shape: dict[str, object] = {} if said is None else {"content": said}
-        if wire["role"] != usual_role:
-            shape["role"] = wire["role"]
-        return content, extra_of(PROTOCOL, wire, ("role", "content"), shape)
+        verbatim: dict[str, object] = {} if received is None else {"content": received}
+        if wire["role"] != default_role:
+            verbatim["role"] = wire["role"]
+        return content, extra_of(PROTOCOL, wire, ("role", "content"), verbatim)
 
     def _read_assistant(self, wire: Mapping[str, object], path: Path) -> AssistantMessage:
         turn = decode_assistant(wire, self.endpoint, path, reply=False, tool_names={})
         left = turn.left
-        usual = plain_field(self.endpoint)
-        if self.demanded and left.get(usual) == "" and len(REASONING_KEYS & wire.keys()) == 1:
-            del left[usual]
-        if turn.shape:
-            left[SHAPE] = turn.shape
+        default = plain_field(self.endpoint)
+        if self.demanded and left.get(default) == "" and len(REASONING_KEYS & wire.keys()) == 1:
+            del left[default]
+        if turn.verbatim:
+            left[VERBATIM] = turn.verbatim
         has_calls = False
         for piece in turn.content:
             if piece.kind == "toolCall":
@@ -324,33 +324,33 @@ class _Reading:
         )
 
     def _read_result(self, wire: Mapping[str, object], path: Path, *, old: bool) -> ToolResultMessage:
-        text, said_id = wire.get("content"), wire.get("tool_call_id")
-        if isinstance(text, str) and isinstance(said_id, str) and len(wire) == 3 and not (old or self.named):
+        text, wire_id = wire.get("content"), wire.get("tool_call_id")
+        if isinstance(text, str) and isinstance(wire_id, str) and len(wire) == 3 and not (old or self.named):
             # An id, a text and nothing else: so are most of an agent's messages.
-            tool_name = self.calls.get(said_id, "")
-            return ToolResultMessage(tool_call_id=said_id, tool_name=tool_name, content=(TextContent(text=text),))
-        content, said = decode_content(wire.get("content", MISSING), (*path, "content"), joined=True)
-        shape: dict[str, object] = {} if said is None else {"content": said}
+            tool_name = self.calls.get(wire_id, "")
+            return ToolResultMessage(tool_call_id=wire_id, tool_name=tool_name, content=(TextContent(text=text),))
+        content, received = decode_content(wire.get("content", MISSING), (*path, "content"), joined=True)
+        verbatim: dict[str, object] = {} if received is None else {"content": received}
         known = {"role", "content"}
         call_id, name = wire.get("tool_call_id"), wire.get("name")
         named = isinstance(name, str) and bool(name)
         if named:
             known.add("name")
         if old:
-            shape["role"] = "function"
+            verbatim["role"] = "function"
             call_id = OLD_ID
         elif isinstance(call_id, str):
             known.add("tool_call_id")
         else:
-            shape["tool_call_id"] = "absent"  # or null, which is left over
+            verbatim["tool_call_id"] = "absent"  # or null, which is left over
         tool_name = str(name) if named else self.calls.get(str(call_id), "")
         if tool_name and named != (old or self.named):
-            shape["name"] = named
+            verbatim["name"] = named
         return ToolResultMessage(
             tool_call_id=call_id if isinstance(call_id, str) else "",
             tool_name=tool_name,
             content=content,
-            extra=extra_of(PROTOCOL, wire, known, shape),
+            extra=extra_of(PROTOCOL, wire, known, verbatim),
         )
 
 

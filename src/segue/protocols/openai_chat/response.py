@@ -23,9 +23,9 @@ from segue.conversation.messages import AssistantMessage, StopReason
 from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.reading import expect_list, expect_object, of_reply, said_in_reply
+from segue.protocols.kit.reading import expect_list, expect_object, of_reply, reply_extra
 from segue.protocols.kit.replies import ended_with, read_stop
-from segue.protocols.openai_chat.assistant import decode_assistant, encode_assistant, respell_calls
+from segue.protocols.openai_chat.assistant import decode_assistant, encode_assistant, restore_calls
 from segue.protocols.openai_chat.errors import decode_error
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.usage import decode_usage, encode_usage
@@ -83,8 +83,8 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     usage = body.get("usage")
     if not choices:
         kept["choices"] = body.get("choices", "absent")
-        said = decode_error(body, None).message if is_error else "the reply has no choices"
-        message = replace(message, stop_reason=StopReason.ERROR, error_message=said)
+        given = decode_error(body, None).message if is_error else "the reply has no choices"
+        message = replace(message, stop_reason=StopReason.ERROR, error_message=given)
     else:
         listed = expect_list(choices, ("choices",))
         choice = expect_object(listed[0], ("choices", 0))
@@ -132,18 +132,18 @@ def _read_choice(
         known.add("index")
     elif "index" not in choice:
         kept["no_index"] = True
-    said = choice.get("message", MISSING)
-    if not isinstance(said, Mapping):
-        kept["message_is"] = "absent" if said is MISSING else said
-        said = {"role": "assistant", "content": None}
-    wire = cast("JsonObject", said)
+    given = choice.get("message", MISSING)
+    if not isinstance(given, Mapping):
+        kept["message_is"] = "absent" if given is MISSING else given
+        given = {"role": "assistant", "content": None}
+    wire = cast("JsonObject", given)
     turn = decode_assistant(wire, endpoint, ("choices", 0, "message"), reply=True, tool_names=tool_names)
     if wire.get("role") != "assistant":
         turn.left["role"] = wire.get("role", "absent")
     if turn.left:
         kept["message"] = turn.left
-    if turn.shape:
-        kept["shape"] = turn.shape
+    if turn.verbatim:
+        kept["shape"] = turn.verbatim
     reason = choice.get("finish_reason")
     if not isinstance(reason, str):
         known.discard("finish_reason")
@@ -173,7 +173,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, 
     Raises:
         EncodeError: a block of another protocol.
     """
-    reply = said_in_reply(message.extra, PROTOCOL)
+    reply = reply_extra(message.extra, PROTOCOL)
     if reply is None:
         return _encode_foreign(message, endpoint)
     body: dict[str, object] = {
@@ -207,10 +207,10 @@ def encode_choice(
     else:
         left = dict(cast("JsonObject", reply.get("message", {})))
         role = left.pop("role", "assistant")
-        shape = cast("JsonObject", reply.get("shape", {}))
+        verbatim = cast("JsonObject", reply.get("shape", {}))
         path = ("choices", index, "message")
-        content = respell_calls(message.content, cast("Mapping[str, JsonObject]", shape.get("calls", {})))
-        wire = encode_assistant(content, endpoint, path, reply=True, left=left, shape=shape)
+        content = restore_calls(message.content, cast("Mapping[str, JsonObject]", verbatim.get("calls", {})))
+        wire = encode_assistant(content, endpoint, path, reply=True, left=left, verbatim=verbatim)
         if role == "absent":
             del wire["role"]
         else:

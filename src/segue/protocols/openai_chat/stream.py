@@ -37,7 +37,7 @@ _MOST_MISFITS: Final = 16
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
     """Make a decoder for one reply."""
     reader = ChatReader(endpoint)
-    return StreamDecoder(reader, Assembly(endpoint.model, PROTOCOL, tool_names), reader.read_growth)
+    return StreamDecoder(reader, Assembly(endpoint.model, PROTOCOL, tool_names), reader.read_fast)
 
 
 class ChatReader:
@@ -53,7 +53,7 @@ class ChatReader:
         self._last_billed = 0
         self._misfits = 0  # chunks in a row that were too much for the short way
 
-    def read_growth(self, frame: bytes, out: Assembly) -> bool:
+    def read_fast(self, frame: bytes, out: Assembly) -> bool:
         """Take in a chunk that brings nothing but growth, the short way; say whether it was one."""
         if self._misfits > _MOST_MISFITS or not self._chunks:
             return False
@@ -141,8 +141,8 @@ class ChatReader:
         if out.final is not None or not (frame.get("error") or frame.get("object") == "error"):
             return
         error = decode_error(frame, None)
-        said = {"code": error.code, "type": error.type, "status": error.status}
-        details = {key: value for key, value in said.items() if value is not None}
+        given = {"code": error.code, "type": error.type, "status": error.status}
+        details = {key: value for key, value in given.items() if value is not None}
         if details:
             out.diagnostics.append(Diagnostic(type="provider_error", message=error.message, details=details))
         self._choice.finish(out)

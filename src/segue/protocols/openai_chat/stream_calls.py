@@ -24,8 +24,8 @@ import msgspec
 from segue.conversation.arguments import encode_arguments
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import SHAPE
-from segue.protocols.openai_chat.calls import OLD_ID, read_seal
+from segue.protocols.kit.reading import VERBATIM
+from segue.protocols.openai_chat.calls import OLD_ID, read_signature
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.verbatim import Block, Json, object_of
 
@@ -110,9 +110,9 @@ class CallReader:
             return
         is_custom = inner is None and "custom" in entry
         function = cast("Block", inner) if isinstance(inner, dict) else object_of(entry.get("custom"))
-        said_id, said_name, index = entry.get("id"), function.get("name"), entry.get("index")
-        call_id = said_id if isinstance(said_id, str) else ""
-        name = said_name if isinstance(said_name, str) else ""
+        wire_id, wire_name_given, index = entry.get("id"), function.get("name"), entry.get("index")
+        call_id = wire_id if isinstance(wire_id, str) else ""
+        name = wire_name_given if isinstance(wire_name_given, str) else ""
         place = index if isinstance(index, int) else None
         arguments = function.get("input" if is_custom else "arguments")
         call = self._find(place, call_id, name, arguments)
@@ -120,7 +120,7 @@ class CallReader:
             call = _Call(out.open_call(call_id, name), call_id, name)
             call.part.arguments = {}  # until there are some
             if is_custom or entry.get("type") == "custom":
-                call.part.extra = {PROTOCOL: {SHAPE: {"type": "custom"}}}
+                call.part.extra = {PROTOCOL: {VERBATIM: {"type": "custom"}}}
                 call.custom = []
                 self._custom.append(call)
         else:
@@ -131,8 +131,8 @@ class CallReader:
             self._by_id[call_id] = call
         self._last = call
         if "extra_content" in entry:
-            seal, _ = read_seal(entry["extra_content"], self._endpoint)
-            call.part.signature = seal or call.part.signature
+            wire_signature, _ = read_signature(entry["extra_content"], self._endpoint)
+            call.part.signature = wire_signature or call.part.signature
         if call.custom is None:
             _grow(call, arguments, out)
         elif isinstance(arguments, str) and arguments:
@@ -172,10 +172,10 @@ class CallReader:
             _name(call, name, out)
 
 
-def _name(call: _Call, said: str, out: Assembly) -> None:
+def _name(call: _Call, given: str, out: Assembly) -> None:
     """Go on with the name of a call whose arguments have not begun; whoever says the same again adds nothing."""
-    if said != call.name and not (call.name and call.part.chunks):
-        call.name += said
+    if given != call.name and not (call.name and call.part.chunks):
+        call.name += given
         call.part.name = out.tool_names.get(call.name, call.name)
 
 
@@ -214,9 +214,9 @@ def _grow(call: _Call, arguments: object, out: Assembly) -> None:
         out.grow(call.part, encode_arguments(cast("Block", arguments)))
 
 
-def _grow_custom(call: _Call, said: str, out: Assembly) -> None:
+def _grow_custom(call: _Call, given: str, out: Assembly) -> None:
     """Tell the input of a custom tool as the JSON that it becomes."""
     pieces = cast("list[str]", call.custom)
     opening = "" if pieces else '{"input":"'
-    pieces.append(said)
-    out.grow(call.part, opening + json.dumps(said, ensure_ascii=False)[1:-1])
+    pieces.append(given)
+    out.grow(call.part, opening + json.dumps(given, ensure_ascii=False)[1:-1])

@@ -18,8 +18,8 @@ from typing import Final, cast
 from segue.conversation.content import NativeContent
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.openai_chat.calls import read_seal
-from segue.protocols.openai_chat.content import spell_value
+from segue.protocols.openai_chat.calls import read_signature
+from segue.protocols.openai_chat.content import restore_value
 from segue.protocols.openai_chat.fast_decode import Delta
 from segue.protocols.openai_chat.message_fields import REFUSED, audio_content, images_content, read_refusal
 from segue.protocols.openai_chat.reasoning import FIELDS, dump_details, merge_details
@@ -49,7 +49,7 @@ class ChoiceReader:
         self._audio: dict[str, object] = {}
         self._images: list[object] = []
         self._fields: dict[str, Part] = {}  # what only this wire knows, by its key; it stands where it began
-        self._seal: str | None = None
+        self._encode_signature: str | None = None
         self.left: dict[str, object] = {}
         self.beside: dict[str, object] = {}
         self.reason: str | None = None
@@ -81,22 +81,22 @@ class ChoiceReader:
         Most chunks bring one value, more words, reasoning or arguments, so they take the short way.
         """
         delta: Json = None
-        for name, said in choice.items():
-            if said is None:  # first, for that is what most of them are
+        for name, given in choice.items():
+            if given is None:  # first, for that is what most of them are
                 continue
             if name == "delta":
-                delta = said
-            elif name != "index" or said != 0:
+                delta = given
+            elif name != "index" or given != 0:
                 return False
         if not isinstance(delta, dict):
             return False
         key, value = "", None
-        for name, said in delta.items():
-            if said is None or name == "role" or (not said and name in _EMPTY):
+        for name, given in delta.items():
+            if given is None or name == "role" or (not given and name in _EMPTY):
                 continue
             if value is not None:
                 return False
-            key, value = name, said
+            key, value = name, given
         if key == "tool_calls":
             return self._calls.grow(value, out)
         part = self._growing.get(key)
@@ -136,7 +136,7 @@ class ChoiceReader:
 
     def _read_delta(self, delta: Block, out: Assembly) -> None:
         content = delta.get("content")
-        if type(content) is not str and (value := spell_value(content)) is not None:
+        if type(content) is not str and (value := restore_value(content)) is not None:
             content = value
         if not delta.keys() <= _PLAIN_DELTA:
             self._read_reasoning(delta, out)
@@ -171,18 +171,18 @@ class ChoiceReader:
                     out.add_native(dict(block))
 
     def _read_reasoning(self, delta: Block, out: Assembly) -> None:
-        said, field = "", None
+        given, field = "", None
         for name in FIELDS:
             text = delta.get(name)
             if isinstance(text, (int, float)):
-                text = spell_value(text)
+                text = restore_value(text)
             if isinstance(text, str) and text:
-                said, field = text, name
+                given, field = text, name
                 break
         if details := delta.get("reasoning_details"):
             readable = merge_details(self._details, details)
-            said = said or readable
-        if not said and not details:
+            given = given or readable
+        if not given and not details:
             return
         if self._thinking is None:
             self._thinking = out.open_thinking()
@@ -190,8 +190,8 @@ class ChoiceReader:
             self._growing[field] = self._thinking
             if self._thinking.signature is None:
                 self._thinking.signature = field
-        if said:
-            out.grow(self._thinking, said)
+        if given:
+            out.grow(self._thinking, given)
 
     def _read_fields(self, delta: Block, out: Assembly) -> None:
         for key, value in delta.items():
@@ -210,18 +210,18 @@ class ChoiceReader:
                 case "images":
                     self._read_images(value, out)
                 case "extra_content":
-                    self._read_seal(value)
+                    self._read_signature(value)
                 case "reasoning_details" | "reasoning_content" | "reasoning" | "reasoning_text":
                     pass
                 case _:
                     self._read_left(key, value)
 
-    def _read_refusal(self, words: str, out: Assembly) -> None:
+    def _read_refusal(self, text: str, out: Assembly) -> None:
         part = self._growing.get("refusal")
         if part is None:
             part = self._growing["refusal"] = out.open_text()
             part.extra = REFUSED
-        out.grow(part, words)
+        out.grow(part, text)
 
     def _read_left(self, key: str, value: object) -> None:
         """Keep fields nobody knows; lists in them, such as annotations, grow."""
@@ -252,10 +252,10 @@ class ChoiceReader:
             elif piece is not None or key not in self._audio:
                 self._audio[key] = piece
 
-    def _read_seal(self, value: object) -> None:
-        seal, rest = read_seal(value, self._endpoint)
-        if seal is not None:
-            self._seal = seal
+    def _read_signature(self, value: object) -> None:
+        wire_signature, rest = read_signature(value, self._endpoint)
+        if wire_signature is not None:
+            self._encode_signature = wire_signature
         elif rest:
             self._read_left("extra_content", rest)
 
@@ -265,10 +265,10 @@ class ChoiceReader:
             self._tags.finish()
         if self._details and self._thinking is not None:
             self._thinking.signature = dump_details(self._details)
-        if self._seal is not None:
+        if self._encode_signature is not None:
             text = self._text or next((part for part in out.parts if part.kind == "text" and part.extra is None), None)
             if text is not None:
-                text.signature = self._seal
+                text.signature = self._encode_signature
         for key, native in self._natives().items():
             self._fields[key].block, self._fields[key].fallback = native.block, native.fallback
         self._calls.finish()

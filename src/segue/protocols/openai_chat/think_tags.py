@@ -20,7 +20,7 @@ from typing import Final
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent
 from segue.models.model import Model
 from segue.protocols.kit.assembly import Assembly, Part
-from segue.protocols.kit.reading import SHAPE, shape_of
+from segue.protocols.kit.reading import VERBATIM, verbatim_of
 from segue.protocols.openai_chat.rules import PROTOCOL
 
 OPEN: Final = "<think>"
@@ -28,7 +28,7 @@ CLOSE: Final = "</think>"
 TAGS: Final = OPEN
 """The signature of thinking that came in tags."""
 
-_NOBODY: Final = Model("", "", PROTOCOL)
+_NO_MODEL: Final = Model("", "", PROTOCOL)
 
 
 class TagReader:
@@ -55,16 +55,16 @@ class TagReader:
             if tag is None:
                 held = _tail(rest, (CLOSE,) if self._inside else (OPEN,) if self._seen else (OPEN, CLOSE))
                 self._pending = rest[len(rest) - held :] if held else ""
-                self._say(rest[: len(rest) - held] if held else rest)
+                self._emit(rest[: len(rest) - held] if held else rest)
                 return
-            self._say(rest[:at])
+            self._emit(rest[:at])
             self._turn(tag)
             rest = rest[at + len(tag) :]
 
     def finish(self) -> None:
         """Say what was held back: it was no tag."""
         pending, self._pending = self._pending, ""
-        self._say(pending)
+        self._emit(pending)
         if self._thinking is not None:
             _note(self._thinking, "closed", value=False)
             self._out.close(self._thinking)
@@ -73,7 +73,7 @@ class TagReader:
         if held and self._out.parts:
             # Tags without words behind the last words: there is nothing better to do with them.
             self._prefix, self._inside = "", False
-            self._say(held)
+            self._emit(held)
 
     def _next_tag(self, text: str) -> tuple[str | None, int]:
         if self._inside:
@@ -106,22 +106,22 @@ class TagReader:
         self._text = self._thinking = None
         self._blank = ""
 
-    def _say(self, words: str) -> None:
-        if not words:
+    def _emit(self, text: str) -> None:
+        if not text:
             return
         out = self._out
         if not self._inside:
             if self._text is None:
                 self._text = self._opened(out.open_text())
-            out.grow(self._text, words)
+            out.grow(self._text, text)
         elif self._thinking is not None:
-            out.grow(self._thinking, words)
-        elif words.isspace():
-            self._blank += words
+            out.grow(self._thinking, text)
+        elif text.isspace():
+            self._blank += text
         else:
             self._thinking = self._opened(out.open_thinking())
             self._thinking.signature = TAGS
-            out.grow(self._thinking, self._blank + words)
+            out.grow(self._thinking, self._blank + text)
 
     def _opened(self, part: Part) -> Part:
         """Note on a new part the empty tags that stood before it."""
@@ -132,7 +132,7 @@ class TagReader:
 
 
 def _note(part: Part, key: str, *, value: object) -> None:
-    part.extra = {PROTOCOL: {SHAPE: {**shape_of(part.extra, PROTOCOL), key: value}}}
+    part.extra = {PROTOCOL: {VERBATIM: {**verbatim_of(part.extra, PROTOCOL), key: value}}}
 
 
 def _tail(text: str, tags: tuple[str, ...]) -> int:
@@ -148,7 +148,7 @@ def split_tags(text: str) -> tuple[AssistantContent, ...]:
     """Split a whole text; one without tags stays one text."""
     if OPEN not in text and CLOSE not in text:
         return (TextContent(text=text),)
-    out = Assembly(_NOBODY, PROTOCOL)
+    out = Assembly(_NO_MODEL, PROTOCOL)
     reader = TagReader(out)
     reader.feed(text)
     reader.finish()
@@ -158,16 +158,16 @@ def split_tags(text: str) -> tuple[AssistantContent, ...]:
 
 def write_thinking(content: ThinkingContent) -> str:
     """Write thinking in its tags, as many of them as there were."""
-    shape = shape_of(content.extra, PROTOCOL)
-    closing = "" if shape.get("closed") is False else CLOSE
-    return f"{_prefix(shape)}{OPEN}{content.thinking}{closing}"
+    verbatim = verbatim_of(content.extra, PROTOCOL)
+    closing = "" if verbatim.get("closed") is False else CLOSE
+    return f"{_prefix(verbatim)}{OPEN}{content.thinking}{closing}"
 
 
 def write_text(content: TextContent) -> str:
     """Write a text with the empty tags that stood before it."""
-    return f"{_prefix(shape_of(content.extra, PROTOCOL))}{content.text}"
+    return f"{_prefix(verbatim_of(content.extra, PROTOCOL))}{content.text}"
 
 
-def _prefix(shape: Mapping[str, object]) -> str:
-    prefix = shape.get("think")
+def _prefix(verbatim: Mapping[str, object]) -> str:
+    prefix = verbatim.get("think")
     return prefix if isinstance(prefix, str) else ""

@@ -52,11 +52,11 @@ def encode_thinking(asked: ThinkingLevel | int, endpoint: Endpoint) -> Fragment:
     level = level_for_budget(asked) if isinstance(asked, int) else asked
     if level == "off":
         return _OFF[dialect.thinking_format](model) if model.reasoning else {}
-    word = model.thinking_levels.get(level) or level
-    said = _ON[dialect.thinking_format](word, model, level)
+    literal = model.thinking_levels.get(level) or level
+    given = _ON[dialect.thinking_format](literal, model, level)
     if dialect.takes_effort():
-        said["reasoning_effort"] = word
-    return said
+        given["reasoning_effort"] = literal
+    return given
 
 
 def _write_budget(tokens: int, endpoint: Endpoint) -> Fragment | None:
@@ -83,8 +83,8 @@ def _switch_on(fragment: Fragment) -> Callable[[str, Model, ThinkingLevel], Frag
 
 _ON: Final[Mapping[str, Callable[[str, Model, ThinkingLevel], Fragment]]] = {
     "effort": _nothing,
-    "nested": lambda word, _model, _level: {"reasoning": {"effort": word}},
-    "openrouter": lambda word, _model, _level: {"reasoning": {"effort": word}},
+    "nested": lambda literal, _model, _level: {"reasoning": {"effort": literal}},
+    "openrouter": lambda literal, _model, _level: {"reasoning": {"effort": literal}},
     "deepseek": _switch_on({"thinking": {"type": "enabled"}}),
     "switch": _switch_on({"thinking": {"type": "enabled"}}),
     "zai": _switch_on({"thinking": {"type": "enabled", "clear_thinking": False}}),
@@ -93,9 +93,11 @@ _ON: Final[Mapping[str, Callable[[str, Model, ThinkingLevel], Fragment]]] = {
     "qwen": _switch_on({"enable_thinking": True}),
     "qwen-template": _switch_on({"chat_template_kwargs": {"enable_thinking": True, "preserve_thinking": True}}),
     "chat-template": _switch_on({"chat_template_kwargs": {"enable_thinking": True}}),
-    "word": lambda word, _model, _level: {"thinking": word},
+    "word": lambda literal, _model, _level: {"thinking": literal},
     # It takes an effort only from models whose words for it are known.                            (pi-ai 1.5.0)
-    "ling": lambda word, model, level: {"reasoning": {"effort": word}} if model.thinking_levels.get(level) else {},
+    "ling": lambda literal, model, level: (
+        {"reasoning": {"effort": literal}} if model.thinking_levels.get(level) else {}
+    ),
     "adaptive": _switch_on({"thinking": {"type": "adaptive"}}),
     "budget": lambda _word, _model, level: {
         "thinking": {"type": "enabled", "budget_tokens": DEFAULT_BUDGETS.get(level, 8192)}
@@ -105,19 +107,21 @@ _ON: Final[Mapping[str, Callable[[str, Model, ThinkingLevel], Fragment]]] = {
 }
 
 
-def _off_word(model: Model) -> str | None:
+def _off_value(model: Model) -> str | None:
     return model.thinking_levels.get("off", "none")
 
 
 def _switch_off(fragment: Fragment) -> Callable[[Model], Fragment]:
-    return lambda model: dict(fragment) if _off_word(model) is not None else {}
+    return lambda model: dict(fragment) if _off_value(model) is not None else {}
 
 
 _OFF: Final[Mapping[str, Callable[[Model], Fragment]]] = {
     # Without a word of the model's own nothing is said: an effort it does not know is refused.
-    "effort": lambda model: {"reasoning_effort": word} if (word := model.thinking_levels.get("off")) else {},
-    "nested": lambda model: {"reasoning": {"effort": word}} if (word := model.thinking_levels.get("off")) else {},
-    "openrouter": lambda model: {"reasoning": {"effort": word}} if (word := _off_word(model)) is not None else {},
+    "effort": lambda model: {"reasoning_effort": literal} if (literal := model.thinking_levels.get("off")) else {},
+    "nested": lambda model: {"reasoning": {"effort": literal}} if (literal := model.thinking_levels.get("off")) else {},
+    "openrouter": lambda model: (
+        {"reasoning": {"effort": literal}} if (literal := _off_value(model)) is not None else {}
+    ),
     "deepseek": _switch_off({"thinking": {"type": "disabled"}}),
     "switch": _switch_off({"thinking": {"type": "disabled"}}),
     "zai": _switch_off({"thinking": {"type": "disabled"}}),
@@ -126,7 +130,7 @@ _OFF: Final[Mapping[str, Callable[[Model], Fragment]]] = {
     "qwen": _switch_off({"enable_thinking": False}),
     "qwen-template": _switch_off({"chat_template_kwargs": {"enable_thinking": False, "preserve_thinking": True}}),
     "chat-template": _switch_off({"chat_template_kwargs": {"enable_thinking": False}}),
-    "word": lambda model: {"thinking": word} if (word := _off_word(model)) is not None else {},
+    "word": lambda model: {"thinking": literal} if (literal := _off_value(model)) is not None else {},
     "ling": _nothing,
     "adaptive": _switch_off({"thinking": {"type": "disabled"}}),
     "budget": _switch_off({"thinking": {"type": "disabled"}}),
@@ -148,8 +152,8 @@ def decode_thinking(body: Mapping[str, object], endpoint: Endpoint) -> ThinkingL
             if (tokens := _tokens(inner.get(key))) is not None:
                 return tokens
     reasoning, thinking = object_of(body.get("reasoning")), body.get("thinking")
-    for word in (body.get("reasoning_effort"), reasoning.get("effort"), thinking):
-        if (level := _level(word, endpoint.model)) is not None:
+    for literal in (body.get("reasoning_effort"), reasoning.get("effort"), thinking):
+        if (level := _level(literal, endpoint.model)) is not None:
             return level
     return _read_switch(body, reasoning, object_of(thinking))
 
@@ -171,15 +175,15 @@ def _read_switch(
     return None
 
 
-def _level(word: object, model: Model) -> ThinkingLevel | None:
-    if not isinstance(word, str):
+def _level(literal: object, model: Model) -> ThinkingLevel | None:
+    if not isinstance(literal, str):
         return None
     for level, own in model.thinking_levels.items():
-        if own == word and level in THINKING_LEVELS:
+        if own == literal and level in THINKING_LEVELS:
             return level
-    if word in THINKING_LEVELS:
-        return word
-    return "off" if word in ("none", "disabled") else None
+    if literal in THINKING_LEVELS:
+        return literal
+    return "off" if literal in ("none", "disabled") else None
 
 
 def _tokens(value: object) -> int | None:

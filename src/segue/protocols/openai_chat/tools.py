@@ -16,29 +16,29 @@ from typing import Final, cast
 from segue.conversation.context import NativeTool, Tool, ToolDefinition
 from segue.errors import Path
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, left_over, native_definition, shape_of
+from segue.protocols.kit.reading import VERBATIM, expect_list, expect_object, left_over, native_definition, verbatim_of
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.verbatim import MISSING, fill_in, object_of
 
 _KNOWN: Final[Mapping[str, type]] = {"name": str, "description": str, "parameters": Mapping, "strict": bool}
-_WORDS: Final = frozenset({"auto", "none", "required"})
+_CHOICE_VALUES: Final = frozenset({"auto", "none", "required"})
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 
-def decode_tools(body: Mapping[str, object], shape: dict[str, object], endpoint: Endpoint) -> tuple[Tool, ...]:
-    """Read the tools of a body, also those of the old kind; note in `shape` a list that is empty or null.
+def decode_tools(body: Mapping[str, object], verbatim: dict[str, object], endpoint: Endpoint) -> tuple[Tool, ...]:
+    """Read the tools of a body, also those of the old kind; note in `verbatim` a list that is empty or null.
 
     Raises:
         DecodeError: they are no list of objects.
     """
     tools: list[Tool] = []
-    said = body.get("tools", MISSING)
-    if said is None or said == []:
-        shape["tools"] = "null" if said is None else "empty"
-    elif said is not MISSING:
-        for index, tool in enumerate(expect_list(said, ("tools",))):
+    given = body.get("tools", MISSING)
+    if given is None or given == []:
+        verbatim["tools"] = "null" if given is None else "empty"
+    elif given is not MISSING:
+        for index, tool in enumerate(expect_list(given, ("tools",))):
             tools.append(_decode_tool(expect_object(tool, ("tools", index)), endpoint))
     old = body.get("functions")
     if isinstance(old, list):
@@ -64,26 +64,26 @@ def _decode_tool(tool: Mapping[str, object], endpoint: Endpoint) -> Tool:
 
 
 def _decode_function(
-    function: Mapping[str, object], left: dict[str, object], shape: dict[str, object], endpoint: Endpoint
+    function: Mapping[str, object], left: dict[str, object], verbatim: dict[str, object], endpoint: Endpoint
 ) -> ToolDefinition:
     description, parameters = function.get("description", MISSING), function.get("parameters", MISSING)
     strict = function.get("strict", MISSING)
     if description is None or description == "":
-        shape["description"] = description
+        verbatim["description"] = description
     if not isinstance(parameters, Mapping):
-        shape["parameters"] = "null" if parameters is None else "absent"
+        verbatim["parameters"] = "null" if parameters is None else "absent"
     if strict is None:
-        shape["strict"] = "null"
+        verbatim["strict"] = "null"
     elif isinstance(strict, bool) and not endpoint.dialect.strict_tools:
-        shape["strict"] = "said"
+        verbatim["strict"] = "said"
     name = function.get("name")
     if not isinstance(name, str):
-        shape["name"] = "absent"
+        verbatim["name"] = "absent"
     beyond = {key: value for key, value in function.items() if key not in _KNOWN or not _is_sound(key, value)}
     if beyond:
         left["function"] = beyond
-    if shape:
-        left[SHAPE] = shape
+    if verbatim:
+        left[VERBATIM] = verbatim
     return ToolDefinition(
         name=name if isinstance(name, str) else "",
         description=description if isinstance(description, str) else "",
@@ -112,7 +112,7 @@ def encode_tools(body: dict[str, object], tools: Sequence[Tool], endpoint: Endpo
         elif tool.extra is None:
             wire.append({"type": "function", "function": _encode_function(tool, endpoint)})
         else:
-            _encode_respelt(tool, endpoint, wire, old)
+            _encode_restored(tool, endpoint, wire, old)
     if wire:
         body["tools"] = wire
     if old:
@@ -133,28 +133,28 @@ def _encode_function(tool: ToolDefinition, endpoint: Endpoint) -> dict[str, obje
     return function
 
 
-def _encode_respelt(tool: ToolDefinition, endpoint: Endpoint, wire: list[object], old: list[object]) -> None:
-    shape = shape_of(tool.extra, PROTOCOL)
+def _encode_restored(tool: ToolDefinition, endpoint: Endpoint, wire: list[object], old: list[object]) -> None:
+    verbatim = verbatim_of(tool.extra, PROTOCOL)
     function = _encode_function(tool, endpoint)
-    if "description" in shape and not tool.description:
-        function["description"] = shape["description"]
-    if not tool.parameters and "parameters" in shape:
-        if shape["parameters"] == "null":
+    if "description" in verbatim and not tool.description:
+        function["description"] = verbatim["description"]
+    if not tool.parameters and "parameters" in verbatim:
+        if verbatim["parameters"] == "null":
             function["parameters"] = None
         else:
             del function["parameters"]
-    if tool.strict is None and shape.get("strict") == "null":
+    if tool.strict is None and verbatim.get("strict") == "null":
         function["strict"] = None
-    elif tool.strict is not None and shape.get("strict") == "said":
+    elif tool.strict is not None and verbatim.get("strict") == "said":
         function["strict"] = tool.strict
-    if "name" in shape and not tool.name:
+    if "name" in verbatim and not tool.name:
         del function["name"]
     left = dict(left_over(tool.extra, PROTOCOL))
     beyond = left.pop("function", None)
     fill_in(function, object_of(beyond))
-    if shape.get("old") == endpoint.model.provider:
+    if verbatim.get("old") == endpoint.model.provider:
         old.append(fill_in(function, left))
-    elif shape.get("type") == "absent":
+    elif verbatim.get("type") == "absent":
         wire.append(fill_in({"function": function}, left))
     else:
         wire.append(fill_in({"type": "function", "function": function}, left))
@@ -165,29 +165,29 @@ def _encode_respelt(tool: ToolDefinition, endpoint: Endpoint, wire: list[object]
 
 def decode_tool_choice(body: Mapping[str, object], _: Endpoint) -> str | None:
     """Read a choice of the new or the old kind; None when it says more than a word or a name."""
-    said = body.get("tool_choice")
-    if isinstance(said, str):
-        return said if said in _WORDS else None
-    if isinstance(said, Mapping):
-        choice = cast("Mapping[str, object]", said)
+    given = body.get("tool_choice")
+    if isinstance(given, str):
+        return given if given in _CHOICE_VALUES else None
+    if isinstance(given, Mapping):
+        choice = cast("Mapping[str, object]", given)
         for key in ("function", "custom"):
             if choice.get("type", key) == key and isinstance(inner := choice.get(key), Mapping):
                 return _name(cast("Mapping[str, object]", inner))
         return None
-    if said is not None:
+    if given is not None:
         return None
     old = body.get("function_call")
     if isinstance(old, str):
-        return old if old in _WORDS else None
+        return old if old in _CHOICE_VALUES else None
     return _name(cast("Mapping[str, object]", old)) if isinstance(old, Mapping) else None
 
 
 def _name(inner: Mapping[str, object]) -> str | None:
     name = inner.get("name")
     # A tool that is called like one of the words could not be told from it.
-    return name if isinstance(name, str) and name not in _WORDS else None
+    return name if isinstance(name, str) and name not in _CHOICE_VALUES else None
 
 
 def encode_tool_choice(choice: str) -> object:
     """Write a choice: a word, or the tool's name."""
-    return choice if choice in _WORDS else {"type": "function", "function": {"name": choice}}
+    return choice if choice in _CHOICE_VALUES else {"type": "function", "function": {"name": choice}}

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from segue.conversation.messages import Usage, UsageCost
 from segue.models.model import Model
 from segue.models.price import find_cost
-from segue.protocols.kit.reading import SHAPE, left_over, number_of, shape_of
+from segue.protocols.kit.reading import VERBATIM, left_over, number_of, verbatim_of
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.verbatim import Block, object_of
 
@@ -50,16 +50,18 @@ def decode_usage(wire: Block, model: Model) -> Usage:
         total_tokens=total or prompt + completion,
     )
     left = {key: value for key, value in wire.items() if key not in _COUNTS}
-    shape = {key: wire.get(key, "absent") for key, value in _counts(usage).items() if wire.get(key, "absent") != value}
-    if shape:
-        left[SHAPE] = shape
+    verbatim = {
+        key: wire.get(key, "absent") for key, value in _counts(usage).items() if wire.get(key, "absent") != value
+    }
+    if verbatim:
+        left[VERBATIM] = verbatim
     return replace(usage, cost=_cost(wire, usage, model), extra={PROTOCOL: left} if left else None)
 
 
 def encode_usage(usage: Usage) -> dict[str, object]:
     """Write usage as it was read; of another wire's, what this one has words for."""
     wire: dict[str, object] = dict(_counts(usage))
-    for key, value in shape_of(usage.extra, PROTOCOL).items():
+    for key, value in verbatim_of(usage.extra, PROTOCOL).items():
         if value == "absent":
             del wire[key]
         else:

@@ -60,7 +60,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     if not any(body.get(key) for key in _STORED):
         found.extend(_pairs(items))
     if endpoint.rules.calls_last:
-        found.extend(_words_after_calls(items))
+        found.extend(_text_after_calls(items))
     found.extend(_order(items))
     if own and body.get("store") is not False:
         found.extend(_unnamed(items))
@@ -262,7 +262,7 @@ def _unnamed(items: list[tuple[int, Item]]) -> Iterator[Violation]:
             yield Violation(code="reasoning_alone", path=("input", index), message=message)
 
 
-def _words_after_calls(items: list[tuple[int, Item]]) -> Iterator[Violation]:
+def _text_after_calls(items: list[tuple[int, Item]]) -> Iterator[Violation]:
     called = False
     for index, item in items:
         kind = kind_of(item) or "message"

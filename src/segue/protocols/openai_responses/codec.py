@@ -12,7 +12,7 @@ from segue.protocols.openai_responses.response import decode_response, encode_re
 from segue.protocols.openai_responses.rules import PROTOCOL, RULES
 from segue.protocols.openai_responses.stream import stream_decoder
 
-_FORGETS: Final = NOT_IN_A_BODY | {
+_NOT_CARRIED: Final = NOT_IN_A_BODY | {
     # An output names its call alone, and has no flag for errors.
     "tool_name",
     "is_error",
@@ -89,7 +89,7 @@ CODEC: Final = Codec(
     stream_decoder=stream_decoder,
     decode_error=decode_error,
     check=check,
-    forgets=_FORGETS,
-    turns="input",
+    not_carried=_NOT_CARRIED,
+    turns_key="input",
     sdk_parameters=_SDK_PARAMETERS,
 )

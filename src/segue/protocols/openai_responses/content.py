@@ -24,7 +24,15 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError, Path
-from segue.protocols.kit.reading import SHAPE, data_url, extra_of, left_over, shape_of, split_data_url, standard_base64
+from segue.protocols.kit.reading import (
+    VERBATIM,
+    data_url,
+    extra_of,
+    left_over,
+    split_data_url,
+    standard_base64,
+    verbatim_of,
+)
 from segue.protocols.openai_responses.rules import PROTOCOL
 
 Wire = dict[str, object]
@@ -49,7 +57,7 @@ def object_of(value: object) -> Mapping[str, object]:
     return cast("Mapping[str, object]", value) if isinstance(value, (dict, Mapping)) else {}
 
 
-def spelt(extra: Extra | None) -> Mapping[str, object] | None:
+def original(extra: Extra | None) -> Mapping[str, object] | None:
     """Give all that this wire said beyond segue's words, shape included; None when it said nothing."""
     return None if extra is None else extra.get(PROTOCOL)
 
@@ -77,7 +85,7 @@ def is_plain(content: Sequence[UserContent]) -> bool:
     """Say whether segue writes this content as a string: nothing, or one text with nothing to add."""
     if len(content) > 1:
         return False
-    return not content or (content[0].kind == "text" and bool(content[0].text) and not spelt(content[0].extra))
+    return not content or (content[0].kind == "text" and bool(content[0].text) and not original(content[0].extra))
 
 
 def decode_part(part: Mapping[str, object]) -> UserContent:
@@ -100,18 +108,18 @@ def _text_extra(part: Mapping[str, object]) -> Extra | None:
 
 def _decode_image(part: Mapping[str, object]) -> UserContent:
     url, file_id = part.get("image_url"), part.get("file_id")
-    shape: Wire = {} if "detail" in part else {"detail": ABSENT}
+    verbatim: Wire = {} if "detail" in part else {"detail": ABSENT}
     known = {"type", "detail"} if part.get("detail") == "auto" else {"type"}
     if isinstance(url, str) and file_id is None:
         split = split_data_url(url)
         if split is None:
-            return ImageContent(url=url, extra=extra_of(PROTOCOL, part, known | {"image_url"}, shape))
+            return ImageContent(url=url, extra=extra_of(PROTOCOL, part, known | {"image_url"}, verbatim))
         mime, data = split
         if mime is not None:
-            extra = extra_of(PROTOCOL, part, known | {"image_url"}, shape)
+            extra = extra_of(PROTOCOL, part, known | {"image_url"}, verbatim)
             return ImageContent(data=standard_base64(data), mime_type=mime, extra=extra)
     if isinstance(file_id, str) and url is None:
-        extra = extra_of(PROTOCOL, part, known | {"file_id"}, shape)
+        extra = extra_of(PROTOCOL, part, known | {"file_id"}, verbatim)
         return FileContent(file_id=file_id, mime_type="image/*", extra=extra)
     return NativeContent(protocol=PROTOCOL, block=dict(part))
 
@@ -131,12 +139,12 @@ def _decode_file(part: Mapping[str, object]) -> UserContent:
     mime, data = split if split is not None else (None, "")
     if mime is None:
         return NativeContent(protocol=PROTOCOL, block=dict(part))
-    shape = {"filename": ABSENT} if "filename" not in part else {}
+    verbatim = {"filename": ABSENT} if "filename" not in part else {}
     return FileContent(
         data=standard_base64(data),
         mime_type=mime,
         name=None if name == _nameless(mime) else name,
-        extra=extra_of(PROTOCOL, part, known, shape),
+        extra=extra_of(PROTOCOL, part, known, verbatim),
     )
 
 
@@ -169,11 +177,11 @@ def encode_part(content: UserContent, path: Path) -> Wire:
     """
     match content.kind:
         case "text":
-            said = spelt(content.extra)
-            if not said:
+            received = original(content.extra)
+            if not received:
                 return {"type": "input_text", "text": content.text}
-            part = {key: value for key, value in said.items() if key != SHAPE}
-            part["type"] = shape_of(content.extra, PROTOCOL).get("type", "input_text")
+            part = {key: value for key, value in received.items() if key != VERBATIM}
+            part["type"] = verbatim_of(content.extra, PROTOCOL).get("type", "input_text")
             part["text"] = content.text
             return part
         case "image":
@@ -198,7 +206,7 @@ def _encode_image(content: ImageContent, path: Path) -> Wire:
 
 def _with_detail(extra: Extra | None, part: Wire) -> Wire:
     rest = left_over(extra, PROTOCOL)
-    if "detail" not in rest and shape_of(extra, PROTOCOL).get("detail") != ABSENT:
+    if "detail" not in rest and verbatim_of(extra, PROTOCOL).get("detail") != ABSENT:
         part["detail"] = "auto"
     return {**rest, **part} if rest else part
 
@@ -210,7 +218,7 @@ def _encode_file(content: FileContent, path: Path) -> Wire:
         part: Wire = {**rest, "type": "input_file", "file_data": data_url(mime, content.data)}
         if content.name is not None:
             part["filename"] = content.name
-        elif "filename" not in part and shape_of(content.extra, PROTOCOL).get("filename") != ABSENT:
+        elif "filename" not in part and verbatim_of(content.extra, PROTOCOL).get("filename") != ABSENT:
             part["filename"] = _nameless(mime)
         return part
     if content.url is not None:

@@ -27,20 +27,20 @@ def decode_error(body: object, status: int | None) -> WireError:
     if inner is None and isinstance(whole.get("response"), Mapping):
         inner = cast("Mapping[str, object]", whole["response"]).get("error")
     if isinstance(inner, str):
-        return WireError(status=status, code=_word(whole.get("code")), message=inner)
+        return WireError(status=status, code=_text_or_none(whole.get("code")), message=inner)
     error = cast("Mapping[str, object]", inner) if isinstance(inner, Mapping) else whole
     message = text_of(error.get("message")) or text_of(error.get("detail")) or ""
     kind = text_of(error.get("type"))
     return WireError(
         status=status,
-        code=_word(error.get("code")),
+        code=_text_or_none(error.get("code")),
         # In an event `type` names the event, not the kind of error.
         type=None if error is whole and kind == "error" else kind,
         message=message,
     )
 
 
-def _word(value: object) -> str | None:
+def _text_or_none(value: object) -> str | None:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return None
     return str(value)

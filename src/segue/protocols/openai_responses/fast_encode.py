@@ -19,12 +19,12 @@ from segue.conversation.content import AssistantContent, TextContent, ThinkingCo
 from segue.errors import EncodeError
 from segue.protocols.openai_responses.content import Wire
 
-_UNSEAL: Final = msgspec.json.Decoder(dict[str, object]).decode
+_DECODE_SIGNATURE: Final = msgspec.json.Decoder(dict[str, object]).decode
 _REASONING_KEYS: Final = frozenset({"id", "encrypted_content", "status"})
 """What a sealed reasoning item says, beside one summary of all its words."""
 
 
-def write_usual(items: list[Wire], content: Sequence[AssistantContent]) -> bool:
+def fast_encode(items: list[Wire], content: Sequence[AssistantContent]) -> bool:
     """Add the items of a turn, in order; False, and nothing added, when it is not a usual one."""
     start = len(items)
     try:
@@ -35,11 +35,11 @@ def write_usual(items: list[Wire], content: Sequence[AssistantContent]) -> bool:
                 text = piece.arguments_text
                 if text is None:
                     text = encode_arguments(piece.arguments)
-                seal = piece.thought_signature
-                if seal is None:
+                signature = piece.thought_signature
+                if signature is None:
                     item: Wire = {"type": "function_call", "call_id": piece.id, "name": piece.name, "arguments": text}
                 else:
-                    item = _UNSEAL(seal)
+                    item = _DECODE_SIGNATURE(signature)
                     item["type"] = "function_call"
                     item["call_id"] = piece.id
                     item["name"] = piece.name
@@ -47,11 +47,11 @@ def write_usual(items: list[Wire], content: Sequence[AssistantContent]) -> bool:
             elif type(piece) is TextContent:
                 if piece.extra is not None:
                     break
-                seal = piece.text_signature
-                if seal is None:
+                signature = piece.text_signature
+                if signature is None:
                     item = {"type": "message", "role": "assistant", "content": piece.text}
                 else:
-                    item = _UNSEAL(seal)
+                    item = _DECODE_SIGNATURE(signature)
                     item["type"] = "message"
                     item["role"] = "assistant"
                     item["content"] = (
@@ -60,10 +60,10 @@ def write_usual(items: list[Wire], content: Sequence[AssistantContent]) -> bool:
                         else piece.text
                     )
             elif type(piece) is ThinkingContent:
-                seal, thinking = piece.thinking_signature, piece.thinking
-                if seal is None or not thinking:
+                signature, thinking = piece.thinking_signature, piece.thinking
+                if signature is None or not thinking:
                     break
-                item = _UNSEAL(seal)
+                item = _DECODE_SIGNATURE(signature)
                 if not _REASONING_KEYS.issuperset(item):
                     break
                 item["type"] = "reasoning"

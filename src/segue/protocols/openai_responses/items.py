@@ -34,7 +34,7 @@ from segue.conversation.content import (
 )
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError
-from segue.protocols.kit.reading import SHAPE, extra_of, left_over, shape_of
+from segue.protocols.kit.reading import VERBATIM, extra_of, left_over, verbatim_of
 from segue.protocols.openai_responses.content import ABSENT, Wire, object_of
 from segue.protocols.openai_responses.native import Item, native_item
 from segue.protocols.openai_responses.rules import PROTOCOL
@@ -59,13 +59,13 @@ _ENCODER: Final = msgspec.json.Encoder()
 _DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
 
 
-def seal(fields: Mapping[str, object]) -> str | None:
+def wire_signature(fields: Mapping[str, object]) -> str | None:
     """Write what belongs to the provider as a signature; None when there is nothing."""
     return _ENCODER.encode(fields).decode() if fields else None
 
 
-def unseal(signature: str | None) -> dict[str, object] | None:
-    """Read a signature that `seal` wrote; None for any other text."""
+def decode_signature(signature: str | None) -> dict[str, object] | None:
+    """Read a signature that `wire_signature` wrote; None for any other text."""
     if not signature or signature[0] != "{":
         return None
     try:
@@ -108,11 +108,11 @@ class TurnReader:
             return (self._custom_call(item),)
         return (native_item(item),)
 
-    def _signed(self, fields: Wire, shape: Wire) -> str | None:
+    def _signed(self, fields: Wire, verbatim: Wire) -> str | None:
         """Give the signature, or put it into the shape when the thinking before it cannot be replayed."""
-        text = seal(fields)
+        text = wire_signature(fields)
         if self.bare and "id" in fields:
-            shape["signature"] = text
+            verbatim["signature"] = text
             return None
         return text
 
@@ -121,22 +121,22 @@ class TurnReader:
         fields: Wire = {key: value for key, value in item.items() if key not in _MESSAGE_KEYS}
         if item.get("role", "assistant") != "assistant":
             return (native_item(item),)
-        shape: Wire = {} if "role" in item else {"role": ABSENT}
+        verbatim: Wire = {} if "role" in item else {"role": ABSENT}
         owned = "id" in fields
         if item.get("type") != "message":
-            shape["type"] = item.get("type", ABSENT)
+            verbatim["type"] = item.get("type", ABSENT)
         if isinstance(content, str):
             if owned:
-                shape["list"] = False
-            signature = self._signed(fields, shape)
-            return (TextContent(text=content, text_signature=signature, extra=_shaped(shape)),)
+                verbatim["list"] = False
+            signature = self._signed(fields, verbatim)
+            return (TextContent(text=content, text_signature=signature, extra=_extra_of_verbatim(verbatim)),)
         parts = cast("list[object]", content) if isinstance(content, list) else []
         if not parts or not all(_is_part(part) for part in parts):
             return (native_item(item),)
         if not owned:
-            shape["list"] = True
-        signature = self._signed(fields, shape)
-        read = [_decode_part(cast("Item", parts[0]), shape, signature)]
+            verbatim["list"] = True
+        signature = self._signed(fields, verbatim)
+        read = [_decode_part(cast("Item", parts[0]), verbatim, signature)]
         read.extend(_decode_part(cast("Item", part), {"joined": True}, None) for part in parts[1:])
         return read
 
@@ -161,10 +161,10 @@ class TurnReader:
                 fields["content"] = None
         secret = fields.get("encrypted_content")
         if isinstance(secret, str) and secret:
-            signature = secret if len(fields) == 1 and secret[0] != "{" else seal(fields)
+            signature = secret if len(fields) == 1 and secret[0] != "{" else wire_signature(fields)
             return ThinkingContent(thinking=thinking, thinking_signature=signature)
         self.bare = True
-        return ThinkingContent(thinking=thinking, extra={PROTOCOL: {SHAPE: {"reasoning": fields}}})
+        return ThinkingContent(thinking=thinking, extra={PROTOCOL: {VERBATIM: {"reasoning": fields}}})
 
     def _call(self, item: Item) -> AssistantContent:
         call_id, name, text = item.get("call_id"), item.get("name"), item.get("arguments")
@@ -173,31 +173,31 @@ class TurnReader:
         parsed = parse_arguments(text)
         if parsed.diagnostic is not None:
             self.diagnostics.append(parsed.diagnostic)
-        shape: Wire = {}
+        verbatim: Wire = {}
         signature = None
         if len(item) > 4:
-            signature = self._signed({key: value for key, value in item.items() if key not in _CALL_KEYS}, shape)
+            signature = self._signed({key: value for key, value in item.items() if key not in _CALL_KEYS}, verbatim)
         return ToolCall(
             id=call_id,
             name=self.tool_names.get(name, name),
             arguments=parsed.arguments,
             arguments_text=parsed.text,
             thought_signature=signature,
-            extra=_shaped(shape),
+            extra=_extra_of_verbatim(verbatim),
         )
 
     def _custom_call(self, item: Item) -> AssistantContent:
         call_id, name, text = item.get("call_id"), item.get("name"), item.get("input")
         if not isinstance(call_id, str) or not isinstance(name, str) or not isinstance(text, str):
             return native_item(item)
-        shape: Wire = {"custom": True}
-        signature = self._signed({key: value for key, value in item.items() if key not in _CUSTOM_KEYS}, shape)
+        verbatim: Wire = {"custom": True}
+        signature = self._signed({key: value for key, value in item.items() if key not in _CUSTOM_KEYS}, verbatim)
         return ToolCall(
             id=call_id,
             name=self.tool_names.get(name, name),
             arguments={"input": text},
             thought_signature=signature,
-            extra=_shaped(shape),
+            extra=_extra_of_verbatim(verbatim),
         )
 
 
@@ -209,11 +209,11 @@ def thinking_of(item: Item) -> str:
 
 def is_custom(call: ToolCall) -> bool:
     """Say whether a call is one of a tool that takes a text."""
-    return call.extra is not None and shape_of(call.extra, PROTOCOL).get("custom") is True
+    return call.extra is not None and verbatim_of(call.extra, PROTOCOL).get("custom") is True
 
 
-def _shaped(shape: Wire) -> Extra | None:
-    return {PROTOCOL: {SHAPE: shape}} if shape else None
+def _extra_of_verbatim(verbatim: Wire) -> Extra | None:
+    return {PROTOCOL: {VERBATIM: verbatim}} if verbatim else None
 
 
 def _is_part(part: object) -> bool:
@@ -226,20 +226,20 @@ def _is_part(part: object) -> bool:
     return isinstance(known.get("refusal" if kind == "refusal" else "text"), str)
 
 
-def _decode_part(part: Item, shape: Wire, signature: str | None) -> TextContent:
+def _decode_part(part: Item, verbatim: Wire, signature: str | None) -> TextContent:
     kind = str(part["type"])
     known = _PART_KEYS[kind]
     if kind == "output_text":
         known = {"type", "text"}
         for key in _EMPTY_LISTS:
             if key not in part:
-                shape[key] = ABSENT
+                verbatim[key] = ABSENT
             elif part[key] == []:
                 known.add(key)
     else:
-        shape["part"] = kind
+        verbatim["part"] = kind
     text = cast("str", part["refusal" if kind == "refusal" else "text"])
-    return TextContent(text=text, text_signature=signature, extra=extra_of(PROTOCOL, part, known, shape))
+    return TextContent(text=text, text_signature=signature, extra=extra_of(PROTOCOL, part, known, verbatim))
 
 
 def _texts(parts: object, kind: str | None) -> list[str] | None:
@@ -271,14 +271,14 @@ def write_turn(items: list[Wire], content: Sequence[AssistantContent], *, open_r
         EncodeError: thinking without a signature where only signed thinking can be told, another protocol's block, or
             arguments that are no JSON; its path begins with the place in the content.
     """
-    bare = has_spelt_call = False
+    bare = has_original_call = False
     joinable: list[Wire] | None = None
     index = 0
     try:
         for index, piece in enumerate(content):  # noqa: B007 - the place of a failure
             if type(piece) is ToolCall:
                 items.append(_encode_call(piece, bare=bare))
-                has_spelt_call = has_spelt_call or piece.extra is not None
+                has_original_call = has_original_call or piece.extra is not None
             elif type(piece) is TextContent:
                 joinable = _write_text(piece, items, joinable, bare=bare)
                 continue
@@ -290,48 +290,48 @@ def write_turn(items: list[Wire], content: Sequence[AssistantContent], *, open_r
             joinable = None
     except EncodeError as error:
         raise EncodeError(error.reason, path=(index, *error.path)) from error
-    return has_spelt_call
+    return has_original_call
 
 
 def _fields(signature: str | None, extra: Extra | None, *, bare: bool) -> Wire:
     """Give what the provider needs to recognise its item. It was read just now: an item may be built upon it."""
-    fields = unseal(signature)
+    fields = decode_signature(signature)
     if fields is None and bare and extra is not None:
-        kept = shape_of(extra, PROTOCOL).get("signature")
-        fields = unseal(kept) if isinstance(kept, str) else None
+        kept = verbatim_of(extra, PROTOCOL).get("signature")
+        fields = decode_signature(kept) if isinstance(kept, str) else None
     return fields or {}
 
 
 def _write_text(piece: TextContent, items: list[Wire], joinable: list[Wire] | None, *, bare: bool) -> list[Wire] | None:
     """Write a text as a message, or into the message before it; gives the list of parts, which the next may join."""
-    shape, data = shape_of(piece.extra, PROTOCOL), left_over(piece.extra, PROTOCOL)
-    if joinable is not None and shape.get("joined") is True:
-        joinable.append(_encode_part(piece, shape))
+    verbatim, data = verbatim_of(piece.extra, PROTOCOL), left_over(piece.extra, PROTOCOL)
+    if joinable is not None and verbatim.get("joined") is True:
+        joinable.append(_encode_part(piece, verbatim))
         return joinable
     item = _fields(piece.text_signature, piece.extra, bare=bare)
     items.append(item)
     owned = "id" in item
-    kind = shape.get("type", "message")
+    kind = verbatim.get("type", "message")
     if kind != ABSENT:
         item["type"] = kind
-    if shape.get("role") != ABSENT:
+    if verbatim.get("role") != ABSENT:
         item["role"] = "assistant"
-    if not (shape.get("list", owned) or data or "part" in shape or shape.get("joined")):
+    if not (verbatim.get("list", owned) or data or "part" in verbatim or verbatim.get("joined")):
         item["content"] = piece.text
         return None
-    parts = [_encode_part(piece, shape)]
+    parts = [_encode_part(piece, verbatim)]
     item["content"] = parts
     return parts
 
 
-def _encode_part(piece: TextContent, shape: Mapping[str, object]) -> Wire:
+def _encode_part(piece: TextContent, verbatim: Mapping[str, object]) -> Wire:
     part = dict(left_over(piece.extra, PROTOCOL))
-    kind = shape.get("part", "output_text")
+    kind = verbatim.get("part", "output_text")
     part["type"] = kind
     part["refusal" if kind == "refusal" else "text"] = piece.text
     if kind == "output_text":
         for key in _EMPTY_LISTS:
-            if key not in part and shape.get(key) != ABSENT:
+            if key not in part and verbatim.get(key) != ABSENT:
                 part[key] = []
     return part
 
@@ -355,13 +355,13 @@ def _encode_thinking(piece: ThinkingContent, *, open_reasoning: bool) -> Wire:
     signature, thinking = piece.thinking_signature, piece.thinking
     if signature:
         # A signature in another form than ours is the encrypted content itself.
-        item = unseal(signature) or {"encrypted_content": signature}
+        item = decode_signature(signature) or {"encrypted_content": signature}
         if "summary" in item or not _LENGTHS.isdisjoint(item):
             return _rebuilt(thinking, item)
         item["type"] = "reasoning"
         item["summary"] = [{"type": "summary_text", "text": thinking}] if thinking else []
         return item
-    kept = shape_of(piece.extra, PROTOCOL).get("reasoning")
+    kept = verbatim_of(piece.extra, PROTOCOL).get("reasoning")
     if isinstance(kept, Mapping):
         return _rebuilt(thinking, cast("Mapping[str, object]", kept))
     if open_reasoning:

@@ -77,7 +77,7 @@ def native_item(item: Item) -> NativeContent:
 # -- what others can read ----------------------------------------------------------------------------------------------
 
 
-def _told(*lines: str) -> tuple[FallbackContent, ...]:
+def _text_lines(*lines: str) -> tuple[FallbackContent, ...]:
     text = "\n".join(line for line in lines if line)
     return (TextContent(text=text),) if text else ()
 
@@ -98,8 +98,8 @@ def _json(value: object) -> str:
 
 def _web_search(item: Item) -> tuple[FallbackContent, ...]:
     details = object_of(item.get("action"))
-    said = _text(details.get("query")) or _text(details.get("url")) or _text(item.get("arguments"))
-    return _told(f"[web search: {said}]") if said else ()
+    given = _text(details.get("query")) or _text(details.get("url")) or _text(item.get("arguments"))
+    return _text_lines(f"[web search: {given}]") if given else ()
 
 
 def _file_search(item: Item) -> tuple[FallbackContent, ...]:
@@ -108,7 +108,7 @@ def _file_search(item: Item) -> tuple[FallbackContent, ...]:
     found = [
         f"{_text(result.get('filename'))}: {_text(result.get('text'))}" for result in _mappings(item.get("results"))
     ]
-    return _told(f"[file search: {asked}]" if asked else "", *found)
+    return _text_lines(f"[file search: {asked}]" if asked else "", *found)
 
 
 def _code(item: Item) -> tuple[FallbackContent, ...]:
@@ -117,7 +117,7 @@ def _code(item: Item) -> tuple[FallbackContent, ...]:
     images = tuple(
         _image_at(_text(output.get("url"))) for output in _mappings(item.get("outputs")) if output.get("url")
     )
-    return (*_told(f"[code run]\n{code}" if code else "", *logs), *images)
+    return (*_text_lines(f"[code run]\n{code}" if code else "", *logs), *images)
 
 
 def _image_at(url: str) -> ImageContent:
@@ -137,51 +137,51 @@ def _image(item: Item) -> tuple[FallbackContent, ...]:
 
 def _mcp_call(item: Item) -> tuple[FallbackContent, ...]:
     error = item.get("error")
-    said = _text(item.get("output")) or _text(error) or _json(error)
+    given = _text(item.get("output")) or _text(error) or _json(error)
     head = f"[{_text(item.get('server_label'))}: {_text(item.get('name'))} {_text(item.get('arguments'))}]"
-    return _told(head, said)
+    return _text_lines(head, given)
 
 
 def _approval_request(item: Item) -> tuple[FallbackContent, ...]:
-    return _told(f"[asked to approve {_text(item.get('name'))} {_text(item.get('arguments'))}]")
+    return _text_lines(f"[asked to approve {_text(item.get('name'))} {_text(item.get('arguments'))}]")
 
 
 def _approval(item: Item) -> tuple[FallbackContent, ...]:
     answer = "approved" if item.get("approve") is True else "not approved"
-    return _told(f"[{answer}]", _text(item.get("reason")))
+    return _text_lines(f"[{answer}]", _text(item.get("reason")))
 
 
 def _action(item: Item) -> tuple[FallbackContent, ...]:
     """What the model asked of the client's machine."""
     asked = _json(item.get("action")) or _json(item.get("operation"))
-    return _told(f"[{_text(item.get('type')).removesuffix('_call')}: {asked}]") if asked else ()
+    return _text_lines(f"[{_text(item.get('type')).removesuffix('_call')}: {asked}]") if asked else ()
 
 
 def _output(item: Item) -> tuple[FallbackContent, ...]:
     """What the client's machine answered: a text, a picture, or a list of both streams of each command."""
     output = item.get("output")
     if isinstance(output, str):
-        return _told(output)
+        return _text_lines(output)
     picture = _text(object_of(output).get("image_url"))
     if picture:
         return (_image_at(picture),)
-    return _told(*(_text(entry.get(key)) for entry in _mappings(output) for key in ("stdout", "stderr")))
+    return _text_lines(*(_text(entry.get(key)) for entry in _mappings(output) for key in ("stdout", "stderr")))
 
 
 def _program(item: Item) -> tuple[FallbackContent, ...]:
     code = _text(item.get("code"))
-    return _told(f"[program]\n{code}") if code else ()
+    return _text_lines(f"[program]\n{code}") if code else ()
 
 
 def _program_output(item: Item) -> tuple[FallbackContent, ...]:
-    return _told(_text(item.get("result")) or _text(item.get("output")))
+    return _text_lines(_text(item.get("result")) or _text(item.get("output")))
 
 
 def _message(item: Item) -> tuple[FallbackContent, ...]:
     content = item.get("content")
     if isinstance(content, str):
-        return _told(content)
-    return _told(*(_text(part.get("text")) or _text(part.get("refusal")) for part in _mappings(content)))
+        return _text_lines(content)
+    return _text_lines(*(_text(part.get("text")) or _text(part.get("refusal")) for part in _mappings(content)))
 
 
 _READERS: Final[Mapping[str, Callable[[Item], tuple[FallbackContent, ...]]]] = {

@@ -27,7 +27,7 @@ from segue.conversation.context import CacheRetention, Options, ThinkingLevel, T
 from segue.errors import EncodeError
 from segue.models.thinking import THINKING_LEVELS, level_for_budget
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.reading import ASKED_OF, SHAPE, left_over, shape_of
+from segue.protocols.kit.reading import ASKED_OF, VERBATIM, left_over, verbatim_of
 from segue.protocols.kit.schemas import FORM, form_of, is_closed, schema_name
 from segue.protocols.openai_responses.content import ABSENT, Wire, object_of
 from segue.protocols.openai_responses.rules import PROTOCOL
@@ -42,7 +42,7 @@ _ELSEWHERE: Final[Mapping[str, type | tuple[type, ...]]] = {
 """What is read with the conversation, where it is what it should be."""
 _ENCRYPTED: Final = ("reasoning.encrypted_content",)
 _CHOICES: Final = frozenset({"auto", "none", "required"})
-_WORDLESS: Final = ("stop", "seed")
+_WITHOUT_VALUE: Final = ("stop", "seed")
 """Options that this wire has no word for."""
 
 """The key of the shape that names the model which was asked to reason although it is not known to."""
@@ -58,8 +58,8 @@ def decode_options(body: JsonObject, endpoint: Endpoint, tools: Sequence[Tool]) 
         # A null, which is not the same as nothing.
         if key in body and not isinstance(body[key], kind):
             rest[key] = body[key]
-    shape: Wire = {}
-    _leave_usual(rest, shape, endpoint)
+    verbatim: Wire = {}
+    _remove_defaults(rest, verbatim, endpoint)
     found: dict[str, object] = {
         "max_tokens": _take_number(rest, "max_output_tokens", whole=True),
         "temperature": _take_number(rest, "temperature"),
@@ -68,38 +68,38 @@ def decode_options(body: JsonObject, endpoint: Endpoint, tools: Sequence[Tool]) 
         "stream": _take_flag(rest, "stream"),
         "thinking": _take_thinking(rest, endpoint),
         "tool_choice": _take_choice(rest, tools),
-        "output_schema": _take_schema(rest, shape),
+        "output_schema": _take_schema(rest, verbatim),
         "session_id": _take_text(rest, "prompt_cache_key"),
         "user_id": _take_text(rest, "safety_identifier"),
         "cache_retention": _take_retention(rest, endpoint),
     }
     if found["user_id"] is None and (user := _take_text(rest, "user")) is not None:
         found["user_id"] = user
-        shape["user_id"] = "user"
+        verbatim["user_id"] = "user"
     if not endpoint.model.reasoning and ("reasoning" in rest or _ENCRYPTED[0] in _list(rest.get("include"))):
-        shape[ASKED_OF] = _named(body.get("model"), endpoint)
-    if shape:
-        rest[SHAPE] = shape
+        verbatim[ASKED_OF] = _named(body.get("model"), endpoint)
+    if verbatim:
+        rest[VERBATIM] = verbatim
     return Options(**found, extra={PROTOCOL: rest} if rest else None)  # pyright: ignore[reportArgumentType]
 
 
-def _leave_usual(rest: Wire, shape: Wire, endpoint: Endpoint) -> None:
+def _remove_defaults(rest: Wire, verbatim: Wire, endpoint: Endpoint) -> None:
     """Forget what segue writes of itself, and note what of that is missing."""
-    for key, usual in _usual(endpoint).items():
+    for key, default in _default(endpoint).items():
         if key not in rest:
-            shape[key] = ABSENT
-        elif rest[key] == usual:
+            verbatim[key] = ABSENT
+        elif rest[key] == default:
             del rest[key]
 
 
-def _usual(endpoint: Endpoint) -> Wire:
+def _default(endpoint: Endpoint) -> Wire:
     """Give what segue says in every request of its own: keep nothing, and hand out what replay needs."""
-    usual: Wire = {}
+    default: Wire = {}
     if endpoint.dialect.store:
-        usual["store"] = False
+        default["store"] = False
     if endpoint.model.reasoning:
-        usual["include"] = list(_ENCRYPTED)
-    return usual
+        default["include"] = list(_ENCRYPTED)
+    return default
 
 
 def _take_number(rest: Wire, key: str, *, whole: bool = False) -> float | int | None:
@@ -138,11 +138,11 @@ def _take_thinking(rest: Wire, endpoint: Endpoint) -> ThinkingLevel | None:
 
 
 def _level_of(effort: object, endpoint: Endpoint) -> ThinkingLevel | None:
-    levels = [level for level in THINKING_LEVELS if _word(level, endpoint) == effort]
+    levels = [level for level in THINKING_LEVELS if _effort_value(level, endpoint) == effort]
     return (effort if effort in levels else levels[0]) if levels else None  # pyright: ignore[reportReturnType]
 
 
-def _word(level: ThinkingLevel, endpoint: Endpoint) -> str:
+def _effort_value(level: ThinkingLevel, endpoint: Endpoint) -> str:
     return endpoint.model.thinking_levels.get(level) or ("none" if level == "off" else level)
 
 
@@ -168,24 +168,24 @@ def _named(model: object, endpoint: Endpoint) -> str:
     return model if isinstance(model, str) else endpoint.model.id
 
 
-def _take_schema(rest: Wire, shape: Wire) -> Mapping[str, object] | None:
+def _take_schema(rest: Wire, verbatim: Wire) -> Mapping[str, object] | None:
     text = rest.get("text")
     given = cast("Mapping[str, object]", text).get("format") if isinstance(text, Mapping) else None
     if not isinstance(given, Mapping):
         return None
-    spelling = cast("Mapping[str, object]", given)
-    schema = spelling.get("schema")
-    if spelling.get("type") != "json_schema" or not isinstance(schema, Mapping):
+    original = cast("Mapping[str, object]", given)
+    schema = original.get("schema")
+    if original.get("type") != "json_schema" or not isinstance(schema, Mapping):
         return None
     wanted = cast("Mapping[str, object]", schema)
     if text == {"format": _encode_format(wanted)}:
         del rest["text"]
     else:
-        kept = {key: value for key, value in spelling.items() if key != "schema"}
+        kept = {key: value for key, value in original.items() if key != "schema"}
         rest["text"] = {**cast("Mapping[str, object]", text), "format": kept}
-        shape["schema"] = "taken"
-        if form := form_of(spelling):
-            shape[FORM] = form
+        verbatim["schema"] = "taken"
+        if form := form_of(original):
+            verbatim[FORM] = form
     return wanted
 
 
@@ -208,15 +208,15 @@ def encode_options(options: Options, body: Wire, endpoint: Endpoint, tools: Sequ
     Raises:
         EncodeError: an option that this wire has no word for.
     """
-    for name in _WORDLESS:
+    for name in _WITHOUT_VALUE:
         if getattr(options, name) is not None:
             raise EncodeError("this wire has no word for it", path=("options", name))
-    rest, shape = left_over(options.extra, PROTOCOL), shape_of(options.extra, PROTOCOL)
-    for key, value in _usual(endpoint).items():
-        if shape.get(key) != ABSENT:
+    rest, verbatim = left_over(options.extra, PROTOCOL), verbatim_of(options.extra, PROTOCOL)
+    for key, value in _default(endpoint).items():
+        if verbatim.get(key) != ABSENT:
             body[key] = value
     body.update((key, value) for key, value in rest.items() if key not in _ELSEWHERE or key not in body)
-    if not endpoint.model.reasoning and shape.get(ASKED_OF) != _named(body.get("model"), endpoint):
+    if not endpoint.model.reasoning and verbatim.get(ASKED_OF) != _named(body.get("model"), endpoint):
         _ask_no_reasoning(body)
     for key, value in (
         ("max_output_tokens", options.max_tokens),
@@ -230,14 +230,14 @@ def encode_options(options: Options, body: Wire, endpoint: Endpoint, tools: Sequ
     if options.session_id is not None:
         body["prompt_cache_key"] = options.session_id
     if options.user_id is not None:
-        body["user" if shape.get("user_id") == "user" else "safety_identifier"] = options.user_id
+        body["user" if verbatim.get("user_id") == "user" else "safety_identifier"] = options.user_id
     if options.cache_retention is not None:
         body.update(_encode_retention(options.cache_retention, endpoint))
     if options.tool_choice is not None:
         choice = options.tool_choice
         body["tool_choice"] = choice if choice in _CHOICES else _named_choice(choice, tools)
     _put_thinking(options, body, endpoint)
-    _put_schema(options.output_schema, body, shape)
+    _put_schema(options.output_schema, body, verbatim)
 
 
 def _ask_no_reasoning(body: Wire) -> None:
@@ -269,14 +269,14 @@ def _put_thinking(options: Options, body: Wire, endpoint: Endpoint) -> None:
         if written:
             body["reasoning"] = written
     elif _level_of(kept.get("effort"), endpoint) != level:
-        body["reasoning"] = {**kept, "effort": _word(level, endpoint)}
+        body["reasoning"] = {**kept, "effort": _effort_value(level, endpoint)}
 
 
 def _encode_reasoning(level: ThinkingLevel, endpoint: Endpoint) -> Wire:
     dialect = endpoint.dialect
     if dialect.thinking_format == "none" or not dialect.effort or (level == "off" and not endpoint.model.reasoning):
         return {}
-    effort = _word(level, endpoint)
+    effort = _effort_value(level, endpoint)
     return {"effort": effort} if level == "off" else {"effort": effort, "summary": "auto"}
 
 
@@ -295,15 +295,15 @@ def _named_choice(name: str, tools: Sequence[Tool]) -> Wire:
     return {"type": "custom" if name in custom_names(tools) else "function", "name": name}
 
 
-def _put_schema(schema: Mapping[str, object] | None, body: Wire, shape: Mapping[str, object]) -> None:
+def _put_schema(schema: Mapping[str, object] | None, body: Wire, verbatim: Mapping[str, object]) -> None:
     text = body.get("text")
     kept = dict(object_of(text))
-    spelling = object_of(kept.get("format"))
+    original = object_of(kept.get("format"))
     if schema is not None:
-        is_spelt = spelling.get("type") == "json_schema"
-        kept["format"] = {**spelling, "schema": schema} if is_spelt else _encode_format(schema)
+        matches_alphabet = original.get("type") == "json_schema"
+        kept["format"] = {**original, "schema": schema} if matches_alphabet else _encode_format(schema)
         body["text"] = kept
-    elif shape.get("schema") == "taken" and "format" in kept:
+    elif verbatim.get("schema") == "taken" and "format" in kept:
         # It was read, and has been taken back since.
         del kept["format"]
         body["text"] = kept

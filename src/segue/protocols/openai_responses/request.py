@@ -33,9 +33,9 @@ from segue.conversation.messages import (
 )
 from segue.errors import EncodeError
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.reading import SHAPE, expect_list, expect_object, extra_of, left_over, shape_of
-from segue.protocols.openai_responses.content import Wire, decode_content, encode_content, spelt
-from segue.protocols.openai_responses.fast_encode import write_usual
+from segue.protocols.kit.reading import VERBATIM, expect_list, expect_object, extra_of, left_over, verbatim_of
+from segue.protocols.openai_responses.content import Wire, decode_content, encode_content, original
+from segue.protocols.openai_responses.fast_encode import fast_encode
 from segue.protocols.openai_responses.items import TurnReader, is_custom, write_turn
 from segue.protocols.openai_responses.native import Item, is_item, native_item, side_of
 from segue.protocols.openai_responses.options import decode_options, encode_options
@@ -63,30 +63,30 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     wire = body
     named = wire.get("model")
     model = named if isinstance(named, str) else None
-    shape: Wire = {}
+    verbatim: Wire = {}
     given = wire.get("input")
     if given is None:
-        shape["input"] = "absent"
+        verbatim["input"] = "absent"
         items: list[object] = []
     elif isinstance(given, str):
-        shape["input"] = "string"
+        verbatim["input"] = "string"
         items = [{"role": "user", "content": given}]
     else:
         items = expect_list(given, ("input",))
     transcript = _Transcript(endpoint, model or endpoint.model.id)
     instructions = wire.get("instructions")
     if isinstance(instructions, str):
-        shape["system"] = "instructions"
+        verbatim["system"] = "instructions"
         transcript.system_prompt = instructions
-    context = transcript.read(items, shape)
+    context = transcript.read(items, verbatim)
     tools = decode_tools(wire["tools"]) if isinstance(wire.get("tools"), list) else ()
     if isinstance(wire.get("tools"), list) and not tools:
-        shape["tools"] = "empty"
+        verbatim["tools"] = "empty"
     context = Context(
         system_prompt=context.system_prompt,
         messages=context.messages,
         tools=tools,
-        extra={PROTOCOL: {SHAPE: shape}} if shape else None,
+        extra={PROTOCOL: {VERBATIM: verbatim}} if verbatim else None,
     )
     return Prompt(context=context, options=decode_options(wire, endpoint, tools), model=model)
 
@@ -103,8 +103,8 @@ class _Transcript:
         self.reader = TurnReader()
         self.calls: dict[str, tuple[str, bool]] = {}
 
-    def read(self, items: list[object], shape: Wire) -> Context:
-        """Read the items in order; what is found out about the prompt goes into `shape`."""
+    def read(self, items: list[object], verbatim: Wire) -> Context:
+        """Read the items in order; what is found out about the prompt goes into `verbatim`."""
         for index, entry in enumerate(items):
             item = cast("Item", entry) if isinstance(entry, dict) else expect_object(entry, ("input", index))
             match side_of(item):
@@ -117,7 +117,7 @@ class _Transcript:
                     self.close_turn()
                     message = self.system(item)
                     if index == 0 and self.system_prompt is None and _is_prompt(item, message):
-                        self.adopt_prompt(item, message, shape)
+                        self.adopt_prompt(item, message, verbatim)
                     else:
                         self.messages.append(message)
         self.close_turn()
@@ -154,7 +154,7 @@ class _Transcript:
         if len(item) == 2 and not was_list:
             return UserMessage(content=content)
         return UserMessage(
-            content=content, extra=extra_of(PROTOCOL, item, _MESSAGE_KEYS, _message_shape(item, was_list))
+            content=content, extra=extra_of(PROTOCOL, item, _MESSAGE_KEYS, _message_verbatim(item, was_list))
         )
 
     def result(self, item: Item, *, custom: bool) -> Message:
@@ -163,14 +163,14 @@ class _Transcript:
             return UserMessage(content=(_item(item),))
         name, expected = self.calls.get(call_id, ("", False))
         content, was_list = read
-        shape: Wire = {"list": True} if was_list else {}
+        verbatim: Wire = {"list": True} if was_list else {}
         if custom != expected:
-            shape["custom"] = custom
+            verbatim["custom"] = custom
         return ToolResultMessage(
             tool_call_id=call_id,
             tool_name=name,
             content=content,
-            extra=extra_of(PROTOCOL, item, _OUTPUT_KEYS, shape) if len(item) > 3 or shape else None,
+            extra=extra_of(PROTOCOL, item, _OUTPUT_KEYS, verbatim) if len(item) > 3 or verbatim else None,
         )
 
     def system(self, item: Item) -> SystemMessage:
@@ -178,22 +178,22 @@ class _Transcript:
         if read is None or item.get("type") not in (None, "message"):
             return SystemMessage(content=(_item(item),))
         content, was_list = read
-        shape = _message_shape(item, was_list)
+        verbatim = _message_verbatim(item, was_list)
         if item.get("role") != system_role(self.endpoint):
-            shape["role"] = item.get("role")
+            verbatim["role"] = item.get("role")
         return SystemMessage(
             content=tuple(_as_system(piece, part) for piece, part in zip(content, _parts(item), strict=False)),
-            extra=extra_of(PROTOCOL, item, _MESSAGE_KEYS, shape),
+            extra=extra_of(PROTOCOL, item, _MESSAGE_KEYS, verbatim),
         )
 
-    def adopt_prompt(self, item: Item, message: SystemMessage, shape: Wire) -> None:
+    def adopt_prompt(self, item: Item, message: SystemMessage, verbatim: Wire) -> None:
         """Take the first message for the system prompt: a string for a string, pieces for parts."""
         content = item.get("content")
         self.system_prompt = content if isinstance(content, str) else message.content
-        spelling = {**shape_of(message.extra, PROTOCOL), **left_over(message.extra, PROTOCOL)}
-        spelling.pop("list", None)
-        if spelling:
-            shape["system"] = spelling
+        wire_format = {**verbatim_of(message.extra, PROTOCOL), **left_over(message.extra, PROTOCOL)}
+        wire_format.pop("list", None)
+        if wire_format:
+            verbatim["system"] = wire_format
 
 
 def _is_prompt(item: Item, message: SystemMessage) -> bool:
@@ -219,17 +219,17 @@ def _item(item: Item) -> NativeContent:
     if is_item(item):
         return native
     return NativeContent(
-        protocol=PROTOCOL, block=item, fallback=native.fallback, extra={PROTOCOL: {SHAPE: {"item": True}}}
+        protocol=PROTOCOL, block=item, fallback=native.fallback, extra={PROTOCOL: {VERBATIM: {"item": True}}}
     )
 
 
-def _message_shape(item: Item, was_list: bool) -> Wire:
-    shape: Wire = {}
+def _message_verbatim(item: Item, was_list: bool) -> Wire:
+    verbatim: Wire = {}
     if "type" in item:
-        shape["type"] = item["type"]
+        verbatim["type"] = item["type"]
     if was_list:
-        shape["list"] = True
-    return shape
+        verbatim["list"] = True
+    return verbatim
 
 
 def system_role(endpoint: Endpoint) -> str:
@@ -247,19 +247,19 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
         EncodeError: something that this wire has no word for.
     """
     context = prompt.context
-    shape = shape_of(context.extra, PROTOCOL)
+    verbatim = verbatim_of(context.extra, PROTOCOL)
     body: Wire = {} if prompt.model is None else {"model": prompt.model}
     items: list[Wire] = []
     if context.system_prompt is not None:
-        if shape.get("system") == "instructions" and isinstance(context.system_prompt, str):
+        if verbatim.get("system") == "instructions" and isinstance(context.system_prompt, str):
             body["instructions"] = context.system_prompt
         else:
-            items.extend(_encode_prompt(context.system_prompt, shape.get("system"), endpoint))
+            items.extend(_encode_prompt(context.system_prompt, verbatim.get("system"), endpoint))
     _encode_messages(context.messages, items, endpoint)
-    whole = _as_string(items) if shape.get("input") == "string" else None
-    if items or shape.get("input") != "absent":
+    whole = _as_string(items) if verbatim.get("input") == "string" else None
+    if items or verbatim.get("input") != "absent":
         body["input"] = items if whole is None else whole
-    if context.tools or shape.get("tools") == "empty":
+    if context.tools or verbatim.get("tools") == "empty":
         body["tools"] = encode_tools(context.tools)
     encode_options(prompt.options, body, endpoint, context.tools)
     return body
@@ -273,12 +273,12 @@ def _as_string(items: list[Wire]) -> str | None:
     return None
 
 
-def _encode_prompt(prompt: str | tuple[SystemContent, ...], spelling: object, endpoint: Endpoint) -> list[Wire]:
+def _encode_prompt(prompt: str | tuple[SystemContent, ...], wire_format: object, endpoint: Endpoint) -> list[Wire]:
     if not isinstance(prompt, str) and not prompt:
         return []
     item: Wire = {}
-    if isinstance(spelling, Mapping):
-        item.update(cast("Mapping[str, object]", spelling))
+    if isinstance(wire_format, Mapping):
+        item.update(cast("Mapping[str, object]", wire_format))
     item.setdefault("role", system_role(endpoint))
     item["content"] = prompt if isinstance(prompt, str) else encode_content(prompt, ("system_prompt",), as_list=True)
     return [item]
@@ -306,7 +306,7 @@ def _encode_messages(messages: Sequence[Message], items: list[Wire], endpoint: E
                     kind = "custom_tool_call_output" if call_id in custom else "function_call_output"
                     items.append({"type": kind, "call_id": call_id, "output": only.text})
             elif type(message) is AssistantMessage:
-                if write_usual(items, message.content):
+                if fast_encode(items, message.content):
                     has_custom = False
                 else:
                     has_custom = write_turn(items, message.content, open_reasoning=open_reasoning)
@@ -347,23 +347,23 @@ def _encode_parts(content: Sequence[UserContent], extra: Extra | None, role: str
 
 
 def _stands_alone(piece: NativeContent) -> bool:
-    return is_item(piece.block) or shape_of(piece.extra, PROTOCOL).get("item") is True
+    return is_item(piece.block) or verbatim_of(piece.extra, PROTOCOL).get("item") is True
 
 
 def _encode_message(content: Sequence[UserContent], extra: Extra | None, role: str) -> Wire:
-    shape = shape_of(extra, PROTOCOL)
-    item: Wire = {**left_over(extra, PROTOCOL)} if spelt(extra) else {}
-    if "type" in shape:
-        item["type"] = shape["type"]
-    item["role"] = shape.get("role", role)
-    item["content"] = encode_content(content, (), as_list=shape.get("list") is True)
+    verbatim = verbatim_of(extra, PROTOCOL)
+    item: Wire = {**left_over(extra, PROTOCOL)} if original(extra) else {}
+    if "type" in verbatim:
+        item["type"] = verbatim["type"]
+    item["role"] = verbatim.get("role", role)
+    item["content"] = encode_content(content, (), as_list=verbatim.get("list") is True)
     return item
 
 
 def _encode_result(message: ToolResultMessage, *, expected: bool) -> Wire:
     content, extra = message.content, message.extra
-    shape = shape_of(extra, PROTOCOL)
-    kind = "custom_tool_call_output" if shape.get("custom", expected) else "function_call_output"
-    output = encode_content(content, (), as_list=shape.get("list") is True)
+    verbatim = verbatim_of(extra, PROTOCOL)
+    kind = "custom_tool_call_output" if verbatim.get("custom", expected) else "function_call_output"
+    output = encode_content(content, (), as_list=verbatim.get("list") is True)
     item: Wire = {"type": kind, "call_id": message.tool_call_id, "output": output}
-    return {**left_over(extra, PROTOCOL), **item} if spelt(extra) else item
+    return {**left_over(extra, PROTOCOL), **item} if original(extra) else item

@@ -22,7 +22,7 @@ from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.reading import left_over, number_of, of_reply, said_in_reply, text_of
+from segue.protocols.kit.reading import left_over, number_of, of_reply, reply_extra, text_of
 from segue.protocols.openai_responses.content import ABSENT, Wire, object_of
 from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.items import TurnReader, write_turn
@@ -66,7 +66,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         DecodeError: it has neither output nor an error.
     """
     output = body.get("output")
-    if "output" not in body and not _tells_failure(body):
+    if "output" not in body and not _is_failure(body):
         raise DecodeError("a reply has to have output", path=("output",))
     reader = TurnReader(tool_names)
     items = cast("list[object]", output) if isinstance(output, list) else []
@@ -86,11 +86,11 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         raw_stop_reason=raw,
         error_message=error_message_of(body, reason),
         diagnostics=tuple(reader.diagnostics),
-        extra=said_by_reply(_beyond(body, usage is not None, whole=whole), has_output="output" in body),
+        extra=reply_extra_of(_beyond(body, usage is not None, whole=whole), has_output="output" in body),
     )
 
 
-def _tells_failure(body: JsonObject) -> bool:
+def _is_failure(body: JsonObject) -> bool:
     """Whether a body without output is a reply all the same: an error, or one that never came to its end."""
     status = _STATUSES.get(text_of(body.get("status")) or "", StopReason.STOP)
     return body.get("error") is not None or body.get("type") == "error" or status != StopReason.STOP
@@ -151,7 +151,7 @@ def _beyond(body: JsonObject, has_usage: bool, *, whole: bool) -> Wire:
     return {key: value for key, value in body.items() if key not in known}
 
 
-def said_by_reply(body: JsonObject, *, has_output: bool = True) -> Extra:
+def reply_extra_of(body: JsonObject, *, has_output: bool = True) -> Extra:
     """Keep what only a reply says. An empty record still says that it was read, and that nothing is to be added."""
     kept: Wire = {"body": body}
     if not has_output:
@@ -173,7 +173,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
         write_turn(output, message.content, open_reasoning=True)
     except EncodeError as error:
         raise EncodeError(error.reason, path=("content", *error.path)) from error
-    reply = said_in_reply(message.extra, PROTOCOL)
+    reply = reply_extra(message.extra, PROTOCOL)
     if reply is None:
         body: Wire = _fresh(message, output, endpoint)
     else:

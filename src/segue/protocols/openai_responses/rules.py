@@ -58,7 +58,7 @@ RULES: Final = Rules(
     max_images=1500,  # pi-ai 1.5.0 catalogue
     max_document_bytes=52_428_800,  # openai-openapi 2.3.0: file_data up to 70 MiB of base64
     # -- reasoning
-    text_seals=True,  # the id and phase of the item a text came in
+    text_signatures=True,  # the id and phase of the item a text came in
     reasoning_replay="signed",
     final_thinking="drop",  # "was provided without its required following item"
     # -- settings
@@ -71,7 +71,7 @@ RULES: Final = Rules(
 DIALECT: Final = Dialect(
     developer_role=True,
     max_tokens_field="max_output_tokens",
-    off_word="none",
+    off_value="none",
     store=True,
     cache_format="openai-key",
 )

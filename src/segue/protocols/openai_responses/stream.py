@@ -26,9 +26,9 @@ from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.items import TurnReader
 from segue.protocols.openai_responses.native import Item, kind_of, native_item
-from segue.protocols.openai_responses.response import decode_response, error_message_of, said_by_reply, stop_of
+from segue.protocols.openai_responses.response import decode_response, error_message_of, reply_extra_of, stop_of
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.openai_responses.stream_reconcile import align, catch_up, settle
+from segue.protocols.openai_responses.stream_reconcile import align, catch_up, reconcile
 
 Frame = Mapping[str, object]
 
@@ -38,7 +38,7 @@ _TEXT_PARTS: Final = frozenset({"output_text", "refusal", "text"})
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
     """Make a decoder for one streamed reply."""
     reader = _Reader(endpoint)
-    return StreamDecoder(reader, Assembly(endpoint.model, PROTOCOL, tool_names), reader.read_growth)
+    return StreamDecoder(reader, Assembly(endpoint.model, PROTOCOL, tool_names), reader.read_fast)
 
 
 class _Open:
@@ -53,7 +53,7 @@ class _Open:
         self.done = False
 
 
-class _Growth(msgspec.Struct, frozen=True, gc=False):
+class _FastDelta(msgspec.Struct, frozen=True, gc=False):
     """What most events say: that something has grown. To read no more than that costs half of reading all of it."""
 
     type: str
@@ -63,7 +63,7 @@ class _Growth(msgspec.Struct, frozen=True, gc=False):
     summary_index: int | None = None
 
 
-_READ_GROWTH: Final = msgspec.json.Decoder(_Growth).decode
+_READ_FAST: Final = msgspec.json.Decoder(_FastDelta).decode
 _MISFIT: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What is anything else is read the long way."""
 
@@ -78,13 +78,13 @@ class _Reader:
         self.place: tuple[object, ...] = ()  # which kind of event the last one was, and of what it spoke
         self.growing: Part | None = None  # what it made grow: a delta of the same place goes there without a search
 
-    def read_growth(self, frame: bytes, out: Assembly) -> bool:
+    def read_fast(self, frame: bytes, out: Assembly) -> bool:
         """Take in an event that makes the same thing grow as the one before, the short way; say whether it was one."""
         growing = self.growing
         if growing is None:
             return False
         try:
-            event = _READ_GROWTH(frame)
+            event = _READ_FAST(frame)
         except _MISFIT:
             return False
         if (event.type, event.output_index, event.content_index, event.summary_index) != self.place:
@@ -242,7 +242,7 @@ class _Reader:
             state.done = True
             if self.turn is None:
                 self.turn = TurnReader(out.tool_names)
-            settle(state.parts, item, self.turn.read(item), out)
+            reconcile(state.parts, item, self.turn.read(item), out)
 
     def finished(self, frame: Frame, out: Assembly) -> None:
         given = frame.get("response")
@@ -270,7 +270,7 @@ class _Reader:
     def error(self, frame: Frame, out: Assembly) -> None:
         error = decode_error(frame, None)
         out.raw_stop_reason = error.code or error.type or "error"
-        out.extra = said_by_reply({"error": frame.get("error") or dict(frame)})
+        out.extra = reply_extra_of({"error": frame.get("error") or dict(frame)})
         out.fail(error.message or error.code or "the provider reported an error")
 
 

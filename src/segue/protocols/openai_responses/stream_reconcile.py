@@ -30,7 +30,7 @@ def catch_up(part: Part, text: str, out: Assembly) -> None:
         out.grow(part, text[len(so_far) :])
 
 
-def settle(parts: dict[int, Part], item: Item, contents: Sequence[AssistantContent], out: Assembly) -> None:
+def reconcile(parts: dict[int, Part], item: Item, contents: Sequence[AssistantContent], out: Assembly) -> None:
     """Give the parts of an item, by their place in it, what the finished item says, and close them."""
     for index, content in enumerate(contents):
         part = parts.get(index)

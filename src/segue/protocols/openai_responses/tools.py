@@ -15,8 +15,8 @@ from typing import Final, cast
 
 from segue.conversation.context import NativeTool, Tool, ToolDefinition
 from segue.errors import DecodeError, EncodeError, Path
-from segue.protocols.kit.reading import expect_object, extra_of, left_over, shape_of, text_of
-from segue.protocols.openai_responses.content import ABSENT, Wire, spelt
+from segue.protocols.kit.reading import expect_object, extra_of, left_over, text_of, verbatim_of
+from segue.protocols.openai_responses.content import ABSENT, Wire, original
 from segue.protocols.openai_responses.rules import PROTOCOL
 
 _TEXT_SCHEMA: Final[Mapping[str, object]] = {
@@ -44,32 +44,32 @@ def _decode_tool(tool: Mapping[str, object]) -> Tool:
     kind, name = tool.get("type"), tool.get("name")
     if not isinstance(name, str) or kind not in ("function", "custom"):
         return NativeTool(protocol=PROTOCOL, definition=dict(tool))
-    known, shape = {"type", "name"}, dict[str, object]()
+    known, verbatim = {"type", "name"}, dict[str, object]()
     description = tool.get("description")
     if isinstance(description, str):
         known.add("description")
         if not description:
-            shape["description"] = ""
+            verbatim["description"] = ""
     if kind == "custom":
-        shape["custom"] = True
-        extra = extra_of(PROTOCOL, tool, known, shape)
+        verbatim["custom"] = True
+        extra = extra_of(PROTOCOL, tool, known, verbatim)
         return ToolDefinition(name=name, description=text_of(description) or "", parameters=_TEXT_SCHEMA, extra=extra)
     parameters = tool.get("parameters")
     if isinstance(parameters, Mapping):
         known.add("parameters")
     elif "parameters" not in tool:
-        shape["parameters"] = ABSENT
+        verbatim["parameters"] = ABSENT
     strict = tool.get("strict")
     if isinstance(strict, bool):
         known.add("strict")
     elif "strict" not in tool:
-        shape["strict"] = ABSENT
+        verbatim["strict"] = ABSENT
     return ToolDefinition(
         name=name,
         description=text_of(description) or "",
         parameters=cast("Mapping[str, object]", parameters) if isinstance(parameters, Mapping) else {},
         strict=True if strict is True else None,
-        extra=extra_of(PROTOCOL, tool, known, shape),
+        extra=extra_of(PROTOCOL, tool, known, verbatim),
     )
 
 
@@ -88,22 +88,22 @@ def _encode_tool(tool: Tool, path: Path) -> Wire:
             raise EncodeError(f"a tool of {tool.protocol}", path=path)
         return dict(tool.definition)
     wire: Wire = {"type": "function", "name": tool.name}
-    if not spelt(tool.extra):
+    if not original(tool.extra):
         if tool.description:
             wire["description"] = tool.description
         wire["parameters"] = tool.parameters
         wire["strict"] = tool.strict is True
         return wire
-    shape, rest = shape_of(tool.extra, PROTOCOL), left_over(tool.extra, PROTOCOL)
+    verbatim, rest = verbatim_of(tool.extra, PROTOCOL), left_over(tool.extra, PROTOCOL)
     wire = {**rest, **wire}
-    if tool.description or shape.get("description") == "":
+    if tool.description or verbatim.get("description") == "":
         wire["description"] = tool.description
-    if shape.get("custom") is True:
+    if verbatim.get("custom") is True:
         wire["type"] = "custom"
         return wire
-    if tool.parameters or ("parameters" not in rest and shape.get("parameters") != ABSENT):
+    if tool.parameters or ("parameters" not in rest and verbatim.get("parameters") != ABSENT):
         wire["parameters"] = tool.parameters
-    if tool.strict is not None or ("strict" not in rest and shape.get("strict") != ABSENT):
+    if tool.strict is not None or ("strict" not in rest and verbatim.get("strict") != ABSENT):
         wire["strict"] = tool.strict is True
     return wire
 
@@ -113,5 +113,7 @@ def custom_names(tools: Sequence[Tool]) -> frozenset[str]:
     return frozenset(
         tool.name
         for tool in tools
-        if tool.kind == "function" and tool.extra is not None and shape_of(tool.extra, PROTOCOL).get("custom") is True
+        if tool.kind == "function"
+        and tool.extra is not None
+        and verbatim_of(tool.extra, PROTOCOL).get("custom") is True
     )

@@ -20,7 +20,7 @@ TURN_KEYS: Final = frozenset({"role", "content"})
 BETWEEN_PIECES: Final = "\n"
 
 
-def decode_words(turn: Mapping[str, object], path: Path) -> tuple[TextContent, ...]:
+def decode_text_content(turn: Mapping[str, object], path: Path) -> tuple[TextContent, ...]:
     """Read the words of a turn; no characters are no text.
 
     Raises:

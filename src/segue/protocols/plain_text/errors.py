@@ -14,9 +14,9 @@ def decode_error(body: object, status: int | None) -> WireError:
     body = parse_body(body)
     if not isinstance(body, Mapping):
         return WireError(status=status, message=text_of(body) or "")
-    said = cast("Mapping[str, object]", body).get("error")
-    if isinstance(said, Mapping):
-        inner = cast("Mapping[str, object]", said)
+    given = cast("Mapping[str, object]", body).get("error")
+    if isinstance(given, Mapping):
+        inner = cast("Mapping[str, object]", given)
         code = inner.get("code")
         return WireError(
             status=status,
@@ -24,4 +24,4 @@ def decode_error(body: object, status: int | None) -> WireError:
             type=text_of(inner.get("type")),
             message=text_of(inner.get("message")) or "",
         )
-    return WireError(status=status, message=text_of(said) or "")
+    return WireError(status=status, message=text_of(given) or "")

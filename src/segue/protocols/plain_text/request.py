@@ -17,8 +17,8 @@ from segue.conversation.messages import AssistantMessage, Message, SystemMessage
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import expect_objects, extra_of, left_over, shape_of, text_of
-from segue.protocols.plain_text.content import TURN_KEYS, decode_words, encode_turn
+from segue.protocols.kit.reading import expect_objects, extra_of, left_over, text_of, verbatim_of
+from segue.protocols.plain_text.content import TURN_KEYS, decode_text_content, encode_turn
 from segue.protocols.plain_text.rules import PROTOCOL
 
 _SYSTEM: Final = "system"
@@ -45,13 +45,13 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
         role = turn.get("role")
         if not isinstance(role, str):
             raise DecodeError("role has to be a string", path=("messages", index, "role"))
-        words = decode_words(turn, ("messages", index))
+        texts = decode_text_content(turn, ("messages", index))
         if index == 0 and role == _SYSTEM:
             beside = {key: value for key, value in turn.items() if key not in TURN_KEYS}
             extra = {PROTOCOL: {_SYSTEM: beside}} if beside else None
-            context = Context(system_prompt=words[0].text if words else "", extra=extra)
+            context = Context(system_prompt=texts[0].text if texts else "", extra=extra)
         else:
-            messages.append(_decode_turn(role, words, turn, endpoint, model))
+            messages.append(_decode_turn(role, texts, turn, endpoint, model))
     known = {"messages", "model"} if model is not None else {"messages"}
     # The form has no place for a model's name: one that was given is given back.
     extra = extra_of(PROTOCOL, whole, known, {"model": True} if model is not None else None)
@@ -59,16 +59,16 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
 
 
 def _decode_turn(
-    role: str, words: tuple[TextContent, ...], turn: Mapping[str, object], endpoint: Endpoint, model: str | None
+    role: str, texts: tuple[TextContent, ...], turn: Mapping[str, object], endpoint: Endpoint, model: str | None
 ) -> AssistantMessage | SystemMessage | UserMessage:
     extra = extra_of(PROTOCOL, turn, TURN_KEYS)
     if role == "assistant":
-        message = new_assistant_message(endpoint.model, content=words)
+        message = new_assistant_message(endpoint.model, content=texts)
         return replace(message, protocol=PROTOCOL, model=model or endpoint.model.id, extra=extra)
     if role == _SYSTEM:
-        return SystemMessage(content=words, extra=extra)
-    shape = None if role == "user" else {"role": role}
-    return UserMessage(content=words, extra=extra_of(PROTOCOL, turn, TURN_KEYS, shape))
+        return SystemMessage(content=texts, extra=extra)
+    verbatim = None if role == "user" else {"role": role}
+    return UserMessage(content=texts, extra=extra_of(PROTOCOL, turn, TURN_KEYS, verbatim))
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
         turns.append(encode_turn(_SYSTEM, pieces, extra, ("system_prompt",)))
     turns += [_encode_message(message, index) for index, message in enumerate(context.messages)]
     body: dict[str, object] = {"messages": turns}
-    if shape_of(options.extra, PROTOCOL).get("model") and prompt.model is not None:
+    if verbatim_of(options.extra, PROTOCOL).get("model") and prompt.model is not None:
         body["model"] = prompt.model
     for key, value in left_over(options.extra, PROTOCOL).items():
         body.setdefault(key, value)
@@ -112,6 +112,6 @@ def _encode_message(message: Message, index: int) -> dict[str, object]:
     if role == "toolResult":
         raise EncodeError("plain text has no tool results", path=path)
     if role == "user":
-        said = text_of(shape_of(message.extra, PROTOCOL).get("role"))
-        role = "user" if said is None else said
+        given = text_of(verbatim_of(message.extra, PROTOCOL).get("role"))
+        role = "user" if given is None else given
     return encode_turn(role, message.content, message.extra, (*path, "content"))

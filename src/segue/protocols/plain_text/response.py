@@ -15,8 +15,8 @@ from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import SHAPE, of_reply, said_in_reply
-from segue.protocols.plain_text.content import decode_words, encode_turn
+from segue.protocols.kit.reading import VERBATIM, of_reply, reply_extra
+from segue.protocols.plain_text.content import decode_text_content, encode_turn
 from segue.protocols.plain_text.errors import decode_error
 from segue.protocols.plain_text.rules import PROTOCOL
 
@@ -33,18 +33,18 @@ def decode_response(body: Mapping[str, object], endpoint: Endpoint, tool_names: 
     if "error" in body and "content" not in body:
         message = replace(finish_response({}, (), endpoint), extra=of_reply(PROTOCOL, dict(body)))
         return replace(message, stop_reason=StopReason.ERROR, error_message=decode_error(body, None).message)
-    return finish_response(body, decode_words(body, ()), endpoint)
+    return finish_response(body, decode_text_content(body, ()), endpoint)
 
 
 def finish_response(
-    body: Mapping[str, object], words: tuple[AssistantContent, ...], endpoint: Endpoint
+    body: Mapping[str, object], texts: tuple[AssistantContent, ...], endpoint: Endpoint
 ) -> AssistantMessage:
     """Make a message of its words and of what was said beside them."""
-    said = {key: value for key, value in body.items() if key != "content" and (key, value) != ("role", _ROLE)}
+    given = {key: value for key, value in body.items() if key != "content" and (key, value) != ("role", _ROLE)}
     if body and "role" not in body:
-        said[SHAPE] = _NO_ROLE
-    message = replace(new_assistant_message(endpoint.model, content=words), protocol=PROTOCOL)
-    return replace(message, extra=of_reply(PROTOCOL, said)) if said else message
+        given[VERBATIM] = _NO_ROLE
+    message = replace(new_assistant_message(endpoint.model, content=texts), protocol=PROTOCOL)
+    return replace(message, extra=of_reply(PROTOCOL, given)) if given else message
 
 
 def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - the same
@@ -53,10 +53,10 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, 
     Raises:
         EncodeError: it says more than words.
     """
-    said = said_in_reply(message.extra, PROTOCOL) or {}
+    given = reply_extra(message.extra, PROTOCOL) or {}
     if message.stop_reason == StopReason.ERROR and not message.content:
-        return dict(said) if "error" in said else {"error": message.error_message or ""}
+        return dict(given) if "error" in given else {"error": message.error_message or ""}
     turn = encode_turn(_ROLE, message.content, None, ("content",))
-    if said.get(SHAPE) == _NO_ROLE:
+    if given.get(VERBATIM) == _NO_ROLE:
         del turn["role"]
-    return {**turn, **{key: value for key, value in said.items() if key != SHAPE}}
+    return {**turn, **{key: value for key, value in given.items() if key != VERBATIM}}

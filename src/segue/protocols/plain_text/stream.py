@@ -29,7 +29,7 @@ class _Reader:
         self._endpoint = endpoint
         self._text: Part | None = None
         self._beside: dict[str, object] = {"role": "assistant"}
-        self._heard = False
+        self._received = False
 
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
         content = frame.get("content")
@@ -45,7 +45,7 @@ class _Reader:
             self._beside.update((key, value) for key, value in frame.items() if key != "content")
 
     def _grow(self, text: str, out: Assembly) -> None:
-        self._heard = True
+        self._received = True
         out.start()
         if text:
             if self._text is None:
@@ -53,7 +53,7 @@ class _Reader:
             out.grow(self._text, text)
 
     def end(self, out: Assembly) -> None:
-        if self._heard:
+        if self._received:
             out.stop_reason = StopReason.STOP
             out.extra = finish_response(self._beside, (), self._endpoint).extra
             out.finish()

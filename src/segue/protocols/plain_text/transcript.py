@@ -10,7 +10,7 @@ from typing import Final
 
 from segue.errors import DecodeError
 from segue.protocols.kit.reading import expect_objects
-from segue.protocols.plain_text.content import decode_words
+from segue.protocols.plain_text.content import decode_text_content
 
 BETWEEN_TURNS: Final = "\n\n"
 
@@ -30,6 +30,6 @@ def write_transcript(body: Mapping[str, object] | Sequence[object]) -> str:
         role = turn.get("role")
         if not isinstance(role, str):
             raise DecodeError("role has to be a string", path=("messages", index, "role"))
-        words = "".join(piece.text for piece in decode_words(turn, ("messages", index)))
-        turns.append(f"{role}:\n{words}")
+        text = "".join(piece.text for piece in decode_text_content(turn, ("messages", index)))
+        turns.append(f"{role}:\n{text}")
     return BETWEEN_TURNS.join(turns)

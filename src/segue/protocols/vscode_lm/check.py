@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.kit.checking import check_json, is_spelt
+from segue.protocols.kit.checking import check_json, matches_alphabet
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.verbatim import object_of
 from segue.protocols.vscode_lm.content import KIND, RESULT, Part
@@ -122,7 +122,7 @@ def _check_tool(tool: Mapping[str, object], path: Path, endpoint: Endpoint) -> I
         return  # a kind of tool that nobody knows yet
     name, schema, rules = tool.get("name"), tool.get("inputSchema"), endpoint.rules
     alphabet = rules.tool_name_alphabet
-    if not isinstance(name, str) or (alphabet and not is_spelt(name, alphabet, most=rules.tool_name_max)):
+    if not isinstance(name, str) or (alphabet and not matches_alphabet(name, alphabet, most=rules.tool_name_max)):
         yield Violation(code="tool_name", path=(*path, "name"), message=f"{name!r} is no name for a tool")
     if not isinstance(tool.get("description"), str):
         yield Violation(code="tool_description", path=(*path, "description"), message="a tool has to be described")

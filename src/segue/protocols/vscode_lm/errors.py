@@ -27,5 +27,7 @@ def decode_error(body: object, status: int | None) -> WireError:
     if not isinstance(error, Mapping):
         return WireError(status=status, message=text_of(error) or "")
     inner = cast("Mapping[str, object]", error)
-    words = (text_of(inner.get("message")), text_of(inner.get("cause")))
-    return WireError(status=status, code=text_of(inner.get("code")), message=": ".join(word for word in words if word))
+    texts = (text_of(inner.get("message")), text_of(inner.get("cause")))
+    return WireError(
+        status=status, code=text_of(inner.get("code")), message=": ".join(value for value in texts if value)
+    )

@@ -14,7 +14,7 @@ from typing import Final, cast
 from segue.conversation.context import Context, NativeTool, Options, Prompt, Tool, ToolDefinition
 from segue.errors import DecodeError, EncodeError
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import SHAPE, expect_objects, extra_of, left_over, shape_of, text_of
+from segue.protocols.kit.reading import VERBATIM, expect_objects, extra_of, left_over, text_of, verbatim_of
 from segue.protocols.vscode_lm.content import Wire
 from segue.protocols.vscode_lm.rules import PROTOCOL
 from segue.protocols.vscode_lm.turns import Reading, encode_turns
@@ -45,28 +45,28 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
     if not isinstance(given, Mapping | None):
         raise DecodeError("options has to be an object", path=("options",))
     asked: Mapping[str, object] = cast("Mapping[str, object]", given or {})
-    shape: Wire = {}
+    verbatim: Wire = {}
     if "options" in whole and not given:
-        shape["options"] = given
+        verbatim["options"] = given
     if "tools" in asked and not asked["tools"]:
-        shape["tools"] = asked["tools"]
+        verbatim["tools"] = asked["tools"]
     if model is not None:
-        shape["model"] = True  # the form has no place for it: one that was given is given back
+        verbatim["model"] = True  # the form has no place for it: one that was given is given back
     tools = _decode_tools(asked.get("tools"))
-    options = _decode_options(whole, asked, shape)
+    options = _decode_options(whole, asked, verbatim)
     return Prompt(context=Context(messages=tuple(reading.messages), tools=tools), options=options, model=model)
 
 
-def _decode_options(whole: Mapping[str, object], asked: Mapping[str, object], shape: Wire) -> Options:
+def _decode_options(whole: Mapping[str, object], asked: Mapping[str, object], verbatim: Wire) -> Options:
     given = asked.get("toolMode")
     mode = _MODES_BACK.get(given) if isinstance(given, int) and not isinstance(given, bool) else None
     kept = {key: value for key, value in asked.items() if key != "tools" and (key != "toolMode" or mode is None)}
-    known = {"messages", "options", *(("model",) if "model" in shape else ())}
+    known = {"messages", "options", *(("model",) if "model" in verbatim else ())}
     beyond = {key: value for key, value in whole.items() if key not in known}
     if beyond:
         kept[_BODY] = beyond
-    if shape:
-        kept[SHAPE] = shape
+    if verbatim:
+        kept[VERBATIM] = verbatim
     return Options(tool_choice=mode, extra={PROTOCOL: kept} if kept else None)
 
 
@@ -80,14 +80,14 @@ def _decode_tool(wire: Mapping[str, object]) -> Tool:
     name, description, schema = wire.get("name"), wire.get("description"), wire.get("inputSchema")
     if not isinstance(name, str) or not isinstance(description, str) or not isinstance(schema, Mapping | None):
         return NativeTool(protocol=PROTOCOL, definition=dict(wire))
-    shape: Wire | None = None
+    verbatim: Wire | None = None
     if schema is None:
-        shape = {"inputSchema": "null" if "inputSchema" in wire else "absent"}
+        verbatim = {"inputSchema": "null" if "inputSchema" in wire else "absent"}
     return ToolDefinition(
         name=name,
         description=description,
         parameters=cast("Mapping[str, object]", schema or {}),
-        extra=extra_of(PROTOCOL, wire, _TOOL_KEYS, shape),
+        extra=extra_of(PROTOCOL, wire, _TOOL_KEYS, verbatim),
     )
 
 
@@ -106,15 +106,15 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
     for name in sorted(endpoint.rules.refused_options):
         if getattr(options, name) is not None:
             raise EncodeError("this API has no word for it", path=("options", name))
-    shape, kept = shape_of(options.extra, PROTOCOL), left_over(options.extra, PROTOCOL)
+    verbatim, kept = verbatim_of(options.extra, PROTOCOL), left_over(options.extra, PROTOCOL)
     body: Wire = {"messages": encode_turns(context.messages)}
-    if shape.get("model") and prompt.model is not None:
+    if verbatim.get("model") and prompt.model is not None:
         body["model"] = prompt.model
-    asked = _encode_options(context, options, shape, kept)
+    asked = _encode_options(context, options, verbatim, kept)
     if asked:
         body["options"] = asked
-    elif "options" in shape:
-        body["options"] = shape["options"]
+    elif "options" in verbatim:
+        body["options"] = verbatim["options"]
     beyond = kept.get(_BODY)
     for key, value in cast("Mapping[str, object]", beyond).items() if isinstance(beyond, Mapping) else ():
         body.setdefault(key, value)
@@ -122,13 +122,13 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
 
 
 def _encode_options(
-    context: Context, options: Options, shape: Mapping[str, object], kept: Mapping[str, object]
+    context: Context, options: Options, verbatim: Mapping[str, object], kept: Mapping[str, object]
 ) -> Wire:
     asked: Wire = {}
     if context.tools:
         asked["tools"] = [_encode_tool(tool, index) for index, tool in enumerate(context.tools)]
-    elif "tools" in shape:
-        asked["tools"] = shape["tools"]
+    elif "tools" in verbatim:
+        asked["tools"] = verbatim["tools"]
     if options.tool_choice is not None:
         mode = _MODES.get(options.tool_choice)
         if mode is None:
@@ -146,10 +146,10 @@ def _encode_tool(tool: Tool, index: int) -> Wire:
             raise EncodeError(f"a tool of {tool.protocol} has no place here", path=("tools", index))
         return dict(tool.definition)
     wire: Wire = {"name": tool.name, "description": tool.description, "inputSchema": tool.parameters}
-    said = shape_of(tool.extra, PROTOCOL).get("inputSchema")
-    if not tool.parameters and said == "absent":
+    received = verbatim_of(tool.extra, PROTOCOL).get("inputSchema")
+    if not tool.parameters and received == "absent":
         del wire["inputSchema"]
-    elif not tool.parameters and said == "null":
+    elif not tool.parameters and received == "null":
         wire["inputSchema"] = None
     for key, value in left_over(tool.extra, PROTOCOL).items():
         wire.setdefault(key, value)

@@ -20,13 +20,13 @@ from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import of_reply, said_in_reply
+from segue.protocols.kit.reading import of_reply, reply_extra
 from segue.protocols.vscode_lm.content import Wire, encode_assistant_parts
 from segue.protocols.vscode_lm.errors import decode_error
 from segue.protocols.vscode_lm.rules import PROTOCOL
 from segue.protocols.vscode_lm.turns import TURN_KEYS, decode_assistant_content
 
-_SPELT: Final = "spelt"
+_ORIGINAL: Final = "spelt"
 
 
 def decode_response(body: Mapping[str, object], endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:
@@ -43,23 +43,23 @@ def decode_response(body: Mapping[str, object], endpoint: Endpoint, tool_names: 
             error_message=error_text(body),
             extra=of_reply(PROTOCOL, {"error": dict(body)}),
         )
-    pieces, shape = decode_assistant_content(body, tool_names, ())
-    said: Wire = {key: value for key, value in body.items() if key not in TURN_KEYS}
-    spelt: Wire = dict(shape or {})
+    pieces, verbatim = decode_assistant_content(body, tool_names, ())
+    given: Wire = {key: value for key, value in body.items() if key not in TURN_KEYS}
+    original: Wire = dict(verbatim or {})
     if body.get("role") != "assistant":
-        spelt["role"] = {"said": body["role"]} if "role" in body else {}
-    if spelt:
-        said[_SPELT] = spelt
-    return finish_response(pieces, said, endpoint)
+        original["role"] = {"said": body["role"]} if "role" in body else {}
+    if original:
+        given[_ORIGINAL] = original
+    return finish_response(pieces, given, endpoint)
 
 
-def finish_response(pieces: tuple[AssistantContent, ...], said: Wire, endpoint: Endpoint) -> AssistantMessage:
+def finish_response(pieces: tuple[AssistantContent, ...], given: Wire, endpoint: Endpoint) -> AssistantMessage:
     """Make a message of its parts and of what was said beside them."""
     return replace(
         new_assistant_message(endpoint.model, content=pieces),
         protocol=PROTOCOL,
         stop_reason=stop_reason_of(piece.kind for piece in pieces),
-        extra=of_reply(PROTOCOL, said) if said else None,
+        extra=of_reply(PROTOCOL, given) if given else None,
     )
 
 
@@ -71,7 +71,7 @@ def stop_reason_of(kinds: Iterable[str]) -> StopReason:
 def error_text(body: Mapping[str, object]) -> str:
     """Say what an error reports."""
     error = decode_error(body, None)
-    return ": ".join(word for word in (error.code, error.message) if word) or "the editor reported an error"
+    return ": ".join(literal for literal in (error.code, error.message) if literal) or "the editor reported an error"
 
 
 def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - the contract of every codec
@@ -80,21 +80,21 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, 
     Raises:
         EncodeError: something in it has no word here.
     """
-    said = said_in_reply(message.extra, PROTOCOL) or {}
-    error = said.get("error")
+    given = reply_extra(message.extra, PROTOCOL) or {}
+    error = given.get("error")
     if isinstance(error, Mapping) and not message.content:
         return dict(cast("Mapping[str, object]", error))
     parts = encode_assistant_parts(message.content, ("content",))
     wire: Wire = {"role": "assistant", "content": parts}
-    found = said.get(_SPELT)
-    spelt: Mapping[str, object] = cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}
-    if spelt.get("content") == "string" and len(parts) == 1 and parts[0].keys() == {"$", "value"}:
+    found = given.get(_ORIGINAL)
+    original: Mapping[str, object] = cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}
+    if original.get("content") == "string" and len(parts) == 1 and parts[0].keys() == {"$", "value"}:
         wire["content"] = parts[0]["value"]
-    if "role" in spelt:
-        role = cast("Mapping[str, object]", spelt["role"])
+    if "role" in original:
+        role = cast("Mapping[str, object]", original["role"])
         wire.pop("role")
         wire.update({"role": role["said"]} if "said" in role else {})
     if isinstance(error, Mapping):
         wire.update(cast("Mapping[str, object]", error))
-    wire.update((key, value) for key, value in said.items() if key not in (_SPELT, "error"))
+    wire.update((key, value) for key, value in given.items() if key not in (_ORIGINAL, "error"))
     return wire

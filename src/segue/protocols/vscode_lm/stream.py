@@ -29,12 +29,12 @@ def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamD
 class _Reader:
     def __init__(self) -> None:
         self._text: Part | None = None
-        self._heard = False
+        self._received = False
 
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
         kind = frame.get(KIND)
         if kind == "text" and isinstance(value := frame.get("value"), str) and len(frame) == 2:
-            self._heard = True
+            self._received = True
             if not value:
                 out.start()
                 return
@@ -46,13 +46,13 @@ class _Reader:
             out.extra = of_reply(PROTOCOL, {"error": _whole_error(frame)})
             out.fail(error_text(frame))
         else:
-            self._heard = True
+            self._received = True
             self._close(out)
             self._take(frame, out)
 
     def end(self, out: Assembly) -> None:
         self._close(out)
-        if self._heard:
+        if self._received:
             out.stop_reason = stop_reason_of(part.kind for part in out.parts)
             out.finish()
 

@@ -23,7 +23,7 @@ from segue.conversation.messages import AssistantMessage, Message, StopReason, T
 from segue.errors import DecodeError, EncodeError, Path
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import SHAPE, expect_objects, extra_of, left_over, shape_of
+from segue.protocols.kit.reading import VERBATIM, expect_objects, extra_of, left_over, verbatim_of
 from segue.protocols.vscode_lm.content import (
     KIND,
     RESULT,
@@ -41,7 +41,7 @@ TURN_KEYS: Final = frozenset({"role", "content"})
 _MESSAGE: Final = "message"
 _STRING: Final = {"content": "string"}
 _OF_USER: Final = ("user", "toolResult")
-_NO_SHAPE: Final[Mapping[str, object]] = {}
+_NO_VERBATIM: Final[Mapping[str, object]] = {}
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ class Reading:
                 raise DecodeError("a role is user or assistant", path=(*path, "role"))
 
     def _read_assistant(self, turn: Mapping[str, object], path: Path) -> None:
-        pieces, shape = decode_assistant_content(turn, {}, path)
+        pieces, verbatim = decode_assistant_content(turn, {}, path)
         calls = [piece for piece in pieces if piece.kind == "toolCall"]
         self._names = {call.id: call.name for call in calls}
         self.messages.append(
@@ -82,7 +82,7 @@ class Reading:
                 protocol=PROTOCOL,
                 model=self.model,
                 stop_reason=StopReason.TOOL_USE if calls else StopReason.STOP,
-                extra=extra_of(PROTOCOL, turn, TURN_KEYS, shape),
+                extra=extra_of(PROTOCOL, turn, TURN_KEYS, verbatim),
             )
         )
 
@@ -90,17 +90,17 @@ class Reading:
         content = turn.get("content")
         if isinstance(content, str):
             extra = extra_of(PROTOCOL, turn, TURN_KEYS, _STRING)
-            self.messages.append(UserMessage(content=_words(content), extra=extra))
+            self.messages.append(UserMessage(content=_text_content(content), extra=extra))
             return
         follows_result = bool(self.messages) and self.messages[-1].role == "toolResult"
         found = self._split(expect_objects(content, (*path, "content")))
         beyond = {key: value for key, value in turn.items() if key not in TURN_KEYS}
         for at, message in enumerate(found):
             is_result = message.role == "toolResult"
-            usual = is_result and (follows_result if at == 0 else found[at - 1].role == "toolResult")
+            default = is_result and (follows_result if at == 0 else found[at - 1].role == "toolResult")
             part = dict((message.extra or {}).get(PROTOCOL, {}))
-            if usual != (at > 0):
-                part[SHAPE] = {"joined": at > 0}
+            if default != (at > 0):
+                part[VERBATIM] = {"joined": at > 0}
             if at == 0 and beyond:
                 part.update({_MESSAGE: beyond} if is_result else beyond)
             self.messages.append(replace(message, extra={PROTOCOL: part}) if part else message)
@@ -147,12 +147,12 @@ def decode_assistant_content(
     """
     content = turn.get("content")
     if isinstance(content, str):
-        return _words(content), _STRING
+        return _text_content(content), _STRING
     parts = expect_objects(content, (*path, "content"))
     return tuple(decode_assistant_part(part, tool_names) for part in parts), None
 
 
-def _words(content: str) -> tuple[TextContent, ...]:
+def _text_content(content: str) -> tuple[TextContent, ...]:
     return (TextContent(text=content),)
 
 
@@ -169,22 +169,22 @@ def encode_turns(messages: Sequence[Message]) -> list[Wire]:
     before: str | None = None
     for index, message in enumerate(messages):
         path = ("messages", index)
-        shape = _NO_SHAPE if message.extra is None else shape_of(message.extra, PROTOCOL)
+        verbatim = _NO_VERBATIM if message.extra is None else verbatim_of(message.extra, PROTOCOL)
         match message.role:
             case "assistant":
                 out.append(_encode_assistant(message, path))
             case "toolResult":
                 parts = [_encode_result(message, path)]
-                joined = bool(shape.get("joined", before == "toolResult"))
-                beyond = _NO_SHAPE if message.extra is None else _beyond_result(message.extra)
+                joined = bool(verbatim.get("joined", before == "toolResult"))
+                beyond = _NO_VERBATIM if message.extra is None else _beyond_result(message.extra)
                 _append_user(out, parts, beyond, joined=joined and before in _OF_USER)
             case "user":
                 parts = encode_user_parts(message.content, (*path, "content"))
-                joined = shape.get("joined") is True and before in _OF_USER
-                beyond = _NO_SHAPE if message.extra is None else left_over(message.extra, PROTOCOL)
+                joined = verbatim.get("joined") is True and before in _OF_USER
+                beyond = _NO_VERBATIM if message.extra is None else left_over(message.extra, PROTOCOL)
                 _append_user(out, parts, beyond, joined=joined)
-                if shape.get("content") == "string":
-                    _spell_string(out[-1], message.content)
+                if verbatim.get("content") == "string":
+                    _restore_string(out[-1], message.content)
             case "system":
                 raise EncodeError("this API has no role for instructions", path=path)
             case _:
@@ -198,12 +198,12 @@ def _encode_assistant(message: AssistantMessage, path: Path) -> Wire:
     if message.extra is not None:
         for key, value in left_over(message.extra, PROTOCOL).items():
             wire.setdefault(key, value)
-        if shape_of(message.extra, PROTOCOL).get("content") == "string":
-            _spell_string(wire, message.content)
+        if verbatim_of(message.extra, PROTOCOL).get("content") == "string":
+            _restore_string(wire, message.content)
     return wire
 
 
-def _spell_string(wire: Wire, pieces: Sequence[UserContent | AssistantContent]) -> None:
+def _restore_string(wire: Wire, pieces: Sequence[UserContent | AssistantContent]) -> None:
     """Write the content as a string where it was one, and still is one text."""
     parts = cast("list[object]", wire["content"])
     if len(parts) == 1 and len(pieces) == 1 and (piece := pieces[0]).kind == "text" and piece.extra is None:
