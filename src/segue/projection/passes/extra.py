@@ -3,7 +3,7 @@
 Facts this file rests on:
 - A foreign codec never reads another protocol's `extra`; one protocol serves many vendors, and strict ones answer
   unknown keys with 400 or 422.                                       (qwen-code #3304, LibreChat #6724)
-- `verbatim` under a protocol's key records spelling (string or list, null or absent); all other keys are data.
+- `shape` under a protocol's key records spelling (string or list, null or absent); all other keys are data.
 
 Assistant turns name their provider. For the others the assistant turn before them is the best evidence: what was said
 to one provider is not said to another; before the first turn there is no evidence, and it stays.
