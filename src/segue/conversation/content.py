@@ -40,12 +40,26 @@ class Content(Value, frozen=True, kw_only=True, tag_field="type"):
 
 
 @final
+class CacheMark(Value, frozen=True, kw_only=True):
+    """Asks the provider to cache the prompt up to and including the marked content; `ttl` is "5m" or "1h" where set."""
+
+    ttl: str | None = None
+    extra: Extra | None = None
+
+
+@final
 class TextContent(Content, frozen=True, kw_only=True, tag="text"):
-    """Words. `text_signature` is the seal some providers put on their own text."""
+    """A text.
+
+    `text_signature` is opaque provider data, valid only for the model that produced it. `phase` tells a comment on the
+    work ("commentary") from the answer ("final_answer"), where the provider makes the difference.
+    """
 
     kind: ClassVar[Literal["text"]] = "text"
     text: str
     text_signature: str | None = None
+    phase: str | None = None
+    cache_mark: CacheMark | None = None
     extra: Extra | None = None
 
 
@@ -57,6 +71,7 @@ class ImageContent(Content, frozen=True, kw_only=True, tag="image"):
     data: str | None = None
     url: str | None = None
     mime_type: str | None = None
+    cache_mark: CacheMark | None = None
     extra: Extra | None = None
 
 
@@ -70,6 +85,7 @@ class FileContent(Content, frozen=True, kw_only=True, tag="file"):
     file_id: str | None = None
     mime_type: str | None = None
     name: str | None = None
+    cache_mark: CacheMark | None = None
     extra: Extra | None = None
 
 
@@ -102,6 +118,7 @@ class ToolCall(Content, frozen=True, kw_only=True, tag="toolCall"):
     arguments: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     arguments_text: str | None = None
     thought_signature: str | None = None
+    cache_mark: CacheMark | None = None
     extra: Extra | None = None
 
 
@@ -116,6 +133,7 @@ class NativeContent(Content, frozen=True, kw_only=True, tag="native"):
     protocol: str
     block: Mapping[str, object]
     fallback: tuple[FallbackContent, ...] = ()
+    cache_mark: CacheMark | None = None
     extra: Extra | None = None
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, TypeAlias, final
 
 import msgspec
 
-from segue.conversation.content import Extra, SystemContent, Value
+from segue.conversation.content import CacheMark, Extra, SystemContent, Value
 from segue.conversation.messages import Message
 
 ThinkingLevel: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -27,6 +27,7 @@ class ToolDefinition(_Tool, frozen=True, kw_only=True, tag="function"):
     description: str = ""
     parameters: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     strict: bool | None = None
+    cache_mark: CacheMark | None = None
     extra: Extra | None = None
 
 
@@ -37,6 +38,7 @@ class NativeTool(_Tool, frozen=True, kw_only=True, tag="native"):
     kind: ClassVar[Literal["native"]] = "native"
     protocol: str
     definition: Mapping[str, object]
+    cache_mark: CacheMark | None = None
     extra: Extra | None = None
 
 

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, TypeAlias, final
 
 from segue.conversation.content import (
     AssistantContent,
+    CacheMark,
     Extra,
     SystemContent,
     TextContent,
@@ -95,7 +96,8 @@ class UserMessage(_Message, frozen=True, kw_only=True, tag="user"):
 class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
     """What a model said, with its origin and what its provider reported.
 
-    `model` is the id that was asked for, `response_model` the one that answered (often a dated spelling of it).
+    `model` is the id that was asked for, `response_model` the one that answered (often a dated version of it).
+    `prefix` asks the model to continue this message instead of answering it, where the provider has such a field.
     """
 
     role: ClassVar[Literal["assistant"]] = "assistant"
@@ -110,6 +112,7 @@ class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
     raw_stop_reason: str | None = None
     error_message: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
+    prefix: bool = False
     timestamp: int | None = None
     extra: Extra | None = None
 
@@ -132,6 +135,7 @@ class ToolResultMessage(_Message, frozen=True, kw_only=True, tag="toolResult"):
     content: tuple[ToolResultContent, ...]
     is_error: bool = False
     details: object = None
+    cache_mark: CacheMark | None = None
     timestamp: int | None = None
     extra: Extra | None = None
 

@@ -1,4 +1,4 @@
-"""What was said differently from the usual: kept as a difference, and put back."""
+"""What was received comes back as long as the default is what it was; what was changed does not."""
 
 from __future__ import annotations
 
@@ -8,70 +8,105 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segue.protocols.kit.reading import join_texts
-from segue.protocols.kit.verbatim import difference, keep, put_back, restored
+from segue.protocols.kit.verbatim import apply, choose, chosen, data_of, difference, keep, restore, same
+
+PROTOCOL = "some-wire"
+
+CASES = {
+    "nothing differs": ({"a": 1}, {"a": 1}),
+    "a key that is null": ({"a": 1}, {"a": 1, "b": None}),
+    "a key that is absent": ({"a": 1, "b": None}, {"a": 1}),
+    "another value": ({"a": 1}, {"a": 2}),
+    "true is not one": ({"a": 1}, {"a": True}),
+    "a string for a list of one text": ({"content": [{"type": "text", "text": "hi"}]}, {"content": "hi"}),
+    "a list of one text for a string": ({"content": "hi"}, {"content": [{"type": "text", "text": "hi"}]}),
+    "an empty text where both stand twice": ({"content": ""}, {"content": [{"type": "", "text": ""}]}),
+    "an object for its JSON text": ({"arguments": '{"a":1}'}, {"arguments": {"a": 1}}),
+    "a nested key": ({"function": {"name": "f"}}, {"function": {"name": "f", "strict": None}}),
+    "a nested list": ({"a": [{"b": 1}, {"b": 2}]}, {"a": [{"b": 1}, {"b": 3, "c": 4}]}),
+    "a list of another length": ({"a": [1, 2]}, {"a": [1]}),
+    "a long value": ({"a": "x" * 500}, {"a": None}),
+}
+
+
+@pytest.mark.parametrize(("default", "received"), CASES.values(), ids=CASES.keys())
+def test_what_was_received_comes_back(default, received):
+    extra = keep(PROTOCOL, received, default, known=("a", "b"))
+    assert same(restore(json.loads(json.dumps(default)), json.loads(json.dumps(extra)), PROTOCOL), received)
+    assert (extra is None) == same(default, received)
+
+
+def test_a_changed_default_is_written():
+    extra = keep(PROTOCOL, {"temperature": "hot", "user": "me"}, {"temperature": 1}, known=("temperature",))
+    assert restore({"temperature": 1}, extra, PROTOCOL) == {"temperature": "hot", "user": "me"}
+    assert restore({"temperature": 2}, extra, PROTOCOL) == {"temperature": 2, "user": "me"}
+
+
+def test_a_changed_text_keeps_the_form_it_stood_in():
+    extra = keep(PROTOCOL, {"content": [{"type": "text", "text": "hi"}]}, {"content": "hi"})
+    assert restore({"content": "bye"}, extra, PROTOCOL) == {"content": [{"type": "text", "text": "bye"}]}
+    extra = keep(PROTOCOL, {"content": "hi"}, {"content": [{"type": "text", "text": "hi"}]})
+    assert restore({"content": [{"type": "text", "text": "bye"}]}, extra, PROTOCOL) == {"content": "bye"}
+    two = [{"type": "text", "text": "bye"}, {"type": "text", "text": "now"}]
+    assert restore({"content": list(two)}, extra, PROTOCOL) == {"content": two}
+
+
+def test_a_removed_key_stays_where_its_value_changed():
+    extra = keep(PROTOCOL, {}, {"max_tokens": 4096})
+    assert restore({"max_tokens": 4096}, extra, PROTOCOL) == {}
+    assert restore({"max_tokens": 10}, extra, PROTOCOL) == {"max_tokens": 10}
+
+
+def test_unknown_keys_with_a_value_are_data_and_the_rest_is_format():
+    received = {"name": "f", "strict": False, "vendor": 1, "nothing": None, "in": {"x": 1, "new": 2}}
+    extra = keep(PROTOCOL, received, {"name": "f", "in": {"x": 1}}, known=("strict",))
+    assert extra is not None
+    assert data_of(extra, PROTOCOL) == {"vendor": 1, "in": {"new": 2}}
+    assert set(extra[PROTOCOL]["verbatim"]) == {"strict", "nothing"}
+
+
+def test_data_never_replaces_what_is_written():
+    extra = {PROTOCOL: {"user": "old", "in": {"x": 9, "y": 2}}}
+    assert restore({"user": "new", "in": {"x": 1}}, extra, PROTOCOL) == {"user": "new", "in": {"x": 1, "y": 2}}
+
+
+def test_format_for_one_model_is_not_written_for_another():
+    extra = keep(PROTOCOL, {"limit": None}, {"limit": 4096}, only_for="m1")
+    assert restore({"limit": 4096}, extra, PROTOCOL, model="m1") == {"limit": None}
+    assert restore({"limit": 4096}, extra, PROTOCOL, model="m2") == {"limit": 4096}
+
+
+def test_a_choice_holds_while_its_default_does():
+    extra = keep(PROTOCOL, {}, {}, choices=choose("turn", "same", "new"))
+    assert chosen(extra, PROTOCOL, "turn", "same") == "new"
+    assert chosen(extra, PROTOCOL, "turn", "other") == "other"
+    assert chosen(None, PROTOCOL, "turn", "same") == "same"
+    assert choose("turn", "same", "same") == {}
+    assert restore({"a": 1}, extra, PROTOCOL) == {"a": 1}
+
+
+@pytest.mark.parametrize("patch", [3, [], {"a": 3}, {"a": {}}, {"a": {"wrap": ["x"], "to": 3}}, {"a": {"at": {"9": 1}}}])
+def test_a_patch_that_is_none_is_ignored(patch):
+    assert restore({"a": "text"}, {PROTOCOL: {"verbatim": patch}}, PROTOCOL)["a"] in ("text", 3)
+
 
 JSON = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-2, 2), st.sampled_from(["", "a", "b"])),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.dictionaries(st.sampled_from(["a", "b", "is", "keys", "items"]), inner, max_size=3),
-    ),
+    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "a", "b", '{"a": 1}', "x" * 80]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
     max_leaves=8,
 )
 
 
-@given(usual=JSON, message_given=JSON)
-def test_the_usual_and_the_difference_give_what_was_said(usual, message_given):
-    found = difference(usual, message_given)
-    assert json.dumps(restored(usual, found), sort_keys=True) == json.dumps(message_given, sort_keys=True)
-    assert (found is None) == (json.dumps(usual, sort_keys=True) == json.dumps(message_given, sort_keys=True))
+@given(JSON, JSON)
+def test_any_value_leads_to_any_other(default, received):
+    entry = difference(default, received)
+    assert (entry is None) == same(default, received)
+    if entry is not None:
+        assert same(apply(json.loads(json.dumps(default)), json.loads(json.dumps(entry))), received)
 
 
-@given(usual=JSON, message_given=JSON, other=JSON)
-def test_a_difference_is_plain_json_and_fits_anything(usual, message_given, other):
-    found = json.loads(json.dumps(difference(usual, message_given)))
-    assert restored(usual, found) == message_given
-    restored(other, found)  # a value that has changed since is no reason to fail
-
-
-STALE = {
-    "a list that has become shorter": ([1, 2], ["x", 2], [], []),
-    "a key that is gone": ({"a": {"b": 1}}, {"a": {"b": 2}}, {}, {}),
-    "a value that has become another": ({"a": 1, "b": 1}, {"a": 2, "b": 1}, {"a": 1, "b": 9}, {"a": 2, "b": 9}),
-    "an object that has become a text": ({"a": {"b": 1}}, {"a": {"b": 2}}, {"a": "x"}, {"a": "x"}),
-}
-
-
-@pytest.mark.parametrize(("usual", "message_given", "now", "then"), STALE.values(), ids=STALE.keys())
-def test_what_no_longer_fits_is_left_alone(usual, message_given, now, then):
-    assert restored(now, difference(usual, message_given)) == then
-
-
-KEPT = {
-    "nothing beyond": ({"a": 1}, None),
-    "data": ({"a": 1, "b": 2}, {"p": {"b": 2}}),
-    "null is spelling": ({"a": 1, "b": None, "c": 3}, {"p": {"c": 3, "shape": {"null": ["b"]}}}),
-}
-
-
-@pytest.mark.parametrize(("wire", "extra"), KEPT.values(), ids=KEPT.keys())
-def test_what_is_kept_is_put_back(wire, extra):
-    assert keep("p", wire, {"a"}) == extra
-    assert put_back({"a": 1}, extra, "p") == wire
-    assert put_back({"a": 1}, extra, "q") == {"a": 1}
-
-
-JOINED = {
-    "thinking told in words, then the answer": ("They see.", "Blue it is.", "They see.\n\nBlue it is."),
-    "a list behind a sentence": ("Two things:", "- one", "Two things:\n\n- one"),
-    "a sentence in pieces": ("It was born in ", "1916", "It was born in 1916"),
-    "what goes on after a citation": ("1916", ", in Petoskey.", "1916, in Petoskey."),
-    "nothing, then something": ("", "Blue", "Blue"),
-    "something, then nothing": ("Blue.", "", "Blue."),
-}
-
-
-@pytest.mark.parametrize(("before", "after", "whole"), JOINED.values(), ids=JOINED.keys())
-def test_two_texts_become_one(before, after, whole):
-    assert join_texts(before, after) == whole
+@given(st.dictionaries(st.sampled_from("abcd"), JSON), st.dictionaries(st.sampled_from("abcd"), JSON))
+def test_any_object_leads_to_any_other(default, received):
+    extra = keep(PROTOCOL, received, default, known="ab")
+    assert same(restore(json.loads(json.dumps(default)), json.loads(json.dumps(extra)), PROTOCOL), received)
+    assert (extra is None) == same(default, received)

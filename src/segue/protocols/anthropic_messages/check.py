@@ -17,7 +17,7 @@ from segue.protocols.kit.checking import check_json, matches_alphabet, objects_o
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.ranges import check_range, check_stops
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.verbatim import object_of
+from segue.protocols.kit.retired_format import object_of
 
 _EFFORTS: Final = frozenset({"low", "medium", "high", "xhigh", "max"})  # anthropic 2.8.0
 _FORCED: Final = frozenset({"any", "tool"})

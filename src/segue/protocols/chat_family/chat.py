@@ -38,7 +38,7 @@ from segue.protocols.chat_family.message_content import (
 )
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.reading import VERBATIM, left_over, verbatim_of
-from segue.protocols.kit.verbatim import MISSING, NOTHING, Block, Wire, object_of, put_back
+from segue.protocols.kit.retired_format import MISSING, NOTHING, Block, Wire, object_of, put_back
 
 _SYSTEM: Final = "system"
 """Where a context keeps what its system message said beyond its content."""

@@ -18,7 +18,7 @@ from segue.conversation.content import Extra, NativeContent, SystemContent, Text
 from segue.conversation.messages import UserMessage
 from segue.errors import Path
 from segue.protocols.kit.reading import VERBATIM, expect_list, expect_object, native_block, verbatim_of
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, keep, put_back
+from segue.protocols.kit.retired_format import MISSING, Block, Wire, keep, put_back
 
 MESSAGE_KEYS: Final = frozenset({"role", "content"})
 

@@ -36,7 +36,7 @@ from segue.protocols.cohere_chat.content import (
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.kit.functions import decode_call, encode_call
 from segue.protocols.kit.reading import VERBATIM, expect_list, expect_object, native_block, verbatim_of
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, keep, put_back
+from segue.protocols.kit.retired_format import MISSING, Block, Wire, keep, put_back
 
 _THINKING_KEYS: Final = frozenset({"type", "thinking"})
 _TURN_KEYS: Final = frozenset({"role", "content", "tool_calls", "tool_plan"})

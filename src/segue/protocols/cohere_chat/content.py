@@ -35,7 +35,7 @@ from segue.protocols.kit.reading import (
     text_of,
     verbatim_of,
 )
-from segue.protocols.kit.verbatim import Block, Wire, keep, object_of, put_back
+from segue.protocols.kit.retired_format import Block, Wire, keep, object_of, put_back
 
 TEXT_KEYS: Final = frozenset({"type", "text"})
 _IMAGE_KEYS: Final = frozenset({"type", "image_url"})

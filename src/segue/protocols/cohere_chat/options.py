@@ -30,7 +30,7 @@ from segue.protocols.kit.option_table import (
     plain,
     texts,
 )
-from segue.protocols.kit.verbatim import Block, Wire, object_of
+from segue.protocols.kit.retired_format import Block, Wire, object_of
 
 _CONVERSATION: Final = frozenset({"messages", "tools", "model"})
 _DEFAULT_LEVEL: Final[ThinkingLevel] = "high"

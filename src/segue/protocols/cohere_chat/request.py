@@ -33,7 +33,7 @@ from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.functions import decode_tools, encode_tools
 from segue.protocols.kit.reading import expect_objects, is_of_reply
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, keep
+from segue.protocols.kit.retired_format import MISSING, Block, Wire, keep
 
 _RESULT_KEYS: Final = frozenset({"role", "content", "tool_call_id"})
 

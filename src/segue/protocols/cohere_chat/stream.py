@@ -28,7 +28,7 @@ from segue.protocols.kit.functions import encode_call
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replies import keep_reply, read_stop
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.kit.verbatim import Block, Wire, object_of
+from segue.protocols.kit.retired_format import Block, Wire, object_of
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 

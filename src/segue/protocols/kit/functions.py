@@ -21,7 +21,7 @@ from segue.conversation.context import Context, NativeTool, Tool, ToolDefinition
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
 from segue.protocols.kit.reading import VERBATIM, expect_objects, left_over, native_definition, verbatim_of
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, object_of
+from segue.protocols.kit.retired_format import MISSING, Block, Wire, object_of
 
 _FUNCTION: Final = "function"
 _TOOL_KEYS: Final = frozenset({"name", "description", "parameters", "strict"})

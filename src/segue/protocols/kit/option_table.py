@@ -14,7 +14,7 @@ from segue.conversation.context import Options
 from segue.errors import EncodeError
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.reading import VERBATIM, left_over, verbatim_of
-from segue.protocols.kit.verbatim import NOTHING, Block, Wire, object_of
+from segue.protocols.kit.retired_format import NOTHING, Block, Wire, object_of
 
 Reader: TypeAlias = Callable[[Block, Endpoint], object]
 Writer: TypeAlias = Callable[[object, Endpoint], Wire]

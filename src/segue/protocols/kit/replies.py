@@ -12,7 +12,7 @@ from typing import cast
 from segue.conversation.content import Extra
 from segue.conversation.messages import StopReason
 from segue.protocols.kit.reading import of_reply, reply_extra
-from segue.protocols.kit.verbatim import Block, Wire, difference, restored
+from segue.protocols.kit.retired_format import Block, Wire, difference, restored
 
 
 def read_stop(reasons: Mapping[str, StopReason], reason: str | None, kinds: Collection[str]) -> StopReason:

@@ -35,7 +35,7 @@ from segue.protocols.chat_family.chat import Turn
 from segue.protocols.chat_family.message_content import encode_nothing, encode_text, is_string
 from segue.protocols.kit.functions import decode_call, encode_call
 from segue.protocols.kit.reading import expect_list, expect_object, left_over, native_block, verbatim_of
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, keep, object_of, put_back
+from segue.protocols.kit.retired_format import MISSING, Block, Wire, keep, object_of, put_back
 from segue.protocols.mistral_chat.content import (
     decode_native,
     join_thoughts,

@@ -22,7 +22,7 @@ from segue.protocols.kit.checking import (
 )
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.ranges import check_range
-from segue.protocols.kit.verbatim import object_of
+from segue.protocols.kit.retired_format import object_of
 
 _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
     "system": frozenset({"user", "assistant", "system"}),

@@ -19,7 +19,7 @@ from segue.conversation.content import FallbackContent, NativeContent, TextConte
 from segue.errors import Path
 from segue.protocols.chat_family.message_content import Blocks, encode_text
 from segue.protocols.kit.reading import native_block, text_of
-from segue.protocols.kit.verbatim import Block, Wire, keep, object_of
+from segue.protocols.kit.retired_format import Block, Wire, keep, object_of
 from segue.protocols.mistral_chat.media import decode_media, encode_file, encode_image
 from segue.protocols.mistral_chat.rules import PROTOCOL
 

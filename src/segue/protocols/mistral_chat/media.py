@@ -21,7 +21,7 @@ from typing import Final, cast
 from segue.conversation.content import Extra, FileContent, ImageContent
 from segue.errors import EncodeError, Path
 from segue.protocols.kit.reading import data_url, left_over, split_data_url, standard_base64, verbatim_of
-from segue.protocols.kit.verbatim import Block, Wire, keep, object_of, put_back
+from segue.protocols.kit.retired_format import Block, Wire, keep, object_of, put_back
 from segue.protocols.mistral_chat.rules import PROTOCOL
 
 _SOUNDS: Final[Mapping[str, str]] = {

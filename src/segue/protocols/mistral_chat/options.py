@@ -33,7 +33,7 @@ from segue.protocols.kit.option_table import (
     texts,
 )
 from segue.protocols.kit.reading import ASKED_OF, verbatim_of
-from segue.protocols.kit.verbatim import Block, Wire, object_of
+from segue.protocols.kit.retired_format import Block, Wire, object_of
 from segue.protocols.mistral_chat.rules import PROTOCOL
 
 _CONVERSATION: Final = frozenset({"messages", "tools", "model"})

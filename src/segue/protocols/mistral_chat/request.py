@@ -29,7 +29,7 @@ from segue.protocols.chat_family.message_content import MESSAGE_KEYS, decode_con
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.functions import decode_tools, encode_tools
 from segue.protocols.kit.reading import ASKED_OF, VERBATIM, expect_objects, is_of_reply, verbatim_of
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, keep
+from segue.protocols.kit.retired_format import MISSING, Block, Wire, keep
 from segue.protocols.mistral_chat.assistant import decode_assistant, encode_assistant
 from segue.protocols.mistral_chat.content import BLOCKS
 from segue.protocols.mistral_chat.options import decode_options, encode_options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from segue.protocols.kit.verbatim import MISSING, NOTHING, Block, object_of
+from segue.protocols.kit.retired_format import MISSING, NOTHING, Block, object_of
 
 __all__ = ["MISSING", "NOTHING", "Block", "Json", "fill_in", "object_of"]
 

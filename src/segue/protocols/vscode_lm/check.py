@@ -16,7 +16,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.kit.checking import check_json, matches_alphabet
 from segue.protocols.kit.codec import Endpoint, Violation
-from segue.protocols.kit.verbatim import object_of
+from segue.protocols.kit.retired_format import object_of
 from segue.protocols.vscode_lm.content import KIND, RESULT, Part
 
 _PLACES: Final[Mapping[str, str]] = {"toolCall": "assistant", RESULT: "user"}
