@@ -1,0 +1,217 @@
+"""Keep retired words out of segue's identifiers and messages: `python scripts/check_words.py`.
+
+The project's vocabulary is plain technical English (CONTRIBUTING.md, "Conventions"). This check reads the source of the
+package and names every identifier and every message to users that contains a word from the tables below. Docstrings and
+comments are left to reviewers, except for words that have no use at all in them.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+SOURCES: Final = ("src", "scripts", "benchmarks", "examples")
+
+IN_IDENTIFIERS: Final = frozenset(
+    [
+        "tell",
+        "told",
+        "telling",
+        "say",
+        "said",
+        "says",
+        "speak",
+        "spoken",
+        "speaks",
+        "spelt",
+        "spell",
+        "respell",
+        "respelt",
+        "spelling",
+        "misspelt",
+        "shape",
+        "shapes",
+        "shaped",
+        "usual",
+        "mend",
+        "mended",
+        "seal",
+        "seals",
+        "sealed",
+        "unseal",
+        "home",
+        "abroad",
+        "doors",
+        "carry",
+        "survey",
+        "stretch",
+        "letter",
+        "letters",
+        "desk",
+        "office",
+        "talk",
+        "farewell",
+        "hear",
+        "heard",
+        "estrange",
+        "estranged",
+        "unsaid",
+        "disguise",
+        "disguises",
+        "lookalike",
+        "lookalikes",
+        "makers",
+        "hosts",
+        "asking",
+        "keeping",
+        "forgets",
+    ]
+)
+"""Words that no name of segue's own contains, apart from the names below."""
+
+IN_MESSAGES: Final = frozenset(
+    [
+        "told",
+        "tells",
+        "say",
+        "says",
+        "said",
+        "speak",
+        "speaks",
+        "spoken",
+        "spelt",
+        "spelling",
+        "mend",
+        "mended",
+        "seal",
+        "sealed",
+        "abroad",
+        "estranged",
+        "heard",
+    ]
+)
+"""Words that no text for users contains. Some of them are fine in an identifier of a provider, never in a message."""
+
+IN_DOCSTRINGS: Final = frozenset(
+    ["spelt", "mend", "mended", "mends", "seal", "seals", "sealed", "abroad", "estrange", "estranged"]
+)
+"""Words that not even a docstring needs."""
+
+ALLOWED_NAMES: Final = frozenset(
+    {
+        "home",  # pathlib.Path.home
+        "shape",  # the key under which older stored files keep their format
+    }
+)
+
+MESSAGE_CALLS: Final = frozenset({"echo", "print", "fail", "secho", "confirm", "prompt"})
+MESSAGE_KEYWORDS: Final = frozenset({"help", "short_help", "epilog", "metavar", "message"})
+
+
+class Finding(NamedTuple):
+    """One retired word: where it stands, and in what."""
+
+    path: Path
+    line: int
+    word: str
+    text: str
+
+    def render(self) -> str:
+        """Give the finding as one line, as compilers do."""
+        return f"{self.path.relative_to(ROOT)}:{self.line}: retired word {self.word!r} in {self.text!r}"
+
+
+def split_name(name: str) -> list[str]:
+    """Give the words of an identifier, in lower case: `readCall`, `read_call` and `ReadCall` alike."""
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+
+
+def find_in_source(path: Path, source: str) -> Iterator[Finding]:
+    """Find the retired words of one file."""
+    tree = ast.parse(source)
+    docstrings = {id(node) for node in _docstring_nodes(tree)}
+    messages = {id(node) for node in _message_nodes(tree)}
+    for node in ast.walk(tree):
+        for name, line in _defined_names(node):
+            if name.strip("_").lower() in ALLOWED_NAMES:
+                continue
+            for word in split_name(name):
+                if word in IN_IDENTIFIERS:
+                    yield Finding(path, line, word, name)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if id(node) in docstrings:
+                yield from _find_in_text(path, node, IN_DOCSTRINGS)
+            elif id(node) in messages:
+                yield from _find_in_text(path, node, IN_MESSAGES)
+
+
+def _defined_names(node: ast.AST) -> Iterator[tuple[str, int]]:
+    """Give the names that a node defines; names that are only used belong to whoever defined them."""
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            yield node.name, node.lineno
+        case ast.arg():
+            yield node.arg, node.lineno
+        case ast.Name(ctx=ast.Store()):
+            yield node.id, node.lineno
+        case ast.Attribute(ctx=ast.Store()):
+            yield node.attr, node.lineno
+        case _:
+            return
+
+
+def _docstring_nodes(tree: ast.Module) -> Iterator[ast.Constant]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.value
+
+
+def _message_nodes(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Give the texts that users read: of errors, of the program's output, of options and of violations."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Raise(exc=ast.Call() as call):
+                yield from _texts_in(call)
+            case ast.Call():
+                function = node.func
+                name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+                if name in MESSAGE_CALLS or name.endswith(("Error", "Violation")):
+                    yield from _texts_in(node)
+                for keyword in node.keywords:
+                    if keyword.arg in MESSAGE_KEYWORDS:
+                        yield from _texts_in(keyword.value)
+            case _:
+                pass
+
+
+def _texts_in(node: ast.AST) -> Iterator[ast.Constant]:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, str) and " " in inner.value:
+            yield inner
+
+
+def _find_in_text(path: Path, node: ast.Constant, words: frozenset[str]) -> Iterator[Finding]:
+    text = str(node.value)
+    for found in re.finditer(r"[a-z]+", text.lower()):
+        if found[0] in words:
+            line = text[max(0, found.start() - 30) : found.end() + 30].replace("\n", " ")
+            yield Finding(path, node.lineno, found[0], line)
+
+
+def main() -> int:
+    """Print every finding; the exit status says whether there was one."""
+    files = [path for folder in SOURCES for path in sorted((ROOT / folder).rglob("*.py"))]
+    findings = [finding for path in files for finding in find_in_source(path, path.read_text(encoding="utf-8"))]
+    for finding in sorted(set(findings)):
+        print(finding.render())
+    print(f"{len(files)} files, {len(set(findings))} retired words")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
