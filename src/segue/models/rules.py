@@ -92,8 +92,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     first_user: bool = False
     last_assistant: bool = True
     """Whether the first turn has to be the user's; whether the last may be the assistant's."""
-    prefix_key: str | None = None
-    """The word by which a turn's shape says that the answer begins with it: such a turn may stand last all the same."""
+    assistant_prefix: bool = False
+    """Whether `AssistantMessage.prefix` can be sent: such a message may be the last one even where others may not."""
     resumable_stops: frozenset[str] = frozenset()
     """Raw stop reasons of the target's own turns that may stand last all the same, to be gone on with."""
     user_after_result: bool = True
@@ -105,6 +105,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     refused_text: Literal["none", "empty", "blank"] = "none"
     """Which text blocks are refused: none, those of no characters, those of white space only. Projection removes every
     blank one; providers only mind a turn that has no other words, so that is what `check` looks for."""
+    text_phases: bool = False
+    """Whether `TextContent.phase` can be sent, to the model that wrote the text."""
     text_signatures: bool = False
     """Whether a text can carry a seal; then a blank one that does is not empty."""
     refused_final_space: bool = False
@@ -164,6 +166,6 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     cache_marks: int = 0
     """How many cache marks a request may carry; 0: none are understood."""
     cache_mark_key: str | None = None
-    """The key of `extra` under which this protocol keeps a cache mark."""
+    """The field of the wire that holds a cache mark."""
     portable_extra: frozenset[str] = frozenset()
     """Keys of `extra` that another provider of the same protocol understands as well."""

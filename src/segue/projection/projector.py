@@ -128,19 +128,19 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     if settings is None:
         raise AssertionError("the last stretch of a history comes with the settings")
     messages = outcome.messages() if outcome.changed else context.messages
-    fitted = limit_marks(target, messages, outcome.marks(), workspace.prefix_state.system_prompt, settings.tools)
+    limited = limit_marks(target, messages, outcome.marks(), workspace.prefix_state.system_prompt, settings.tools)
     changes = outcome.changes
-    if fitted.changes:
-        changes = sorted([*changes, *fitted.changes], key=place_of)
+    if limited.changes:
+        changes = sorted([*changes, *limited.changes], key=place_of)
     report = Report(tuple(changes))
     if target.policy.refuse:
         _refuse(report, target.policy)
     if (
-        fitted.messages is not context.messages
-        or fitted.prompt is not context.system_prompt
-        or fitted.tools is not context.tools
+        limited.messages is not context.messages
+        or limited.prompt is not context.system_prompt
+        or limited.tools is not context.tools
     ):
-        context = replace(context, system_prompt=fitted.prompt, messages=fitted.messages, tools=fitted.tools)
+        context = replace(context, system_prompt=limited.prompt, messages=limited.messages, tools=limited.tools)
     return Projection(
         context=context,
         options=settings.options,

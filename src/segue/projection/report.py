@@ -60,6 +60,7 @@ class ChangeCode(StrEnum):
     SIGNATURE_REMOVED = "signature_removed"
     SIGNATURE_PLACEHOLDER = "signature_placeholder"
     EXTRA_REMOVED = "extra_removed"
+    PREFIX_REMOVED = "prefix_removed"
     CALL_MOVED = "call_moved"
     # ids and names
     ID_CHANGED = "id_changed"
@@ -116,6 +117,7 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.SIGNATURE_REMOVED: "A signature that only another model can read is left out.",
     ChangeCode.SIGNATURE_PLACEHOLDER: "The documented placeholder stands where the target demands a signature.",
     ChangeCode.EXTRA_REMOVED: "What another provider's wire said beyond segue's words is left out.",
+    ChangeCode.PREFIX_REMOVED: "The target has no field that asks it to continue a message; the flag is removed.",
     ChangeCode.CALL_MOVED: "Calls moved behind the words of their turn, because the target takes nothing after them.",
     ChangeCode.ID_CHANGED: "An id that the target refuses, or that is taken, was replaced in call and result.",
     ChangeCode.NAME_CHANGED: "A tool name that the target refuses was replaced everywhere; replies are mapped back.",

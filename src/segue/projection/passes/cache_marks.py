@@ -1,18 +1,18 @@
-"""No more cache marks than the target takes: the newest stay.
+"""Remove cache marks that the target does not take: the newest stay.
 
 Facts this file rests on:
 - A fifth mark is refused: "A maximum of 4 blocks with cache_control may be provided."     (sub2api #176, zeph #1568)
-- The newest marks are the ones that later requests read from; tools and system prompt count too.
-- A target that knows no marks may answer one with an error.   (AWS documentation: prompt caching, read 2026-11-15)
+- Later requests read from the newest marks. Marks on tools and on the system prompt count too.
+- A target without cache marks may answer one with an error.   (AWS documentation: prompt caching, read 2026-11-15)
 
-Marks do not change what a request means, so moving them leaves the cached prefix valid.
+A mark does not change the meaning of a request, so removing one leaves the cached prefix valid.
 """
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from segue.conversation.content import AnyContent, Extra
+from segue.conversation.content import AnyContent
 from segue.conversation.context import Tool
 from segue.conversation.messages import Message
 from segue.errors import Path
@@ -20,26 +20,25 @@ from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.workspace.workspace import SystemPrompt, Target, Workspace
 
 Mark = tuple[int, int | None, Path]
-"""The message that carries a mark, counted among all that came out; the block, None for the message itself; and where
-that stood."""
+"""Index of the marked message in the projection; index of the marked content, None for the message itself; path in the
+given history."""
 
 
 def find_marks(workspace: Workspace, first: int) -> list[Mark]:
-    """Find the marks in a worked stretch whose first message is the `first` of all that come out."""
-    key, protocol = workspace.target.rules.cache_mark_key, workspace.target.model.protocol
-    if key is None or not workspace.scan.extra:
+    """Find the marks in a processed segment; `first` is the index of its first message in the projection."""
+    if not workspace.scan.extra:
         return []
     marks: list[Mark] = []
     for index, message in enumerate(workspace.messages):
-        if _has(message.extra, protocol, key):
-            marks.append((first + index, None, (*workspace.path(index), "extra")))
+        if message.role == "toolResult" and message.cache_mark is not None:
+            marks.append((first + index, None, (*workspace.path(index), "cache_mark")))
         for position, content in enumerate(message.content):
-            if _has(content.extra, protocol, key):
+            if _is_marked(content):
                 marks.append((first + index, position, workspace.content_path(index, position)))
     return marks
 
 
-class Fitted:
+class Limited:
     """A request whose marks are within the limit."""
 
     __slots__ = ("changes", "messages", "prompt", "tools")
@@ -53,49 +52,36 @@ class Fitted:
 
 def limit_marks(
     target: Target, messages: tuple[Message, ...], marks: list[Mark], prompt: SystemPrompt, tools: tuple[Tool, ...]
-) -> Fitted:
-    """Take the oldest marks away until the rest is allowed: first the tools', then the prompt's, then the messages'."""
-    fitted = Fitted(messages, prompt, tools)
-    key, limit, protocol = target.rules.cache_mark_key, target.rules.cache_marks, target.model.protocol
-    if key is None:
-        return fitted
+) -> Limited:
+    """Remove the oldest marks until the rest is allowed: first from tools, then from the prompt, then from messages."""
+    limited = Limited(messages, prompt, tools)
     pieces = prompt if isinstance(prompt, tuple) else ()
-    places: list[Path] = [("tools", index) for index, tool in enumerate(tools) if _has(tool.extra, protocol, key)]
-    places += [("system_prompt", index) for index, piece in enumerate(pieces) if _has(piece.extra, protocol, key)]
-    excess = len(places) + len(marks) - limit
+    places: list[Path] = [("tools", index) for index, tool in enumerate(tools) if tool.cache_mark is not None]
+    places += [("system_prompt", index) for index, piece in enumerate(pieces) if _is_marked(piece)]
+    excess = len(places) + len(marks) - target.rules.cache_marks
     if excess <= 0:
-        return fitted
+        return limited
     new_tools, new_pieces, new_messages = list(tools), list(pieces), list(messages)
     for root, index in places[:excess]:
         if root == "tools":
-            tool = new_tools[int(index)]
-            new_tools[int(index)] = replace(tool, extra=_unmarked(tool.extra, protocol, key))
+            new_tools[int(index)] = replace(new_tools[int(index)], cache_mark=None)
         else:
-            piece = new_pieces[int(index)]
-            new_pieces[int(index)] = replace(piece, extra=_unmarked(piece.extra, protocol, key))
-    dropped = marks[: max(0, excess - len(places))]
-    for index, position, _ in dropped:
+            new_pieces[int(index)] = replace(new_pieces[int(index)], cache_mark=None)
+    removed = marks[: max(0, excess - len(places))]
+    for index, position, _ in removed:
         message = new_messages[index]
         if position is None:
-            new_messages[index] = replace(message, extra=_unmarked(message.extra, protocol, key))
+            new_messages[index] = replace(message, cache_mark=None)
             continue
         content: list[AnyContent] = list(message.content)
-        content[position] = replace(content[position], extra=_unmarked(content[position].extra, protocol, key))
+        content[position] = replace(content[position], cache_mark=None)
         new_messages[index] = replace(message, content=tuple(content))
-    fitted.tools, fitted.messages = tuple(new_tools), tuple(new_messages)
-    fitted.prompt = tuple(new_pieces) if pieces else prompt
-    paths = [*places[:excess], *(path for _, _, path in dropped)]
-    fitted.changes = tuple(Change(code=ChangeCode.CACHE_MARK_REMOVED, path=path, loss=Loss.NONE) for path in paths)
-    return fitted
+    limited.tools, limited.messages = tuple(new_tools), tuple(new_messages)
+    limited.prompt = tuple(new_pieces) if pieces else prompt
+    paths = [*places[:excess], *(path for _, _, path in removed)]
+    limited.changes = tuple(Change(code=ChangeCode.CACHE_MARK_REMOVED, path=path, loss=Loss.NONE) for path in paths)
+    return limited
 
 
-def _has(extra: Extra | None, protocol: str, key: str) -> bool:
-    return extra is not None and key in extra.get(protocol, {})
-
-
-def _unmarked(extra: Extra | None, protocol: str, key: str) -> Extra | None:
-    rest = {name: part for name, part in (extra or {}).items() if name != protocol}
-    part = {name: value for name, value in (extra or {}).get(protocol, {}).items() if name != key}
-    if part:
-        rest[protocol] = part
-    return rest or None
+def _is_marked(content: AnyContent) -> bool:
+    return content.kind != "thinking" and content.cache_mark is not None

@@ -12,7 +12,7 @@ to one provider is not said to another; before the first turn there is no eviden
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -21,8 +21,8 @@ from segue.models.rules import Rules
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.workspace import Workspace
 from segue.protocols.kit.reading import REPLY
+from segue.protocols.kit.verbatim import FORMAT_KEYS
 
-VERBATIM: Final = "shape"
 _NEVER_SENT: Final = frozenset({"stored", REPLY})
 """What stays with the message, because no codec looks there: fields of a file, and what only a reply said."""
 
@@ -45,21 +45,15 @@ def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool
 
 
 def extra_loss(extra: Extra, kept: Extra | None) -> Loss:
-    """Say whether only shape went, or data."""
+    """Say whether data is lost, or format alone."""
     for key, part in extra.items():
         if key == REPLY:
             continue
         remaining = kept.get(key) if kept is not None else None
         for name in part:
-            if name != VERBATIM and (remaining is None or name not in remaining):
+            if name not in FORMAT_KEYS and (remaining is None or name not in remaining):
                 return Loss.OPAQUE
     return Loss.NONE
-
-
-def is_prefix(extra: Extra | None, protocol: str, key: str) -> bool:
-    """Whether a turn says that the answer begins with it: to the target, for what was said to others is gone by now."""
-    verbatim = extra.get(protocol, {}).get(VERBATIM) if extra is not None else None
-    return isinstance(verbatim, Mapping) and cast("Mapping[str, object]", verbatim).get(key) is True
 
 
 def lost_extra(*extras: Extra | None) -> Loss:
@@ -78,6 +72,10 @@ def withhold_extra(workspace: Workspace) -> None:
         return
     for index, message in enumerate(workspace.messages):
         if message.role == "assistant":
+            if message.prefix and not workspace.target.rules.assistant_prefix:
+                workspace.note(ChangeCode.PREFIX_REMOVED, workspace.path(index), Loss.NONE)
+                message = replace(message, prefix=False)  # noqa: PLW2901 - the rest of the loop sees what is sent
+                workspace.put(index, message)
             prefix_state.provider = message.provider
             same_provider = message.provider == provider and workspace.places[index] not in workspace.cross_model
         else:

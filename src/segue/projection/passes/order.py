@@ -17,7 +17,7 @@ from segue.conversation.content import TextContent, UserContent
 from segue.conversation.messages import AssistantMessage, Message, UserMessage
 from segue.models.origin import new_assistant_message
 from segue.models.rules import Rules
-from segue.projection.passes.extra import is_prefix, lost_extra
+from segue.projection.passes.extra import lost_extra
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.workspace import INSERTED, ROLE_CODES, Workspace, roles_of
 
@@ -152,7 +152,7 @@ def _end_on_user(workspace: Workspace, last: AssistantMessage) -> None:
 def _is_resumable(workspace: Workspace, last: AssistantMessage) -> bool:
     """Whether the target will go on from there: it paused in what it runs itself, or was told to begin so."""
     rules = workspace.target.rules
-    if rules.prefix_key is not None and is_prefix(last.extra, workspace.target.model.protocol, rules.prefix_key):
+    if last.prefix:  # kept only where the target has the field
         return True
     paused = last.raw_stop_reason in rules.resumable_stops
     return paused and any(piece.kind == "native" for piece in last.content) and workspace.target.ownership.is_own(last)

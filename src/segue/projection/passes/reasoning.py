@@ -87,6 +87,7 @@ class _Reasoning:
             or self.workspace.cross_model
             or (scan.unsigned and self.replay in ("signed", "none"))
             or (scan.signed and self.replay == "none")
+            or (scan.phases and not self.target.rules.text_phases)
             or (self.placeholder is not None and (scan.without_signature or scan.unclean))
         )
 
@@ -127,6 +128,14 @@ class _Reasoning:
             elif type(piece) is TextContent:
                 is_mixed = has_call
                 signature = piece.text_signature
+                if piece.phase is not None and not (is_own and self.target.rules.text_phases):
+                    # Bound to the signed item it came in, so both are removed in one change.
+                    path = workspace.content_path(index, position)
+                    workspace.note(_SIGNATURE_DROPPED, path, _OPAQUE, "phase")
+                    kept = signature if is_own and signature else None
+                    out[position] = replace(piece, phase=None, text_signature=kept)
+                    is_changed = True
+                    continue
             elif type(piece) is ThinkingContent:
                 is_mixed = has_call
                 path = ("messages", place, "content", position) if as_given else workspace.content_path(index, position)
@@ -166,7 +175,9 @@ class _Reasoning:
             elif type(piece) is ThinkingContent:
                 if piece.thinking_signature == "" or not self.can_replay(piece):
                     return False
-            elif type(piece) is TextContent and piece.text_signature == "":
+            elif type(piece) is TextContent and (
+                piece.text_signature == "" or (piece.phase is not None and not self.target.rules.text_phases)
+            ):
                 return False
         return True
 

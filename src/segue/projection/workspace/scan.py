@@ -45,6 +45,7 @@ class Scan:
         "names",
         "native",
         "paired",
+        "phases",
         "result_names",
         "roles",
         "signed",
@@ -88,8 +89,10 @@ class Scan:
         """The first call of a turn has no seal."""
         self.thinks_last = False
         """A turn ends in thinking."""
+        self.phases = False
+        """A text of an assistant turn has a phase."""
         self.extra = False
-        """A message or a block has an `extra`, beyond what a turn keeps of its reply."""
+        """A message or content has an `extra` (beyond what it keeps of its reply), a cache mark or a prefix."""
         self.errors: list[int] = []
         """Which of the messages are results that are errors."""
         self.blank = False
@@ -104,7 +107,7 @@ class Scan:
 
     def add_rare(self, piece: AnyContent) -> None:
         """See to media, native blocks and what else is rare."""
-        if piece.extra is not None:
+        if piece.extra is not None or (piece.kind != "thinking" and piece.cache_mark is not None):
             self.extra = True
         if piece.kind == "native":
             self.media = self.native = True
@@ -150,7 +153,7 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                 scan.result_names.add(message.tool_name)
             if message.is_error:
                 scan.errors.append(len(characters) - 1)
-            if message.extra is not None:
+            if message.extra is not None or message.cache_mark is not None:
                 scan.extra = True
             content = message.content
             if not content:
@@ -162,7 +165,7 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                         scan.blank = True
                     elif not text.isascii() and not is_clean(text):
                         scan.unclean = True
-                    if piece.extra is not None:
+                    if piece.extra is not None or piece.cache_mark is not None:
                         scan.extra = True
                     if piece.text_signature is not None and not is_clean(piece.text_signature):
                         scan.unclean = True
@@ -188,7 +191,7 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
             if message.stop_reason in UNFINISHED:
                 scan.unfinished = True
             extra = message.extra
-            if extra is not None and (REPLY not in extra or len(extra) != 1):
+            if message.prefix or (extra is not None and (REPLY not in extra or len(extra) != 1)):
                 scan.extra = True
             kind = None
             first = called + 1
@@ -215,7 +218,7 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                             scan.without_signature = True
                     elif not signature or not signature.isascii():
                         scan.add_unusual_signature(signature)
-                    if piece.extra is not None:
+                    if piece.extra is not None or piece.cache_mark is not None:
                         scan.extra = True
                 elif type(piece) is TextContent:
                     text = piece.text
@@ -226,7 +229,9 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                     signature = piece.text_signature
                     if signature is not None and (not signature or not signature.isascii()):
                         scan.add_unusual_signature(signature)
-                    if piece.extra is not None:
+                    if piece.phase is not None:
+                        scan.phases = True
+                    if piece.extra is not None or piece.cache_mark is not None:
                         scan.extra = True
                 elif type(piece) is ThinkingContent:
                     text = piece.thinking
