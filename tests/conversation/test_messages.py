@@ -42,24 +42,24 @@ TEXT: Final = TextContent(text="hi")
 CALL: Final = ToolCall(id="1", name="look")
 
 FIELDS: Final = {
-    TextContent: "text text_signature extra",
-    ImageContent: "data url mime_type extra",
-    FileContent: "data url file_id mime_type name extra",
+    TextContent: "text text_signature phase cache_mark extra",
+    ImageContent: "data url mime_type cache_mark extra",
+    FileContent: "data url file_id mime_type name cache_mark extra",
     ThinkingContent: "thinking thinking_signature redacted extra",
-    ToolCall: "id name arguments arguments_text thought_signature extra",
-    NativeContent: "protocol block fallback extra",
+    ToolCall: "id name arguments arguments_text thought_signature cache_mark extra",
+    NativeContent: "protocol block fallback cache_mark extra",
     UserMessage: "content timestamp extra",
     AssistantMessage: (
         "content protocol provider model response_model response_id usage stop_reason raw_stop_reason error_message"
-        " diagnostics timestamp extra"
+        " diagnostics prefix timestamp extra"
     ),
-    ToolResultMessage: "tool_call_id tool_name content is_error details timestamp extra",
+    ToolResultMessage: "tool_call_id tool_name content is_error details cache_mark timestamp extra",
     SystemMessage: "content extra",
     Usage: "input output cache_read cache_write reasoning total_tokens cost extra",
     UsageCost: "input output cache_read cache_write total extra",
     Diagnostic: "type message details timestamp extra",
-    ToolDefinition: "name description parameters strict extra",
-    NativeTool: "protocol definition extra",
+    ToolDefinition: "name description parameters strict cache_mark extra",
+    NativeTool: "protocol definition cache_mark extra",
     Context: "system_prompt messages tools extra",
     Options: (
         "max_tokens temperature top_p stop seed thinking tool_choice parallel_tool_calls output_schema cache_retention"

@@ -125,8 +125,7 @@ class _Judge:
         last = messages[-1]
         if last.tool_calls():
             return
-        shape = (last.extra or {}).get(self.model.protocol, {}).get("shape")
-        if self.rules.prefix_key and isinstance(shape, dict) and shape.get(self.rules.prefix_key) is True:
+        if self.rules.assistant_prefix and last.prefix:
             return
         paused = last.raw_stop_reason in self.rules.resumable_stops and self.own_turns.is_own(last)
         if not self.rules.last_assistant and not (paused and any(piece.kind == "native" for piece in last.content)):

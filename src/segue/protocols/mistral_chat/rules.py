@@ -38,7 +38,7 @@ RULES: Final = Rules(
     # -- turns
     first_user=True,  # mistral-common 1.13.0 does not see the calls of a first message
     last_assistant=False,  # "Expected last role User or Tool (or Assistant with prefix True)" (rig #1130)
-    prefix_key="prefix",  # Mistral documentation: prefix
+    assistant_prefix=True,  # Mistral documentation: prefix
     user_after_result=False,  # "Unexpected role 'user' after role 'tool'", code 3230
     refused_text="empty",  # "Assistant message must have either content or tool_calls, but not none." (OpenHands #8685)
     system_messages="none",  # "Unexpected role 'system' after role 'assistant'" (spring-ai #2380); never last

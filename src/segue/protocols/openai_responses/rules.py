@@ -58,7 +58,8 @@ RULES: Final = Rules(
     max_images=1500,  # pi-ai 1.5.0 catalogue
     max_document_bytes=52_428_800,  # openai-openapi 2.3.0: file_data up to 70 MiB of base64
     # -- reasoning
-    text_signatures=True,  # the id and phase of the item a text came in
+    text_phases=True,  # `phase` of a message item (openai 3.49.0)
+    text_signatures=True,  # the id and status of the item a text came in
     reasoning_replay="signed",
     final_thinking="drop",  # "was provided without its required following item"
     # -- settings
