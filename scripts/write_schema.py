@@ -47,7 +47,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Messages": ("UserMessage", "AssistantMessage", "ToolResultMessage", "SystemMessage"),
     "Content": ("TextContent", "ImageContent", "FileContent", "ThinkingContent", "ToolCall", "NativeContent"),
     "Tools": ("ToolDefinition", "NativeTool"),
-    "What a provider reports": ("Usage", "UsageCost", "Diagnostic"),
+    "What a provider reports": ("Usage", "UsageCost", "CacheMark", "Diagnostic"),
 }
 
 EXAMPLE: Final = Context(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from segue.conversation.content import (
     AssistantContent,
+    CacheMark,
     Extra,
     FallbackContent,
     FileContent,
@@ -133,9 +134,23 @@ def base64_data() -> st.SearchStrategy[str]:
     return st.sampled_from(("", "AAAA", "iVBORw0KGgo=", "/+8="))
 
 
+def cache_marks() -> st.SearchStrategy[CacheMark | None]:
+    """Cache marks; mostly none."""
+    return st.one_of(
+        st.none(), st.none(), st.builds(CacheMark, ttl=_maybe(st.sampled_from(("5m", "1h"))), extra=extras())
+    )
+
+
 def text_contents() -> st.SearchStrategy[TextContent]:
-    """Words."""
-    return st.builds(TextContent, text=texts(), text_signature=_maybe(words()), extra=extras())
+    """Texts."""
+    return st.builds(
+        TextContent,
+        text=texts(),
+        text_signature=_maybe(words()),
+        phase=st.sampled_from((None, None, "commentary", "final_answer")),
+        cache_mark=cache_marks(),
+        extra=extras(),
+    )
 
 
 def image_contents() -> st.SearchStrategy[ImageContent]:
@@ -145,6 +160,7 @@ def image_contents() -> st.SearchStrategy[ImageContent]:
         data=_maybe(base64_data()),
         url=_maybe(st.just("https://example.org/a.png")),
         mime_type=_maybe(st.sampled_from(("image/png", "image/jpeg", "image/svg+xml"))),
+        cache_mark=cache_marks(),
         extra=extras(),
     )
 
@@ -158,6 +174,7 @@ def file_contents() -> st.SearchStrategy[FileContent]:
         file_id=_maybe(words()),
         mime_type=_maybe(st.sampled_from(("application/pdf", "audio/wav", "video/mp4", "text/plain"))),
         name=_maybe(texts(max_size=12)),
+        cache_mark=cache_marks(),
         extra=extras(),
     )
 
@@ -182,6 +199,7 @@ def tool_calls() -> st.SearchStrategy[ToolCall]:
         arguments=json_objects(),
         arguments_text=_maybe(texts()),
         thought_signature=_maybe(words()),
+        cache_mark=cache_marks(),
         extra=extras(),
     )
 
@@ -198,6 +216,7 @@ def native_contents() -> st.SearchStrategy[NativeContent]:
         protocol=st.sampled_from(PROTOCOLS),
         block=json_objects(),
         fallback=st.lists(fallback_contents(), max_size=2).map(tuple),
+        cache_mark=cache_marks(),
         extra=extras(),
     )
 
@@ -278,6 +297,7 @@ def assistant_messages() -> st.SearchStrategy[AssistantMessage]:
         error_message=_maybe(texts()),
         diagnostics=st.lists(diagnostics(), max_size=2).map(tuple),
         timestamp=timestamps(),
+        prefix=st.booleans(),
         extra=extras(),
     )
 
@@ -292,6 +312,7 @@ def tool_result_messages() -> st.SearchStrategy[ToolResultMessage]:
         is_error=st.booleans(),
         details=json_values(),
         timestamp=timestamps(),
+        cache_mark=cache_marks(),
         extra=extras(),
     )
 
@@ -314,10 +335,15 @@ def tools() -> st.SearchStrategy[Tool]:
         description=texts(),
         parameters=json_objects(),
         strict=st.one_of(st.none(), st.booleans()),
+        cache_mark=cache_marks(),
         extra=extras(),
     )
     native = st.builds(
-        NativeTool, protocol=st.sampled_from(PROTOCOLS), definition=json_objects(max_leaves=3), extra=extras()
+        NativeTool,
+        protocol=st.sampled_from(PROTOCOLS),
+        definition=json_objects(max_leaves=3),
+        cache_mark=cache_marks(),
+        extra=extras(),
     )
     return st.one_of(function, native)
 

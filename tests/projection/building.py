@@ -14,6 +14,7 @@ import msgspec
 
 from segue.conversation.content import (
     AssistantContent,
+    CacheMark,
     Extra,
     FallbackContent,
     FileContent,
@@ -145,8 +146,10 @@ def assistant(
     )
 
 
-def text(words: str, signature: str | None = None, *, extra: Extra | None = None) -> TextContent:
-    return TextContent(text=words, text_signature=signature, extra=extra)
+def text(
+    words: str, signature: str | None = None, *, cache_mark: CacheMark | None = None, extra: Extra | None = None
+) -> TextContent:
+    return TextContent(text=words, text_signature=signature, cache_mark=cache_mark, extra=extra)
 
 
 def thinking(words: str, signature: str | None = None) -> ThinkingContent:

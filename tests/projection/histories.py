@@ -213,8 +213,8 @@ class _Ugly:
         protocol = self.model.protocol if self.chance(2) else self.pick((*_PROTOCOL_NAMES, "stored"))
         data: dict[str, object] = self.pick(
             (
-                {"shape": "string"},
-                {"cache_control": {"type": "ephemeral"}},
+                {"verbatim": {"content": {"from": "", "to": None}}},
+                {"verbatim": "string", "shape": "string"},
                 {"odd": "\ud800"},
                 {"vendor": "1", "shape": "s"},
             )

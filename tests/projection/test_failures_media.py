@@ -46,6 +46,7 @@ from projection.building import (
     user,
 )
 from projection.failure_rows import Row, prove
+from segue.conversation.content import CacheMark
 from segue.conversation.context import NativeTool, ToolDefinition
 from segue.conversation.messages import Message
 from segue.models.model import Model
@@ -55,7 +56,7 @@ from segue.projection.requirements import MediaNeeded
 
 GEMINI_FILE: Final = "https://generativelanguage.googleapis.com/v1beta/files/abc"
 CAT: Final = "https://example.com/cat.png"
-MARK: Final = {"anthropic-messages": {"cache_control": {"type": "ephemeral"}}}
+MARK: Final = CacheMark()
 CITATION: Final = {"anthropic-messages": {"citations": [{"type": "char_location", "cited_text": "cats"}]}}
 SEARCH: Final = {"type": "web_search_call", "id": "ws_" + "0" * 48, "status": "completed"}
 PAINTED: Final = native("openai-responses", {"type": "image_generation_call", "id": "ig_1"}, image())
@@ -65,7 +66,7 @@ EVICTED: Final = TEXTS.media_evicted.format(kind="image")
 
 
 def marks(projection: Projection) -> int:
-    return repr(projection.context).count("cache_control")
+    return repr(projection.context).count("cache_mark=CacheMark(")
 
 
 MEDIA: Final[Mapping[str, Row]] = {
@@ -293,36 +294,42 @@ CACHING: Final[Mapping[str, Row]] = {
     "of five cache marks the newest four stay, tools and prompt counted": Row(
         threads="sub2api#176, zeph#1568, pydantic-ai: limits cache points",
         given=conversation(
-            user(text("one", extra=MARK)),
+            user(text("one", cache_mark=MARK)),
             assistant(SONNET, "a"),
-            user(text("two", extra=MARK)),
+            user(text("two", cache_mark=MARK)),
             assistant(SONNET, "b"),
-            user(text("three", extra=MARK)),
-            tools=(ToolDefinition(name="read", parameters=READ.parameters, extra=MARK),),
-            system_prompt=(text("Be kind.", extra=MARK),),
+            user(text("three", cache_mark=MARK)),
+            tools=(ToolDefinition(name="read", parameters=READ.parameters, cache_mark=MARK),),
+            system_prompt=(text("Be kind.", cache_mark=MARK),),
         ),
         targets=(SONNET, FABLE),
-        holds=lambda projection: marks(projection) == 4 and "cache_control" not in repr(projection.context.tools),
+        holds=lambda projection: marks(projection) == 4 and "CacheMark(" not in repr(projection.context.tools),
         reports=("cache_mark_removed at tools[0]",),
     ),
     "four stay four": Row(
         threads="sub2api#176",
         given=conversation(
-            user(text("one", extra=MARK)),
+            user(text("one", cache_mark=MARK)),
             assistant(SONNET, "a"),
-            user(text("two", extra=MARK)),
-            system_prompt=(text("Be kind.", extra=MARK), text("Be brief.", extra=MARK)),
+            user(text("two", cache_mark=MARK)),
+            system_prompt=(text("Be kind.", cache_mark=MARK), text("Be brief.", cache_mark=MARK)),
         ),
         targets=(SONNET, FABLE, OPUS),
         holds=lambda projection: marks(projection) == 4,
     ),
     "none reaches a target that has no such marks": Row(
         threads="LiteLLM and any-llm: strip cache_control",
-        given=(user(text("one", extra=MARK)), assistant(SONNET, "a"), user(text("two", extra=MARK))),
-        targets=(GPT, GPT_4O, KIMI, GEMINI_2, BEDROCK_SONNET, OLLAMA),
+        given=(user(text("one", cache_mark=MARK)), assistant(SONNET, "a"), user(text("two", cache_mark=MARK))),
+        targets=(GPT, GPT_4O, KIMI, GEMINI_2, OLLAMA),
         sends=(user("one"), assistant(SONNET, "a"), user("two")),
-        lacks=("cache_control",),
-        reports=("extra_removed at messages[0]", "extra_removed at messages[2]"),
+        lacks=("CacheMark(",),
+        reports=("cache_mark_removed at messages[0].content[0]", "cache_mark_removed at messages[2].content[0]"),
+    ),
+    "marks reach a target on another wire that has such marks": Row(
+        threads="LiteLLM and any-llm: strip cache_control",
+        given=(user(text("one", cache_mark=MARK)), assistant(SONNET, "a"), user(text("two", cache_mark=MARK))),
+        targets=(BEDROCK_SONNET,),
+        sends=(user(text("one", cache_mark=MARK)), assistant(SONNET, "a"), user(text("two", cache_mark=MARK))),
     ),
 }
 

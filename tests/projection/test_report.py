@@ -8,6 +8,7 @@ import pytest
 
 from projection.histories import PDF, PNG
 from segue.conversation.content import (
+    CacheMark,
     FileContent,
     ImageContent,
     NativeContent,
@@ -62,7 +63,7 @@ def result(call_id: str = "call1abcd", *content, **fields) -> ToolResultMessage:
 SAID = TextContent(text="said")
 NATIVE = NativeContent(protocol="cohere-chat", block={"type": "odd"})
 SPOKEN = NativeContent(protocol="cohere-chat", block={"type": "odd"}, fallback=(TextContent(text="in words"),))
-MARKED = {"anthropic-messages": {"cache_control": {"type": "ephemeral"}}}
+MARK = CacheMark()
 
 
 @dataclass(frozen=True)
@@ -206,9 +207,12 @@ CASES: dict[ChangeCode, Needs] = {
     ),
     C.TOOL_ADDED: Needs(BEDROCK, (HI, by(call()), result()), ("tools",), NONE),
     C.TOOL_SCHEMA: Needs(GPT, (HI,), ("tools", 0, "parameters"), NONE, tools=(ToolDefinition(name="read"),)),
+    C.PREFIX_REMOVED: Needs(
+        CLAUDE, (HI, by(TextContent(text="and so"), model=CLAUDE, prefix=True)), ("messages", 1), NONE
+    ),
     C.CACHE_MARK_REMOVED: Needs(
         CLAUDE,
-        (UserMessage(content=tuple(TextContent(text=f"part {n}", extra=MARKED) for n in range(5))),),
+        (UserMessage(content=tuple(TextContent(text=f"part {n}", cache_mark=MARK) for n in range(5))),),
         ("messages", 0, "content", 0),
         NONE,
     ),

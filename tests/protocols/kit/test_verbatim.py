@@ -85,7 +85,9 @@ def test_a_choice_holds_while_its_default_does():
     assert restore({"a": 1}, extra, PROTOCOL) == {"a": 1}
 
 
-@pytest.mark.parametrize("patch", [3, [], {"a": 3}, {"a": {}}, {"a": {"wrap": ["x"], "to": 3}}, {"a": {"at": {"9": 1}}}])
+@pytest.mark.parametrize(
+    "patch", [3, [], {"a": 3}, {"a": {}}, {"a": {"wrap": ["x"], "to": 3}}, {"a": {"at": {"9": 1}}}]
+)
 def test_a_patch_that_is_none_is_ignored(patch):
     assert restore({"a": "text"}, {PROTOCOL: {"verbatim": patch}}, PROTOCOL)["a"] in ("text", 3)
 
