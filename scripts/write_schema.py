@@ -45,9 +45,9 @@ TYPES: Final[Mapping[str, str]] = {
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "The document": ("Document",),
     "Messages": ("UserMessage", "AssistantMessage", "ToolResultMessage", "SystemMessage"),
-    "Content": ("TextContent", "ImageContent", "FileContent", "ThinkingContent", "ToolCall", "NativeContent"),
+    "Content": ("TextContent", "ImageContent", "FileContent", "ThinkingContent", "ToolCall", "NativeContent", "CacheMark"),
     "Tools": ("ToolDefinition", "NativeTool"),
-    "What a provider reports": ("Usage", "UsageCost", "CacheMark", "Diagnostic"),
+    "What a provider reports": ("Usage", "UsageCost", "Diagnostic"),
 }
 
 EXAMPLE: Final = Context(
