@@ -16,6 +16,7 @@ from segue.conversation.content import (
     ToolCall,
 )
 from segue.errors import EncodeError
+from segue.protocols.bedrock_converse.codec import CODEC
 from segue.protocols.bedrock_converse.content import (
     decode_assistant_block,
     decode_user_block,
@@ -26,15 +27,19 @@ from segue.protocols.bedrock_converse.document_names import DocumentNames
 
 P = "bedrock-converse"
 PNG = "iVBORw0KGgo="
-SIGNATURE = "EmwKAhgBEgy3va3pzix/LafPsn4a"
+DATA = "EmwKAhgBEgy3va3pzix/LafPsn4a"
 
 
 def blob(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def shaped(**shape):
-    return {P: {"shape": shape}}
+def verbatim(**patch):
+    return {P: {"verbatim": patch}}
+
+
+def choice(name, default, received):
+    return verbatim(**{f"@{name}": {"from": default, "to": received}})
 
 
 def native(block, *fallback):
@@ -42,20 +47,20 @@ def native(block, *fallback):
 
 
 S3 = {"s3Location": {"uri": "s3://bucket/a", "bucketOwner": "123456789012"}}
-OWNER = {P: {"s3Location": {"bucketOwner": "123456789012"}}}
+OWNER = {P: {"source": {"s3Location": {"bucketOwner": "123456789012"}}}}
 
 USER = {
-    "words": (TextContent(text="hi"), {"text": "hi"}),
-    "words in the way of Anthropic's wire": (
-        TextContent(text="hi", extra={P: {"type": "text"}}),
+    "text": (TextContent(text="hi"), {"text": "hi"}),
+    "text in the format of Anthropic's wire": (
+        TextContent(text="hi", extra=verbatim(type={"to": "text"})),
         {"type": "text", "text": "hi"},
     ),
     "an image": (
         ImageContent(data=PNG, mime_type="image/png"),
         {"image": {"format": "png", "source": {"bytes": PNG}}},
     ),
-    "an image by another word for its type": (
-        ImageContent(data=PNG, mime_type="image/jpeg", extra=shaped(format="jpg")),
+    "an image with another format name": (
+        ImageContent(data=PNG, mime_type="image/jpeg", extra=verbatim(format={"from": "jpeg", "to": "jpg"})),
         {"image": {"format": "jpg", "source": {"bytes": PNG}}},
     ),
     "an image in S3 is a file of this provider's": (
@@ -85,11 +90,13 @@ USER = {
         },
     ),
     "a document that is text": (
-        FileContent(data="QnV5", mime_type="text/plain", name="a", extra=shaped(source="text")),
+        FileContent(data="QnV5", mime_type="text/plain", name="a", extra=choice("field", "bytes", "text")),
         {"document": {"format": "txt", "name": "a", "source": {"text": "Buy"}}},
     ),
-    "a document with an illegal name, which was somebody's": (
-        FileContent(data="AAAA", mime_type="application/pdf", name="a.pdf", extra=shaped(name="a.pdf")),
+    "a document with an illegal name, which was received": (
+        FileContent(
+            data="AAAA", mime_type="application/pdf", name="a.pdf", extra=verbatim(name={"from": "a", "to": "a.pdf"})
+        ),
         {"document": {"format": "pdf", "name": "a.pdf", "source": {"bytes": "AAAA"}}},
     ),
     "a document in S3": (
@@ -109,18 +116,18 @@ USER = {
         {"video": {"format": "three_gp", "source": {"bytes": "AAAA"}}},
     ),
     "a video by its MIME type, which was answered": (
-        FileContent(data="AAAA", mime_type="video/mp4", extra=shaped(format="video/mp4")),
+        FileContent(data="AAAA", mime_type="video/mp4", extra=verbatim(format={"from": "mp4", "to": "video/mp4"})),
         {"video": {"format": "video/mp4", "source": {"bytes": "AAAA"}}},
     ),
     "audio": (
         FileContent(data="AAAA", mime_type="audio/mpeg"),
         {"audio": {"format": "mp3", "source": {"bytes": "AAAA"}}},
     ),
-    "JSON, which others read as text": (
-        TextContent(text='{"a":[1,"ü"]}', extra=shaped(json={"a": [1, "ü"]})),
+    "JSON, which is a text for other models": (
+        TextContent(text='{"a":[1,"ü"]}', extra=choice("field", "text", "json")),
         {"json": {"a": [1, "ü"]}},
     ),
-    "guarded words": (
+    "guarded text": (
         native({"guardContent": {"text": {"text": "psst"}}}, TextContent(text="psst")),
         {"guardContent": {"text": {"text": "psst"}}},
     ),
@@ -143,7 +150,7 @@ USER = {
         native({"toolAddition": {"tool": {"name": "f"}}}),
         {"toolAddition": {"tool": {"name": "f"}}},
     ),
-    "what nobody knows": (native({"hologram": {"depth": 3}}), {"hologram": {"depth": 3}}),
+    "an unknown block": (native({"hologram": {"depth": 3}}), {"hologram": {"depth": 3}}),
     "a block of two kinds": (
         native({"text": "a", "image": {}}, TextContent(text="a")),
         {"text": "a", "image": {}},
@@ -161,7 +168,7 @@ CITATION = {"title": "t", "location": {"web": {"url": "https://example.org"}}}
 CALL = {"toolUseId": "t1", "name": "f", "input": {"a": 1}}
 
 ASSISTANT = {
-    "words": (TextContent(text="hi"), {"text": "hi"}, SONNET),
+    "text": (TextContent(text="hi"), {"text": "hi"}, SONNET),
     "a call": (ToolCall(id="t1", name="f", arguments={"a": 1}), {"toolUse": CALL}, SONNET),
     "a call with a type": (
         ToolCall(id="t1", name="f", arguments={"a": 1}, extra={P: {"type": "tool_use"}}),
@@ -169,7 +176,12 @@ ASSISTANT = {
         SONNET,
     ),
     "a call whose input is text": (
-        ToolCall(id="t1", name="f", arguments={"a": 1}, extra=shaped(input='{"a":1}')),
+        ToolCall(
+            id="t1",
+            name="f",
+            arguments={"a": 1},
+            extra=verbatim(input={"fromDigest": "1f8c00645b7df6ce", "to": '{"a":1}'}),
+        ),
         {"toolUse": {**CALL, "input": '{"a":1}'}},
         SONNET,
     ),
@@ -192,47 +204,49 @@ ASSISTANT = {
         {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}},
         SONNET,
     ),
-    "signed reasoning whose words were withheld": (
+    "signed reasoning whose text was withheld": (
         ThinkingContent(thinking="", thinking_signature="s"),
         {"reasoningContent": {"reasoningText": {"text": "", "signature": "s"}}},
         SONNET,
     ),
-    "reasoning that nobody signs": (
+    "unsigned reasoning": (
         ThinkingContent(thinking="hm"),
         {"reasoningContent": {"reasoningText": {"text": "hm"}}},
         KIMI,
     ),
     "unsigned reasoning that was sent to Claude": (
-        ThinkingContent(thinking="hm", extra=shaped(signed=False)),
+        ThinkingContent(thinking="hm", extra=choice("signature", True, False)),
         {"reasoningContent": {"reasoningText": {"text": "hm"}}},
         SONNET,
     ),
-    "signed reasoning that was sent to someone else": (
-        ThinkingContent(thinking="hm", thinking_signature="s", extra=shaped(signed=True)),
+    "signed reasoning that was sent to another model": (
+        ThinkingContent(thinking="hm", thinking_signature="s", extra=choice("signature", False, True)),
         {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}},
         OSS,
     ),
     "an empty signature that was sent": (
-        ThinkingContent(thinking="hm", extra=shaped(signature="")),
+        ThinkingContent(thinking="hm", extra=verbatim(signature={"to": ""})),
         {"reasoningContent": {"reasoningText": {"text": "hm", "signature": ""}}},
         OSS,
     ),
     "redacted reasoning, whose bytes are what Anthropic calls data": (
-        ThinkingContent(thinking="", thinking_signature=SIGNATURE, redacted=True),
-        {"reasoningContent": {"redactedContent": blob(SIGNATURE)}},
+        ThinkingContent(thinking="", thinking_signature=DATA, redacted=True),
+        {"reasoningContent": {"redactedContent": blob(DATA)}},
         SONNET,
     ),
     "redacted reasoning whose bytes are no text": (
-        ThinkingContent(thinking="", thinking_signature="/////w==", redacted=True, extra=shaped(blob=True)),
+        ThinkingContent(
+            thinking="", thinking_signature="/////w==", redacted=True, extra=choice("encoding", "text", "base64")
+        ),
         {"reasoningContent": {"redactedContent": "/////w=="}},
         SONNET,
     ),
-    "words with their sources": (
+    "a text with its sources": (
         TextContent(text="It rose.", extra={P: {"citations": [CITATION]}}),
         {"citationsContent": {"content": [{"text": "It rose."}], "citations": [CITATION]}},
         SONNET,
     ),
-    "several words with their sources": (
+    "several texts with their sources": (
         native(
             {"citationsContent": {"content": [{"text": "a"}, {"text": "b"}], "citations": []}},
             TextContent(text="a"),
@@ -246,7 +260,7 @@ ASSISTANT = {
         {"image": {"format": "png", "source": {"bytes": PNG}}},
         SONNET,
     ),
-    "reasoning of a form nobody knows": (
+    "reasoning of an unknown form": (
         native({"reasoningContent": {"summary": "x"}}),
         {"reasoningContent": {"summary": "x"}},
         SONNET,
@@ -256,13 +270,13 @@ ASSISTANT = {
 
 @pytest.mark.parametrize(("content", "block", "endpoint"), ASSISTANT.values(), ids=ASSISTANT.keys())
 def test_content_of_a_model_survives_both_directions(content, block, endpoint):
-    assert decode_assistant_block(block, endpoint, {}) == content
+    assert decode_assistant_block(block, endpoint) == content
     assert encode_assistant_content(content, endpoint, DocumentNames()) == block
 
 
 REPLIES = {
     "the type of a call": ({"toolUse": {**CALL, "type": "tool_use"}}, {"toolUse": CALL}, SONNET),
-    "members nobody knows": ({"toolUse": {**CALL, "new": 1}}, {"toolUse": CALL}, SONNET),
+    "unknown members": ({"toolUse": {**CALL, "new": 1}}, {"toolUse": CALL}, SONNET),
     "the type of a text": ({"type": "text", "text": "hi"}, {"text": "hi"}, SONNET),
     "a missing text beside a signature": (
         {"reasoningContent": {"reasoningText": {"signature": "s"}}},
@@ -283,60 +297,64 @@ REPLIES = {
 
 
 @pytest.mark.parametrize(("reply", "request_block", "endpoint"), REPLIES.values(), ids=REPLIES.keys())
-def test_what_only_a_reply_says_is_not_sent_back(reply, request_block, endpoint):
-    content = decode_assistant_block(reply, endpoint, {}, reply=True)
+def test_what_only_a_reply_contains_is_not_sent_back(reply, request_block, endpoint):
+    content = decode_assistant_block(reply, endpoint, reply=True)
+    assert content.extra is None
     assert encode_assistant_content(content, endpoint, DocumentNames()) == request_block
-    assert encode_assistant_content(content, endpoint, DocumentNames(), reply=True) == reply
+    body = {"output": {"message": {"role": "assistant", "content": [reply]}}, "stopReason": "end_turn"}
+    message = CODEC.decode_response(body, endpoint, {})
+    assert message.content == (content,)
+    assert CODEC.encode_response(message, endpoint) == body
 
 
 def test_base64_of_redacted_bytes_that_others_stored_is_not_encoded_twice():
-    stored = ThinkingContent(thinking="", thinking_signature=blob(SIGNATURE), redacted=True)
+    stored = ThinkingContent(thinking="", thinking_signature=blob(DATA), redacted=True)
     written = encode_assistant_content(stored, SONNET, DocumentNames())
-    assert written == {"reasoningContent": {"redactedContent": blob(SIGNATURE)}}
+    assert written == {"reasoningContent": {"redactedContent": blob(DATA)}}
 
 
 def test_bytes_of_boto3_are_read_as_base64():
     raw = base64.b64decode(PNG)
     block = {"image": {"format": "png", "source": {"bytes": raw}}}
     assert decode_user_block(block, DocumentNames()) == ImageContent(data=PNG, mime_type="image/png")
-    redacted = decode_assistant_block({"reasoningContent": {"redactedContent": SIGNATURE.encode()}}, SONNET, {})
-    assert redacted == ThinkingContent(thinking="", thinking_signature=SIGNATURE, redacted=True)
+    redacted = decode_assistant_block({"reasoningContent": {"redactedContent": DATA.encode()}}, SONNET)
+    assert redacted == ThinkingContent(thinking="", thinking_signature=DATA, redacted=True)
     guarded = decode_user_block(
         {"guardContent": {"image": {"format": "png", "source": {"bytes": raw}}}}, DocumentNames()
     )
     assert guarded == USER["a guarded image"][0]
 
 
-WORDLESS = {
-    "thinking that Claude did not sign": (ThinkingContent(thinking="hm"), SONNET),
+UNSUPPORTED = {
+    "unsigned thinking for Claude": (ThinkingContent(thinking="hm"), SONNET),
     "redacted thinking without its data": (ThinkingContent(thinking="", redacted=True), SONNET),
-    "a block of another wire": (NativeContent(protocol="anthropic-messages", block={"type": "x"}), ANYONE),
+    "a block of another protocol": (NativeContent(protocol="anthropic-messages", block={"type": "x"}), ANYONE),
 }
 
 
-@pytest.mark.parametrize(("content", "endpoint"), WORDLESS.values(), ids=WORDLESS.keys())
-def test_content_without_a_word_on_this_wire_is_refused(content, endpoint):
+@pytest.mark.parametrize(("content", "endpoint"), UNSUPPORTED.values(), ids=UNSUPPORTED.keys())
+def test_content_that_the_wire_does_not_support_is_refused(content, endpoint):
     with pytest.raises(EncodeError):
         encode_assistant_content(content, endpoint, DocumentNames())
 
 
 UNSENDABLE = {
     "an image by URL": ImageContent(url="https://example.org/a.png", mime_type="image/png"),
-    "an image of a type without a word": ImageContent(data=PNG, mime_type="image/tiff"),
+    "an image of an unsupported type": ImageContent(data=PNG, mime_type="image/tiff"),
     "an image of no type": ImageContent(data=PNG),
-    "a file of a type without a word": FileContent(data="AAAA", mime_type="chemical/x-pdb"),
+    "a file of an unsupported type": FileContent(data="AAAA", mime_type="chemical/x-pdb"),
     "a file by URL": FileContent(url="https://example.org/a.pdf", mime_type="application/pdf"),
     "nothing at all": FileContent(mime_type="application/pdf"),
 }
 
 
 @pytest.mark.parametrize("content", UNSENDABLE.values(), ids=UNSENDABLE.keys())
-def test_media_without_a_word_on_this_wire_are_refused(content):
+def test_media_that_the_wire_does_not_support_are_refused(content):
     with pytest.raises(EncodeError):
         encode_user_content(content, DocumentNames())
 
 
-def test_a_signature_is_never_sent_to_those_who_refuse_it():
+def test_a_signature_is_never_sent_to_a_model_that_refuses_it():
     signed = ThinkingContent(thinking="hm", thinking_signature="s")
     for endpoint in (OSS, KIMI, DEEPSEEK):
         written = encode_assistant_content(signed, endpoint, DocumentNames())

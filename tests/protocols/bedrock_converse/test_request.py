@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from protocols.bedrock_converse.endpoints import ANYONE, GPT, KIMI, LLAMA, NOVA, OPUS, SONNET, SONNET_3, endpoint_of
-from segue.conversation.content import ImageContent, NativeContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.content import CacheMark, ImageContent, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import (
     AssistantMessage,
@@ -51,30 +51,33 @@ def message_given(*content, stop=StopReason.STOP):
     return AssistantMessage(content=content, protocol=P, provider="amazon-bedrock", stop_reason=stop)
 
 
-def answered(call_id, words, *, is_error=False, extra=None):
-    content = (TextContent(text=words),)
-    return ToolResultMessage(tool_call_id=call_id, tool_name="f", content=content, is_error=is_error, extra=extra)
+def answered(call_id, words, **more):
+    return ToolResultMessage(tool_call_id=call_id, tool_name="f", content=(TextContent(text=words),), **more)
 
 
 def prepared(context: Context, model: Model, options: Options | None = None) -> Any:
     return prepare(context, model, options=options).body
 
 
-def shaped(**shape):
-    return {P: {"shape": shape}}
+def verbatim(**patch):
+    return {P: {"verbatim": patch}}
+
+
+def turn(default, received):
+    return verbatim(**{"@turn": {"from": default, "to": received}})
 
 
 CALL = ToolCall(id="a", name="f")
 POINT = {"cachePoint": {"type": "default"}}
-MARK = {P: {"cachePoint": {"type": "default"}}}
+MARK = CacheMark()
 
 TURNS = {
-    "words and an answer": (
-        (UserMessage.of("hi"), message_given(TextContent(text="yes"))),
+    "a question and an answer": (
+        (UserMessage.of("hi"), said(TextContent(text="yes"))),
         [user(text("hi")), assistant(text("yes"))],
     ),
-    "results and the words behind them share a turn": (
-        (message_given(CALL, stop=StopReason.TOOL_USE), answered("a", "1"), UserMessage.of("and?")),
+    "results and the text behind them share a turn": (
+        (said(CALL, stop=StopReason.TOOL_USE), answered("a", "1"), UserMessage.of("and?")),
         [assistant(use("a")), user(result("a", text("1")), text("and?"))],
     ),
     "all results of a batch share a turn": (
@@ -85,27 +88,30 @@ TURNS = {
         ),
         [assistant(use("a"), use("b")), user(result("a", text("1")), result("b", text("2"), status="error"))],
     ),
-    "a status that says success": (
-        (message_given(CALL, stop=StopReason.TOOL_USE), answered("a", "1", extra=shaped(status="success"))),
+    "a status of success": (
+        (
+            said(CALL, stop=StopReason.TOOL_USE),
+            answered("a", "1", extra=verbatim(toolResult={"in": {"status": {"to": "success"}}})),
+        ),
         [assistant(use("a")), user(result("a", text("1"), status="success"))],
     ),
-    "a result that says more": (
-        (message_given(CALL, stop=StopReason.TOOL_USE), answered("a", "1", extra={P: {"type": "x"}})),
+    "a result with an unknown key": (
+        (said(CALL, stop=StopReason.TOOL_USE), answered("a", "1", extra={P: {"toolResult": {"type": "x"}}})),
         [assistant(use("a")), user(result("a", text("1"), type="x"))],
     ),
     "results in turns of their own": (
         (
             message_given(CALL, ToolCall(id="b", name="f"), stop=StopReason.TOOL_USE),
             answered("a", "1"),
-            answered("b", "2", extra=shaped(apart=True)),
+            answered("b", "2", extra=turn("same", "new")),
         ),
         [assistant(use("a"), use("b")), user(result("a", text("1"))), user(result("b", text("2")))],
     ),
-    "words before a result": (
+    "text before a result": (
         (
             message_given(CALL, stop=StopReason.TOOL_USE),
             UserMessage.of("wait"),
-            answered("a", "1", extra=shaped(joined=True)),
+            answered("a", "1", extra=turn("new", "same")),
         ),
         [assistant(use("a")), user(text("wait"), result("a", text("1")))],
     ),
@@ -113,16 +119,16 @@ TURNS = {
         (UserMessage.of("hi"), SystemMessage.of("Be brief.")),
         [user(text("hi")), {"role": "system", "content": [text("Be brief.")]}],
     ),
-    "a cache point behind words": (
-        (UserMessage(content=(TextContent(text="hi", extra=MARK), TextContent(text="so"))),),
+    "a cache point behind text": (
+        (UserMessage(content=(TextContent(text="hi", cache_mark=MARK), TextContent(text="so"))),),
         [user(text("hi"), POINT, text("so"))],
     ),
     "a cache point behind a result": (
-        (message_given(CALL, stop=StopReason.TOOL_USE), answered("a", "1", extra=MARK), UserMessage.of("and?")),
+        (said(CALL, stop=StopReason.TOOL_USE), answered("a", "1", cache_mark=MARK), UserMessage.of("and?")),
         [assistant(use("a")), user(result("a", text("1")), POINT, text("and?"))],
     ),
     "a cache point behind a call": (
-        (message_given(replace(CALL, extra=MARK), stop=StopReason.TOOL_USE), answered("a", "1")),
+        (said(replace(CALL, cache_mark=MARK), stop=StopReason.TOOL_USE), answered("a", "1")),
         [assistant(use("a"), POINT), user(result("a", text("1")))],
     ),
     "a cache point behind nothing": (
@@ -130,14 +136,51 @@ TURNS = {
         [user(POINT, text("hi"))],
     ),
     "a second cache point in one place": (
-        (UserMessage(content=(TextContent(text="hi", extra=MARK), NativeContent(protocol=P, block=POINT))),),
+        (UserMessage(content=(TextContent(text="hi", cache_mark=MARK), NativeContent(protocol=P, block=POINT))),),
         [user(text("hi"), POINT, POINT)],
     ),
+    "a third cache point in one place": (
+        (
+            UserMessage(
+                content=(
+                    TextContent(text="hi", cache_mark=MARK),
+                    NativeContent(protocol=P, block=POINT),
+                    NativeContent(protocol=P, block=POINT),
+                )
+            ),
+        ),
+        [user(text("hi"), POINT, POINT, POINT)],
+    ),
+    "a cache point for an hour": (
+        (UserMessage(content=(TextContent(text="hi", cache_mark=CacheMark(ttl="1h")),)),),
+        [user(text("hi"), {"cachePoint": {"type": "default", "ttl": "1h"}})],
+    ),
+    "a cache point with an unknown key": (
+        (UserMessage(content=(TextContent(text="hi", cache_mark=CacheMark(extra={P: {"scope": "org"}})),)),),
+        [user(text("hi"), {"cachePoint": {"type": "default", "scope": "org"}})],
+    ),
+    "a cache point of an unknown type": (
+        (
+            UserMessage(
+                content=(TextContent(text="hi"), NativeContent(protocol=P, block={"cachePoint": {"type": "x"}}))
+            ),
+        ),
+        [user(text("hi"), {"cachePoint": {"type": "x"}})],
+    ),
+    "a cache point behind reasoning": (
+        (said(ThinkingContent(thinking="hm", thinking_signature="s"), NativeContent(protocol=P, block=POINT)),),
+        [assistant({"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}}, POINT)],
+    ),
     "content that is a text": (
-        (UserMessage(content=(TextContent(text="hi"),), extra=shaped(content="string")),),
+        (
+            UserMessage(
+                content=(TextContent(text="hi"),),
+                extra=verbatim(message={"in": {"content": {"unwrap": [0, "text"], "from": [{"text": ""}]}}}),
+            ),
+        ),
         [{"role": "user", "content": "hi"}],
     ),
-    "a turn with a key nobody knows": (
+    "a turn with an unknown key": (
         (UserMessage(content=(TextContent(text="hi"),), extra={P: {"message": {"id": 7}}}),),
         [{**user(text("hi")), "id": 7}],
     ),
@@ -165,24 +208,20 @@ def test_the_name_of_a_tool_is_that_of_the_call_before():
     assert [m.tool_name for m in messages if m.role == "toolResult"] == ["first", "second", ""]
 
 
-def test_an_error_is_flagged_to_those_who_take_a_status_and_told_in_words_to_the_others():
-    history = (
-        UserMessage.of("go"),
-        message_given(CALL, stop=StopReason.TOOL_USE),
-        answered("a", "broken", is_error=True),
-    )
+def test_an_error_is_a_status_for_models_that_accept_one_and_a_text_for_the_others():
+    history = (UserMessage.of("go"), said(CALL, stop=StopReason.TOOL_USE), answered("a", "broken", is_error=True))
     flagged = prepared(Context(messages=history), SONNET.model)["messages"][-1]["content"][0]["toolResult"]
     assert flagged == {"toolUseId": "a", "content": [text("broken")], "status": "error"}
-    observed = prepared(Context(messages=history), KIMI.model)["messages"][-1]["content"][0]["toolResult"]
-    assert "status" not in observed
-    assert "broken" in observed["content"][0]["text"] != "broken"
+    plain = prepared(Context(messages=history), KIMI.model)["messages"][-1]["content"][0]["toolResult"]
+    assert "status" not in plain
+    assert "broken" in plain["content"][0]["text"] != "broken"
 
 
 SYSTEM = {
     "one text": ("Be brief.", [text("Be brief.")]),
     "several texts": ((TextContent(text="a"), TextContent(text="b")), [text("a"), text("b")]),
-    "a cache point": ((TextContent(text="a", extra=MARK),), [text("a"), POINT]),
-    "guarded words": (
+    "a cache point": ((TextContent(text="a", cache_mark=MARK),), [text("a"), POINT]),
+    "guarded text": (
         (
             NativeContent(
                 protocol=P, block={"guardContent": {"text": {"text": "g"}}}, fallback=(TextContent(text="g"),)
@@ -217,8 +256,8 @@ TOOLS = {
         [{"toolSpec": {"name": "f", "inputSchema": {"json": SCHEMA}, "strict": True}}],
         SONNET,
     ),
-    "a strict tool for a model that is not": (
-        ToolDefinition(name="f", parameters=SCHEMA, strict=True, extra=shaped(strict=True)),
+    "a strict tool for a model without strict tools": (
+        ToolDefinition(name="f", parameters=SCHEMA, strict=True, extra=verbatim(strict={"to": True})),
         [{"toolSpec": {"name": "f", "inputSchema": {"json": SCHEMA}, "strict": True}}],
         OPUS,
     ),
@@ -228,7 +267,7 @@ TOOLS = {
         NOVA,
     ),
     "a cache point behind a tool": (
-        ToolDefinition(name="f", parameters=SCHEMA, extra=MARK),
+        ToolDefinition(name="f", parameters=SCHEMA, cache_mark=MARK),
         [{"toolSpec": {"name": "f", "inputSchema": {"json": SCHEMA}}}, POINT],
         SONNET,
     ),
@@ -242,7 +281,7 @@ def test_a_tool_survives_both_directions(tool, wire, endpoint):
     assert CODEC.encode_request(Prompt(context=Context(tools=(tool,))), endpoint)["toolConfig"] == {"tools": wire}
 
 
-def test_a_strict_tool_is_not_asked_of_a_model_that_refuses_it():
+def test_strict_is_not_sent_to_a_model_that_refuses_it():
     strict = ToolDefinition(name="f", parameters=SCHEMA, strict=True)
     body: Any = CODEC.encode_request(Prompt(context=Context(tools=(strict,))), OPUS)
     assert "strict" not in body["toolConfig"]["tools"][0]["toolSpec"]
@@ -259,11 +298,11 @@ LONG = {"cachePoint": {"type": "default", "ttl": "1h"}}
 MARKS = {
     "Claude, for a while": (SONNET, "short", (POINT, POINT, POINT)),
     "Claude, for long": (SONNET, "long", (LONG, LONG, LONG)),
-    "an older Claude keeps nothing for long": (SONNET_3, "long", (POINT, POINT, POINT)),
+    "an older Claude has no long cache": (SONNET_3, "long", (POINT, POINT, POINT)),
     "Nova takes none behind tools": (NOVA, "short", (None, POINT, POINT)),
-    "whoever does not cache": (LLAMA, "short", (None, None, None)),
-    "nobody asked": (SONNET, None, (None, None, None)),
-    "none was asked for": (SONNET, "none", (None, None, None)),
+    "a model without a cache": (LLAMA, "short", (None, None, None)),
+    "not requested": (SONNET, None, (None, None, None)),
+    "none requested": (SONNET, "none", (None, None, None)),
 }
 
 
@@ -281,13 +320,13 @@ def test_cache_points_go_where_the_next_request_reads_from(endpoint, retention, 
 
 
 def test_a_conversation_with_cache_points_of_its_own_gets_no_others():
-    context = Context(system_prompt="s", messages=(UserMessage(content=(TextContent(text="hi", extra=MARK),)),))
+    context = Context(system_prompt="s", messages=(UserMessage(content=(TextContent(text="hi", cache_mark=MARK),)),))
     body = prepare(context, SONNET.model, options=Options(cache_retention="short")).body
     assert json.dumps(body).count("cachePoint") == 1
 
 
 def test_a_fifth_cache_point_and_those_of_a_model_that_does_not_cache_are_taken_away_and_reported():
-    content = tuple(TextContent(text=str(number), extra=MARK) for number in range(5))
+    content = tuple(TextContent(text=str(number), cache_mark=MARK) for number in range(5))
     context = Context(messages=(UserMessage(content=content),))
     for endpoint, left in ((SONNET, 4), (NOVA, 4), (LLAMA, 0), (ANYONE, 0)):
         request = prepare(context, endpoint.model)
@@ -309,13 +348,13 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("body", "path"), PLACES.values(), ids=PLACES.keys())
-def test_what_cannot_be_read_is_named_with_its_place(body, path):
+def test_an_unreadable_value_is_reported_with_its_path(body, path):
     with pytest.raises(DecodeError) as caught:
         CODEC.decode_request(body, SONNET)
     assert caught.value.path == path
 
 
-def test_what_cannot_be_written_is_named_with_its_place():
+def test_an_unsupported_value_is_reported_with_its_path():
     image = ImageContent(url="https://example.org/a.png")
     with pytest.raises(EncodeError) as caught:
         CODEC.encode_request(Prompt(context=Context(messages=(UserMessage.of("hi", image),))), SONNET)
@@ -344,11 +383,11 @@ def test_the_arguments_of_boto3_are_a_request_as_well():
     prompt = decode_request(body, protocol=P)
     assert prompt.model == SONNET.model.id
     assert encode_request(prompt, protocol=P) == body
-    asked = prepare(prompt.context, GPT.model, options=prompt.options).body
-    assert "modelId" not in asked
+    other = prepare(prompt.context, GPT.model, options=prompt.options).body
+    assert "modelId" not in other
 
 
-def test_a_place_in_s3_goes_to_nova_and_is_asked_for_by_others():
+def test_an_s3_location_is_sent_to_nova_and_replaced_for_other_models():
     video = {"video": {"format": "mp4", "source": {"s3Location": {"uri": "s3://bucket/a.mp4"}}}}
     context = CODEC.decode_request([user(text("Look."), video)], NOVA).context
     nova = Model("us.amazon.nova-2-lite-v1:0", "amazon-bedrock", P, input=("text", "video"))

@@ -71,11 +71,16 @@ COUNTS = {
     ),
     "counts that are nothing": (
         {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2, "cacheReadInputTokens": 0, "serverToolUsage": {}},
-        Usage(input=1, output=1, total_tokens=2, extra={P: {"cacheReadInputTokens": 0, "serverToolUsage": {}}}),
+        Usage(
+            input=1,
+            output=1,
+            total_tokens=2,
+            extra={P: {"serverToolUsage": {}, "verbatim": {"cacheReadInputTokens": {"to": 0}}}},
+        ),
     ),
     "without a sum": (
         {"inputTokens": 1, "outputTokens": 1},
-        Usage(input=1, output=1, total_tokens=2, extra={P: {"shape": {"absent": ["totalTokens"]}}}),
+        Usage(input=1, output=1, total_tokens=2, extra={P: {"verbatim": {"totalTokens": {"from": 2}}}}),
     ),
 }
 

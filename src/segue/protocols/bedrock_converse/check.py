@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
+from segue.protocols.bedrock_converse.cache import MARK
 from segue.protocols.bedrock_converse.check_turns import Turns
 from segue.protocols.bedrock_converse.thinking import LEAST_BUDGET
-from segue.protocols.bedrock_converse.verbatim import MARK, Block, object_of
-from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
+from segue.protocols.kit.checking import check_json, is_spelt, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.verbatim import Block, object_of
 
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "topP": "top_p"}
 """Settings of the body -> the field of `Options` whose rule they follow."""

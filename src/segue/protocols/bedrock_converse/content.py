@@ -1,22 +1,29 @@
 """Bedrock content blocks, both ways.
 
-Facts this file rests on:
-- A block is a union: an object with exactly one key, which says what it is.
+Facts this file relies on:
+- A block is a union: an object with exactly one key, which names its type.
                                                                      (botocore 1.44.0 service model, read 2026-11-15)
 - Reasoning of Claude replays only with its signature, unchanged; with its text withheld it is still a block, and the
   text has to be there, if empty.                                  (AWS ReasoningTextBlock; strands #2704)
 - The bytes of redacted reasoning are the text that Anthropic's own wire calls `data`.   (pydantic-ai, read 2026-11-15)
-- Everyone but Claude refuses a signature: "This model doesn't support the reasoningContent.reasoningText.signature
-  field".                                                                      (strands #682, pi #1505)
-- `toolUse.input` is an object. Replies of Claude say `type: tool_use` in it, which a request may not.
+- Every model but Claude refuses a signature: "This model doesn't support the
+  reasoningContent.reasoningText.signature field".                             (strands #682, pi #1505)
+- `toolUse.input` is an object. Replies of Claude have `type: tool_use` in it, which a request may not have.
                                                                             (service model; recorded traffic, 2026-11)
-- Words with their sources (`citationsContent`) come as text and citations in a stream.          (service model)
+- Text with its sources (`citationsContent`) arrives as text and citations in a stream.          (service model)
+
+Choices that content keeps (see `kit.verbatim`):
+- `field`: "json" for a text of a tool result that was received as a JSON value; the default is "text".
+- `signature`: whether the signature of reasoning is written; the default is what the model accepts.
+- `encoding`: "base64" for redacted reasoning whose bytes are not text, so that `thinking_signature` is their base64;
+  the default is "text". A reply keeps it as well, because the request that returns the block needs it.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final, assert_never, cast
@@ -24,7 +31,6 @@ from typing import Final, assert_never, cast
 from segue.conversation.arguments import parse_arguments
 from segue.conversation.content import (
     AssistantContent,
-    Extra,
     NativeContent,
     TextContent,
     ThinkingContent,
@@ -32,23 +38,15 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError
+from segue.protocols.bedrock_converse.cache import encode_mark, restore_block
 from segue.protocols.bedrock_converse.document_names import DocumentNames
 from segue.protocols.bedrock_converse.media import decode_file, decode_image, encode_file, encode_image
 from segue.protocols.bedrock_converse.native import decode_native, json_text, name_documents
 from segue.protocols.bedrock_converse.rules import PROTOCOL
-from segue.protocols.bedrock_converse.verbatim import (
-    NOTHING,
-    Block,
-    Wire,
-    is_of_reply_alone,
-    keep,
-    mark_of,
-    object_of,
-    plain,
-    put_back,
-)
+from segue.protocols.bedrock_converse.sdk import without_bytes
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import VERBATIM, native_block, verbatim_of
+from segue.protocols.kit.reading import native_block
+from segue.protocols.kit.verbatim import EMPTY, MISSING, Block, Wire, choose, chosen, keep, object_of
 
 MEMBERS: Final = frozenset(
     {
@@ -67,21 +65,25 @@ MEMBERS: Final = frozenset(
         "toolRemoval",
     }
 )
-"""What a block can be besides a text."""
+"""The types of a block besides text."""
 SERVER_CALL: Final = "server_tool_use"
 CITATIONS: Final = "citations"
 
-_TEXT_KEYS: Final = frozenset({"text"})
-_CALL_KEYS: Final = frozenset({"toolUseId", "name", "input"})
-_REASONING_KEYS: Final = frozenset({"text", "signature"})
+_FIELD: Final = "field"
+_SIGNATURE: Final = "signature"
+_ENCODING: Final = "encoding"
+
+_TEXT_KEYS: Final = frozenset({"type"})
+_CALL_KEYS: Final = frozenset({"input"})
+_REASONING_KEYS: Final = frozenset({"signature"})
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/]+={0,2}")
 
 
 def kind_of(block: Block) -> str:
-    """Give the member that a block is; nothing for one that is no union, which only its own wire understands."""
+    """Give the type of a block; an empty text for one that is not a union and stays native."""
     if len(block) == 1:
         return next(iter(block))
-    # Some write a text the way Anthropic's own wire does, with a type.
+    # Some clients write a text as Anthropic's own wire does, with a type.
     return "text" if "text" in block and block.get("type", "text") == "text" and MEMBERS.isdisjoint(block) else ""
 
 
@@ -89,22 +91,24 @@ def kind_of(block: Block) -> str:
 
 
 def decode_system_block(block: Block) -> TextContent | NativeContent:
-    """Read a block of instructions."""
+    """Read a block of the system prompt."""
     text = block.get("text")
-    if kind_of(block) == "text" and isinstance(text, str):
-        return TextContent(text=text, extra=None if len(block) == 1 else keep(block, _TEXT_KEYS))
+    if isinstance(text, str) and kind_of(block) == "text":
+        if len(block) == 1:
+            return TextContent(text=text)
+        return TextContent(text=text, extra=keep(PROTOCOL, block, {"text": text}, known=_TEXT_KEYS))
     return decode_native(block)
 
 
 def decode_user_block(block: Block, names: DocumentNames) -> UserContent:
-    """Read a block of a user turn or of a tool's result; results themselves are messages, not content."""
+    """Read a block of a user turn or of a tool result; tool results themselves are messages, not content."""
     read: UserContent | None = None
     match kind_of(block):
         case "text":
             return decode_system_block(block)
         case "json":
-            value = plain(block["json"])
-            return TextContent(text=json_text(value), extra={PROTOCOL: {VERBATIM: {"json": value}}})
+            extra = keep(PROTOCOL, EMPTY, EMPTY, choices=choose(_FIELD, "text", "json"))
+            return TextContent(text=json_text(without_bytes(block["json"])), extra=extra)
         case "image":
             read = decode_image(block["image"], names)
         case "document" | "video" | "audio" as kind:
@@ -117,16 +121,19 @@ def decode_user_block(block: Block, names: DocumentNames) -> UserContent:
     return read
 
 
-def decode_assistant_block(
-    block: Block, endpoint: Endpoint, tool_names: Mapping[str, str], *, reply: bool = False
-) -> AssistantContent:
-    """Read a block of an assistant turn; `tool_names` maps the wire's names of tools back to the given ones."""
+def decode_assistant_block(block: Block, endpoint: Endpoint, *, reply: bool = False) -> AssistantContent:
+    """Read a block of an assistant turn.
+
+    Content of a reply keeps no format: a request returns it in the default format, whatever the reply looked like.
+    """
     read: AssistantContent | None = None
     match kind_of(block):
-        case "text" if isinstance(text := block["text"], str):
-            read = TextContent(text=text, extra=None if len(block) == 1 else keep(block, _TEXT_KEYS, reply=reply))
+        case "text":
+            if reply and isinstance(text := block["text"], str):
+                return TextContent(text=text)
+            return decode_system_block(block)
         case "toolUse":
-            read = decode_call(object_of(block["toolUse"]), tool_names, reply=reply)
+            read = decode_call(object_of(block["toolUse"]), reply=reply)
         case "reasoningContent":
             read = decode_reasoning(object_of(block["reasoningContent"]), endpoint, reply=reply)
         case "citationsContent":
@@ -136,22 +143,25 @@ def decode_assistant_block(
     return decode_native(block) if read is None else read
 
 
-def decode_call(call: Block, tool_names: Mapping[str, str], *, reply: bool = False) -> ToolCall | None:
-    """Read a call. Input that is no object is read as far as it can be, and kept as it was."""
+def decode_call(call: Block, *, reply: bool = False) -> ToolCall | None:
+    """Read a call; None when it has no id or name, or is one that the provider runs."""
     call_id, name, given = call.get("toolUseId"), call.get("name"), call.get("input")
     if not isinstance(call_id, str) or not isinstance(name, str) or call.get("type") == SERVER_CALL:
         return None
-    name = tool_names.get(name, name)
-    if isinstance(given, dict):
-        extra = None if len(call) == 3 else keep(call, _CALL_KEYS, reply=reply)
-        return ToolCall(id=call_id, name=name, arguments=cast("Wire", given), extra=extra)
-    extra = keep(call, _CALL_KEYS, {"input": plain(given)} if "input" in call else {"no_input": True}, reply=reply)
-    return ToolCall(id=call_id, name=name, arguments=best_effort(given), extra=extra)
+    is_object = isinstance(given, dict)
+    arguments = cast("Wire", given) if is_object else parse_input(given)
+    if reply or (is_object and len(call) == 3):
+        return ToolCall(id=call_id, name=name, arguments=arguments)
+    default: Wire = {"toolUseId": call_id, "name": name, "input": arguments}
+    received = call if is_object else object_of(without_bytes(call))
+    return ToolCall(
+        id=call_id, name=name, arguments=arguments, extra=keep(PROTOCOL, received, default, known=_CALL_KEYS)
+    )
 
 
-def best_effort(given: object) -> Mapping[str, object]:
-    """Read an input that came as text; anything else that is no object says nothing."""
-    return parse_arguments(given).arguments if isinstance(given, str) else object_of(given)
+def parse_input(given: object) -> Mapping[str, object]:
+    """Parse an input that is a text; any other value that is not an object has no arguments."""
+    return parse_arguments(given).arguments if isinstance(given, str) else dict(object_of(given))
 
 
 def decode_reasoning(content: Block, endpoint: Endpoint, *, reply: bool = False) -> ThinkingContent | None:
@@ -159,95 +169,85 @@ def decode_reasoning(content: Block, endpoint: Endpoint, *, reply: bool = False)
     if len(content) != 1:
         return None
     if "redactedContent" in content:
-        blob = plain(content["redactedContent"])
+        blob = without_bytes(content["redactedContent"])
         return decode_redacted(blob) if isinstance(blob, str) else None
-    received = object_of(content.get("reasoningText"))
-    text, signature = received.get("text"), received.get("signature")
-    if not isinstance(text, str) and ("text" in received or not signature):
+    wire = object_of(content.get("reasoningText"))
+    text, signature = wire.get("text"), wire.get("signature")
+    if not isinstance(text, str) and ("text" in wire or not signature):
         return None
     if not (signature is None or isinstance(signature, str)):
         return None
-    verbatim = Wire()
-    if text is None:
-        verbatim["textless"] = "reply" if reply else "request"
-    known = _REASONING_KEYS
-    if not signature and "signature" in received:
-        if reply:
-            known = _TEXT_KEYS
-        else:
-            verbatim["signature"] = signature
-    elif not reply and bool(signature) is not (endpoint.rules.reasoning_replay == "signed"):
-        verbatim["signed"] = bool(signature)
-    is_plain = not verbatim and len(received) == 2 and bool(signature)
-    extra = None if is_plain else keep(received, known, verbatim, reply=reply)
-    texts = text if isinstance(text, str) else ""
-    return ThinkingContent(thinking=texts, thinking_signature=signature or None, extra=extra)
+    thinking = ThinkingContent(thinking=text if isinstance(text, str) else "", thinking_signature=signature or None)
+    is_signed = endpoint.rules.reasoning_replay == "signed"
+    if reply or (is_signed and signature and text is not None and len(wire) == 2):
+        return thinking
+    choices = choose(_SIGNATURE, is_signed, bool(signature))
+    default = _default_reasoning(thinking, with_signature=bool(signature))
+    extra = keep(PROTOCOL, wire, default, known=_REASONING_KEYS, choices=choices)
+    return ThinkingContent(thinking=thinking.thinking, thinking_signature=thinking.thinking_signature, extra=extra)
 
 
 def decode_redacted(blob: str) -> ThinkingContent:
     """Read redacted reasoning: the text that its bytes are, else their base64."""
     try:
-        wire_signature = base64.b64decode(blob, validate=True).decode("utf-8")
+        signature = base64.b64decode(blob, validate=True).decode("utf-8")
     except (binascii.Error, UnicodeDecodeError, ValueError):
-        wire_signature = blob
-    if _blob_of(wire_signature) == blob:
-        return ThinkingContent(thinking="", thinking_signature=wire_signature, redacted=True)
-    extra: Extra = {PROTOCOL: {VERBATIM: {"blob": True}}}
+        signature = blob
+    if _encode_blob(signature) == blob:
+        return ThinkingContent(thinking="", thinking_signature=signature, redacted=True)
+    extra = keep(PROTOCOL, EMPTY, EMPTY, choices=choose(_ENCODING, "text", "base64"))
     return ThinkingContent(thinking="", thinking_signature=blob, redacted=True, extra=extra)
 
 
-def _blob_of(wire_signature: str) -> str:
-    """Give the base64 of a seal's bytes. Stored histories of others hold that base64 itself: base64 of base64."""
+def _encode_blob(signature: str) -> str:
+    """Encode a signature as base64, unless it is that base64 already, as stored by other libraries."""
     try:
-        inner = base64.b64decode(wire_signature, validate=True)
+        inner = base64.b64decode(signature, validate=True)
     except (binascii.Error, ValueError):
         inner = b""
-    return (
-        wire_signature
-        if _BASE64.fullmatch(inner)
-        else base64.b64encode(wire_signature.encode("utf-8", "surrogatepass")).decode("ascii")
-    )
+    if _BASE64.fullmatch(inner):
+        return signature
+    return base64.b64encode(signature.encode("utf-8", "surrogatepass")).decode("ascii")
 
 
 def _decode_cited(cited: Block) -> TextContent | None:
-    """Read words with their sources; None when it is not one text with a list of them."""
+    """Read a text with its sources; None when it is not one text with a list of them."""
     content, citations = cited.get("content"), cited.get(CITATIONS)
     if len(cited) != 2 or not isinstance(citations, list) or not isinstance(content, list):
         return None
     pieces = cast("list[object]", content)
-    only = object_of(pieces[0]) if len(pieces) == 1 else NOTHING
+    only = object_of(pieces[0]) if len(pieces) == 1 else EMPTY
     text = only.get("text")
     if not isinstance(text, str) or len(only) != 1:
         return None
-    return TextContent(text=text, extra={PROTOCOL: {CITATIONS: plain(cast("object", citations))}})
+    return TextContent(text=text, extra={PROTOCOL: {CITATIONS: without_bytes(cast("object", citations))}})
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
 def encode_user_blocks(pieces: Sequence[UserContent], names: DocumentNames) -> list[Wire]:
-    """Write the content of a user turn, of a tool's result or of instructions; plain text, which is most, at once.
+    """Write the content of a user turn, of a tool result or of the system prompt, with its cache points.
 
     Raises:
-        EncodeError: the wire has no word for a piece.
+        EncodeError: the wire does not support a piece.
     """
     blocks: list[Wire] = []
     for piece in pieces:
         if type(piece) is TextContent and piece.extra is None:
             blocks.append({"text": piece.text})
-            continue
-        blocks.append(encode_user_content(piece, names))
-        mark = mark_of(piece.extra)
-        if mark is not None:
-            blocks.append({"cachePoint": mark})
+        else:
+            blocks.append(encode_user_content(piece, names))
+        if piece.cache_mark is not None:
+            blocks.append(encode_mark(piece.cache_mark))
     return blocks
 
 
 def encode_user_content(content: UserContent, names: DocumentNames) -> Wire:
-    """Write content of a user turn, of a tool's result or of instructions.
+    """Write content of a user turn, of a tool result or of the system prompt.
 
     Raises:
-        EncodeError: the wire has no word for it.
+        EncodeError: the wire does not support it.
     """
     match content.kind:
         case "text":
@@ -265,30 +265,29 @@ def encode_user_content(content: UserContent, names: DocumentNames) -> Wire:
 def encode_assistant_blocks(
     pieces: Sequence[AssistantContent], endpoint: Endpoint, names: DocumentNames, *, reply: bool = False
 ) -> list[Wire]:
-    """Write the content of an assistant turn; what is most, at once.
+    """Write the content of an assistant turn, with its cache points.
 
     Raises:
-        EncodeError: the wire has no word for a piece, or reasoning lacks the signature it demands.
+        EncodeError: the wire does not support a piece, or reasoning lacks a required signature.
     """
     blocks: list[Wire] = []
-    signs = endpoint.rules.reasoning_replay == "signed"
+    is_signed = endpoint.rules.reasoning_replay == "signed"
     for piece in pieces:
-        extra = piece.extra
-        if extra is not None and (reply or not is_of_reply_alone(extra)):
+        # The default formats of calls, text and signed reasoning are written here: they are most of a history.
+        if piece.extra is not None:
             blocks.append(encode_assistant_content(piece, endpoint, names, reply=reply))
-            mark = mark_of(extra)
-            if mark is not None:
-                blocks.append({"cachePoint": mark})
         elif type(piece) is ToolCall:
             arguments = piece.arguments if isinstance(piece.arguments, dict) else dict(piece.arguments)
             blocks.append({"toolUse": {"toolUseId": piece.id, "name": piece.name, "input": arguments}})
         elif type(piece) is TextContent:
             blocks.append({"text": piece.text})
-        elif type(piece) is ThinkingContent and signs and piece.thinking_signature and not piece.redacted:
-            received = {"text": piece.thinking, "signature": piece.thinking_signature}
-            blocks.append({"reasoningContent": {"reasoningText": received}})
+        elif type(piece) is ThinkingContent and is_signed and piece.thinking_signature and not piece.redacted:
+            wire = {"text": piece.thinking, "signature": piece.thinking_signature}
+            blocks.append({"reasoningContent": {"reasoningText": wire}})
         else:
             blocks.append(encode_assistant_content(piece, endpoint, names, reply=reply))
+        if type(piece) is not ThinkingContent and piece.cache_mark is not None:
+            blocks.append(encode_mark(piece.cache_mark))
     return blocks
 
 
@@ -298,13 +297,13 @@ def encode_assistant_content(
     """Write content of an assistant turn.
 
     Raises:
-        EncodeError: the wire has no word for it, or reasoning lacks the signature it demands.
+        EncodeError: the wire does not support it, or reasoning lacks a required signature.
     """
     match content.kind:
         case "text":
-            return _encode_text(content, reply=reply)
+            return _encode_text(content)
         case "toolCall":
-            return _encode_call(content, reply=reply)
+            return {"toolUse": _encode_call(content)}
         case "thinking":
             return {"reasoningContent": _encode_reasoning(content, endpoint, reply=reply)}
         case "native":
@@ -313,52 +312,54 @@ def encode_assistant_content(
             assert_never(content)
 
 
-def _encode_text(text: TextContent, *, reply: bool = False) -> Wire:
-    if text.extra is None or PROTOCOL not in text.extra:
+def _encode_text(text: TextContent) -> Wire:
+    part = text.extra.get(PROTOCOL) if text.extra is not None else None
+    if part is None:
         return {"text": text.text}
-    if CITATIONS in text.extra[PROTOCOL]:
-        cited = {"content": [{"text": text.text}], CITATIONS: text.extra[PROTOCOL][CITATIONS]}
-        return {"citationsContent": cited}
-    verbatim = verbatim_of(text.extra, PROTOCOL)
-    if "json" in verbatim and json_text(verbatim["json"]) == text.text:
-        return {"json": verbatim["json"]}
-    return {"text": text.text, **put_back(text.extra, reply=reply)}
+    if CITATIONS in part:
+        return {"citationsContent": {"content": [{"text": text.text}], CITATIONS: part[CITATIONS]}}
+    if chosen(text.extra, PROTOCOL, _FIELD, "text") == "json":
+        value = _parse_json(text.text)
+        if value is not MISSING:
+            return {"json": value}
+    return restore_block({"text": text.text}, text.extra)
 
 
-def _encode_call(call: ToolCall, *, reply: bool) -> Wire:
+def _parse_json(text: str) -> object:
+    try:
+        return cast("object", json.loads(text))
+    except (ValueError, RecursionError):
+        return MISSING
+
+
+def _encode_call(call: ToolCall) -> Wire:
     arguments = call.arguments if isinstance(call.arguments, dict) else dict(call.arguments)
-    inner: Wire = {"toolUseId": call.id, "name": call.name, "input": arguments}
-    if call.extra is not None:
-        inner.update(put_back(call.extra, reply=reply))
-        verbatim = verbatim_of(call.extra, PROTOCOL)
-        if "no_input" in verbatim and not arguments:
-            del inner["input"]
-        elif "input" in verbatim and best_effort(verbatim["input"]) == arguments:
-            inner["input"] = verbatim["input"]
-    return {"toolUse": inner}
+    return restore_block({"toolUseId": call.id, "name": call.name, "input": arguments}, call.extra)
 
 
 def _encode_reasoning(content: ThinkingContent, endpoint: Endpoint, *, reply: bool) -> Wire:
-    signature, verbatim = content.thinking_signature, verbatim_of(content.extra, PROTOCOL)
+    signature, extra = content.thinking_signature, content.extra
     if content.redacted:
         if signature is None:
-            raise EncodeError("redacted thinking without its data")
-        return {"redactedContent": signature if "blob" in verbatim else _blob_of(signature)}
-    textless = verbatim.get("textless")
-    absent = not content.thinking and (textless == "request" or (reply and textless == "reply"))
-    received: Wire = {} if absent else {"text": content.thinking}
-    takes = endpoint.rules.reasoning_replay == "signed"
-    if signature:
-        if takes or reply or verbatim.get("signed") is True:
-            received["signature"] = signature
-    elif "signature" in verbatim:
-        received["signature"] = verbatim["signature"]
-    elif takes and not reply and verbatim.get("signed") is not False:
-        # The API refuses unsigned thinking; projection should have turned it into text.
-        raise EncodeError("thinking without a signature")
-    if content.extra is not None:
-        received.update(put_back(content.extra, reply=reply))
-    return {"reasoningText": received}
+            raise EncodeError(
+                "redacted reasoning needs its data in `thinking_signature`; remove the content or project the history"
+            )
+        is_base64 = chosen(extra, PROTOCOL, _ENCODING, "text") == "base64"
+        return {"redactedContent": signature if is_base64 else _encode_blob(signature)}
+    is_signed = endpoint.rules.reasoning_replay == "signed"
+    with_signature = reply or chosen(extra, PROTOCOL, _SIGNATURE, is_signed) is True
+    if with_signature and is_signed and not signature and not reply:
+        # The API refuses it; projection turns it into text.
+        raise EncodeError(f"{endpoint.model.id} requires a signature on reasoning; remove it or project the history")
+    wire = _default_reasoning(content, with_signature=with_signature)
+    return {"reasoningText": wire if extra is None else restore_block(wire, extra)}
+
+
+def _default_reasoning(content: ThinkingContent, *, with_signature: bool) -> Wire:
+    wire: Wire = {"text": content.thinking}
+    if with_signature and content.thinking_signature:
+        wire["signature"] = content.thinking_signature
+    return wire
 
 
 def _encode_native(content: NativeContent, names: DocumentNames) -> Wire:

@@ -1,11 +1,11 @@
-"""Deltas that bring nothing but more of an open block, which most frames of a stream are: the short way to read them.
+"""Fast path of a stream: deltas that only extend an open block, which are most of its events.
 
-Facts this file rests on:
+Facts this file relies on:
 - A delta has one of `text`, `toolUse` with its `input`, and `reasoningContent`, which has text, a signature or bytes;
   beside it stands the index of its block, and padding.     (botocore 1.44.0 service model; recorded traffic, 2026-11)
-- To read a frame into these structs costs half of what it costs with dicts.                    (measured 2026-11-15)
+- Decoding an event into these structs takes half the time of decoding it into dicts.           (measured 2026-11-15)
 
-A frame that has anything else to say does not fit and is read the long way, so nothing here decides what a wire says.
+An event with any other key does not fit and is decoded by `stream`, so this file decides nothing about meaning.
 """
 
 from __future__ import annotations
@@ -16,51 +16,51 @@ from typing import Final, Generic, TypeAlias, TypeVar, final
 import msgspec
 
 MISFIT: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What a reader raises where a payload does not fit."""
+"""The errors of a decoder whose payload does not fit."""
 
 
 class _Form(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """The parent of what has to be known to the last key."""
+    """The parent of objects without any other key."""
 
 
 @final
-class TextDeltaBody(_Form, frozen=True, gc=False):
-    """More text, or more of a thought without its signature."""
+class TextPart(_Form, frozen=True, gc=False):
+    """More text, or more reasoning without its signature."""
 
     text: str
 
 
-class _Input(_Form, frozen=True, gc=False):
+class _InputPart(_Form, frozen=True, gc=False):
     text: str = msgspec.field(name="input")
 
 
-class Call(_Form, frozen=True, gc=False):
+class CallPart(_Form, frozen=True, gc=False):
     """More arguments of a call."""
 
-    given: _Input = msgspec.field(name="toolUse")
+    inner: _InputPart = msgspec.field(name="toolUse")
 
 
-class Thought(_Form, frozen=True, gc=False):
-    """More of a thought."""
+class ReasoningPart(_Form, frozen=True, gc=False):
+    """More reasoning."""
 
-    given: TextDeltaBody = msgspec.field(name="reasoningContent")
-
-
-_Delta = TypeVar("_Delta", TextDeltaBody, Call, Thought)
+    inner: TextPart = msgspec.field(name="reasoningContent")
 
 
-class FastDelta(msgspec.Struct, Generic[_Delta], frozen=True, gc=False):
-    """Which block grows, and by what; the padding beside them means nothing."""
+_Part = TypeVar("_Part", TextPart, CallPart, ReasoningPart)
 
-    delta: _Delta
+
+class BlockDelta(msgspec.Struct, Generic[_Part], frozen=True, gc=False):
+    """The delta, and the index of the block that it extends; padding beside them is skipped."""
+
+    delta: _Part
     index: int = msgspec.field(name="contentBlockIndex")
 
 
-Reader: TypeAlias = Callable[[bytes], FastDelta[TextDeltaBody] | FastDelta[Call] | FastDelta[Thought]]
+DeltaDecoder: TypeAlias = Callable[[bytes], BlockDelta[TextPart] | BlockDelta[CallPart] | BlockDelta[ReasoningPart]]
 
-FAST_READERS: Final[Mapping[str, Reader]] = {
-    "text": msgspec.json.Decoder(FastDelta[TextDeltaBody]).decode,
-    "toolUse": msgspec.json.Decoder(FastDelta[Call]).decode,
-    "reasoningContent": msgspec.json.Decoder(FastDelta[Thought]).decode,
+DELTA_DECODERS: Final[Mapping[str, DeltaDecoder]] = {
+    "text": msgspec.json.Decoder(BlockDelta[TextPart]).decode,
+    "toolUse": msgspec.json.Decoder(BlockDelta[CallPart]).decode,
+    "reasoningContent": msgspec.json.Decoder(BlockDelta[ReasoningPart]).decode,
 }
-"""How to read the growth of a block, by its kind."""
+"""The type of a block -> the decoder of its deltas."""

@@ -1,38 +1,46 @@
 """Images, documents, video and audio of the Bedrock wire, both ways.
 
-Facts this file rests on:
-- A source is bytes (base64 in JSON, real bytes in boto3) or a place in S3; that of a document may also be a text or a
+Facts this file relies on:
+- A source is bytes (base64 in JSON, real bytes in boto3) or an S3 location; that of a document may also be a text or a
   list of texts.                                                     (botocore 1.44.0 service model, read 2026-11-15)
-- The type of media is a word, not a MIME type; other words than the documented ones were answered, too (`video/mp4`).
-                                                                        (the same; recorded traffic, 2026-11)
+- The type of media is a short format name, not a MIME type; other names than the documented ones were answered, too
+  (`video/mp4`).                                                            (the same; recorded traffic, 2026-11)
 
-A place in S3 is a file id here: only this provider can reach it. Pictures are carried, not looked at.
+An S3 location is a file id here: only this provider can reach it.
+
+The choice `field` is "text" where the data of a document stood in `source.text`; the default is "bytes".
 """
 
 from __future__ import annotations
 
 import base64
+import binascii
 from typing import Final
 
 from segue.conversation.content import FileContent, ImageContent
 from segue.errors import EncodeError
+from segue.protocols.bedrock_converse.cache import restore_block
 from segue.protocols.bedrock_converse.document_names import DocumentNames
 from segue.protocols.bedrock_converse.media_types import ALIASES, FORMATS, TYPES, Kind, kind_of
 from segue.protocols.bedrock_converse.rules import PROTOCOL
-from segue.protocols.bedrock_converse.verbatim import NOTHING, Block, Wire, keep, object_of, plain, put_back
-from segue.protocols.kit.reading import standard_base64, verbatim_of
+from segue.protocols.bedrock_converse.sdk import without_bytes
+from segue.protocols.kit.reading import standard_base64
+from segue.protocols.kit.verbatim import Block, Wire, choose, chosen, keep, object_of
 
-_KEYS: Final = frozenset({"format", "source"})
-_DOCUMENT_KEYS: Final = _KEYS | {"name"}
+_KNOWN: Final = frozenset({"format"})
+_FIELD: Final = "field"
+_BYTES: Final = "bytes"
+_TEXT: Final = "text"
+_S3: Final = "s3Location"
+_S3_SCHEME: Final = "s3://"
 _PLAIN: Final = "text/plain"
-_S3: Final = "s3://"
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
 def decode_image(inner: object, names: DocumentNames) -> ImageContent | FileContent | None:
-    """Read an image; None when it has no form that is known. One in S3 is a file."""
+    """Read an image; None when it is not a known form. An image in S3 is a file."""
     file = decode_file("image", inner, names)
     if file is None or file.data is None:
         return file
@@ -40,66 +48,43 @@ def decode_image(inner: object, names: DocumentNames) -> ImageContent | FileCont
 
 
 def decode_file(kind: Kind, inner: object, names: DocumentNames) -> FileContent | None:
-    """Read a document, a video or a piece of audio; None when it has no form that is known."""
-    block, verbatim = object_of(inner), Wire()
-    mime = _type_of(kind, block, verbatim)
-    found = _read_source(kind, object_of(block.get("source")), verbatim)
-    if found is None or (mime is None and verbatim.get("source") != "text"):
-        return None
-    data, place, beyond = found
-    name, known = None, _KEYS
-    if kind == "document":
-        known = _DOCUMENT_KEYS
-        name = block.get("name")
-        if not isinstance(name, str):
-            return None
-        _restore_name(name, verbatim, names, form=block.get("format"))
-    return FileContent(
-        data=data,
-        file_id=place,
-        mime_type=mime or _PLAIN,
-        name=name,
-        extra=keep({**block, "s3Location": beyond} if beyond else block, known, verbatim),
-    )
-
-
-def _read_source(kind: Kind, source: Block, verbatim: Wire) -> tuple[str | None, str | None, Block] | None:
-    """Give the data, or the place in S3 and what is said besides it; None when the source is neither, nor a text."""
+    """Read a document, a video or audio; None when it is not a known form."""
+    block = object_of(inner)
+    source = object_of(without_bytes(block.get("source")))
     if len(source) != 1:
         return None
-    form, value = next(iter(source.items()))
-    value = plain(value)
-    if form == "bytes" and isinstance(value, str):
-        return standard_base64(value), None, NOTHING
-    if form == "text" and kind == "document" and isinstance(value, str):
-        verbatim["source"] = "text"
-        return base64.b64encode(value.encode("utf-8", "surrogatepass")).decode("ascii"), None, NOTHING
-    location = object_of(value) if form == "s3Location" else NOTHING
-    place = location.get("uri")
-    if not isinstance(place, str) or not place:
+    field, value = next(iter(source.items()))
+    mime = _decode_format(kind, block.get("format"))
+    name = block.get("name") if kind == "document" else None
+    if (mime is None and field != _TEXT) or (kind == "document" and not isinstance(name, str)):
         return None
-    return None, place, {key: inner for key, inner in location.items() if key != "uri"}
-
-
-def _type_of(kind: Kind, block: Block, verbatim: Wire) -> str | None:
-    """Give the MIME type that a format stands for, and keep the word where another would be written for it."""
-    form = block.get("format")
-    if not isinstance(form, str) or not form:
-        verbatim.update({"format": form} if "format" in block else {"formless": True})
+    data = file_id = None
+    if field == _BYTES and isinstance(value, str):
+        data = standard_base64(value)
+        source = {_BYTES: data}
+    elif field == _TEXT and kind == "document" and isinstance(value, str):
+        data = base64.b64encode(value.encode("utf-8", "surrogatepass")).decode("ascii")
+    elif field == _S3 and isinstance(uri := object_of(value).get("uri"), str) and uri:
+        file_id = uri
+    else:
         return None
-    mime = TYPES[kind].get(form)
-    if mime is None:
-        verbatim["format"] = form
-        is_type = "/" in form and kind_of(form)[0] == kind
-        mime = ALIASES[kind].get(form) or (form if is_type else f"{kind}/{form}")
-    return mime
+    given = name if isinstance(name, str) else None
+    media = FileContent(data=data, file_id=file_id, mime_type=mime or _PLAIN, name=given)
+    default = _default_block(media, kind, file_id, names, name=given, as_text=field == _TEXT)
+    names.take(given)
+    choices = choose(_FIELD, _BYTES, _TEXT) if field == _TEXT else {}
+    extra = keep(PROTOCOL, {**block, "source": source}, default, known=_KNOWN, choices=choices)
+    return FileContent(data=data, file_id=file_id, mime_type=media.mime_type, name=given, extra=extra)
 
 
-def _restore_name(name: str, verbatim: Wire, names: DocumentNames, *, form: object) -> None:
-    """Keep a name that would not be written like this: an illegal one, or one that was used before."""
-    if names.fitting(name, form if isinstance(form, str) else None) != name:
-        verbatim["name"] = name
-    names.take(name)
+def _decode_format(kind: Kind, name: object) -> str | None:
+    """Give the MIME type of a format; one of its own for a format that is unknown."""
+    if not isinstance(name, str) or not name:
+        return None
+    mime = TYPES[kind].get(name) or ALIASES[kind].get(name)
+    if mime is not None:
+        return mime
+    return name if "/" in name and kind_of(name)[0] == kind else f"{kind}/{name}"
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
@@ -109,9 +94,9 @@ def encode_image(image: ImageContent, names: DocumentNames) -> Wire:
     """Write an image.
 
     Raises:
-        EncodeError: it has no data, or a type that the wire has no word for.
+        EncodeError: it has no data, or the wire has no format for its type.
     """
-    place = image.url if image.url is not None and image.url.startswith(_S3) else None
+    place = image.url if image.url is not None and image.url.startswith(_S3_SCHEME) else None
     return _encode(image, "image", place, names, name=None)
 
 
@@ -119,11 +104,11 @@ def encode_file(file: FileContent, names: DocumentNames) -> Wire:
     """Write a file: as an image, a video, audio or a document, by its type.
 
     Raises:
-        EncodeError: the wire has no word for its type, or there is nothing to send.
+        EncodeError: it has no data, or the wire has no format for its type.
     """
     kind, _ = kind_of(file.mime_type)
     place = file.file_id
-    if place is None and file.url is not None and file.url.startswith(_S3):
+    if place is None and file.url is not None and file.url.startswith(_S3_SCHEME):
         place = file.url
     return _encode(file, kind, place, names, name=file.name)
 
@@ -131,35 +116,50 @@ def encode_file(file: FileContent, names: DocumentNames) -> Wire:
 def _encode(
     media: ImageContent | FileContent, kind: Kind, place: str | None, names: DocumentNames, *, name: str | None
 ) -> Wire:
-    verbatim = verbatim_of(media.extra, PROTOCOL)
-    form = _format_of(kind, media.mime_type, verbatim)
-    inner: Wire = {} if "formless" in verbatim else {"format": form}
+    extra = media.extra
+    as_text = extra is not None and chosen(extra, PROTOCOL, _FIELD, _BYTES) == _TEXT
+    inner = _default_block(media, kind, place, names, name=name, as_text=as_text)
+    has_format = "format" in inner
+    if extra is not None:
+        restore_block(inner, extra)
+    if not has_format and "format" not in inner:
+        known = ", ".join(dict.fromkeys(FORMATS[kind].values()))
+        raise EncodeError(
+            f"{PROTOCOL} does not support {kind} of type {media.mime_type or 'unknown'}; convert it to one of {known}"
+        )
     if kind == "document":
-        text = form if isinstance(form, str) else None
-        written = verbatim["name"] if verbatim.get("name") == name and name is not None else names.fitting(name, text)
-        names.take(written)
-        inner["name"] = written
-    kept = dict(put_back(media.extra))
-    inner["source"] = _source(media.data, place, kept.pop("s3Location", None), verbatim)
-    inner.update(kept)
+        names.take(inner.get("name"))
     return {kind: inner}
 
 
-def _format_of(kind: Kind, mime_type: str | None, verbatim: Block) -> object:
-    _, mime = kind_of(mime_type)
-    if "format" in verbatim:
-        return verbatim["format"]
-    form = FORMATS[kind].get(mime)
-    if form is None:
-        raise EncodeError(f"this wire has no word for {kind} of type {mime_type or 'unknown'}")
-    return form
+def _default_block(
+    media: ImageContent | FileContent,
+    kind: Kind,
+    place: str | None,
+    names: DocumentNames,
+    *,
+    name: str | None,
+    as_text: bool,
+) -> Wire:
+    """Write media in the default format; without a format where the type has none."""
+    inner: Wire = {}
+    form = FORMATS[kind].get(kind_of(media.mime_type)[1])
+    if form is not None:
+        inner["format"] = form
+    if kind == "document":
+        inner["name"] = names.fitting(name, form)
+    inner["source"] = _encode_source(media.data, place, as_text=as_text)
+    return inner
 
 
-def _source(data: str | None, place: str | None, beyond: object, verbatim: Block) -> Wire:
-    if data is not None and verbatim.get("source") == "text":
-        return {"text": base64.b64decode(data).decode("utf-8", "surrogatepass")}
+def _encode_source(data: str | None, place: str | None, *, as_text: bool) -> Block:
+    if data is not None and as_text:
+        try:
+            return {_TEXT: base64.b64decode(data).decode("utf-8", "surrogatepass")}
+        except (binascii.Error, UnicodeDecodeError):
+            return {_BYTES: data}
     if data is not None:
-        return {"bytes": data}
+        return {_BYTES: data}
     if place is not None:
-        return {"s3Location": {"uri": place, **object_of(beyond)}}
-    raise EncodeError("media without data, and not in S3")
+        return {_S3: {"uri": place}}
+    raise EncodeError(f"{PROTOCOL} accepts media as data or in S3 only; supply the data (`Policy.media`)")

@@ -1,11 +1,11 @@
-"""What other models can read of blocks that only this wire has.
+"""Blocks that only this wire has, and what other models can read of them.
 
-Facts this file rests on:
+Facts this file relies on:
 - Tools that the provider runs (`systemTool`) leave their calls (`type: server_tool_use`) and results in the turn of the
   assistant; results are texts, JSON and media.         (botocore 1.44.0 service model; recorded traffic, 2026-11)
-- Guarded content, search results and documents made of texts are words that a guardrail or the citations look at; the
-  model reads them like any other.                                            (AWS documentation, read 2026-11-15)
-- Calls written out as text make other models write such text instead of calling.       (vscode copilot api #171)
+- Guarded content, search results and documents made of texts are text that a guardrail or the citations process; the
+  model reads it like any other text.                                         (AWS documentation, read 2026-11-15)
+- Calls written as text make other models write such text instead of calling.           (vscode copilot api #171)
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from segue.conversation.content import FallbackContent, NativeContent, TextConte
 from segue.protocols.bedrock_converse.document_names import DocumentNames
 from segue.protocols.bedrock_converse.media import decode_file, decode_image
 from segue.protocols.bedrock_converse.rules import PROTOCOL
-from segue.protocols.bedrock_converse.verbatim import Block, object_of, plain
+from segue.protocols.bedrock_converse.sdk import without_bytes
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.verbatim import Block, object_of
 
 Fallback: TypeAlias = tuple[FallbackContent, ...]
 
 
 def decode_native(block: Block) -> NativeContent:
-    """Keep a block as it was, with what can be read of it."""
-    kept = object_of(plain(block))
+    """Keep a block verbatim, with its readable part as fallback."""
+    kept = object_of(without_bytes(block))
     return NativeContent(protocol=PROTOCOL, block=kept, fallback=fallback_of(kept))
 
 
 def name_documents(block: Block, names: DocumentNames) -> None:
-    """Tell of the name that a document kept as it was has."""
+    """Reserve the name of a document that is kept verbatim."""
     names.take(object_of(block.get("document")).get("name"))
 
 
@@ -41,7 +42,7 @@ def json_text(value: object) -> str:
 
 
 def fallback_of(block: Block) -> Fallback:
-    """Give the readable side of a block; empty when it has none."""
+    """Give the readable part of a block; empty when it has none."""
     for key, value in block.items():
         read = _READABLE.get(key)
         if read is not None:
@@ -114,4 +115,4 @@ _READABLE: Final[Mapping[str, Callable[[object], Fallback]]] = {
     "citationsContent": _contents,
     "searchResult": _search_result,
 }
-"""Members of a block that have something to read."""
+"""Members of a block that have a readable part."""

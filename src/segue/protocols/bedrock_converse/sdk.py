@@ -1,8 +1,8 @@
-"""What boto3 takes: the members of the body as arguments, the id of the model beside them, and bytes as bytes.
+"""The arguments of boto3: members of the body, the model id beside them, and bytes instead of base64.
 
-Facts this file rests on:
+Facts this file relies on:
 - The members of type blob.                                          (botocore 1.44.0 service model, read 2026-11-15)
-- boto3 takes bytes for them and writes base64 itself; a text there is encoded once more.          (botocore, tried)
+- boto3 accepts bytes for them and writes base64 itself; it encodes a text there once more.        (botocore, tried)
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
 from segue.errors import EncodeError, Path
-from segue.protocols.bedrock_converse.verbatim import Wire
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.verbatim import Wire
 
 _Blobs: TypeAlias = "Mapping[str, _Blobs] | None"
-"""Where blobs are: under which keys, at which depth; None is a blob. Lists are looked through."""
+"""The keys that lead to blobs; None is a blob. Items of lists are searched too."""
 
 _MEDIA: Final[Mapping[str, _Blobs]] = {"source": {"bytes": None}}
 _GUARDED: Final[Mapping[str, _Blobs]] = {"image": _MEDIA}
@@ -40,16 +40,16 @@ def sdk_arguments(body: Mapping[str, object], endpoint: Endpoint) -> Wire:
     """Give the arguments of `converse` and of `converse_stream`.
 
     Raises:
-        EncodeError: what should be base64 is not; `path` leads to it.
+        EncodeError: a member of type blob is not base64; `path` leads to it.
     """
     arguments = cast("Wire", _with_bytes(body, _BLOBS, ()))
     return {"modelId": endpoint.model.id, **arguments}
 
 
 def _with_bytes(value: object, blobs: _Blobs, path: Path) -> object:
-    """Give a value with the bytes that it holds as bytes; the same object when it holds none."""
+    """Decode the blobs of a value; the same object when it holds none."""
     if blobs is None:
-        return _bytes_of(value, path)
+        return _decode_blob(value, path)
     if isinstance(value, list | tuple):
         items = cast("Sequence[object]", value)
         return [_with_bytes(item, blobs, (*path, index)) for index, item in enumerate(items)]
@@ -60,10 +60,27 @@ def _with_bytes(value: object, blobs: _Blobs, path: Path) -> object:
     return {**given, **made} if made else given
 
 
-def _bytes_of(value: object, path: Path) -> object:
+def _decode_blob(value: object, path: Path) -> object:
     if not isinstance(value, str):
         return value
     try:
         return base64.b64decode(value)
     except (binascii.Error, ValueError) as error:
-        raise EncodeError("this is no base64", path=path) from error
+        raise EncodeError("the data of this blob is not valid base64; encode the bytes again", path=path) from error
+
+
+def without_bytes(value: object) -> object:
+    """Encode the bytes that boto3 returns as base64, as JSON has them; the same object when there are none."""
+    if isinstance(value, (str, int, float)) or value is None:
+        return value
+    if isinstance(value, (bytes, bytearray)):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, Mapping):
+        given = cast("Mapping[str, object]", value)
+        items = {key: without_bytes(inner) for key, inner in given.items()}
+        return items if any(items[key] is not inner for key, inner in given.items()) else given
+    if isinstance(value, (list, tuple)):
+        inners = cast("Sequence[object]", value)
+        made = [without_bytes(inner) for inner in inners]
+        return made if any(new is not old for new, old in zip(made, inners, strict=True)) else cast("object", value)
+    return value

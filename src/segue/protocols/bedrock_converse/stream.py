@@ -1,16 +1,16 @@
 """A streamed Bedrock reply.
 
-Facts this file rests on:
-- messageStart, then blocks found by their index, then messageStop with the reason, then metadata with the counts.
+Facts this file relies on:
+- messageStart, then blocks identified by their index, then messageStop with the reason, then metadata with the counts.
   Calls, results of the provider's own tools and images have a start; text and reasoning begin with their first delta.
                                                                      (botocore 1.44.0 service model, read 2026-11-15)
-- Bytes (redacted reasoning, images) come as base64, each piece for itself.                               (the same)
-- Every event carries `p`, padding that means nothing.                                    (recorded traffic, 2026-11)
-- An exception may come in mid-stream with status 200.                                              (service model)
+- Bytes (redacted reasoning, images) arrive as base64, each piece encoded separately.                     (the same)
+- Every event has `p`, padding without meaning.                                           (recorded traffic, 2026-11)
+- An exception may arrive in mid-stream with status 200.                                            (service model)
 - Some streams end without metadata.                                                    (vercel/ai, its fixtures)
 
-Blocks are put together as the wire would have sent them whole, and read by the same functions: so a folded stream and
-a whole reply are equal. Without messageStop the reply was not finished.
+The reader assembles the blocks and the body of the whole reply and decodes them with the functions for whole replies:
+so a folded stream equals a whole reply. Without messageStop the reply is incomplete.
 """
 
 from __future__ import annotations
@@ -22,57 +22,52 @@ from typing import Final, cast
 
 from segue.conversation.arguments import parse_arguments
 from segue.conversation.events import Event
-from segue.protocols.bedrock_converse.content import (
-    CITATIONS,
-    SERVER_CALL,
-    decode_call,
-    decode_reasoning,
-    decode_redacted,
-)
+from segue.protocols.bedrock_converse.content import CITATIONS, SERVER_CALL, decode_reasoning, parse_input
 from segue.protocols.bedrock_converse.errors import exception_of
-from segue.protocols.bedrock_converse.fast_decode import FAST_READERS, MISFIT, TextDeltaBody
+from segue.protocols.bedrock_converse.fast_decode import DELTA_DECODERS, MISFIT, TextPart
 from segue.protocols.bedrock_converse.native import fallback_of
-from segue.protocols.bedrock_converse.response import decode_usage, error_text, finish_response, reply_extra_of
+from segue.protocols.bedrock_converse.response import decode_usage, error_text, finish_response
 from segue.protocols.bedrock_converse.rules import PROTOCOL
-from segue.protocols.bedrock_converse.verbatim import NOTHING, Block, Wire, object_of, plain
+from segue.protocols.bedrock_converse.sdk import without_bytes
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.reading import of_reply, text_of
 from segue.protocols.kit.streaming import NamedFrame, StreamDecoder
+from segue.protocols.kit.verbatim import EMPTY, Block, Wire, difference, object_of
 
 _PADDING: Final = "p"
 _DELTA: Final = "contentBlockDelta"
-_FAST: Final[Mapping[str, str]] = {"text": "text", "toolUse": "input"}
-"""The field of a delta that simply makes a block longer."""
+_TEXT_FIELDS: Final[Mapping[str, str]] = {"text": "text", "toolUse": "input"}
+"""The type of a block -> the field of a delta that extends it."""
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
-    """Begin to read a stream."""
+    """Make the decoder of one stream."""
     reader = _Reader(endpoint)
-    return StreamDecoder(reader, Assembly(endpoint.model, PROTOCOL, tool_names), named_shortcut=reader.grow)
+    return StreamDecoder(reader, Assembly(endpoint.model, PROTOCOL, tool_names), named_shortcut=reader.extend_last)
 
 
 class _Block:
-    """A block that is being put together: its kind, what its start said, and the part of the message it becomes."""
+    """A block under construction: its type, the members of its start, and the part of the message it becomes."""
 
     __slots__ = (
         "blobs",
         "citations",
-        "grows_by",
+        "decode_delta",
         "index",
         "kind",
         "part",
         "pieces",
-        "read_fast",
         "signature",
         "start",
+        "text_field",
     )
 
     def __init__(self, index: object, kind: str, part: Part, start: Block) -> None:
         self.index = index
         self.kind = kind
-        self.grows_by = _FAST.get(kind, "")
-        self.read_fast = FAST_READERS.get(kind)
+        self.text_field = _TEXT_FIELDS.get(kind, "")
+        self.decode_delta = DELTA_DECODERS.get(kind)
         self.part = part
         self.start = start
         self.signature: list[str] = []
@@ -84,27 +79,29 @@ class _Block:
 class _Reader:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._message: Wire = {}  # the reply as the wire would have sent it whole, without its content
+        self._role: object = "assistant"
+        self._body: Wire = {}  # the body of the whole reply, without its message
+        self._content: dict[int, Wire] = {}  # the blocks of the whole reply, by the index of their part
         self._blocks: dict[object, _Block] = {}
         self._last: _Block | None = None  # the block that was opened last, while it is open
         self._stopped = False
 
-    def grow(self, frame: NamedFrame) -> list[Event] | None:
-        """Take in a frame that makes the block grow that was opened last, the short way; None for every other frame."""
+    def extend_last(self, frame: NamedFrame) -> list[Event] | None:
+        """Read a frame that only extends the block that was opened last; None for every other frame."""
         name, payload = frame
         block = self._last
         if block is None or name != _DELTA:
             return None
-        read_fast, part = block.read_fast, block.part
-        if read_fast is None or part.delta is None:
+        decode_delta, part = block.decode_delta, block.part
+        if decode_delta is None or part.delta is None:
             return None
         try:
-            fast = read_fast(payload)
+            event = decode_delta(payload)
         except MISFIT:
             return None
-        delta = fast.delta
-        text = delta.text if type(delta) is TextDeltaBody else delta.given.text
-        if not text or fast.index != block.index:
+        delta = event.delta
+        text = delta.text if type(delta) is TextPart else delta.inner.text
+        if not text or event.index != block.index:
             return None
         part.chunks.append(text)
         return [part.delta(index=part.index, delta=text)]
@@ -112,7 +109,7 @@ class _Reader:
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
         event = frame.get(_DELTA)
         if event is not None:
-            # Nearly every frame comes here, and a cast is a call: so types are claimed, and looked at.
+            # Most frames take this branch, and `cast` is a call: so the types are asserted by comments and checked.
             payload: Wire = event  # pyright: ignore[reportAssignmentType]
             delta: Wire | None = payload.get("delta") if type(payload) is dict else None  # pyright: ignore[reportAssignmentType]
             if type(delta) is not dict:
@@ -121,11 +118,11 @@ class _Reader:
             block = self._blocks.get(index) if type(index) is int else None
             if block is not None:
                 inner: Wire | None = delta if block.kind == "text" else delta.get(block.kind)  # pyright: ignore[reportAssignmentType]
-                text = inner.get(block.grows_by) if type(inner) is dict else None
+                text = inner.get(block.text_field) if type(inner) is dict else None
                 if type(text) is str and text:
                     out.grow(block.part, text)
                     return
-            self._grow(_index_of(payload), delta, out)
+            self._extend(_index_of(payload), delta, out)
         elif "contentBlockStart" in frame:
             start = object_of(frame["contentBlockStart"])
             self._open(_index_of(start), object_of(start.get("start")), out)
@@ -134,14 +131,15 @@ class _Reader:
             if block is not None:
                 self._close(block, out)
         elif "messageStart" in frame:
+            self._role = object_of(frame["messageStart"]).get("role", self._role)
             out.start()
         elif "messageStop" in frame or "metadata" in frame:
-            self._read_metadata(frame, out)
+            self._read_end(frame, out)
         elif exception_of(frame) is not None:
             self._fail(frame, out)
 
     def end(self, out: Assembly) -> None:
-        """End well if the reply had ended, else leave what arrived in order: the assembly then says what is lacking."""
+        """Finish a complete reply; close the blocks of an incomplete one, which the assembly reports."""
         if self._stopped:
             self._finish(out)
         else:
@@ -165,7 +163,7 @@ class _Reader:
             kind, inner = next(iter(start.items()))
             self._put(index, kind, out.add_native({kind: inner}), object_of(inner))
 
-    def _grow(self, index: object, delta: Wire, out: Assembly) -> None:
+    def _extend(self, index: object, delta: Wire, out: Assembly) -> None:
         block = self._blocks.get(index)
         text = delta.get("text")
         if isinstance(text, str):
@@ -176,29 +174,29 @@ class _Reader:
             return
         for kind, value in delta.items():
             if kind == "toolUse":
-                self._grow_call(index, object_of(value).get("input"), out)
+                self._extend_call(index, object_of(value).get("input"), out)
             elif kind == "reasoningContent":
-                self._grow_reasoning(index, object_of(value), out)
+                self._extend_reasoning(index, object_of(value), out)
             elif kind == "citation":
                 if block is None or block.kind != "text":
                     block = self._begin(index, "text", out)
-                block.citations.append(plain(value))
+                block.citations.append(without_bytes(value))
             elif block is not None:
-                _grow_native(block, kind, value)
+                _extend_native(block, kind, value)
 
     def _begin(self, index: object, kind: str, out: Assembly) -> _Block:
-        """Open a block that has no start; one of another kind at its place is over."""
+        """Open a block that has no start; a block of another type at its index is closed."""
         earlier = self._blocks.pop(index, None)
         if earlier is not None:
             self._close(earlier, out)
         part = out.open_text() if kind == "text" else out.open_thinking()
-        return self._put(index, kind, part, NOTHING)
+        return self._put(index, kind, part, EMPTY)
 
     def _put(self, index: object, kind: str, part: Part, start: Block) -> _Block:
         block = self._last = self._blocks[index] = _Block(index, kind, part, start)
         return block
 
-    def _grow_call(self, index: object, text: object, out: Assembly) -> None:
+    def _extend_call(self, index: object, text: object, out: Assembly) -> None:
         block = self._blocks.get(index)
         if block is None or block.kind not in ("toolUse", "serverCall"):
             self._open(index, {"toolUse": {}}, out)
@@ -206,11 +204,12 @@ class _Reader:
         if isinstance(text, str) and text:
             out.grow(block.part, text)
 
-    def _grow_reasoning(self, index: object, delta: Block, out: Assembly) -> None:
+    def _extend_reasoning(self, index: object, delta: Block, out: Assembly) -> None:
         block = self._blocks.get(index)
         if block is None or block.kind != "reasoningContent":
             block = self._begin(index, "reasoningContent", out)
-        text, signature, blob = delta.get("text"), delta.get("signature"), plain(delta.get("redactedContent"))
+        text, signature = delta.get("text"), delta.get("signature")
+        blob = without_bytes(delta.get("redactedContent"))
         if isinstance(text, str) and text:
             out.grow(block.part, text)
         if isinstance(signature, str):
@@ -219,7 +218,7 @@ class _Reader:
             block.blobs.append(blob)
 
     def _close(self, block: _Block, out: Assembly) -> None:
-        """Read the block as if it had come whole, and give the part what only the whole tells."""
+        """Complete the part, and note the block as a whole reply contains it."""
         if block is self._last:
             self._last = None
         part = block.part
@@ -227,117 +226,123 @@ class _Reader:
         part.chunks = [text]
         match block.kind:
             case "text":
+                whole: Wire = {"text": text}
                 if block.citations:
                     part.extra = {PROTOCOL: {CITATIONS: block.citations}}
+                    whole = {"citationsContent": {"content": [whole], CITATIONS: block.citations}}
             case "toolUse":
-                self._close_call(block, text)
+                whole = {"toolUse": _close_call(block, text)}
             case "reasoningContent":
-                self._close_reasoning(block, text)
+                whole = {"reasoningContent": self._close_reasoning(block, text)}
             case "serverCall":
-                part.block = {"toolUse": {**block.start, "input": parse_arguments(text).arguments}}
+                part.block = whole = {"toolUse": {**block.start, "input": parse_arguments(text).arguments}}
             case "toolResult":
-                part.block = {"toolResult": {**block.start, "content": block.pieces}}
+                part.block = whole = {"toolResult": {**block.start, "content": block.pieces}}
             case _:
-                part.block = {block.kind: {**block.start, **_joined_source(block)}}
+                part.block = whole = {block.kind: {**block.start, **_joined_source(block)}}
         if part.kind == "native":
             part.fallback = fallback_of(part.block)
+        self._content[part.index] = whole
         out.close(part)
 
-    def _close_call(self, block: _Block, text: str) -> None:
-        part = block.part
-        whole: Wire = {**block.start, "toolUseId": part.id, "name": part.name}
-        whole.setdefault("input", {})
-        call = decode_call(whole, {}, reply=True)
-        if call is not None:
-            part.extra, part.arguments = call.extra, call.arguments
-        parsed = parse_arguments(text)
-        if text and parsed.diagnostic is None:
-            # The wire takes an object back, so the spelling of sound JSON means nothing here; without it the call
-            # equals the one that comes whole.
-            part.chunks, part.arguments = [], parsed.arguments
-
-    def _close_reasoning(self, block: _Block, text: str) -> None:
+    def _close_reasoning(self, block: _Block, text: str) -> Wire:
         part = block.part
         if block.blobs and not text:
-            content = decode_redacted(_joined(block.blobs))
+            wire: Wire = {"redactedContent": _join_blobs(block.blobs)}
             part.redacted = True
         else:
-            given: Wire = {"text": text}
+            inner: Wire = {"text": text}
             if block.signature:
-                given["signature"] = "".join(block.signature)
-            content = decode_reasoning({"reasoningText": given}, self._endpoint, reply=True)
+                inner["signature"] = "".join(block.signature)
+            wire = {"reasoningText": inner}
+        content = decode_reasoning(wire, self._endpoint, reply=True)
         if content is not None:
             part.signature, part.extra = content.thinking_signature, content.extra
+        return wire
 
     def _close_all(self, out: Assembly) -> None:
         for block in self._blocks.values():
             self._close(block, out)
         self._blocks.clear()
 
-    # -- the whole -----------------------------------------------------------------------------------------------------
+    # -- the whole reply -----------------------------------------------------------------------------------------------
 
-    def _read_metadata(self, frame: Mapping[str, object], out: Assembly) -> None:
-        """Take in what is said of the message as a whole; with reason and counts it is complete."""
+    def _read_end(self, frame: Mapping[str, object], out: Assembly) -> None:
+        """Read the fields of the whole reply; with stop reason and counts it is complete."""
         for name in ("messageStop", "metadata"):
-            sent = object_of(frame.get(name))
-            self._message.update((key, value) for key, value in sent.items() if key != _PADDING)
+            fields = object_of(frame.get(name))
+            self._body.update((key, value) for key, value in fields.items() if key != _PADDING)
         self._stopped = self._stopped or "messageStop" in frame
-        if self._stopped and "usage" in self._message:
+        if self._stopped and "usage" in self._body:
             self._finish(out)
         else:
-            self._settle(out)
+            self._update(out)
 
-    def _settle(self, out: Assembly) -> None:
-        """Tell the assembly what is known so far of the message as a whole."""
-        out.raw_stop_reason = text_of(self._message.get("stopReason"))
-        out.usage = decode_usage(self._message.get("usage"), self._endpoint)
+    def _update(self, out: Assembly) -> None:
+        """Give the assembly the fields of the whole reply that are known so far."""
+        out.raw_stop_reason = text_of(self._body.get("stopReason"))
+        out.usage = decode_usage(self._body.get("usage"), self._endpoint)
 
     def _finish(self, out: Assembly) -> None:
         self._close_all(out)
-        pieces = tuple(part.closed for part in out.parts if part.closed is not None)
-        whole = finish_response(self._message, pieces, {}, self._endpoint)
+        closed = [part for part in out.parts if part.closed is not None]
+        pieces = tuple(part.closed for part in closed if part.closed is not None)
+        message: Wire = {"role": self._role, "content": [self._content[part.index] for part in closed]}
+        whole = finish_response({**self._body, "output": {"message": message}}, pieces, self._endpoint)
         out.raw_stop_reason, out.usage, out.response_model = whole.raw_stop_reason, whole.usage, whole.response_model
         out.stop_reason, out.error_message, out.extra = whole.stop_reason, whole.error_message, whole.extra
         out.finish()
 
     def _fail(self, frame: Mapping[str, object], out: Assembly) -> None:
         self._close_all(out)
-        self._settle(out)
-        out.extra = reply_extra_of({PROTOCOL: dict(frame)})
+        self._update(out)
+        out.extra = of_reply(PROTOCOL, object_of(without_bytes(difference({}, dict(frame)))))
         out.fail(error_text(frame))
 
 
 def _index_of(payload: Block) -> object:
-    """Give what a block is found by: a number, else whatever stands there, as a text."""
+    """Give the index of a block: a number, else the text of whatever stands there."""
     index = payload.get("contentBlockIndex")
     return index if type(index) is int else str(index)
 
 
-def _grow_native(block: _Block, kind: str, value: object) -> None:
-    """Add to a block that only this wire knows: texts of a result grow, bytes are put together at the end."""
+def _close_call(block: _Block, text: str) -> Wire:
+    part = block.part
+    parsed = parse_arguments(text)
+    part.arguments = parse_input(block.start.get("input"))
+    if text:
+        if parsed.diagnostic is None:
+            # A request sends an object, so the text of valid JSON is not kept; the call equals that of a whole reply.
+            part.chunks = []
+        part.arguments = parsed.arguments
+    return {**block.start, "toolUseId": part.id, "name": part.name, "input": part.arguments}
+
+
+def _extend_native(block: _Block, kind: str, value: object) -> None:
+    """Extend a native block: texts of a result grow, bytes are joined when it closes."""
     if kind == "toolResult" and isinstance(value, list | tuple):
         for item in cast("list[object]", value):
-            piece = dict(object_of(plain(item)))
-            last = block.pieces[-1] if block.pieces else NOTHING
+            piece = dict(object_of(without_bytes(item)))
+            last = block.pieces[-1] if block.pieces else EMPTY
             if isinstance(last.get("text"), str) and isinstance(piece.get("text"), str):
                 block.pieces[-1] = {"text": f"{last['text']}{piece['text']}"}
             else:
                 block.pieces.append(piece)
     else:
-        sent = object_of(plain(value))
-        data = object_of(sent.get("source")).get("bytes")
+        fields = object_of(without_bytes(value))
+        data = object_of(fields.get("source")).get("bytes")
         if isinstance(data, str):
             block.blobs.append(data)
-            sent = {key: inner for key, inner in sent.items() if key != "source"}
-        block.start = {**block.start, **sent}
+            fields = {key: inner for key, inner in fields.items() if key != "source"}
+        block.start = {**block.start, **fields}
 
 
 def _joined_source(block: _Block) -> Block:
-    return {"source": {"bytes": _joined(block.blobs)}} if block.blobs else NOTHING
+    return {"source": {"bytes": _join_blobs(block.blobs)}} if block.blobs else EMPTY
 
 
-def _joined(blobs: list[str]) -> str:
-    """Put bytes together that came in pieces, each piece as base64."""
+def _join_blobs(blobs: list[str]) -> str:
+    """Join bytes that arrived in pieces, each piece as base64."""
     if len(blobs) == 1:
         return blobs[0]
     try:
