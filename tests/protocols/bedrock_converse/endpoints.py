@@ -1,4 +1,4 @@
-"""Whom the tests speak to: targets of this wire, resolved."""
+"""The endpoints of the tests: models of this wire, resolved."""
 
 from __future__ import annotations
 

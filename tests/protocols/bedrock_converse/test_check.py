@@ -76,9 +76,9 @@ REFUSED = {
     "no messages": ("no_messages", body(), SONNET),
     "a role of another wire": ("role", body({"role": "tool", "content": [TEXT]}), SONNET),
     "a turn without content": ("no_content", body(user()), SONNET),
-    "a turn without words": ("blank_text", body(user({"text": " "})), SONNET),
+    "a blank turn": ("blank_text", body(user({"text": " "})), SONNET),
     "the assistant begins": ("first_turn", body(assistant(TEXT), user(TEXT)), NOVA),
-    "the assistant has the last word": ("last_assistant", body(user(TEXT), assistant(TEXT)), NOVA),
+    "the last turn is the assistant's": ("last_assistant", body(user(TEXT), assistant(TEXT)), NOVA),
     "the newest Claude is not begun for": ("last_assistant", body(user(TEXT), assistant(TEXT)), OPUS),
     "a forced tool for a model that chooses itself": (
         "tool_choice",
@@ -107,7 +107,7 @@ REFUSED = {
     "reasoning of the user's": ("block_role", body(user(TEXT, SIGNED)), SONNET),
     "two turns of one role": ("roles_alternate", body(user(TEXT), user(TEXT)), SONNET),
     "a block of two kinds": ("union", body(user({**TEXT, **IMAGE})), SONNET),
-    "results and words in one turn": (
+    "results and text in one turn": (
         "result_and_words",
         body(user(TEXT), assistant(CALL), user(RESULT, TEXT), **TOOLS),
         LLAMA,
@@ -168,7 +168,7 @@ REFUSED = {
         body(*CYCLE[:2], user({"toolResult": {"toolUseId": "a", "content": [TEXT], "status": "fine"}}), **TOOLS),
         SONNET,
     ),
-    "an error that says nothing": (
+    "an empty error": (
         "empty_result",
         body(*CYCLE[:2], user({"toolResult": {"toolUseId": "a", "content": [], "status": "error"}}), **TOOLS),
         SONNET,
@@ -224,7 +224,7 @@ REFUSED = {
         body(user({"image": {"format": "png", "source": {"bytes": "A" * 5_300_000}}})),
         SONNET,
     ),
-    "a document without words beside it": ("document_alone", body(user(document("a"))), SONNET),
+    "a document without a text beside it": ("document_alone", body(user(document("a"))), SONNET),
     "a name with a dot, of a document": ("document_name", body(user(TEXT, document("a.pdf"))), SONNET),
     "a name with a tab": ("document_name", body(user(TEXT, document("a\tb"))), SONNET),
     "a name with two spaces": ("document_name", body(user(TEXT, document("a  b"))), SONNET),
@@ -303,8 +303,8 @@ TAKEN = {
     "two turns of the user's, of Titan": (body(user(TEXT), user(TEXT)), endpoint_of("amazon.titan-text-express-v1")),
     "Claude begins": (body(assistant(TEXT), user(TEXT)), SONNET),
     "an older Claude is begun for": (body(user(TEXT), assistant(TEXT)), SONNET),
-    "a blank text beside words": (body(user(TEXT), assistant({"text": "\n"}, TEXT), user(TEXT)), SONNET),
-    "results, words and a cache point": (body(*CYCLE[:2], user(RESULT, POINT, TEXT), **TOOLS), SONNET),
+    "a blank text beside other text": (body(user(TEXT), assistant({"text": "\n"}, TEXT), user(TEXT)), SONNET),
+    "results, text and a cache point": (body(*CYCLE[:2], user(RESULT, POINT, TEXT), **TOOLS), SONNET),
     "an id of Kimi's": (
         body(
             user(TEXT),
@@ -328,7 +328,7 @@ TAKEN = {
         ),
         NOVA_2,
     ),
-    "unsigned reasoning where nobody signs": (body(user(TEXT), assistant(UNSIGNED, TEXT), user(TEXT)), OSS),
+    "unsigned reasoning where no signature is required": (body(user(TEXT), assistant(UNSIGNED, TEXT), user(TEXT)), OSS),
     "signed reasoning before calls": (
         body(user(TEXT), assistant(SIGNED, CALL), user(RESULT), **TOOLS, **BUDGET),
         SONNET_3,
@@ -345,9 +345,9 @@ TAKEN = {
         body(user(TEXT, {"video": {"format": "video/mp4", "source": {"bytes": "AAAA"}}})),
         NOVA,
     ),
-    "a document with words beside it": (body(user(TEXT, document("Report (1) [a]-b"))), SONNET),
+    "a document with a text beside it": (body(user(TEXT, document("Report (1) [a]-b"))), SONNET),
     "an underscore in a name, of which accounts differ": (body(user(TEXT, document("a_b"))), SONNET),
-    "blocks nobody knows": (body(user({"hologram": {}}, TEXT)), SONNET),
+    "unknown blocks": (body(user({"hologram": {}}, TEXT)), SONNET),
     "a stored prompt": (body(), endpoint_of("arn:aws:bedrock:us-east-1:123456789012:prompt/ABCDEFGHIJ:1")),
     "one sampling setting": (body(user(TEXT), **config(topP=0.9)), SONNET),
     "both, of an older Claude": (body(user(TEXT), **config(temperature=0.5, topP=0.9)), SONNET_3),
@@ -374,7 +374,7 @@ def test_what_we_wrote_for_tests_passes(case):
 
 RECORDED = [row for row in traffic.of_protocol("bedrock-converse") if row["status"] == 400]
 NAMED = {"document.source.type: Field required": "media_place", "video content block": "media_kind"}
-"""What recorded errors say -> what we call it."""
+"""The text of recorded errors -> the code of the violation."""
 
 
 @pytest.mark.traffic
@@ -382,8 +382,8 @@ NAMED = {"document.source.type: Field required": "media_place", "video content b
 @pytest.mark.parametrize("row", RECORDED, ids=lambda row: row["file"])
 def test_a_recorded_refusal_is_named_where_the_body_shows_it(row):
     recorded = traffic.read(row["file"])
-    message_given = str(recorded["response"]["message"])
-    expected = {code for words, code in NAMED.items() if words in message_given}
+    message = str(recorded["response"]["message"])
+    expected = {code for part, code in NAMED.items() if part in message}
     found = {violation.code for violation in CODEC.check(recorded["request"], endpoint_of(row["model"]))}
     assert expected <= found
-    assert expected or pytest.skip(f"not to be seen in the body: {message_given}")
+    assert expected or pytest.skip(f"not to be seen in the body: {message}")

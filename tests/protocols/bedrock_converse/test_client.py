@@ -1,4 +1,4 @@
-"""boto3 as a judge: it takes our arguments, sends our body, and reads replies as we do."""
+"""Comparison with boto3: it accepts our arguments, sends our body, and reads replies as we do."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ HI = [{"role": "user", "content": [{"text": "hi"}]}]
 
 
 class Service:
-    """What answers boto3: gives the reply that was laid out, and remembers what was asked."""
+    """A service for boto3: sends the prepared reply, and records the requests."""
 
     def __init__(self) -> None:
         self.reply = b"{}"
         self.status = 200
         self.headers: dict[str, str] = {}
-        self.asked: list[tuple[str, Any]] = []
+        self.requests: list[tuple[str, Any]] = []
 
     def lay_out(self, reply: object, status: int = 200, **headers: str) -> None:
         self.reply = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
-        self.status, self.headers, self.asked = status, headers, []
+        self.status, self.headers, self.requests = status, headers, []
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def service() -> Iterator[tuple[Any, Service]]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
-            service.asked.append((self.path, json.loads(body)))
+            service.requests.append((self.path, json.loads(body)))
             self.send_response(service.status)
             kind = "application/vnd.amazon.eventstream" if self.path.endswith("-stream") else "application/json"
             for name, value in {"content-type": kind, **service.headers}.items():
@@ -96,7 +96,7 @@ def test_boto3_sends_our_body_as_it_is(case, service):
     bedrock.lay_out(BEDROCK.part("plain-text", "response"))
     client.converse(**sdk_arguments(body, SONNET))
     request_path = CODEC.path(SONNET, *NOT_STREAMED)
-    ((path, sent),) = bedrock.asked
+    ((path, sent),) = bedrock.requests
     assert sent == body
     assert path == request_path
     assert unquote(path) == f"/model/{SONNET.model.id}/converse"
@@ -126,7 +126,7 @@ def test_boto3_and_we_read_the_same_stream(case, service):
     raw = stream_of(BEDROCK.part(case, "stream"))
     bedrock.lay_out(raw)
     theirs = list(client.converse_stream(modelId="m", messages=HI)["stream"])
-    assert bedrock.asked[0][0] == "/model/m/converse-stream"
+    assert bedrock.requests[0][0] == "/model/m/converse-stream"
     assert bare(folded(theirs)) == bare(folded([event.data for event in AwsEventStreamDecoder().feed(raw)]))
 
 
@@ -189,10 +189,10 @@ def test_what_should_be_base64_and_is_not_is_named_with_its_place():
     assert caught.value.path == ("messages", 0, "content", 0, "image", "source", "bytes")
 
 
-# -- the service's own description as a judge --------------------------------------------------------------------------
+# -- the service model as a reference -------------------------------------------------------------------------------
 
 WRONG = {
-    "a member nobody knows": {"messages": [{"role": "user", "content": [{"text": "x", "type": "text"}]}]},
+    "an unknown member": {"messages": [{"role": "user", "content": [{"text": "x", "type": "text"}]}]},
     "a role that is none": {"messages": [{"role": "tool", "content": []}]},
     "a list that is a text": {"messages": "hi"},
     "a block of two kinds": {"messages": [{"role": "user", "content": [{"text": "x", "json": 1}]}]},
@@ -257,4 +257,4 @@ def test_a_picture_arrives_as_it_was(service):
     body = {"messages": [{"role": "user", "content": [{"image": {"format": "png", "source": {"bytes": data}}}]}]}
     bedrock.lay_out(BEDROCK.part("plain-text", "response"))
     client.converse(**sdk_arguments(body, SONNET))
-    assert bedrock.asked[0][1] == body
+    assert bedrock.requests[0][1] == body

@@ -215,12 +215,12 @@ ASSISTANT = {
         KIMI,
     ),
     "unsigned reasoning that was sent to Claude": (
-        ThinkingContent(thinking="hm", extra=choice("signature", True, False)),
+        ThinkingContent(thinking="hm", extra=choice("signature", default=True, received=False)),
         {"reasoningContent": {"reasoningText": {"text": "hm"}}},
         SONNET,
     ),
     "signed reasoning that was sent to another model": (
-        ThinkingContent(thinking="hm", thinking_signature="s", extra=choice("signature", False, True)),
+        ThinkingContent(thinking="hm", thinking_signature="s", extra=choice("signature", default=False, received=True)),
         {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}},
         OSS,
     ),

@@ -1,4 +1,4 @@
-"""Names of documents are legal, different and stable; where documents stand."""
+"""Names of documents are valid, unique and stable; where documents stand."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from segue.request import prepare
 
 NAMES = {
     "the extension goes": ("report.pdf", "pdf", "report"),
-    "only the one that says the format": ("report.v2.pdf", "pdf", "report v2"),
+    "only the one of the format": ("report.v2.pdf", "pdf", "report v2"),
     "another one does not": ("report.docx", "pdf", "report docx"),
-    "a spelling of it does": ("page.HTM", "html", "page"),
+    "another extension of the format does": ("page.HTM", "html", "page"),
     "an underscore becomes a space": ("my_report.pdf", "pdf", "my report"),
     "signs become a space": ("John's #1 & only.pdf", "pdf", "John s 1 only"),
     "brackets and hyphens stay": ("a-b (1) [x].md", "md", "a-b (1) [x]"),

@@ -1,4 +1,4 @@
-"""What is asked besides the conversation, in both directions, and each model in its own words."""
+"""Options in both directions, with the fields of each model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def thinking(**given):
     return {FIELDS: {"thinking": given}}
 
 
-ASKED = {
+OPTIONS = {
     "nothing": (Options(), {}, SONNET),
     "a limit": (Options(max_tokens=5), {"inferenceConfig": {"maxTokens": 5}}, SONNET),
     "sampling": (Options(temperature=0.5), {"inferenceConfig": {"temperature": 0.5}}, SONNET),
@@ -80,7 +80,7 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize(("options", "wire", "endpoint"), ASKED.values(), ids=ASKED.keys())
+@pytest.mark.parametrize(("options", "wire", "endpoint"), OPTIONS.values(), ids=OPTIONS.keys())
 def test_options_survive_both_directions(options, wire, endpoint):
     assert CODEC.decode_request({**HI, **wire}, endpoint).options == options
     assert CODEC.encode_request(Prompt(context=Context(), options=options), endpoint) == {"messages": [], **wire}
@@ -95,19 +95,19 @@ WRITTEN = {
         {FIELDS: {"thinking": {"type": "adaptive"}, "output_config": {"effort": "medium"}}},
     ),
     "a budget is an effort of gpt-oss": (OSS, 1500, {FIELDS: {"reasoning_effort": "low"}}),
-    "gpt-oss cannot be told to stop": (OSS, "off", {}),
+    "gpt-oss cannot turn thinking off": (OSS, "off", {}),
     "Nova has three efforts": (
         NOVA_2,
         "max",
         {FIELDS: {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": "high"}}},
     ),
-    "Llama does not think, and is not told to stop": (LLAMA, "off", {}),
+    "Llama does not think, and needs no field for it": (LLAMA, "off", {}),
 }
 
 
-@pytest.mark.parametrize(("endpoint", "asked", "wire"), WRITTEN.values(), ids=WRITTEN.keys())
-def test_thinking_is_asked_for_in_the_models_own_words(endpoint, asked, wire):
-    prompt = Prompt(context=Context(), options=Options(thinking=asked))
+@pytest.mark.parametrize(("endpoint", "thinking", "wire"), WRITTEN.values(), ids=WRITTEN.keys())
+def test_thinking_is_written_in_the_fields_of_the_model(endpoint, thinking, wire):
+    prompt = Prompt(context=Context(), options=Options(thinking=thinking))
     assert CODEC.encode_request(prompt, endpoint) == {"messages": [], **wire}
 
 
@@ -115,18 +115,18 @@ KEPT = {
     "an empty config": {"inferenceConfig": {}},
     "an empty tool config": {"toolConfig": {}},
     "settings that are null": {"inferenceConfig": None, "outputConfig": None},
-    "members nobody knows": {"inferenceConfig": {"maxTokens": 5, "topK": 3}},
+    "unknown members": {"inferenceConfig": {"maxTokens": 5, "topK": 3}},
     "the model's own fields": {FIELDS: {"top_k": 5, "inferenceConfig": {"topK": 20}}},
     "a schema with a name": fmt('{"type": "object"}', name="Answer", description="d"),
     "a schema that is no JSON": fmt("{"),
-    "the newer word for an effort": {"outputConfig": {"effort": "low"}},
+    "the newer field for an effort": {"outputConfig": {"effort": "low"}},
     "thinking that shows less": thinking(type="enabled", budget_tokens=2048, display="omitted"),
     "a budget that is too small": thinking(type="enabled", budget_tokens=1),
     "both kinds of effort": {FIELDS: {"thinking": {"type": "adaptive"}}, "outputConfig": {"effort": "high"}},
-    "an effort nobody knows": {FIELDS: {"thinking": {"type": "adaptive"}, "output_config": {"effort": "heroic"}}},
+    "an unknown effort": {FIELDS: {"thinking": {"type": "adaptive"}, "output_config": {"effort": "heroic"}}},
     "a choice of two": {"toolConfig": {"toolChoice": {"auto": {}, "any": {}}}},
     "a tool called auto": {"toolConfig": {"toolChoice": {"tool": {"name": "auto"}}}},
-    "what segue has no word for": {
+    "keys that segue has no field for": {
         "guardrailConfig": {"guardrailIdentifier": "g", "guardrailVersion": "1"},
         "requestMetadata": {"a": "b"},
         "performanceConfig": {"latency": "optimized"},
@@ -139,7 +139,7 @@ KEPT = {
 
 @pytest.mark.parametrize("endpoint", [SONNET, OPUS, NOVA_2, OSS, GPT, KIMI, ANYONE], ids=lambda e: e.model.id)
 @pytest.mark.parametrize("wire", KEPT.values(), ids=KEPT.keys())
-def test_what_is_spelt_otherwise_comes_out_as_it_was(wire, endpoint):
+def test_another_format_is_written_back_unchanged(wire, endpoint):
     body = {**HI, **wire}
     assert CODEC.encode_request(CODEC.decode_request(body, endpoint), endpoint) == body
 
@@ -179,13 +179,13 @@ CHANGED = {
 
 
 @pytest.mark.parametrize(("wire", "change", "expected"), CHANGED.values(), ids=CHANGED.keys())
-def test_who_changes_an_option_changes_the_request(wire, change, expected):
+def test_a_changed_option_is_written_in_the_default_format(wire, change, expected):
     prompt = CODEC.decode_request({**HI, **wire}, SONNET)
     changed = replace(prompt, options=replace(prompt.options, **change))
     assert CODEC.encode_request(changed, SONNET) == {**HI, **expected}
 
 
-def test_an_effort_asked_in_the_newer_word_can_be_changed():
+def test_an_effort_in_the_newer_field_can_be_changed():
     prompt = CODEC.decode_request({**HI, "outputConfig": {"effort": "low"}}, OPUS)
     assert prompt.options.thinking == "low"
     changed = replace(prompt, options=replace(prompt.options, thinking="high"))
@@ -200,16 +200,16 @@ def test_an_effort_asked_in_the_newer_word_can_be_changed():
         (OPUS, {"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}}),
         (KIMI, None),
     ],
-    ids=["gpt-oss", "a newer Claude", "one that has no word for it"],
+    ids=["gpt-oss", "a newer Claude", "a model without thinking settings"],
 )
-def test_another_model_of_the_provider_is_asked_in_its_own_words(endpoint, fields):
+def test_another_model_of_the_provider_gets_its_own_fields(endpoint, fields):
     prompt = CODEC.decode_request({**HI, **thinking(type="enabled", budget_tokens=2048, display="omitted")}, SONNET)
     request = prepare(prompt.context, endpoint.model, options=prompt.options)
     assert request.body.get(FIELDS) == fields
     assert CODEC.check(request.body, endpoint) == []
 
 
-WORDLESS = {
+UNSUPPORTED = {
     "a seed": Options(seed=1),
     "a session": Options(session_id="s"),
     "a user": Options(user_id="u"),
@@ -218,8 +218,8 @@ WORDLESS = {
 }
 
 
-@pytest.mark.parametrize("options", WORDLESS.values(), ids=WORDLESS.keys())
-def test_an_option_without_a_word_is_refused_and_projection_leaves_it_out(options):
+@pytest.mark.parametrize("options", UNSUPPORTED.values(), ids=UNSUPPORTED.keys())
+def test_an_unsupported_option_is_refused_and_projection_removes_it(options):
     tool = ToolDefinition(name="f", parameters={"type": "object", "properties": {}})
     context = Context(messages=(UserMessage.of("hi"),), tools=(tool,))
     with pytest.raises(EncodeError):
@@ -228,7 +228,7 @@ def test_an_option_without_a_word_is_refused_and_projection_leaves_it_out(option
     assert [change.code.value for change in request.report.changes] == ["option_removed"]
 
 
-def test_thinking_of_a_model_that_has_no_word_for_it_is_refused_and_projection_reports_it():
+def test_thinking_for_a_model_without_settings_is_refused_and_projection_reports_it():
     with pytest.raises(EncodeError):
         CODEC.encode_request(Prompt(context=Context(), options=Options(thinking="low")), KIMI)
     request = prepare(Context(messages=(UserMessage.of("hi"),)), KIMI.model, options=Options(thinking="low"))
@@ -237,8 +237,8 @@ def test_thinking_of_a_model_that_has_no_word_for_it_is_refused_and_projection_r
 
 
 def test_high_effort_of_nova_comes_without_limit_and_sampling():
-    asked = Options(thinking="high", max_tokens=100, temperature=0.5)
-    request = prepare(Context(messages=(UserMessage.of("hi"),)), NOVA_2.model, options=asked)
+    options = Options(thinking="high", max_tokens=100, temperature=0.5)
+    request = prepare(Context(messages=(UserMessage.of("hi"),)), NOVA_2.model, options=options)
     assert "inferenceConfig" not in request.body
     assert len(request.report.changes) == 2
 

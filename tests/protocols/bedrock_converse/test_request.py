@@ -27,8 +27,8 @@ from segue.request import prepare
 P = "bedrock-converse"
 
 
-def text(words):
-    return {"text": words}
+def text(value):
+    return {"text": value}
 
 
 def user(*blocks):
@@ -47,12 +47,12 @@ def result(call_id, *blocks, **more):
     return {"toolResult": {"toolUseId": call_id, "content": list(blocks), **more}}
 
 
-def message_given(*content, stop=StopReason.STOP):
+def reply(*content, stop=StopReason.STOP):
     return AssistantMessage(content=content, protocol=P, provider="amazon-bedrock", stop_reason=stop)
 
 
-def answered(call_id, words, **more):
-    return ToolResultMessage(tool_call_id=call_id, tool_name="f", content=(TextContent(text=words),), **more)
+def answered(call_id, value, **more):
+    return ToolResultMessage(tool_call_id=call_id, tool_name="f", content=(TextContent(text=value),), **more)
 
 
 def prepared(context: Context, model: Model, options: Options | None = None) -> Any:
@@ -73,16 +73,16 @@ MARK = CacheMark()
 
 TURNS = {
     "a question and an answer": (
-        (UserMessage.of("hi"), said(TextContent(text="yes"))),
+        (UserMessage.of("hi"), reply(TextContent(text="yes"))),
         [user(text("hi")), assistant(text("yes"))],
     ),
     "results and the text behind them share a turn": (
-        (said(CALL, stop=StopReason.TOOL_USE), answered("a", "1"), UserMessage.of("and?")),
+        (reply(CALL, stop=StopReason.TOOL_USE), answered("a", "1"), UserMessage.of("and?")),
         [assistant(use("a")), user(result("a", text("1")), text("and?"))],
     ),
     "all results of a batch share a turn": (
         (
-            message_given(CALL, ToolCall(id="b", name="f"), stop=StopReason.TOOL_USE),
+            reply(CALL, ToolCall(id="b", name="f"), stop=StopReason.TOOL_USE),
             answered("a", "1"),
             answered("b", "2", is_error=True),
         ),
@@ -90,18 +90,18 @@ TURNS = {
     ),
     "a status of success": (
         (
-            said(CALL, stop=StopReason.TOOL_USE),
+            reply(CALL, stop=StopReason.TOOL_USE),
             answered("a", "1", extra=verbatim(toolResult={"in": {"status": {"to": "success"}}})),
         ),
         [assistant(use("a")), user(result("a", text("1"), status="success"))],
     ),
     "a result with an unknown key": (
-        (said(CALL, stop=StopReason.TOOL_USE), answered("a", "1", extra={P: {"toolResult": {"type": "x"}}})),
+        (reply(CALL, stop=StopReason.TOOL_USE), answered("a", "1", extra={P: {"toolResult": {"type": "x"}}})),
         [assistant(use("a")), user(result("a", text("1"), type="x"))],
     ),
     "results in turns of their own": (
         (
-            message_given(CALL, ToolCall(id="b", name="f"), stop=StopReason.TOOL_USE),
+            reply(CALL, ToolCall(id="b", name="f"), stop=StopReason.TOOL_USE),
             answered("a", "1"),
             answered("b", "2", extra=turn("same", "new")),
         ),
@@ -109,7 +109,7 @@ TURNS = {
     ),
     "text before a result": (
         (
-            message_given(CALL, stop=StopReason.TOOL_USE),
+            reply(CALL, stop=StopReason.TOOL_USE),
             UserMessage.of("wait"),
             answered("a", "1", extra=turn("new", "same")),
         ),
@@ -124,11 +124,11 @@ TURNS = {
         [user(text("hi"), POINT, text("so"))],
     ),
     "a cache point behind a result": (
-        (said(CALL, stop=StopReason.TOOL_USE), answered("a", "1", cache_mark=MARK), UserMessage.of("and?")),
+        (reply(CALL, stop=StopReason.TOOL_USE), answered("a", "1", cache_mark=MARK), UserMessage.of("and?")),
         [assistant(use("a")), user(result("a", text("1")), POINT, text("and?"))],
     ),
     "a cache point behind a call": (
-        (said(replace(CALL, cache_mark=MARK), stop=StopReason.TOOL_USE), answered("a", "1")),
+        (reply(replace(CALL, cache_mark=MARK), stop=StopReason.TOOL_USE), answered("a", "1")),
         [assistant(use("a"), POINT), user(result("a", text("1")))],
     ),
     "a cache point behind nothing": (
@@ -168,7 +168,7 @@ TURNS = {
         [user(text("hi"), {"cachePoint": {"type": "x"}})],
     ),
     "a cache point behind reasoning": (
-        (said(ThinkingContent(thinking="hm", thinking_signature="s"), NativeContent(protocol=P, block=POINT)),),
+        (reply(ThinkingContent(thinking="hm", thinking_signature="s"), NativeContent(protocol=P, block=POINT)),),
         [assistant({"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}}, POINT)],
     ),
     "content that is a text": (
@@ -209,7 +209,7 @@ def test_the_name_of_a_tool_is_that_of_the_call_before():
 
 
 def test_an_error_is_a_status_for_models_that_accept_one_and_a_text_for_the_others():
-    history = (UserMessage.of("go"), said(CALL, stop=StopReason.TOOL_USE), answered("a", "broken", is_error=True))
+    history = (UserMessage.of("go"), reply(CALL, stop=StopReason.TOOL_USE), answered("a", "broken", is_error=True))
     flagged = prepared(Context(messages=history), SONNET.model)["messages"][-1]["content"][0]["toolResult"]
     assert flagged == {"toolUseId": "a", "content": [text("broken")], "status": "error"}
     plain = prepared(Context(messages=history), KIMI.model)["messages"][-1]["content"][0]["toolResult"]
@@ -288,7 +288,7 @@ def test_strict_is_not_sent_to_a_model_that_refuses_it():
 
 
 def test_history_with_calls_brings_its_tools():
-    history = (UserMessage.of("go"), message_given(CALL, stop=StopReason.TOOL_USE), answered("a", "1"))
+    history = (UserMessage.of("go"), reply(CALL, stop=StopReason.TOOL_USE), answered("a", "1"))
     body = prepared(Context(messages=history), SONNET.model)
     assert [tool["toolSpec"]["name"] for tool in body["toolConfig"]["tools"]] == ["f"]
     assert CODEC.check(body, SONNET) == []
@@ -359,7 +359,7 @@ def test_an_unsupported_value_is_reported_with_its_path():
     with pytest.raises(EncodeError) as caught:
         CODEC.encode_request(Prompt(context=Context(messages=(UserMessage.of("hi", image),))), SONNET)
     assert caught.value.path == ("messages", 0, "content", 1)
-    unsigned = message_given(TextContent(text="a"), ThinkingContent(thinking="hm"))
+    unsigned = reply(TextContent(text="a"), ThinkingContent(thinking="hm"))
     with pytest.raises(EncodeError) as caught:
         CODEC.encode_request(Prompt(context=Context(messages=(unsigned,))), SONNET)
     assert caught.value.path == ("messages", 0, "content", 1)

@@ -1,4 +1,4 @@
-"""Whole replies: why they ended, what they cost, what only a reply says, and errors."""
+"""Whole replies: why they ended, what they cost, what only a reply contains, and errors."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def reply(*blocks, **more):
 
 CALL = {"toolUse": {"toolUseId": "t", "name": "f", "input": {}}}
 ENDINGS = {
-    "it had said all": ("end_turn", {"text": "a"}, StopReason.STOP),
+    "the end of the turn": ("end_turn", {"text": "a"}, StopReason.STOP),
     "a sequence stopped it": ("stop_sequence", {"text": "a"}, StopReason.STOP),
     "it was long enough": ("max_tokens", {"text": "a"}, StopReason.LENGTH),
     "the window was full": ("model_context_window_exceeded", {"text": "a"}, StopReason.LENGTH),
     "it calls": ("tool_use", CALL, StopReason.TOOL_USE),
-    "it calls and says that it stopped": ("end_turn", CALL, StopReason.TOOL_USE),
-    "a guardrail stepped in": ("guardrail_intervened", {"text": "a"}, StopReason.ERROR),
+    "it calls and reports the end of the turn": ("end_turn", CALL, StopReason.TOOL_USE),
+    "a guardrail intervened": ("guardrail_intervened", {"text": "a"}, StopReason.ERROR),
     "the answer was filtered": ("content_filtered", {"text": "a"}, StopReason.ERROR),
-    "the model wrote nonsense": ("malformed_model_output", {"text": "a"}, StopReason.ERROR),
-    "the model called nonsense": ("malformed_tool_use", CALL, StopReason.ERROR),
-    "a reason nobody knows": ("hibernated", {"text": "a"}, StopReason.STOP),
+    "the model wrote malformed output": ("malformed_model_output", {"text": "a"}, StopReason.ERROR),
+    "the model wrote a malformed call": ("malformed_tool_use", CALL, StopReason.ERROR),
+    "an unknown reason": ("hibernated", {"text": "a"}, StopReason.STOP),
 }
 
 
@@ -106,7 +106,7 @@ def test_what_is_kept_for_an_hour_costs_more():
     assert cost() == cost(cacheDetails=[{"ttl": "5m", "inputTokens": 100}])
 
 
-def test_a_router_says_whom_it_asked():
+def test_a_router_names_the_model_it_invoked():
     body = reply({"text": "a"}, trace={"promptRouter": {"invokedModelId": "arn:aws:bedrock:::foundation-model/a.b"}})
     assert CODEC.decode_response(body, NOVA, {}).response_model == "arn:aws:bedrock:::foundation-model/a.b"
 
@@ -121,7 +121,7 @@ def test_a_reply_is_recognised_and_stamped():
     assert (message.protocol, message.provider) == (P, "amazon-bedrock")
 
 
-def test_what_only_the_reply_said_is_in_no_request():
+def test_what_only_the_reply_contains_is_in_no_request():
     message = CODEC.decode_response(BEDROCK.part("reasoning-then-calls", "response"), SONNET, {})
     prompt = CODEC.decode_request([{"role": "user", "content": [{"text": "hi"}]}], SONNET)
     context = prompt.context.add(message)
@@ -172,7 +172,7 @@ ERRORS = {
         429,
         WireError(status=429, type="ThrottlingException", message="slow down"),
     ),
-    "a kind as gateways say it": (
+    "a type as gateways write it": (
         {"type": "ValidationException", "message": "no"},
         400,
         WireError(status=400, type="ValidationException", message="no"),
@@ -221,5 +221,5 @@ ERRORS = {
 
 
 @pytest.mark.parametrize(("body", "status", "expected"), ERRORS.values(), ids=ERRORS.keys())
-def test_an_error_says_what_it_says(body, status, expected):
+def test_an_error_body_is_read(body, status, expected):
     assert decode_error(body, protocol=P, status=status) == expected

@@ -70,8 +70,8 @@ def test_the_events_of_a_reply_in_their_order():
 def test_a_reply_is_done_with_its_counts_and_nothing_comes_after():
     decoder = CODEC.stream_decoder(SONNET, {})
     frames = [BEGIN, delta(0, text="hi"), stop(0), END, COUNTS]
-    result = [kinds(decoder.feed(frame)) for frame in frames]
-    assert result == [["start"], ["text_start", "text_delta"], ["text_end"], [], ["done"]]
+    events = [kinds(decoder.feed(frame)) for frame in frames]
+    assert events == [["start"], ["text_start", "text_delta"], ["text_end"], [], ["done"]]
     assert decoder.feed(delta(0, text="more")) == []
     assert decoder.finish() == []
 
@@ -108,12 +108,12 @@ EXCEPTIONS = {
 }
 
 
-@pytest.mark.parametrize(("name", "words"), EXCEPTIONS.items(), ids=EXCEPTIONS.keys())
-def test_an_exception_ends_the_reply_and_keeps_what_arrived(name, words):
-    events, message = run(BEGIN, delta(0, text="hal"), {name: {"message": words}}, delta(0, text="never"))
+@pytest.mark.parametrize(("name", "text"), EXCEPTIONS.items(), ids=EXCEPTIONS.keys())
+def test_an_exception_ends_the_reply_and_keeps_what_arrived(name, text):
+    events, message = run(BEGIN, delta(0, text="hal"), {name: {"message": text}}, delta(0, text="never"))
     assert kinds(events) == ["start", "text_start", "text_delta", "text_end", "error"]
     assert message.content == (TextContent(text="hal"),)
-    assert message.error_message == f"{name}: {words}"
+    assert message.error_message == f"{name}: {text}"
     assert message.stop_reason == StopReason.ERROR
 
 
@@ -129,7 +129,7 @@ def test_an_exception_may_come_first():
     assert message.content == ()
 
 
-def test_reasoning_that_nobody_signs():
+def test_unsigned_reasoning():
     frames = (BEGIN, delta(0, reasoningContent={"text": "hm"}), stop(0), END, COUNTS)
     assert run(*frames, endpoint=KIMI)[1].content == (ThinkingContent(thinking="hm"),)
 
@@ -144,7 +144,7 @@ def test_a_signature_in_pieces_is_one():
     assert run(*frames)[1].content == (ThinkingContent(thinking="", thinking_signature="abcd"),)
 
 
-def test_a_signature_comes_before_the_words():
+def test_a_signature_comes_before_the_text():
     frames = (delta(0, reasoningContent={"signature": "s"}), delta(0, reasoningContent={"text": "hm"}), END, COUNTS)
     assert run(*frames)[1].content == (ThinkingContent(thinking="hm", thinking_signature="s"),)
 
@@ -195,7 +195,7 @@ def test_a_character_that_was_cut_in_half_is_whole():
     assert run(delta(0, text="\ud83d"), delta(0, text="\ude00"), END, COUNTS)[1].text() == "😀"
 
 
-def test_events_nobody_knows_are_passed_over():
+def test_unknown_events_are_skipped():
     events, message = run(BEGIN, {"heartbeat": {}}, delta(0, text="hi"), delta(7, hologram={}), END, COUNTS)
     assert kinds(events)[-1] == "done"
     assert message.content == (TextContent(text="hi"),)
@@ -229,15 +229,15 @@ def padded(frame, **more):
     return {kind: {**payload, "p": "abcdef", **more}}
 
 
-def thought(index, **message_given):
-    return delta(index, reasoningContent=message_given)
+def thought(index, **fields):
+    return delta(index, reasoningContent=fields)
 
 
 SEQUENCES = {
-    "words": [delta(0, text="a"), delta(0, text="b"), delta(0, text=""), stop(0)],
+    "text": [delta(0, text="a"), delta(0, text="b"), delta(0, text=""), stop(0)],
     "thoughts": [thought(0, text="a"), thought(0, text="b"), thought(0, signature="s"), stop(0)],
     "arguments": [start(0, toolUse=CALL), delta(0, toolUse={"input": '{"a":'}), delta(0, toolUse={"input": "1}"})],
-    "padding, and what nobody knows": [padded(delta(0, text="a")), padded(delta(0, text="b"), new={}), stop(0)],
+    "padding, and an unknown key": [padded(delta(0, text="a")), padded(delta(0, text="b"), new={}), stop(0)],
     "a block after its end": [delta(0, text="a"), stop(0), delta(0, text="b"), delta(0, text="c")],
     "another kind at the same place": [
         thought(0, text="a"),
@@ -254,14 +254,14 @@ SEQUENCES = {
         delta(0, toolUse={"input": "2}"}),
         stop(1),
     ],
-    "a signature beside words": [thought(0, text="a"), thought(0, text="b", signature="s"), thought(0, text="c")],
-    "bytes beside words": [thought(0, text="a"), thought(0, text="b", redactedContent="c2Vj")],
+    "a signature beside text": [thought(0, text="a"), thought(0, text="b", signature="s"), thought(0, text="c")],
+    "bytes beside text": [thought(0, text="a"), thought(0, text="b", redactedContent="c2Vj")],
     "two kinds in one delta": [
         thought(0, text="a"),
         delta(0, text="b", reasoningContent={"text": "c"}),
         delta(0, toolUse={"input": "{}"}, reasoningContent={"text": "d"}),
     ],
-    "a quotation beside words": [delta(0, text="a"), delta(0, citation={"title": "t"}), delta(0, text="b")],
+    "a citation beside text": [delta(0, text="a"), delta(0, citation={"title": "t"}), delta(0, text="b")],
     "a place that is no number": [delta("0", text="a"), delta("0", text="b"), delta(None, text="c")],
     "a server's call": [
         start(0, toolUse={**CALL, "type": "server_tool_use"}),
@@ -280,19 +280,19 @@ SEQUENCES = {
 
 
 @pytest.mark.parametrize("frames", SEQUENCES.values(), ids=SEQUENCES.keys())
-def test_frames_with_their_kind_beside_them_say_what_parsed_frames_say(frames):
+def test_named_frames_give_the_same_events_as_parsed_frames(frames):
     whole = [BEGIN, *frames, END, COUNTS]
     assert run(*map(named, whole)) == run(*whole)
 
 
 @given(st.lists(st.sampled_from([frame for frames in SEQUENCES.values() for frame in frames]), max_size=12))
-def test_frames_in_any_order_say_the_same_either_way(frames):
+def test_frames_in_any_order_give_the_same_events_named_or_parsed(frames):
     whole = [BEGIN, *frames, END, COUNTS]
     assert run(*map(named, whole)) == run(*whole)
 
 
-@pytest.mark.parametrize("case", ["words", "thoughts", "arguments", "padding, and what nobody knows"])
-def test_what_only_makes_a_block_longer_is_read_the_short_way(case, monkeypatch):
+@pytest.mark.parametrize("case", ["text", "thoughts", "arguments", "padding, and an unknown key"])
+def test_a_delta_that_only_extends_a_block_takes_the_fast_path(case, monkeypatch):
     decoder: Any = CODEC.stream_decoder(SONNET, {})
     first, second, *_ = SEQUENCES[case]
     decoder.feed(named(first))

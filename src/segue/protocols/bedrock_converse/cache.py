@@ -1,6 +1,6 @@
 """Cache points of Bedrock requests: typed marks both ways, and the default places when options request caching.
 
-Facts this file relies on:
+Facts this file rests on:
 - A cache point is a block behind what it caches: behind the tools, the system prompt, the content of a turn. Nova
   accepts none behind the tools.                            (AWS documentation: prompt caching, read 2026-11-15)
 - `ttl` is five minutes unless it is set to one hour.                (botocore 1.44.0 service model, read 2026-11-15)

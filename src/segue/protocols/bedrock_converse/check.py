@@ -1,7 +1,7 @@
-"""Would Bedrock accept this body? Documented and observed refusals, each with its source beside it.
+"""Documented and observed refusals of Bedrock requests, each with its source beside it.
 
-Messages are judged in `check_turns`; here are tools, settings, thinking, cache points and the body as a whole. Real
-traffic outranks every document: what was answered is no violation.
+`check_turns` checks the messages; this file checks tools, settings, thinking, cache points and the body as a whole.
+Real traffic outranks every document: what was answered is not a violation.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.protocols.bedrock_converse.cache import MARK
-from segue.protocols.bedrock_converse.check_turns import Turns
+from segue.protocols.bedrock_converse.check_turns import Turns, violation
 from segue.protocols.bedrock_converse.thinking import LEAST_BUDGET
 from segue.protocols.kit.checking import check_json, is_spelt, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
@@ -19,7 +19,7 @@ from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.verbatim import Block, object_of
 
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "topP": "top_p"}
-"""Settings of the body -> the field of `Options` whose rule they follow."""
+"""Settings of the body -> the field of `Options` whose rule applies."""
 _HISTORY: Final = ("toolUse", "toolResult")
 
 
@@ -38,18 +38,20 @@ def _check_limits(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     path: Path = ("inferenceConfig", "maxTokens")
     if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
         # service model: a whole number from 1 on (botocore 1.44.0)
-        yield Violation(code="max_tokens", path=path, message="maxTokens is a number of tokens")
+        yield violation("max_tokens", path, "maxTokens has to be a whole number from 1 on; change it")
     elif isinstance(most, int) and 0 < limit < most:
         # "The maximum tokens you requested exceeds the model limit of 4096" (langchain-aws #192; AWS documentation)
-        yield Violation(
-            code="max_tokens", path=path, message=f"{most} > {limit}, the most {endpoint.model.id} can write"
+        yield violation(
+            "max_tokens", path, f"{endpoint.model.id} writes at most {limit} tokens, not {most}; lower maxTokens"
         )
     stops = config.get("stopSequences")
     if isinstance(stops, list) and (
         len(cast("list[object]", stops)) > (endpoint.rules.max_stop or 2500) or "" in stops
     ):
         # service model: up to 2500, none of them empty
-        yield Violation(code="stop", path=("inferenceConfig", "stopSequences"), message="too many, or an empty one")
+        yield violation(
+            "stop", ("inferenceConfig", "stopSequences"), "too many stop sequences, or an empty one; remove it"
+        )
 
 
 def _check_system(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
@@ -57,8 +59,8 @@ def _check_system(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         return
     for index, block in objects_of(body.get("system")):
         if "text" in block and not str(block["text"]).strip():
-            # service model: at least one character; blank is refused alike (langchain-aws #192)
-            yield Violation(code="blank_text", path=("system", index), message="a text has to be non-empty")
+            # service model: at least one character; a blank text is refused as well (langchain-aws #192)
+            yield violation("blank_text", ("system", index), "the text is blank; remove it")
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------
@@ -69,7 +71,7 @@ def _check_tools(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     tools = object_of(config).get("tools")
     if isinstance(config, Mapping) and not tools:
         # service model: at least one tool
-        yield Violation(code="no_tools", path=("toolConfig", "tools"), message="toolConfig needs at least one tool")
+        yield violation("no_tools", ("toolConfig", "tools"), "toolConfig has no tools; add one or remove it")
     seen: set[str] = set()
     for index, block in objects_of(tools):
         if "toolSpec" not in block:
@@ -79,20 +81,20 @@ def _check_tools(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         alphabet = rules.tool_name_alphabet
         if name in seen:
             # "tools: Tool names must be unique." (LibreChat #13162, 2026-05-17)
-            yield Violation(code="tool_name_taken", path=(*path, "name"), message=f"two tools are called {name!r}")
-        if name is None or (alphabet and not matches_alphabet(name, alphabet, most=rules.tool_name_max)):
+            yield violation("tool_name_taken", (*path, "name"), f"a second tool has the name {name!r}; rename it")
+        if name is None or (alphabet and not is_spelt(name, alphabet, most=rules.tool_name_max)):
             # service model: ToolName
-            yield Violation(code="tool_name", path=(*path, "name"), message=f"{name!r} is no name for a tool")
+            yield violation("tool_name", (*path, "name"), f"{name!r} is not a valid tool name; rename it")
         else:
             seen.add(name)
         if spec.get("description") == "":
             # service model: a description is not empty
-            yield Violation(code="tool_description", path=(*path, "description"), message="a description is not empty")
+            yield violation("tool_description", (*path, "description"), "the description is empty; remove it")
         schema = object_of(spec.get("inputSchema")).get("json")
         if rules.schema_root_object and object_of(schema).get("type") != "object":
             # "inputSchema.json.type must be one of the following: object" (AWS documentation: tool use)
             place: Path = (*path, "inputSchema", "json")
-            yield Violation(code="tool_schema", path=place, message="a tool's schema has to be of type object")
+            yield violation("tool_schema", place, "the schema of a tool needs type object; add it")
 
 
 def _check_history(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
@@ -104,9 +106,7 @@ def _check_history(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
                 # "The toolConfig field must be defined when using toolUse and toolResult content blocks."
                 # (vercel/ai #7537, strands #998)
                 path: Path = ("messages", index, "content", at)
-                yield Violation(
-                    code="tools_missing", path=path, message="toolConfig must be defined beside tool blocks"
-                )
+                yield violation("tools_missing", path, "tool blocks need a toolConfig; declare the tools")
                 return
 
 
@@ -116,7 +116,7 @@ def _check_choice(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     forced = "any" in choice or "tool" in choice
     if forced and "required" not in endpoint.rules.tool_choices:
         # "This model doesn't support the toolConfig.toolChoice.any field" (langchain-aws #620)
-        yield Violation(code="tool_choice", path=path, message=f"{endpoint.model.id} cannot be made to call")
+        yield violation("tool_choice", path, f"{endpoint.model.id} does not support a forced tool choice; use auto")
     names = [
         object_of(tool.get("toolSpec", tool.get("systemTool"))).get("name")
         for _, tool in objects_of(config.get("tools"))
@@ -124,26 +124,28 @@ def _check_choice(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     name = object_of(choice.get("tool")).get("name")
     if "tool" in choice and name not in names:
         # "Tool 'get_weather' not found in provided tools" (of Claude; found 2026-11-15)
-        yield Violation(code="tool_choice", path=(*path, "tool", "name"), message=f"there is no tool {name!r}")
-    if forced and _thinks(body) == "enabled" and not endpoint.rules.forced_choice_with_thinking:
+        yield violation(
+            "tool_choice", (*path, "tool", "name"), f"there is no tool {name!r}; declare it or choose another"
+        )
+    if forced and _thinking_type(body) == "enabled" and not endpoint.rules.forced_choice_with_thinking:
         # "Thinking may not be enabled when tool_choice forces tool use." (Anthropic documentation: extended thinking)
-        yield Violation(code="tool_choice_thinking", path=path, message="no tool can be forced while the model thinks")
+        yield violation("tool_choice_thinking", path, "a forced tool choice needs thinking off; change one of them")
 
 
 # -- thinking and sampling ---------------------------------------------------------------------------------------------
 
 
-def _thinks(body: Block) -> str | None:
+def _thinking_type(body: Block) -> str | None:
     thinking = object_of(object_of(body.get("additionalModelRequestFields")).get("thinking"))
     return text_of(thinking.get("type"))
 
 
 def _check_thinking(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
-    kind = _thinks(body)
+    kind = _thinking_type(body)
     if kind == "disabled" and "off" not in endpoint.rules.thinking_levels:
         # Refused by Fable, Mythos and the 5.5 generation (pydantic-ai 2.66.0, live)
         path: Path = ("additionalModelRequestFields", "thinking", "type")
-        yield Violation(code="thinking_off", path=path, message=f"{endpoint.model.id} always thinks")
+        yield violation("thinking_off", path, f"{endpoint.model.id} does not support thinking off; remove it")
     if kind != "enabled":
         return
     thinking = object_of(object_of(body["additionalModelRequestFields"])["thinking"])
@@ -151,50 +153,48 @@ def _check_thinking(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     path = ("additionalModelRequestFields", "thinking", "budget_tokens")
     if not isinstance(budget, int) or budget < LEAST_BUDGET:
         # "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024" (anthropic 2.8.0)
-        yield Violation(code="thinking_budget", path=path, message=f"a budget is at least {LEAST_BUDGET} tokens")
+        yield violation("thinking_budget", path, f"the budget has to be at least {LEAST_BUDGET}; raise it")
     elif isinstance(most, int) and budget >= most and "toolConfig" not in body:
         # "`max_tokens` must be greater than `thinking.budget_tokens`"; with tools it may span several rounds
-        yield Violation(code="thinking_budget", path=path, message="maxTokens has to be greater than the budget")
+        yield violation("thinking_budget", path, "maxTokens has to exceed the budget; raise it")
 
 
 def _check_sampling(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     rules, config = endpoint.rules, object_of(body.get("inferenceConfig"))
     given = {key: config[key] for key in _SAMPLING if config.get(key) is not None}
-    thinks = _thinks(body) in ("enabled", "adaptive")
+    is_thinking = _thinking_type(body) in ("enabled", "adaptive")
     for key, value in given.items():
         path: Path = ("inferenceConfig", key)
         if _SAMPLING[key] in rules.refused_options:
             # "`temperature` is deprecated for this model." (pi #7961)
-            yield Violation(code="sampling", path=path, message=f"{endpoint.model.id} does not take {key}")
-        elif thinks and _SAMPLING[key] in rules.refused_with_thinking and _conflicts_with_thinking(key, value):
+            yield violation("sampling", path, f"{endpoint.model.id} does not support {key}; remove it")
+        elif is_thinking and _SAMPLING[key] in rules.refused_with_thinking and _conflicts_with_thinking(key, value):
             # "`temperature` may only be set to 1 when thinking is enabled"; top_p from 0.95 on
             # (Anthropic documentation: extended thinking, feature compatibility)
-            yield Violation(code="sampling_thinking", path=path, message=f"{key} cannot be {value} while thinking")
+            yield violation("sampling_thinking", path, f"{key} cannot be {value} with thinking; remove it")
         if isinstance(value, int | float) and not 0 <= value <= 1:
             # service model: from 0 to 1
-            yield Violation(code="sampling_range", path=path, message=f"{key} is between 0 and 1")
+            yield violation("sampling_range", path, f"{key} has to be from 0 to 1; change it")
     if len(given) > 1 and all(name in rules.exclusive_options for name in _SAMPLING.values()):
         # "`temperature` and `top_p` cannot both be specified for this model" (litellm #15097, opencode #28930)
-        yield Violation(
-            code="sampling_both", path=("inferenceConfig", "topP"), message="only one of temperature and topP"
-        )
+        yield violation("sampling_both", ("inferenceConfig", "topP"), "temperature excludes topP; remove one of them")
 
 
 def _check_refused(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
-    """What is set beside the sampling, where the model does not take it."""
+    """Find settings besides sampling that the model refuses."""
     rules, config = endpoint.rules, object_of(body.get("inferenceConfig"))
     if config.get("stopSequences") and "stop" in rules.refused_options:
         # "This model doesn't support the stopSequences field." (of GPT-5.6: vercel/ai 1a1e246)
-        message = f"{endpoint.model.id} does not take stopSequences"
-        yield Violation(code="stop", path=("inferenceConfig", "stopSequences"), message=message)
-    asked = object_of(object_of(body.get("additionalModelRequestFields")).get("reasoningConfig"))
-    if asked.get("type") == "enabled" and asked.get("maxReasoningEffort") == "high":
+        message = f"{endpoint.model.id} does not support stopSequences; remove them"
+        yield violation("stop", ("inferenceConfig", "stopSequences"), message)
+    nova = object_of(object_of(body.get("additionalModelRequestFields")).get("reasoningConfig"))
+    if nova.get("type") == "enabled" and nova.get("maxReasoningEffort") == "high":
         for key in ("maxTokens", *_SAMPLING):
             if config.get(key) is not None:
                 # "`maxTokens` must be unset when reasoningConfig type is 'enabled' and maxReasoningEffort is 'high'."
                 # (Nova 2: vercel/ai 833e611; inspect_ai #3767)
-                message = f"{key} may not be set beside the highest effort"
-                yield Violation(code="effort_alone", path=("inferenceConfig", key), message=message)
+                message = f"{key} may not be set with the highest effort; remove it"
+                yield violation("effort_alone", ("inferenceConfig", key), message)
 
 
 def _conflicts_with_thinking(key: str, value: object) -> bool:
@@ -211,22 +211,22 @@ def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     most = endpoint.rules.cache_marks
     if most and len(marks) > most:
         # "A maximum of 4 blocks with cache_control may be provided. Found 5." (AWS documentation: four checkpoints)
-        message = f"a maximum of {most} cache points may be provided, found {len(marks)}"
-        yield Violation(code="cache_marks", path=marks[most][0], message=message)
+        message = f"{len(marks)} cache points are more than {most}; remove the oldest"
+        yield violation("cache_marks", marks[most][0], message)
     short = False
     for path, mark in marks:
         if path[-1] == 0:
-            # There is nothing before it to cache (AWS documentation: prompt caching)
-            yield Violation(code="cache_mark_first", path=path, message="a cache point follows what it caches")
+            # Nothing stands before it that could be cached (AWS documentation: prompt caching)
+            yield violation("cache_mark_first", path, "a cache point has to follow what it caches; move it")
         if mark.get("ttl") != "1h":
             short = True
         elif short:
-            # A longer time must not come after a shorter one; tools, system, messages (headroom #2939)
-            yield Violation(code="cache_mark_order", path=path, message="a longer ttl comes before a shorter one")
+            # A longer ttl may not follow a shorter one; order: tools, system, messages (headroom #2939)
+            yield violation("cache_mark_order", path, "a ttl of 1h follows a shorter one; reorder them")
 
 
 def _blocks(body: Block) -> Iterator[tuple[Path, Block]]:
-    """Give every block that may be a cache point, in the order in which the prompt is read."""
+    """Give every block that may be a cache point, in prompt order."""
     for index, block in objects_of(object_of(body.get("toolConfig")).get("tools")):
         yield ("toolConfig", "tools", index), block
     for index, block in objects_of(body.get("system")):

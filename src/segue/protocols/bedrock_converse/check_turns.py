@@ -1,6 +1,6 @@
-"""Would Bedrock accept these messages? Roles, pairing of calls and results, reasoning, media, documents, blanks.
+"""Refusals of the messages of a Bedrock request: roles, pairing, reasoning, media, documents, blanks.
 
-Facts this file rests on stand beside each rule. What nobody knows may be new, and is left to the provider.
+Each rule has its source beside it. Unknown blocks may be new, and are left to the provider.
 """
 
 from __future__ import annotations
@@ -22,14 +22,19 @@ from segue.protocols.kit.verbatim import Block, object_of
 Placed: TypeAlias = tuple[Path, Block]
 
 _ROLES: Final = frozenset({"user", "assistant", "system"})
-_USERS_OWN: Final = frozenset({"image", "document", "video", "audio"})
+_USER_MEDIA: Final = frozenset({"image", "document", "video", "audio"})
 _MEMBERS: Final = MEMBERS | {"text"}
-_NAME: Final = re.compile(r"[\w \-()\[\]]+", re.ASCII)  # no other white space than this, whatever the refusal says
+_NAME: Final = re.compile(r"[\w \-()\[\]]+", re.ASCII)  # no other white space, whatever the refusal lists
 _TWO_SPACES: Final = "  "
 
 
+def violation(code: str, path: Path, message: str) -> Violation:
+    """Make a violation."""
+    return Violation(code=code, path=path, message=message)
+
+
 class Turn:
-    """One wire message: its role, its place, its blocks with theirs."""
+    """One wire message: its role, its path, its blocks with their paths."""
 
     __slots__ = ("blocks", "path", "role")
 
@@ -41,7 +46,7 @@ class Turn:
         ]
 
     def of(self, member: str) -> list[Placed]:
-        """Give the members of one kind, with their places."""
+        """Give the members of one type, with their paths."""
         return [((*path, member), object_of(block[member])) for path, block in self.blocks if member in block]
 
     def own_calls(self) -> list[Placed]:
@@ -50,7 +55,7 @@ class Turn:
 
 
 class Turns:
-    """The messages of a body, judged."""
+    """The messages of a body, and their violations."""
 
     def __init__(self, body: Block, endpoint: Endpoint) -> None:
         self.body = body
@@ -59,11 +64,11 @@ class Turns:
         self.turns = [Turn(index, turn) for index, turn in objects_of(body.get("messages"))]
 
     def check(self) -> Iterator[Violation]:
-        """List what would be refused."""
+        """List what the provider would refuse."""
         if not self.turns:
             if ":prompt/" not in self.endpoint.model.id:  # a stored prompt has messages of its own
                 # "A conversation must start with a user message" (langchain-aws #192)
-                yield Violation(code="no_messages", path=("messages",), message="at least one message is required")
+                yield violation("no_messages", ("messages",), "there is no message; add one")
             return
         for turn in self.turns:
             yield from self._check_turn(turn)
@@ -78,34 +83,34 @@ class Turns:
     def _check_turn(self, turn: Turn) -> Iterator[Violation]:
         if turn.role not in _ROLES:
             # service model: user, assistant, system
-            yield Violation(code="role", path=(*turn.path, "role"), message=f"{turn.role!r} is no role of this wire")
+            yield violation("role", (*turn.path, "role"), f"{turn.role!r} is not a role; use user or assistant")
         if not turn.blocks:
             # "The content field in the Message object at messages.0 is empty" (langchain-aws #192)
-            yield Violation(code="no_content", path=(*turn.path, "content"), message="a turn has to have content")
+            yield violation("no_content", (*turn.path, "content"), "the turn has no content; add some or remove it")
         elif all("text" in block and not str(block["text"]).strip() for _, block in turn.blocks):
-            # "The text field in the ContentBlock object at messages.0.content.0 is blank" (dify #12340); beside words a
-            # blank text was answered (recorded traffic, 2026-11)
-            yield Violation(code="blank_text", path=(*turn.path, "content"), message="a turn has to say something")
+            # "The text field in the ContentBlock object at messages.0.content.0 is blank" (dify #12340); beside other
+            # text a blank one was answered (recorded traffic, 2026-11)
+            yield violation("blank_text", (*turn.path, "content"), "the turn is blank; add text or remove it")
         for path, block in turn.blocks:
             yield from self._check_block(block, path, turn.role)
         final = turn.blocks[-1] if turn.blocks else None
-        reasons_last = final is not None and "reasoningContent" in final[1]
-        if turn.role == "assistant" and final and reasons_last and self.rules.final_thinking != "allowed":
+        ends_in_reasoning = final is not None and "reasoningContent" in final[1]
+        if turn.role == "assistant" and final and ends_in_reasoning and self.rules.final_thinking != "allowed":
             # "The final block in an assistant message cannot be `thinking`" (forgecode #2107)
-            yield Violation(code="final_thinking", path=final[0], message="a turn cannot end in reasoning")
+            yield violation("final_thinking", final[0], "the turn ends in reasoning; add text or remove it")
 
     def _check_block(self, block: Block, path: Path, role: str | None) -> Iterator[Violation]:
         members = [key for key in block if key in _MEMBERS]
         if len(members) > 1:
             # service model: a union has one member
-            yield Violation(code="union", path=path, message=f"a block is one of {' and '.join(members)}")
+            yield violation("union", path, f"the block has {' and '.join(members)}; split it")
             return
         kind = members[0] if members else ""
         inner = object_of(block.get(kind))
-        if kind in _USERS_OWN:
+        if kind in _USER_MEDIA:
             if role == "assistant":
                 # "You can only include images and documents if the role is user" (service model: Message)
-                yield Violation(code="block_role", path=path, message=f"{kind} stands in a user turn")
+                yield violation("block_role", path, f"an assistant turn cannot hold {kind}; move it to a user turn")
             yield from self._check_media(cast("Kind", kind), inner, (*path, kind))
         elif kind == "toolUse":
             yield from self._check_call(inner, (*path, kind), role)
@@ -113,65 +118,65 @@ class Turns:
             yield from self._check_result(inner, (*path, kind))
         elif kind == "reasoningContent" and role == "user":
             # "User messages cannot contain reasoning content." (vercel/ai 58022e0)
-            yield Violation(code="block_role", path=path, message="reasoning stands in an assistant turn")
+            yield violation("block_role", path, "a user turn cannot hold reasoning; remove it")
         elif kind == "reasoningContent":
             yield from self._check_reasoning(inner, (*path, kind))
 
     def _check_call(self, call: Block, path: Path, role: str | None) -> Iterator[Violation]:
         if role != "assistant":
             # "User messages cannot contain tool uses" (AWS documentation: tool use)
-            yield Violation(code="block_role", path=path, message="a call stands in an assistant turn")
+            yield violation("block_role", path, "only an assistant turn can hold a call; remove it")
         alphabet, call_id, name = self.rules.call_id_alphabet, call.get("toolUseId"), call.get("name")
         if alphabet and not matches_alphabet(text_of(call_id) or "", alphabet, most=self.rules.call_id_max):
             # service model: ToolUseId; of Claude "tool_use.id: String should match pattern" (forgecode #1142)
-            yield Violation(code="call_id", path=(*path, "toolUseId"), message=f"{call_id!r} is no id for a call")
+            yield violation("call_id", (*path, "toolUseId"), f"{call_id!r} is not a valid call id; change it")
         names = self.rules.tool_name_alphabet
         if names and not matches_alphabet(text_of(name) or "", names, most=self.rules.tool_name_max):
             # service model: ToolName
-            yield Violation(code="call_name", path=(*path, "name"), message=f"{name!r} is no name for a tool")
+            yield violation("call_name", (*path, "name"), f"{name!r} is not a valid tool name; rename it")
         if not isinstance(call.get("input"), Mapping):
             # "The format of the value at ... toolUse.input is invalid. Provide a json object for the field"
-            # (aws-sdk-js-v3 #7330 quotes its like for results; koda #501)
-            yield Violation(code="call_input", path=(*path, "input"), message="a call's input has to be an object")
+            # (aws-sdk-js-v3 #7330 quotes the same for results; koda #501)
+            yield violation("call_input", (*path, "input"), "the input of a call has to be an object; change it")
 
     def _check_result(self, result: Block, path: Path) -> Iterator[Violation]:
         status = result.get("status")
         if status is not None and status not in ("success", "error"):
             # service model: ToolResultStatus
-            yield Violation(code="result_status", path=(*path, "status"), message=f"{status!r} is no status")
+            yield violation("result_status", (*path, "status"), f"{status!r} is not a status; use success or error")
         content = [((*path, "content", at), block) for at, block in objects_of(result.get("content"))]
         for place, block in content:
             if "json" in block and not isinstance(block["json"], Mapping):
                 # "The format of the value at ... toolResult.content.0.json is invalid. Provide a json object"
                 # (aws-sdk-js-v3 #7330)
-                yield Violation(code="result_json", path=(*place, "json"), message="JSON of a result is an object")
-            for kind in _USERS_OWN & block.keys():
+                yield violation("result_json", (*place, "json"), "JSON of a result has to be an object; wrap it")
+            for kind in _USER_MEDIA & block.keys():
                 yield from self._check_media(cast("Kind", kind), object_of(block[kind]), (*place, kind))
         if status == "error" and not content:
             # "... toolResult.content ... empty" for error results (strands)
-            yield Violation(code="empty_result", path=(*path, "content"), message="an error has to say something")
+            yield violation("empty_result", (*path, "content"), "an error result needs content; add a text")
         if (
             status == "error"
             and not self.rules.error_result_media
-            and any(_USERS_OWN & block.keys() for _, block in content)
+            and any(_USER_MEDIA & block.keys() for _, block in content)
         ):
             # "all content must be type 'text' if 'is_error' is true" (vellum-assistant #18387, 2026-03-17)
-            yield Violation(code="error_result_media", path=path, message="an error result is text")
+            yield violation("error_result_media", path, "an error result cannot hold media; send text only")
 
     def _check_reasoning(self, content: Block, path: Path) -> Iterator[Violation]:
         if "reasoningText" not in content:
             return
-        given, place = object_of(content["reasoningText"]), (*path, "reasoningText")
-        signature = given.get("signature")
-        if not isinstance(given.get("text"), str):
+        wire, place = object_of(content["reasoningText"]), (*path, "reasoningText")
+        signature = wire.get("signature")
+        if not isinstance(wire.get("text"), str):
             # "reasoning content format incorrect. Either 'text' or 'redactedContent' must be set." (strands #2704)
-            yield Violation(code="reasoning_text", path=place, message="reasoning has to have its text, even empty")
+            yield violation("reasoning_text", place, "reasoning needs a text; add it, if empty")
         if self.rules.reasoning_replay == "signed" and not isinstance(signature, str):
             # "thinking.signature: Field required" (strands #1053)
-            yield Violation(code="unsigned_reasoning", path=place, message="reasoning has to carry its signature")
-        if self.rules.reasoning_replay == "open" and "signature" in given:
+            yield violation("unsigned_reasoning", place, "reasoning needs its signature; remove the block")
+        if self.rules.reasoning_replay == "open" and "signature" in wire:
             # "This model doesn't support the reasoningContent.reasoningText.signature field" (strands #682, pi #1505)
-            yield Violation(code="signature", path=(*place, "signature"), message="the model takes no signature")
+            yield violation("signature", (*place, "signature"), "the model refuses signatures; remove it")
 
     # -- media ---------------------------------------------------------------------------------------------------------
 
@@ -179,10 +184,10 @@ class Turns:
         source = object_of(media.get("source"))
         if kind in ("video", "audio") and not any(mime.startswith(f"{kind}/") for mime in self.rules.user_media):
             # "This model doesn't support the video content block that you provided" (recorded traffic, 2026-11)
-            yield Violation(code="media_kind", path=path, message=f"{self.endpoint.model.id} takes no {kind}")
+            yield violation("media_kind", path, f"{self.endpoint.model.id} does not support {kind}; remove it")
         if "s3Location" in source and "file_id" not in self.rules.file_sources:
             # "document.source.type: Field required" (recorded traffic, 2026-11)
-            yield Violation(code="media_place", path=(*path, "source"), message="the model cannot read from S3")
+            yield violation("media_place", (*path, "source"), "the model cannot read from S3; send the data")
         data, most = source.get("bytes"), self.rules.max_media_bytes
         if kind == "image":
             most = self.rules.max_image_bytes
@@ -190,10 +195,10 @@ class Turns:
             most = self.rules.max_document_bytes
         if data == "":
             # service model: at least one byte
-            yield Violation(code="media_empty", path=(*path, "source", "bytes"), message="there is nothing in it")
+            yield violation("media_empty", (*path, "source", "bytes"), "the data is empty; remove the block")
         elif most and isinstance(data, str) and len(data) * 3 // 4 > most:
             # service model: Message (3.75 MB an image, 4.5 MB a document); AWS documentation: 25 MB a video
-            yield Violation(code="media_size", path=(*path, "source", "bytes"), message=f"more than {most} bytes")
+            yield violation("media_size", (*path, "source", "bytes"), f"the data exceeds {most} bytes; send less")
 
     def _check_documents(self) -> Iterator[Violation]:
         seen: set[str] = set()
@@ -201,17 +206,17 @@ class Turns:
             documents = turn.of("document")
             if documents and self.rules.text_beside_files and not any("text" in block for _, block in turn.blocks):
                 # "A text block must be included when using documents" (archestra #4220; service model: Message)
-                yield Violation(
-                    code="document_alone", path=documents[0][0], message="a document needs a text beside it"
-                )
+                yield violation("document_alone", documents[0][0], "a document needs a text in its turn; add one")
             if self.rules.max_files and len(documents) > self.rules.max_files:
                 # service model: Message; generative-ai-use-cases #1685
-                message = f"{len(documents)} documents are more than {self.rules.max_files}"
-                yield Violation(code="document_count", path=turn.path, message=message)
+                message = f"{len(documents)} documents are more than {self.rules.max_files}; remove some"
+                yield violation("document_count", turn.path, message)
             images = len(turn.of("image"))
             if self.rules.max_images and images > self.rules.max_images:
-                message = f"{images} images are more than {self.rules.max_images}"  # service model: Message
-                yield Violation(code="image_count", path=turn.path, message=message)
+                message = (
+                    f"{images} images are more than {self.rules.max_images}; remove some"  # service model: Message
+                )
+                yield violation("image_count", turn.path, message)
             for path, document in [*documents, *_in_results(turn)]:
                 yield from self._check_name(text_of(document.get("name")) or "", (*path, "name"), seen)
 
@@ -219,10 +224,10 @@ class Turns:
         if not 1 <= len(name) <= LONGEST or not _NAME.fullmatch(name) or _TWO_SPACES in name:
             # "The document file name can only contain alphanumeric characters, whitespace characters, hyphens,
             # parentheses, and square brackets" (vercel/ai #20365, 2026-09-04)
-            yield Violation(code="document_name", path=path, message=f"{name!r} is no name for a document")
+            yield violation("document_name", path, f"{name!r} is not a valid document name; rename it")
         elif name in seen:
             # "Messages can't contain duplicate document names" (bifrost #7003, 2026-09-08)
-            yield Violation(code="document_name_taken", path=path, message=f"a second document {name!r}")
+            yield violation("document_name_taken", path, f"a second document has the name {name!r}; rename it")
         seen.add(name)
 
     # -- calls and results ---------------------------------------------------------------------------------------------
@@ -236,10 +241,10 @@ class Turns:
                 call_id = text_of(call.get("toolUseId"))
                 if call_id in seen:
                     # "`tool_use` ids must be unique" (claude-code #21317, 2026-01-27)
-                    yield Violation(code="call_id_taken", path=path, message=f"a second call {call_id!r}")
+                    yield violation("call_id_taken", path, f"a second call has the id {call_id!r}; change it")
                 elif call_id not in answered:
                     # "Expected toolResult blocks at messages.2.content for the following Ids: ..." (vercel/ai #13013)
-                    yield Violation(code="call_without_result", path=path, message=f"no result follows {call_id!r}")
+                    yield violation("call_without_result", path, f"no result follows {call_id!r}; add one")
                 seen.add(call_id)
         elif turn.role == "user":
             before = self.turns[position - 1] if position else None
@@ -250,10 +255,10 @@ class Turns:
                 if call_id not in calls:
                     # "The number of toolResult blocks at messages.2.content exceeds the number of toolUse blocks of
                     # previous turn." (langchain-aws #192)
-                    yield Violation(code="result_without_call", path=path, message=f"no call {call_id!r} before it")
+                    yield violation("result_without_call", path, f"no call {call_id!r} precedes it; remove it")
                 elif call_id in seen:
                     # "The toolResult blocks at messages.2.content contain duplicate Ids" (hindsight #4250)
-                    yield Violation(code="result_taken", path=path, message=f"a second result for {call_id!r}")
+                    yield violation("result_taken", path, f"a second result for {call_id!r}; remove it")
                 seen.add(call_id)
 
     # -- the order of turns --------------------------------------------------------------------------------------------
@@ -262,27 +267,25 @@ class Turns:
         first, last = self.turns[0], self.turns[-1]
         if self.rules.first_user and first.role == "assistant":
             # "A conversation must start with a user message" (langchain-aws #192)
-            yield Violation(code="first_turn", path=first.path, message="a conversation must start with a user message")
+            yield violation("first_turn", first.path, "the first turn is not the user's; add a user turn")
         if not self.rules.last_assistant and last.role == "assistant":
             # "The conversation must end with a user message" (semantic-kernel #10281, llxprt #1977)
-            yield Violation(code="last_assistant", path=last.path, message="a conversation ends with a user message")
+            yield violation("last_assistant", last.path, "the last turn is not the user's; add a user turn")
         if self.rules.alternate:
             turns = [turn for turn in self.turns if turn.role in ("user", "assistant")]
             for one, other in pairwise(turns):
                 if one.role == other.role:
                     # "A conversation must alternate between user and assistant roles" (dify #12340)
-                    yield Violation(
-                        code="roles_alternate", path=other.path, message=f"two turns of {one.role} in a row"
-                    )
+                    yield violation("roles_alternate", other.path, f"two turns of {one.role} in a row; merge them")
         if not self.rules.user_after_result:
             for turn in self.turns:
                 results = turn.of("toolResult")
                 if results and len(turn.blocks) > len(results) + len(turn.of("cachePoint")):
-                    # "Conversation blocks and tool result blocks cannot be provided in the same turn." says Llama
-                    yield Violation(code="result_and_words", path=turn.path, message="results stand in a turn alone")
+                    # "Conversation blocks and tool result blocks cannot be provided in the same turn." (from Llama)
+                    yield violation("result_and_words", turn.path, "results and other content share a turn; split it")
 
     def _check_cycle(self) -> Iterator[Violation]:
-        """Judge the turn that opened the running cycle of calls: with a budget to think it begins with thinking."""
+        """Check the turn that opened the current cycle of calls: with thinking on it has to begin with reasoning."""
         fields = object_of(self.body.get("additionalModelRequestFields"))
         if object_of(fields.get("thinking")).get("type") != "enabled" or not self.rules.thinking_before_calls:
             return
@@ -294,8 +297,8 @@ class Turns:
                 break
         if opener is not None and "reasoningContent" not in opener.blocks[0][1]:
             # "Expected `thinking` or `redacted_thinking`, but found `tool_use`" (opencode #3077)
-            message = "a turn that calls tools begins with its reasoning while thinking is on"
-            yield Violation(code="thinking_before_calls", path=opener.blocks[0][0], message=message)
+            message = "with thinking on, a turn with calls has to begin with its reasoning; turn thinking off"
+            yield violation("thinking_before_calls", opener.blocks[0][0], message)
 
 
 def _in_results(turn: Turn) -> list[Placed]:

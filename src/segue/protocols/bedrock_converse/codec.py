@@ -1,4 +1,4 @@
-"""The Bedrock Converse wire as one record; its folder is imported when it is first spoken."""
+"""The Bedrock Converse wire as one record; the folder is imported when the protocol is first used."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ CODEC: Final = Codec(
     not_carried=NOT_IN_A_BODY
     | {
         "tool_name",  # of a result: read from its call
-        "is_error",  # where the model takes no status
+        "is_error",  # where the model accepts no status
         # of content
         "text_signature",
-        "thought_signature",  # this wire seals reasoning alone
-        "thinking_signature",  # where the model takes none
+        "thought_signature",  # this wire signs reasoning only
+        "thinking_signature",  # where the model accepts none
         "arguments_text",  # input is an object here
         "mime_type",  # of media whose type has several names
-        "name",  # of a file: made legal and different from the others; those of tools and calls are told
+        "name",  # of a file: made valid and unique; the names of tools and calls are written
         # of tools
-        "strict",  # where the model does not take it
+        "strict",  # where the model does not accept it
         # of the prompt
-        "system_prompt",  # a text and a list of one text are spelt alike
+        "system_prompt",  # a text and a list of one text have one wire format
         "options",  # levels become budgets or efforts, retention becomes cache points
-        "stream",  # said by the address
+        "stream",  # part of the address
     },
     affects_later=names_documents,
     sdk_arguments=sdk_arguments,

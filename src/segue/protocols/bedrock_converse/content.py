@@ -1,6 +1,6 @@
 """Bedrock content blocks, both ways.
 
-Facts this file relies on:
+Facts this file rests on:
 - A block is a union: an object with exactly one key, which names its type.
                                                                      (botocore 1.44.0 service model, read 2026-11-15)
 - Reasoning of Claude replays only with its signature, unchanged; with its text withheld it is still a block, and the

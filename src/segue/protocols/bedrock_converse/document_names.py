@@ -1,15 +1,15 @@
-"""Names of documents: legal, different from one another, and the same in every later request.
+"""Names of documents: valid, unique in a request, and the same in every later request.
 
 Facts this file rests on:
 - A name has 1 to 200 letters, digits, hyphens, brackets and spaces, never two spaces in a row: "The document file name
   can only contain ...".                                 (AWS DocumentBlock; vercel/ai #20365, opencode #19964; 2026-09)
-- Letters are those of ASCII. Underscores are refused by some accounts of it and taken by others.
+- Letters are those of ASCII. Underscores are refused according to some reports and accepted according to others.
                                                                          (vercel/ai #20366 and opencode #48756, 2026-09)
 - "Messages can't contain duplicate document names": anywhere in a request, results included.
                                                                   (bifrost #7003, litellm #30093, opencode #48756; 2026)
 
-The extension goes, since the format says it; what is not allowed becomes a space. A name that was used before gets the
-next number. What came before decides alone, so a request that was answered stays the beginning of the next.
+The extension is removed, because the format contains it; characters that are not allowed become a space. A name that
+is taken gets the next number. Only earlier documents decide, so a request that was answered stays a prefix of the next.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REFUSED: Final = re.compile(r"[^a-zA-Z0-9\-()\[\]]+")
 
 
 class DocumentNames:
-    """The names of one request's documents, in the order in which they come."""
+    """The names of the documents of one request, in their order."""
 
     __slots__ = ("_taken",)
 
@@ -35,7 +35,7 @@ class DocumentNames:
         self._taken: set[str] = set()
 
     def fitting(self, name: str | None, form: str | None) -> str:
-        """Give the legal name that a document of this format gets here; it is not taken by that."""
+        """Give the valid name for a document of this format at this place, without reserving it."""
         base = legal_name(name, form)
         if base.casefold() not in self._taken:
             return base
@@ -48,13 +48,13 @@ class DocumentNames:
             number += 1
 
     def take(self, name: object) -> None:
-        """Say that a document has this name."""
+        """Reserve a name."""
         if isinstance(name, str):
             self._taken.add(name.casefold())
 
 
 def names_documents(message: Message) -> bool:
-    """Whether a message has documents: their names are taken for those that come later."""
+    """Whether a message has documents: their names are not available to later ones."""
     return any(
         (piece.kind == "file" and kind_of(piece.mime_type)[0] == "document")
         or (piece.kind == "native" and "document" in piece.block)
@@ -63,7 +63,7 @@ def names_documents(message: Message) -> bool:
 
 
 def legal_name(name: str | None, form: str | None) -> str:
-    """Give a name the service takes, as near to the file's own as it can be."""
+    """Give a name that the service accepts, as close to the file's own as possible."""
     given = name or ""
     stem, dot, ending = given.rpartition(".")
     if dot and stem and ending.lower() in EXTENSIONS.get(form or "", ()):

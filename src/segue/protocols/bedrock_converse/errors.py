@@ -1,10 +1,10 @@
 """Error bodies of the Bedrock wire.
 
 Facts this file rests on:
-- A body is `{"message"}`, of other AWS services and gateways `{"Message"}`; the kind of error stands in the header
+- A body is `{"message"}`, of other AWS services and gateways `{"Message"}`; the type of the error stands in the header
   `x-amzn-ErrorType`, or in `__type` with a namespace before it, sometimes with a URL behind it, or in `type`.
                                                (AWS restJson protocol; recorded traffic, 2026-11; vercel/ai's schema)
-- A stream reports an exception as an event of its own name; a model's own error has its original status and message.
+- A stream reports an exception as an event of that name; an error of the model has its original status and message.
                                                                      (botocore 1.44.0 service model, read 2026-11-15)
 - boto3 gives `{"Error": {"Code", "Message"}, "ResponseMetadata": {"HTTPStatusCode", "HTTPHeaders"}}`. (botocore, tried)
 """
@@ -24,12 +24,12 @@ _ERROR_KEYS: Final = ("message", "Message", "__type", "Error", "error", "errorMe
 
 
 def is_error(body: Mapping[str, object]) -> bool:
-    """Whether a body that is no reply says that something went wrong."""
+    """Whether a body that is not a reply reports an error."""
     return any(key in body for key in _ERROR_KEYS) or exception_of(body) is not None
 
 
 def exception_of(frame: Mapping[str, object]) -> str | None:
-    """Give the name of the exception that a frame of a stream is; None for other frames."""
+    """Give the exception's name of a stream frame that is an exception; None for other frames."""
     if len(frame) == 1:
         name = next(iter(frame))
         if name == "error" or _EXCEPTION.fullmatch(name):
@@ -38,7 +38,7 @@ def exception_of(frame: Mapping[str, object]) -> str | None:
 
 
 def decode_error(body: object, status: int | None) -> WireError:
-    """Read an error body, parsed or not, what boto3 makes of it, or the exception of a stream."""
+    """Read an error body, parsed or not, the error of boto3, or the exception of a stream."""
     body = parse_body(body)
     if not isinstance(body, Mapping):
         return WireError(status=status, message=body if isinstance(body, str) else "")
@@ -67,17 +67,17 @@ def _error(inner: Mapping[str, object], kind: str | None, status: int | None) ->
 
 
 def _of_client(outer: Mapping[str, object], status: int | None) -> WireError:
-    sent, metadata = object_of(outer["Error"]), object_of(outer.get("ResponseMetadata"))
-    answered = metadata.get("HTTPStatusCode")
-    if status is None and isinstance(answered, int):
-        status = answered
-    kind = _name_of(object_of(metadata.get("HTTPHeaders")).get("x-amzn-errortype")) or _name_of(sent.get("Code"))
-    return WireError(status=status, type=kind, message=_message_of(sent))
+    error, metadata = object_of(outer["Error"]), object_of(outer.get("ResponseMetadata"))
+    code = metadata.get("HTTPStatusCode")
+    if status is None and isinstance(code, int):
+        status = code
+    kind = _name_of(object_of(metadata.get("HTTPHeaders")).get("x-amzn-errortype")) or _name_of(error.get("Code"))
+    return WireError(status=status, type=kind, message=_message_of(error))
 
 
-def _message_of(sent: Mapping[str, object]) -> str:
+def _message_of(error: Mapping[str, object]) -> str:
     for key in ("message", "Message", "errorMessage"):
-        text = text_of(sent.get(key))
+        text = text_of(error.get(key))
         if text:
             return text
     return ""

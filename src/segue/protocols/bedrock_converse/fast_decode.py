@@ -1,6 +1,6 @@
 """Fast path of a stream: deltas that only extend an open block, which are most of its events.
 
-Facts this file relies on:
+Facts this file rests on:
 - A delta has one of `text`, `toolUse` with its `input`, and `reasoningContent`, which has text, a signature or bytes;
   beside it stands the index of its block, and padding.     (botocore 1.44.0 service model; recorded traffic, 2026-11)
 - Decoding an event into these structs takes half the time of decoding it into dicts.           (measured 2026-11-15)

@@ -1,6 +1,6 @@
 """Images, documents, video and audio of the Bedrock wire, both ways.
 
-Facts this file relies on:
+Facts this file rests on:
 - A source is bytes (base64 in JSON, real bytes in boto3) or an S3 location; that of a document may also be a text or a
   list of texts.                                                     (botocore 1.44.0 service model, read 2026-11-15)
 - The type of media is a short format name, not a MIME type; other names than the documented ones were answered, too

@@ -1,10 +1,10 @@
-"""The words of this wire for types of media.
+"""The format names of this wire for types of media.
 
 Facts this file rests on:
 - The formats of images, documents, video and audio.                    (botocore 1.44.0 service model, read 2026-11-15)
-- The MIME types that go by these names.                     (IANA media types; MDN: common media types; 2026-11-15)
+- The MIME types of these formats.                          (IANA media types; MDN: common media types; 2026-11-15)
 
-Where several formats name one type, the first is written; where several types are one format, the first is read.
+Where several formats name one type, the first is written; where several types share one format, the first is read.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ ALIASES: Final[Mapping[Kind, Mapping[str, str]]] = {
     "video": {"mpg": "video/mpeg"},
     "audio": {"mpeg": "audio/mpeg", "mpga": "audio/mpeg", "mkv": "audio/x-matroska"},
 }
-"""Formats that name a type which is written by another word."""
+"""Formats that are read, and written with another name."""
 
 EXTENSIONS: Final[Mapping[str, frozenset[str]]] = {
     name: frozenset({name, *others})
@@ -91,11 +91,11 @@ EXTENSIONS: Final[Mapping[str, frozenset[str]]] = {
         "md": ("markdown",),
     }.items()
 }
-"""What the names of files of a format end in."""
+"""The extensions of the files of a format."""
 
 
 def kind_of(mime_type: str | None) -> tuple[Kind, str]:
-    """Give the block that a type goes into, and the type without its parameters."""
+    """Give the block that holds a type, and the type without its parameters."""
     mime = (mime_type or "").partition(";")[0].strip().lower()
     match mime.partition("/")[0]:
         case "image" | "video" | "audio" as family:

@@ -1,6 +1,6 @@
 """Blocks that only this wire has, and what other models can read of them.
 
-Facts this file relies on:
+Facts this file rests on:
 - Tools that the provider runs (`systemTool`) leave their calls (`type: server_tool_use`) and results in the turn of the
   assistant; results are texts, JSON and media.         (botocore 1.44.0 service model; recorded traffic, 2026-11)
 - Guarded content, search results and documents made of texts are text that a guardrail or the citations process; the

@@ -1,6 +1,6 @@
 """The options of a Bedrock request, both ways.
 
-Facts this file relies on:
+Facts this file rests on:
 - Limits and sampling stand in `inferenceConfig`, the tool choice in `toolConfig`, a schema for the answer (a text)
   in `outputConfig`; fields of one model stand in `additionalModelRequestFields`. Without a limit the model's own
   applies.                                                           (botocore 1.44.0 service model, read 2026-11-15)

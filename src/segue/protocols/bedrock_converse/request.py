@@ -1,6 +1,6 @@
 """A Bedrock request, both ways: the conversation, its tools, the options.
 
-Facts this file relies on:
+Facts this file rests on:
 - `system` is a list of blocks beside the messages, tools stand in `toolConfig`; the address names the model, and
   boto3 names it beside the body (`modelId`).                        (botocore 1.44.0 service model, read 2026-11-15)
 

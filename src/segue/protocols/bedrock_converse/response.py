@@ -1,6 +1,6 @@
 """A Bedrock reply, both ways: content, usage, stop reason.
 
-Facts this file relies on:
+Facts this file rests on:
 - `inputTokens`, `cacheReadInputTokens` and `cacheWriteInputTokens` add up to the whole input; `totalTokens` is the sum
   of them and the output. The lifetime of cache writes stands in `cacheDetails`.
                                          (recorded traffic, 2026-11; botocore 1.44.0 service model, read 2026-11-15)

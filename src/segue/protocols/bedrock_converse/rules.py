@@ -1,20 +1,20 @@
-"""What the Bedrock Converse wire carries and refuses, and what the families of models behind it do.
+"""The rules of the Bedrock Converse wire, and of the families of models behind it.
 
 Facts this file rests on:
 - Patterns and limits of fields.                                   (botocore 1.44.0 service model, read 2026-11-15)
 - Roles alternate, the user begins, content is never empty, a document stands beside a text: "A conversation must ...".
                                                           (langchain-aws #192, dify #12340, archestra #4220, 2026-04-30)
-- Claude is let begin, and a blank text beside words passes.                               (recorded traffic, 2026-11)
-- `toolConfig` is demanded whenever the history has calls.                               (vercel/ai #7537, strands #998)
-- An image inside a result is taken from Claude, Nova and Llama 4, refused from the others.
+- Claude accepts a first turn of its own, and a blank text beside other text.             (recorded traffic, 2026-11)
+- `toolConfig` is required whenever the history has calls.                               (vercel/ai #7537, strands #998)
+- An image inside a result is accepted by Claude, Nova and Llama 4, refused by the others.
                                               (opencode #49443, live table, 2026-09-17; AWS ToolResultContentBlock)
-- The `signature` field is refused by everyone but Claude; DeepSeek refuses reasoning content as a whole.
+- The `signature` field is refused by every model but Claude; DeepSeek refuses any reasoning content.
                                                                             (strands #682, pi #1505; langchain-aws #401)
-- One tool can be demanded by name of Claude and Nova.                          (AWS ToolChoice, read 2026-11-15)
-- The status of a result is for Claude and Nova; agents leave it out for the others.
+- Claude and Nova accept the choice of one tool by name.                         (AWS ToolChoice, read 2026-11-15)
+- The status of a result is for Claude and Nova; agents omit it for the others.
                                              (AWS ToolResultBlock; strands: `remove_tool_result_status`; 2026-11-15)
-- A document in S3 is refused by Claude ("document.source.type: Field required"), a video in S3 is taken by Nova; Claude
-  refuses video of any kind.                                                               (recorded traffic, 2026-11)
+- A document in S3 is refused by Claude ("document.source.type: Field required"), a video in S3 is accepted by Nova;
+  Claude refuses video of any kind.                                                        (recorded traffic, 2026-11)
 - A cache point in a request to a model without caching is refused.   (AWS documentation: prompt caching, 2026-11-15)
 """
 
@@ -43,9 +43,9 @@ _IMAGES: Final = tuple(FORMATS["image"])
 _DOCUMENTS: Final = tuple(FORMATS["document"])
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 _ONE_SAMPLING_SETTING: Final = r"claude-(?:opus-4[-.]1|\w+-4[-.]5|4[-.]1-opus|4[-.]5-)(?!\d)"
-"""Opus 4.1 and the 4.5 generation; the models before them take both settings at once."""
+"""Opus 4.1 and the 4.5 generation; the models before them accept both settings at once."""
 _CACHED_FIVE_MINUTES: Final = r"claude-(?:instant|v?[123](?:[-.:@]|$)|(?:opus|sonnet)-4(?:[-.][01])?(?:-\d{8}|$))"
-"""The Claudes before 4.5: their caches are kept for five minutes."""
+"""The Claude models before 4.5: their caches last five minutes."""
 
 RULES: Final = Rules(
     # -- tools
@@ -60,7 +60,7 @@ RULES: Final = Rules(
     # -- media
     user_media=tuple(mime for formats in FORMATS.values() for mime in formats),  # service model
     result_media=(),
-    image_sources=frozenset({"data"}),  # service model: bytes, or an S3 location, which is a file's id here
+    image_sources=frozenset({"data"}),  # service model: bytes, or an S3 location, which is a file id here
     file_sources=frozenset({"data", "file_id"}),
     file_id_pattern=r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](?:/.*)?",  # service model
     max_images=20,  # service model
@@ -73,7 +73,7 @@ RULES: Final = Rules(
     alternate=True,
     first_user=True,
     last_assistant=False,  # semantic-kernel #10281
-    system_messages="none",  # the role is in the service model; no model is on record as taking it
+    system_messages="none",  # the role is in the service model; no model is known to accept it
     refused_text="blank",  # "The text field in the ContentBlock object ... is blank"
     empty_result=False,  # refused in error results, and by Nemotron (strands)
     # -- reasoning
@@ -81,7 +81,7 @@ RULES: Final = Rules(
     # -- settings
     refused_options=frozenset(
         {"seed", "parallel_tool_calls", "cache_retention", "session_id", "user_id"}
-    ),  # service model: no such words; cache points are a matter of the model
+    ),  # service model: no such fields; cache points depend on the model
     max_temperature=1.0,  # service model
     max_stop=2500,  # service model
     cache_mark_key="cachePoint",
@@ -93,7 +93,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=r"^(?!.*(?:claude-|openai\.gpt|amazon\.nova-2))",
         rules={"refused_options": frozenset({"thinking"})},
-        source="service model: thinking is asked for in each family's own words; of the others none are on record",
+        source="service model: each family has its own thinking fields; none are known for the others",
         read="2026-11-15",
     ),
     Family(
@@ -116,7 +116,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "refused_options": ["-cache_retention", "temperature", "top_p"],
         },
         dialect={"thinking_format": "adaptive", "cache_format": "bedrock", "cache_long": "1h"},
-        source="Claude's own rules hold behind Bedrock (pi-ai 1.5.0; hermes-agent #105780); recorded traffic, 2026-11",
+        source="Claude's own rules apply behind Bedrock (pi-ai 1.5.0; hermes-agent #105780); recorded traffic, 2026-11",
         read="2026-11-15",
     ),
     Family(
@@ -126,12 +126,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "thinking_before_calls": True,
             "min_thinking_budget": 1024,
             "budget_in_max_tokens": True,
-            "thinking_levels": frozenset({"off", "minimal", "low", "medium", "high"}),  # told as budgets
+            "thinking_levels": frozenset({"off", "minimal", "low", "medium", "high"}),  # sent as budgets
             "forced_choice_with_thinking": False,
             "refused_options": ["-temperature", "-top_p"],
         },
         dialect={"thinking_format": "budget"},
-        source="strands #1694 (Sonnet 4.5 takes prefill); spring-ai #6413; AWS documentation: adaptive thinking",
+        source="strands #1694 (Sonnet 4.5 accepts prefill); spring-ai #6413; AWS documentation: adaptive thinking",
         read="2026-11-15",
     ),
     Family(
@@ -149,7 +149,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=CLAUDE_4_6,
         rules={"exclusive_options": _SAMPLING, "refused_options": ["-temperature", "-top_p"]},
-        source="4.6 still takes sampling settings (anthropic 2.8.0)",
+        source="4.6 still accepts sampling settings (anthropic 2.8.0)",
         read="2026-11-15",
     ),
     Family(
@@ -190,7 +190,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=r"amazon\.titan",
         rules={"alternate": False},
-        source="two turns of the user's were answered (as opentelemetry-instrumentation-bedrock 0.62.4 has recorded)",
+        source="two user turns in a row were answered (recorded by opentelemetry-instrumentation-bedrock 0.62.4)",
         read="2026-11-15",
     ),
     Family(
@@ -202,19 +202,19 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=r"meta\.llama4",
         rules={"result_media": (*_IMAGES, *_DOCUMENTS)},
-        source="opencode #49443, live table of 2026-09-17; a PDF, as pydantic-ai has recorded it",
+        source="opencode #49443, live table of 2026-09-17; a PDF, recorded by pydantic-ai",
         read="2026-11-15",
     ),
     Family(
         pattern=r"mistral\.pixtral",
         rules={"result_media": _DOCUMENTS},
-        source="a PDF in a result was read, as pydantic-ai has recorded it",
+        source="a PDF in a result was read, recorded by pydantic-ai",
         read="2026-11-15",
     ),
     Family(
         pattern=r"openai\.gpt-oss|moonshot|kimi|zai\.glm|minimax|qwen|nemotron",
         rules={"reasoning_replay": "open"},
-        source="reasoning text is taken without a signature (strands #682, pi #1505; pi-ai 1.5.0)",
+        source="reasoning text is accepted without a signature (strands #682, pi #1505; pi-ai 1.5.0)",
         read="2026-11-15",
     ),
     Family(

@@ -1,6 +1,6 @@
 """The arguments of boto3: members of the body, the model id beside them, and bytes instead of base64.
 
-Facts this file relies on:
+Facts this file rests on:
 - The members of type blob.                                          (botocore 1.44.0 service model, read 2026-11-15)
 - boto3 accepts bytes for them and writes base64 itself; it encodes a text there once more.        (botocore, tried)
 """

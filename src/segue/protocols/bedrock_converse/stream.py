@@ -1,6 +1,6 @@
 """A streamed Bedrock reply.
 
-Facts this file relies on:
+Facts this file rests on:
 - messageStart, then blocks identified by their index, then messageStop with the reason, then metadata with the counts.
   Calls, results of the provider's own tools and images have a start; text and reasoning begin with their first delta.
                                                                      (botocore 1.44.0 service model, read 2026-11-15)

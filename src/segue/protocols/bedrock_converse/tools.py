@@ -1,6 +1,6 @@
 """Tools of a Bedrock request, both ways.
 
-Facts this file relies on:
+Facts this file rests on:
 - A tool is the application's (`toolSpec`), the provider's (`systemTool`) or a cache point behind the tools before it; a
   description is never empty.                                        (botocore 1.44.0 service model, read 2026-11-15)
 - `strict` is accepted by the models that list it.                                    (pi-ai 1.5.0 catalogue)

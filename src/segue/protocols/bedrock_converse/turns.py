@@ -1,6 +1,6 @@
 """Bedrock turns, both ways: where wire messages and neutral messages are not one to one.
 
-Facts this file relies on:
+Facts this file rests on:
 - Tool results are blocks of a user turn; all results of a batch stand in one, and what the user writes next stands
   behind them: roles have to alternate.            (AWS documentation: tool use; langchain-aws #192; recorded traffic)
 - Results of tools that the provider runs stand in the assistant's turn.              (recorded traffic, 2026-11)
