@@ -13,7 +13,7 @@ from segue.errors import Path
 from segue.protocols.bedrock_converse.cache import MARK
 from segue.protocols.bedrock_converse.check_turns import Turns, violation
 from segue.protocols.bedrock_converse.thinking import LEAST_BUDGET
-from segue.protocols.kit.checking import check_json, is_spelt, objects_of
+from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.verbatim import Block, object_of
@@ -82,7 +82,7 @@ def _check_tools(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         if name in seen:
             # "tools: Tool names must be unique." (LibreChat #13162, 2026-05-17)
             yield violation("tool_name_taken", (*path, "name"), f"a second tool has the name {name!r}; rename it")
-        if name is None or (alphabet and not is_spelt(name, alphabet, most=rules.tool_name_max)):
+        if name is None or (alphabet and not matches_alphabet(name, alphabet, most=rules.tool_name_max)):
             # service model: ToolName
             yield violation("tool_name", (*path, "name"), f"{name!r} is not a valid tool name; rename it")
         else:

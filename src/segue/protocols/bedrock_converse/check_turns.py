@@ -14,7 +14,7 @@ from segue.errors import Path
 from segue.protocols.bedrock_converse.content import MEMBERS
 from segue.protocols.bedrock_converse.document_names import LONGEST
 from segue.protocols.bedrock_converse.media_types import Kind
-from segue.protocols.kit.checking import is_spelt, objects_of
+from segue.protocols.kit.checking import matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.verbatim import Block, object_of

@@ -187,7 +187,7 @@ def _restore_options(default: Wire, options: Options, model: str) -> Wire:
         if chosen(extra, PROTOCOL, field, condition) != _RECEIVED:
             for place in places:
                 _set_default(wire, default, place)
-    empty = cast("Sequence[object]", chosen(extra, PROTOCOL, _EMPTY, []))
+    empty = cast("Sequence[object]", chosen(extra, PROTOCOL, _EMPTY, [], model=model))
     return {key: value for key, value in wire.items() if value != {} or key not in _CONTAINERS or key in empty}
 
 

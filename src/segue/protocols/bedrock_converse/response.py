@@ -31,7 +31,7 @@ from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes
 from segue.protocols.bedrock_converse.turns import find_blocks, texts_of
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import number_of, of_reply, said_in_reply, text_of
+from segue.protocols.kit.reading import number_of, of_reply, reply_extra, text_of
 from segue.protocols.kit.verbatim import Block, Wire, apply, difference, keep, object_of, restore
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
@@ -177,7 +177,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
         EncodeError: the wire does not support its content.
     """
     wire = _default_response(message, endpoint)
-    entry = said_in_reply(message.extra, PROTOCOL)
+    entry = reply_extra(message.extra, PROTOCOL)
     return wire if entry is None else cast("Wire", apply(wire, entry))
 
 
