@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 
 import pytest
+from msgspec.structs import replace
 
 from protocols.bedrock_converse.endpoints import ANYONE, DEEPSEEK, KIMI, OSS, SONNET
 from segue.conversation.content import (
@@ -359,3 +360,57 @@ def test_a_signature_is_never_sent_to_a_model_that_refuses_it():
     for endpoint in (OSS, KIMI, DEEPSEEK):
         written = encode_assistant_content(signed, endpoint, DocumentNames())
         assert written == {"reasoningContent": {"reasoningText": {"text": "hm"}}}
+
+
+CHANGED = {
+    "JSON that is no longer JSON": (USER["JSON, which is a text for other models"][0], {"text": "so"}, {"text": "so"}),
+    "JSON that is other JSON": (
+        USER["JSON, which is a text for other models"][0],
+        {"text": '{"b":2}'},
+        {"json": {"b": 2}},
+    ),
+    "a text file that is no longer text": (
+        USER["a document that is text"][0],
+        {"data": "/w=="},
+        {"document": {"format": "txt", "name": "a", "source": {"bytes": "/w=="}}},
+    ),
+    "another name of a document": (
+        USER["a document with an illegal name, which was received"][0],
+        {"name": "b.pdf"},
+        {"document": {"format": "pdf", "name": "b", "source": {"bytes": "AAAA"}}},
+    ),
+    "another type of an image": (
+        USER["an image with another format name"][0],
+        {"mime_type": "image/png"},
+        {"image": {"format": "png", "source": {"bytes": PNG}}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "change", "block"), CHANGED.values(), ids=CHANGED.keys())
+def test_changed_content_is_written_in_the_default_format(content, change, block):
+    assert encode_user_content(replace(content, **change), DocumentNames()) == block
+
+
+def test_a_signature_that_was_removed_does_not_return():
+    signed = ASSISTANT["signed reasoning that was sent to another model"][0]
+    written = encode_assistant_content(replace(signed, thinking_signature=None), OSS, DocumentNames())
+    assert written == {"reasoningContent": {"reasoningText": {"text": "hm"}}}
+
+
+OLD = {
+    P: {"shape": {"json": {"a": 1}, "input": "x", "signed": False, "null": ["b"]}, "cachePoint": {"type": "default"}}
+}
+STORED = {
+    "text": (TextContent(text="hi", extra=OLD), {"text": "hi"}),
+    "a call": (ToolCall(id="t1", name="f", arguments={"a": 1}, extra=OLD), {"toolUse": CALL}),
+    "reasoning": (
+        ThinkingContent(thinking="hm", thinking_signature="s", extra=OLD),
+        {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "block"), STORED.values(), ids=STORED.keys())
+def test_the_format_of_older_stored_files_is_ignored(content, block):
+    assert encode_assistant_content(content, SONNET, DocumentNames()) == block

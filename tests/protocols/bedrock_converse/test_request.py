@@ -394,3 +394,22 @@ def test_an_s3_location_is_sent_to_nova_and_replaced_for_other_models():
     assert prepare(context, nova).body["messages"] == [user(text("Look."), video)]
     claude = replace(SONNET.model, input=("text", "image", "document", "video"))
     assert "s3Location" not in json.dumps(prepare(context, claude).body)
+
+
+def test_the_format_of_older_stored_files_is_ignored():
+    old = {P: {"shape": {"apart": True, "content": "string", "status": "success"}, "cachePoint": {"type": "default"}}}
+    messages = (
+        reply(CALL, stop=StopReason.TOOL_USE),
+        answered("a", "1", extra=old),
+        UserMessage(content=(TextContent(text="so"),), extra=old),
+    )
+    written = CODEC.encode_request(Prompt(context=Context(messages=messages)), SONNET)
+    assert written == {"messages": [assistant(use("a")), user(result("a", text("1")), text("so"))]}
+
+
+def test_changed_content_is_written_as_blocks():
+    prompt = CODEC.decode_request([{"role": "user", "content": "hi"}], SONNET)
+    (message,) = prompt.context.messages
+    more = replace(message, content=(*message.content, TextContent(text="so")))
+    written = CODEC.encode_request(Prompt(context=Context(messages=(more,))), SONNET)
+    assert written == {"messages": [user(text("hi"), text("so"))]}

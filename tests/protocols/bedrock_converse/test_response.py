@@ -223,3 +223,12 @@ ERRORS = {
 @pytest.mark.parametrize(("body", "status", "expected"), ERRORS.values(), ids=ERRORS.keys())
 def test_an_error_body_is_read(body, status, expected):
     assert decode_error(body, protocol=P, status=status) == expected
+
+
+def test_a_reply_of_an_older_stored_file_is_written_in_the_default_format():
+    old = {"reply": {P: {"metrics": {"latencyMs": 1}, "shape": {"absent": ["stopReason"], "output": "absent"}}}}
+    message = AssistantMessage(content=(), stop_reason=StopReason.LENGTH, extra=old)
+    assert CODEC.encode_response(message, SONNET) == {
+        "output": {"message": {"role": "assistant", "content": []}},
+        "stopReason": "max_tokens",
+    }
