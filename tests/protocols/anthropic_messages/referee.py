@@ -31,8 +31,8 @@ def judge(*, beta: bool = False) -> TypeAdapter:
     """Give what accepts a request body, or raises."""
     module = beta_message_create_params if beta else message_create_params
     strict = _Strict()
-    shapes = (module.MessageCreateParamsNonStreaming, module.MessageCreateParamsStreaming)
-    return TypeAdapter(_union(tuple(strict.rewritten(shape) for shape in shapes)))
+    forms = (module.MessageCreateParamsNonStreaming, module.MessageCreateParamsStreaming)
+    return TypeAdapter(_union(tuple(strict.rewritten(form) for form in forms)))
 
 
 def _union(members: tuple[object, ...]) -> type:
@@ -67,8 +67,8 @@ class _Strict:
         if kind in self.done:
             return self.done[kind]
         hints = typing_extensions.get_type_hints(kind, include_extras=True)
-        open_shape = getattr(kind, "__pydantic_config__", {}).get("extra") == "allow"
-        self.done[kind] = dict[str, object]  # for a shape that holds itself
+        is_open = getattr(kind, "__pydantic_config__", {}).get("extra") == "allow"
+        self.done[kind] = dict[str, object]  # for a type that holds itself
         fields: dict[str, object] = {}
         for name, hint in hints.items():
             inner = self.rewritten(hint)
@@ -76,13 +76,13 @@ class _Strict:
             fields[name] = mark[inner]
         make = typing.cast("typing.Callable[[str, object], type]", typing_extensions.TypedDict)
         made = make(kind.__name__, fields)
-        setattr(made, "__pydantic_config__", ConfigDict(extra="allow" if open_shape else "forbid", strict=True))  # noqa: B010 - unknown to the checker
+        setattr(made, "__pydantic_config__", ConfigDict(extra="allow" if is_open else "forbid", strict=True))  # noqa: B010 - unknown to the checker
         self.done[kind] = made
         return made
 
 
 def complaints(body: dict[str, object], endpoint: object = None) -> list[str]:  # the same in every folder
-    """Say what the SDK's own types have against a request; sampling settings are no longer among them."""
+    """List what the SDK's own types refuse in a request; sampling parameters are no longer among them."""
     named = {key: value for key, value in body.items() if key not in ("temperature", "top_p", "top_k")}
     try:
         judge().validate_python(named)

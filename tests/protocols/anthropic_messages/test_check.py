@@ -65,8 +65,8 @@ REFUSED = {
         SONNET,
     ),
     "a second result": ("result_taken", body(assistant(CALL), user(RESULT, RESULT)), SONNET),
-    "words before a result": ("result_not_first", body(assistant(CALL), user(TEXT, RESULT)), SONNET),
-    "words in a turn before the results'": (
+    "text before a result": ("result_not_first", body(assistant(CALL), user(TEXT, RESULT)), SONNET),
+    "text in a turn before the results'": (
         "result_not_first",
         body(assistant(CALL), user(TEXT), user(RESULT)),
         SONNET,
@@ -90,7 +90,7 @@ REFUSED = {
         body(assistant(CALL), user({**RESULT, "content": [PNG], "is_error": True})),
         SONNET,
     ),
-    "thinking without a seal": (
+    "thinking without a signature": (
         "unsigned_thinking",
         body(user(TEXT), assistant({"type": "thinking", "thinking": "x"}, TEXT)),
         SONNET,
@@ -154,7 +154,7 @@ REFUSED = {
         endpoint_of("claude-fable-5", "somebody"),
     ),
     "an effort the model does not have": ("effort", body(output_config={"effort": "xhigh"}), OLD),
-    "an effort nobody has": ("effort", body(output_config={"effort": "minimal"}), OPUS),
+    "an effort that does not exist": ("effort", body(output_config={"effort": "minimal"}), OPUS),
     "a temperature for a model that takes none": ("sampling", body(temperature=0.5), OPUS),
     "top_k for a model that takes none": ("sampling", body(top_k=5), OPUS),
     "a temperature while thinking": ("sampling_thinking", body(temperature=0.5, **BUDGET), SONNET),
@@ -206,14 +206,14 @@ ACCEPTED = {
         body(temperature=0.5, top_p=0.9),
         endpoint_of("claude-sonnet-4-20250514"),
     ),
-    "a turn paused in work that nobody knows": (
+    "a turn paused in a block of an unknown type": (
         body(user(TEXT), {"role": "assistant", "content": [{"type": "new_server_work", "id": "1"}]}),
         OPUS,
     ),
     "the least": (body(), SONNET),
     "a limit of nothing": (body(max_tokens=0), SONNET),
     "content as a string": (body({"role": "user", "content": "hi"}), SONNET),
-    "a blank beside words": (body(user(TEXT, {"type": "text", "text": " "})), SONNET),
+    "a blank text beside another": (body(user(TEXT, {"type": "text", "text": " "})), SONNET),
     "an empty answer to begin with": (body(user(TEXT), assistant()), SONNET),
     "the assistant first": (body(assistant(TEXT), user(TEXT)), SONNET),
     "several turns of one role": (body(user(TEXT), user(TEXT), assistant(TEXT), assistant(TEXT), user(TEXT)), OPUS),

@@ -5,17 +5,28 @@ from __future__ import annotations
 import pytest
 
 from protocols.anthropic_messages.endpoints import SONNET, endpoint_of
-from segue.conversation.content import FileContent, ImageContent, NativeContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.content import (
+    CacheMark,
+    FileContent,
+    ImageContent,
+    NativeContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+)
 from segue.errors import EncodeError
 from segue.protocols.anthropic_messages.content import (
     decode_assistant_block,
+    decode_reply_block,
     decode_user_block,
     encode_assistant_content,
     encode_user_content,
 )
+from segue.protocols.kit.verbatim import keep
 
 P = "anthropic-messages"
 MARK = {"type": "ephemeral", "ttl": "1h"}
+HOUR = CacheMark(ttl="1h")
 CITATION = {"type": "char_location", "cited_text": "x", "document_index": 0, "start_char_index": 0, "end_char_index": 1}
 
 
@@ -23,8 +34,15 @@ def native(block: dict, *fallback) -> NativeContent:
     return NativeContent(protocol=P, block=block, fallback=fallback)
 
 
-def text(words: str) -> TextContent:
-    return TextContent(text=words)
+def text(value: str) -> TextContent:
+    return TextContent(text=value)
+
+
+def verbatim(**patch) -> dict:
+    return {P: {"verbatim": patch}}
+
+
+INPUT_AS_TEXT = keep(P, {"input": '{"a": 1}'}, {"input": {"a": 1}})
 
 
 USER = {
@@ -32,11 +50,46 @@ USER = {
     "an empty text": ({"type": "text", "text": ""}, text("")),
     "a text with a cache mark": (
         {"type": "text", "text": "hi", "cache_control": MARK},
-        TextContent(text="hi", extra={P: {"cache_control": MARK}}),
+        TextContent(text="hi", cache_mark=HOUR),
     ),
     "a text whose cache mark and citations are null": (
         {"type": "text", "text": "hi", "cache_control": None, "citations": None},
-        TextContent(text="hi", extra={P: {"shape": {"null": ["cache_control", "citations"]}}}),
+        TextContent(text="hi", extra=verbatim(cache_control={"to": None}, citations={"to": None})),
+    ),
+    "a text with a cache mark that has more keys": (
+        {"type": "text", "text": "hi", "cache_control": {"type": "ephemeral", "ttl": None, "scope": "global"}},
+        TextContent(text="hi", cache_mark=CacheMark(extra={P: {"scope": "global", "verbatim": {"ttl": {"to": None}}}})),
+    ),
+    "a text with a cache mark of an unknown type": (
+        {"type": "text", "text": "hi", "cache_control": {"type": "forever"}},
+        TextContent(text="hi", extra={P: {"cache_control": {"type": "forever"}}}),
+    ),
+    "an image with a cache mark": (
+        {"type": "image", "source": {"type": "url", "url": "https://e.org/a"}, "cache_control": MARK},
+        ImageContent(url="https://e.org/a", cache_mark=HOUR),
+    ),
+    "an image by file id with a cache mark": (
+        {"type": "image", "source": {"type": "file", "file_id": "file_1"}, "cache_control": MARK},
+        NativeContent(
+            protocol=P,
+            block={"type": "image", "source": {"type": "file", "file_id": "file_1"}},
+            fallback=(FileContent(file_id="file_1", mime_type="image/*"),),
+            cache_mark=HOUR,
+        ),
+    ),
+    "a document with a cache mark": (
+        {"type": "document", "source": {"type": "file", "file_id": "file_1"}, "cache_control": MARK},
+        FileContent(file_id="file_1", mime_type="application/pdf", cache_mark=HOUR),
+    ),
+    "a document of another type, in base64": (
+        {"type": "document", "source": {"type": "base64", "media_type": "text/plain", "data": "AAAA"}},
+        FileContent(
+            data="AAAA", mime_type="text/plain", extra=verbatim(**{"@source": {"from": "text", "to": "base64"}})
+        ),
+    ),
+    "a document of another type, as text": (
+        {"type": "document", "source": {"type": "text", "media_type": "text/csv", "data": "x"}},
+        FileContent(data="eA==", mime_type="text/csv", extra=verbatim(**{"@source": {"from": None, "to": "text"}})),
     ),
     "an image in base64": (
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
@@ -57,7 +110,7 @@ USER = {
             FileContent(file_id="file_1", mime_type="image/*"),
         ),
     ),
-    "an image whose source says more": (
+    "an image whose source has more keys": (
         {"type": "image", "source": {"type": "url", "url": "https://e.org/a", "detail": "low"}},
         ImageContent(url="https://e.org/a", extra={P: {"source": {"detail": "low"}}}),
     ),
@@ -82,7 +135,7 @@ USER = {
     ),
     "a document of plain text": (
         {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "Grüße"}, "title": None},
-        FileContent(data="R3LDvMOfZQ==", mime_type="text/plain", extra={P: {"shape": {"title": None}}}),
+        FileContent(data="R3LDvMOfZQ==", mime_type="text/plain", extra=verbatim(title={"to": None})),
     ),
     "a document by address": (
         {"type": "document", "source": {"type": "url", "url": "https://e.org/a.pdf"}},
@@ -125,7 +178,7 @@ USER = {
         {"type": "tool_reference", "tool_name": "f"},
         native({"type": "tool_reference", "tool_name": "f"}, text("f")),
     ),
-    "a block nobody knows": (
+    "a block of an unknown type": (
         {"type": "hologram", "text": "ho"},
         native({"type": "hologram", "text": "ho"}, text("ho")),
     ),
@@ -137,33 +190,37 @@ ASSISTANT = {
         {"type": "text", "text": "x", "citations": [CITATION]},
         TextContent(text="x", extra={P: {"citations": [CITATION]}}),
     ),
-    "thinking with its seal": (
+    "thinking with its signature": (
         {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
         ThinkingContent(thinking="hm", thinking_signature="c2ln"),
     ),
-    "thinking whose words are withheld": (
+    "thinking whose text is withheld": (
         {"type": "thinking", "thinking": "", "signature": "c2ln"},
         ThinkingContent(thinking="", thinking_signature="c2ln"),
     ),
-    "thinking without a seal": (
+    "thinking without a signature": (
         {"type": "thinking", "thinking": "hm"},
-        ThinkingContent(thinking="hm", extra={P: {"shape": {"unsigned": True}}}),
+        ThinkingContent(thinking="hm", extra=verbatim(signature={"from": ""})),
     ),
-    "thinking with an empty seal": (
+    "thinking with an empty signature": (
         {"type": "thinking", "thinking": "hm", "signature": ""},
         ThinkingContent(thinking="hm", thinking_signature=""),
     ),
-    "thinking whose seal is null": (
+    "thinking whose signature is null": (
         {"type": "thinking", "thinking": "hm", "signature": None},
-        ThinkingContent(thinking="hm", extra={P: {"shape": {"signature": None}}}),
+        ThinkingContent(thinking="hm", extra=verbatim(signature={"from": "", "to": None})),
     ),
     "a server's call with a cache mark": (
         {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}, "cache_control": MARK},
         NativeContent(
             protocol=P,
             block={"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
-            extra={P: {"cache_control": MARK}},
+            cache_mark=HOUR,
         ),
+    ),
+    "a call with a cache mark": (
+        {"type": "tool_use", "id": "t", "name": "f", "input": {}, "cache_control": MARK},
+        ToolCall(id="t", name="f", cache_mark=HOUR),
     ),
     "redacted thinking": (
         {"type": "redacted_thinking", "data": "c2ln"},
@@ -175,7 +232,7 @@ ASSISTANT = {
     ),
     "a call that the model made itself": (
         {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}, "caller": {"type": "direct"}},
-        ToolCall(id="toolu_1", name="f", extra={P: {"shape": {"direct": True}}}),
+        ToolCall(id="toolu_1", name="f", extra=verbatim(caller={"to": {"type": "direct"}})),
     ),
     "a call of a program, in a toolset": (
         {
@@ -190,11 +247,11 @@ ASSISTANT = {
     ),
     "a call whose input is text": (
         {"type": "tool_use", "id": "t", "name": "f", "input": '{"a": 1}'},
-        ToolCall(id="t", name="f", arguments={"a": 1}, extra={P: {"shape": {"input": '{"a": 1}'}}}),
+        ToolCall(id="t", name="f", arguments={"a": 1}, extra=INPUT_AS_TEXT),
     ),
     "a call without input": (
         {"type": "tool_use", "id": "t", "name": "f"},
-        ToolCall(id="t", name="f", extra={P: {"shape": {"no_input": True}}}),
+        ToolCall(id="t", name="f", extra=verbatim(input={"from": {}})),
     ),
     "a call without an id": (
         {"type": "tool_use", "name": "f", "input": {}},
@@ -304,7 +361,7 @@ def test_a_block_of_the_user_survives_both_directions(block, content):
 
 @pytest.mark.parametrize(("block", "content"), ASSISTANT.values(), ids=ASSISTANT.keys())
 def test_a_block_of_the_assistant_survives_both_directions(block, content):
-    assert decode_assistant_block(block, SONNET, {}) == content
+    assert decode_assistant_block(block, SONNET) == content
     assert encode_assistant_content(content, SONNET) == block
 
 
@@ -312,55 +369,55 @@ def test_a_fetched_page_can_be_read_elsewhere():
     page = {"type": "document", "title": "T", "source": {"type": "text", "media_type": "text/plain", "data": "x"}}
     fetched = {"type": "web_fetch_result", "url": "https://e.org", "content": page}
     block = {"type": "web_fetch_tool_result", "tool_use_id": "s", "content": fetched}
-    content = decode_assistant_block(block, SONNET, {})
+    content = decode_assistant_block(block, SONNET)
     assert isinstance(content, NativeContent)
     assert content.fallback == (text("https://e.org"), FileContent(data="eA==", mime_type="text/plain", name="T"))
 
 
 def test_the_names_of_tools_are_mapped_back():
     block = {"type": "tool_use", "id": "t", "name": "my_tool", "input": {}}
-    assert decode_assistant_block(block, SONNET, {"my_tool": "my.tool"}) == ToolCall(id="t", name="my.tool")
+    assert decode_reply_block(block, SONNET, {"my_tool": "my.tool"}) == ToolCall(id="t", name="my.tool")
 
 
 def test_replaced_arguments_win_over_the_input_that_was_kept():
-    call = ToolCall(id="t", name="f", arguments={"b": 2}, extra={P: {"shape": {"input": '{"a": 1}'}}})
+    call = ToolCall(id="t", name="f", arguments={"b": 2}, extra=INPUT_AS_TEXT)
     assert encode_assistant_content(call, SONNET)["input"] == {"b": 2}
 
 
-def test_a_provider_that_takes_an_empty_seal_gets_one():
+def test_a_provider_that_accepts_an_empty_signature_gets_one():
     fireworks = endpoint_of("accounts/fireworks/models/glm-5p1", "fireworks")
     block = {"type": "thinking", "thinking": "hm", "signature": ""}
     assert encode_assistant_content(ThinkingContent(thinking="hm"), fireworks) == block
-    assert decode_assistant_block(block, fireworks, {}) == ThinkingContent(thinking="hm")
+    assert decode_assistant_block(block, fireworks) == ThinkingContent(thinking="hm")
 
 
 REFUSED = {
-    "thinking without a signature": ThinkingContent(thinking="hm"),
-    "redacted thinking without its data": ThinkingContent(thinking="", redacted=True),
+    "thinking has no signature": ThinkingContent(thinking="hm"),
+    "redacted thinking has no data": ThinkingContent(thinking="", redacted=True),
     "a block of openai-chat has no place": NativeContent(protocol="openai-chat", block={}),
 }
 
 
 @pytest.mark.parametrize(("reason", "content"), REFUSED.items(), ids=REFUSED.keys())
-def test_what_the_assistant_cannot_say_is_an_error(reason, content):
+def test_unsupported_assistant_content_is_an_error(reason, content):
     with pytest.raises(EncodeError, match=reason):
         encode_assistant_content(content, SONNET)
 
 
 REFUSED_MEDIA = {
-    "no document of type audio/wav": FileContent(data="AAAA", mime_type="audio/wav"),
-    "a file without data": FileContent(mime_type="application/pdf"),
-    "an image without data": ImageContent(mime_type="image/png"),
-    "an image without a MIME type": ImageContent(data="AAAA"),
+    "does not support documents of type audio/wav": FileContent(data="AAAA", mime_type="audio/wav"),
+    "a file has neither data nor a URL": FileContent(mime_type="application/pdf"),
+    "an image has neither data nor a URL": ImageContent(mime_type="image/png"),
+    "an image with data has no MIME type": ImageContent(data="AAAA"),
 }
 
 
 @pytest.mark.parametrize(("reason", "content"), REFUSED_MEDIA.items(), ids=REFUSED_MEDIA.keys())
-def test_media_the_wire_has_no_word_for_are_an_error(reason, content):
+def test_unsupported_media_are_an_error(reason, content):
     with pytest.raises(EncodeError, match=reason):
         encode_user_content(content)
 
 
-def test_a_text_file_that_is_no_text_is_told_as_far_as_it_can_be_read():
+def test_a_text_file_that_is_not_utf8_is_sent_with_replacement_characters():
     source = encode_user_content(FileContent(data="/+8=", mime_type="text/plain"))["source"]
     assert source == {"type": "text", "media_type": "text/plain", "data": "\ufffd\ufffd"}

@@ -28,7 +28,7 @@ RAW = {file: raw for file in RECORDED if (raw := traffic.read(file).get("stream_
 
 SAID = {
     "a list that is a text": {"messages": "hi"},
-    "a key nobody knows": {"messages": [{"role": "user", "content": [{"type": "text", "text": "x", "foo": 1}]}]},
+    "an unknown key": {"messages": [{"role": "user", "content": [{"type": "text", "text": "x", "foo": 1}]}]},
     "a number that is a text": {"max_tokens": "1"},
     "a turn without content": {"messages": [{"role": "user"}]},
     "a call without input": {"messages": [{"role": "user", "content": [{"type": "tool_use", "id": "a", "name": "b"}]}]},
@@ -118,9 +118,9 @@ def test_the_sdk_sends_our_request_as_it_is(case):
     assert sent == [{**body, "stream": True}]
 
 
-def test_an_object_of_the_sdk_says_its_keys_as_the_wire_does():
+def test_an_object_of_the_sdk_is_read_with_the_keys_of_the_wire():
     fallback = {"type": "fallback", "from": {"model": "claude-opus-4-6"}, "to": {"model": "claude-sonnet-4-5"}}
     usage = {"input_tokens": 1, "output_tokens": 1}
     body = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [fallback], "usage": usage}
-    all_codecs = BetaMessage.construct(**body)
-    assert decode_response(all_codecs, model=SONNET.model) == CODEC.decode_response(body, SONNET, {})
+    reply = BetaMessage.construct(**body)
+    assert decode_response(reply, model=SONNET.model) == CODEC.decode_response(body, SONNET, {})

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from protocols.anthropic_messages.endpoints import OPUS, SONNET, endpoint_of
-from segue.conversation.content import ImageContent, NativeContent, TextContent, ToolCall
+from segue.conversation.content import CacheMark, ImageContent, NativeContent, TextContent, ToolCall
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EncodeError
@@ -47,15 +48,15 @@ BODIES = {
     "content that is null, missing or an empty list": body_of(
         {"role": "user", "content": None}, {"role": "assistant"}, {"role": "user", "content": []}
     ),
-    "results and words in one turn": asked(user(RESULT, RESULT2, TEXT)),
-    "results and words in turns of their own": asked(user(RESULT), user(RESULT2), user(TEXT)),
-    "words as a string behind results": asked(user(RESULT, RESULT2), {"role": "user", "content": "hi"}),
-    "words before and between results": asked(user(TEXT, RESULT, TEXT, TEXT, RESULT2, TEXT)),
+    "results and text in one turn": asked(user(RESULT, RESULT2, TEXT)),
+    "results and text in turns of their own": asked(user(RESULT), user(RESULT2), user(TEXT)),
+    "text as a string after results": asked(user(RESULT, RESULT2), {"role": "user", "content": "hi"}),
+    "text before and between results": asked(user(TEXT, RESULT, TEXT, TEXT, RESULT2, TEXT)),
     "two turns of the user": body_of(user(TEXT), user(TEXT)),
     "two turns of the assistant": body_of(user(TEXT), assistant(TEXT), assistant(TEXT)),
     "a result that is a string": asked(user({**RESULT, "content": "x"}, {**RESULT2, "content": ""})),
     "a result without content": asked(user({"type": "tool_result", "tool_use_id": "t1"}, {**RESULT2, "content": None})),
-    "a result that is no error and says so": asked(user({**RESULT, "is_error": False}, {**RESULT2, "is_error": True})),
+    "a result whose is_error is false": asked(user({**RESULT, "is_error": False}, {**RESULT2, "is_error": True})),
     "a result with a mark, of a toolset": asked(
         user({**RESULT, "cache_control": {"type": "ephemeral"}, "toolset_name": "computer"}, RESULT2)
     ),
@@ -73,13 +74,13 @@ BODIES = {
         )
     ),
     "a result without an id": asked(user({"type": "tool_result", "content": "x"})),
-    "turns that say more than role and content": asked(
+    "turns with more keys than role and content": asked(
         {"role": "user", "content": [RESULT, RESULT2, TEXT], "name": "bob"},
         {"role": "assistant", "content": "x", "id": "msg_1"},
         {"role": "user", "content": [TEXT], "name": None},
         {"role": "system", "content": "now", "clear_at": "x"},
     ),
-    "a role nobody knows": body_of({"role": "developer", "content": "hi"}),
+    "an unknown role": body_of({"role": "developer", "content": "hi"}),
     "instructions in mid-conversation": body_of(user(TEXT), {"role": "system", "content": [TEXT]}, assistant(TEXT)),
     "a system prompt as a string": body_of(user(TEXT), system="Be kind."),
     "an empty system prompt": body_of(user(TEXT), system=""),
@@ -130,17 +131,18 @@ def read(body) -> Context:
     return CODEC.decode_request(body, SONNET).context
 
 
-def test_a_turn_of_results_and_words_is_read_as_messages():
-    _, _, first, second, words = read(asked(user(RESULT, RESULT2), user(TEXT))).messages
+def test_a_turn_of_results_and_text_is_read_as_messages():
+    _, _, first, second, text = read(asked(user(RESULT, RESULT2), user(TEXT))).messages
     assert first == ToolResultMessage(tool_call_id="t1", tool_name="f", content=(TextContent(text="hi"),))
     assert second == ToolResultMessage(tool_call_id="t2", tool_name="g", content=())
-    assert words == UserMessage.of("hi")
+    assert text == UserMessage.of("hi")
     _, _, *results, joined = read(asked(user(RESULT, RESULT2, TEXT))).messages
     assert results == [first, second]
-    assert joined == UserMessage(content=(TextContent(text="hi"),), extra={P: {"shape": {"joined": True}}})
+    choice = {"@turn": {"from": "new", "to": "same"}}
+    assert joined == UserMessage(content=(TextContent(text="hi"),), extra={P: {"verbatim": choice}})
 
 
-def test_a_turn_of_the_assistant_carries_its_origin():
+def test_an_assistant_turn_has_its_origin():
     message = read(asked()).messages[1]
     assert message == AssistantMessage(
         content=(ToolCall(id="t1", name="f"), ToolCall(id="t2", name="g")),
@@ -161,7 +163,7 @@ def test_a_bare_list_of_messages_is_a_request():
     assert prompt == Prompt(context=Context(messages=(UserMessage.of("hi"),)))
 
 
-def test_tools_are_told_apart_by_who_runs_them():
+def test_tools_differ_by_who_runs_them():
     own, server = read(body_of(user(TEXT), tools=[TOOL, {"type": "bash_20250124", "name": "bash"}])).tools
     assert own == ToolDefinition(name="f", description="F", parameters={"type": "object", "properties": {}})
     assert server == NativeTool(protocol=P, definition={"type": "bash_20250124", "name": "bash"})
@@ -182,10 +184,32 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("body", "path"), WRONG.values(), ids=WRONG.keys())
-def test_a_body_that_is_none_is_refused_with_its_place(body, path):
+def test_a_malformed_body_is_refused_with_its_path(body, path):
     with pytest.raises(DecodeError) as caught:
         CODEC.decode_request(body, SONNET)
     assert caught.value.path == path
+
+
+def test_a_changed_message_is_written_in_the_default_format():
+    context = read(asked(user({**RESULT, "content": "x", "is_error": False}, RESULT2, TEXT)))
+    *before, result, second, text = context.messages
+    changed = replace(result, is_error=True, content=(TextContent(text="a"), TextContent(text="b")))
+    body: Any = CODEC.encode_request(Prompt(context=Context(messages=(*before, changed, second, text))), SONNET)
+    block = body["messages"][-1]["content"][0]
+    assert block["is_error"] is True
+    assert [piece["text"] for piece in block["content"]] == ["a", "b"]
+
+
+OLD = {"shape": {"joined": True, "content": "string", "is_error": False, "null": ["x"], "direct": True}, "x": 1}
+
+
+def test_the_format_that_older_versions_kept_is_ignored():
+    message = UserMessage(content=(TextContent(text="hi", extra={P: OLD}),), extra={P: OLD})
+    history = (message, replace(call("a"), extra={P: OLD}), replace(result("a"), extra={P: OLD}))
+    options = Options(max_tokens=9, extra={P: {"shape": {"absent": ["max_tokens"], "asked_of": "m"}}})
+    body = written(*history, options=options, tools=(ToolDefinition(name="f", extra={P: OLD}),))
+    assert body["max_tokens"] == 9
+    assert body["messages"][0] == {"role": "user", "content": [{"type": "text", "text": "hi", "x": 1}], "x": 1}
 
 
 # -- what segue writes itself ------------------------------------------------------------------------------------------
@@ -202,11 +226,11 @@ def call(name: str) -> AssistantMessage:
     return AssistantMessage(content=(ToolCall(id=name, name=name),))
 
 
-def result(name: str, *words: str, **rest) -> ToolResultMessage:
-    return ToolResultMessage(tool_call_id=name, content=tuple(TextContent(text=word) for word in words), **rest)
+def result(name: str, *texts: str, **rest) -> ToolResultMessage:
+    return ToolResultMessage(tool_call_id=name, content=tuple(TextContent(text=text) for text in texts), **rest)
 
 
-def test_results_share_a_turn_and_the_words_behind_them_have_their_own():
+def test_results_share_a_turn_and_text_after_them_has_its_own():
     turns = written(
         call("a"), result("a", "1"), result("b", is_error=True), UserMessage.of("so?"), UserMessage.of("hm")
     )
@@ -221,7 +245,7 @@ def test_results_share_a_turn_and_the_words_behind_them_have_their_own():
     ]
 
 
-def test_words_join_the_results_where_turns_have_to_alternate():
+def test_user_text_joins_the_results_where_turns_have_to_alternate():
     model = Model("m", "somebody", P, rules={"alternate": True})
     endpoint = Endpoint(model, resolve_rules(model), resolve_dialect(model))
     turns = written(call("a"), result("a", "1"), UserMessage.of("so?"), endpoint=endpoint)["messages"]
@@ -230,7 +254,7 @@ def test_words_join_the_results_where_turns_have_to_alternate():
     assert CODEC.encode_request(CODEC.decode_request(body, endpoint), endpoint) == body
 
 
-def test_the_users_words_never_go_into_a_result():
+def test_user_text_never_goes_into_a_result():
     minimax = endpoint_of("MiniMax-M2.7", "minimax")
     turns = written(call("a"), result("a", "1"), UserMessage.of("so?"), endpoint=minimax)["messages"]
     assert turns[:2] == written(call("a"), result("a", "1"), endpoint=minimax)["messages"]
@@ -265,13 +289,13 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("context", "path"), PLACES.values(), ids=PLACES.keys())
-def test_what_has_no_word_is_an_error_with_its_place(context, path):
+def test_unsupported_content_is_an_error_with_its_path(context, path):
     with pytest.raises(EncodeError) as caught:
         CODEC.encode_request(Prompt(context=Context(**context)), SONNET)
     assert caught.value.path == path
 
 
-def test_strict_is_said_where_the_provider_takes_it():
+def test_strict_is_sent_where_the_provider_supports_it():
     tool = ToolDefinition(name="f", parameters={"type": "object"}, strict=True)
     assert written(UserMessage.of("hi"), tools=(tool,))["tools"][0]["strict"] is True
     assert (
@@ -318,15 +342,15 @@ def test_cache_marks_go_where_the_next_request_reads_from(retention, endpoint, e
     assert marks(body) == expected
 
 
-def test_marks_of_ones_own_stay_alone():
-    marked = TextContent(text="hi", extra={P: {"cache_control": SHORT}})
+def test_no_mark_is_added_to_those_of_the_conversation():
+    marked = TextContent(text="hi", cache_mark=CacheMark())
     body = written(
         UserMessage.of(marked), UserMessage.of("b"), options=Options(cache_retention="long"), system_prompt="x"
     )
     assert marks(body) == [("messages.0", SHORT)]
 
 
-def test_a_mark_passes_over_what_cannot_carry_one():
+def test_a_mark_skips_blocks_that_cannot_have_one():
     message = UserMessage.of("hi", TextContent(text=" "), NativeContent(protocol=P, block={"type": "container_upload"}))
     tools = (ToolDefinition(name="f"), ToolDefinition(name="g", extra={P: {"defer_loading": True}}))
     body = written(message, options=Options(cache_retention="short"), tools=tools)
@@ -344,7 +368,7 @@ def test_a_marked_conversation_has_no_content_that_is_a_string():
     assert all(isinstance(turn["content"], list) for turn in body["messages"])
 
 
-def test_a_mark_passes_over_a_turn_without_a_role():
+def test_a_mark_skips_a_turn_without_a_role():
     context = read(body_of(user(TEXT), {"content": [TEXT]}))
     body: Any = CODEC.encode_request(Prompt(context=context, options=Options(cache_retention="short")), SONNET)
     assert "cache_control" in body["messages"][0]["content"][0]

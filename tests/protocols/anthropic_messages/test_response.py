@@ -1,10 +1,11 @@
-"""Whole replies: why they ended, what they cost, what they say besides."""
+"""Whole replies: stop reasons, usage and cost, and all other keys."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from protocols.anthropic_messages.endpoints import SONNET, endpoint_of
 from segue.conversation.content import TextContent, ToolCall
@@ -67,7 +68,7 @@ def test_a_reply_without_a_reason_was_not_finished():
     assert (message.stop_reason, message.error_message) == ("error", "the reply ended without a stop reason")
 
 
-def test_a_refusal_says_why():
+def test_a_refusal_has_its_explanation():
     details = {"type": "refusal", "explanation": "No."}
     assert read(reply(stop_reason="refusal", stop_details=details)).error_message == "No."
     assert read(reply(stop_reason="refusal")).error_message == "the reply ended with refusal"
@@ -115,7 +116,7 @@ def test_no_usage_is_no_usage():
     assert read({key: value for key, value in reply(TEXT).items() if key != "usage"}).usage is None
 
 
-def test_the_reply_carries_its_origin():
+def test_a_reply_has_its_origin():
     message = read(reply(TEXT))
     assert (message.protocol, message.provider, message.model) == (
         "anthropic-messages",
@@ -136,9 +137,15 @@ BODIES = {
         "content": [TEXT],
         "stop_reason": "end_turn",
     },
-    "a reason nobody knows": reply(TEXT, stop_reason="something new", stop_sequence="x"),
+    "an unknown reason": reply(TEXT, stop_reason="something new", stop_sequence="x"),
     "no reason": reply(TEXT, stop_reason=None),
     "a stop sequence": reply(TEXT, stop_reason="stop_sequence", stop_sequence="END"),
+    "thinking without a signature": reply({"type": "thinking", "thinking": "hm"}, TEXT),
+    "keys that are null, a call by the model itself, and one with input as text": reply(
+        {**TEXT, "citations": None},
+        {**CALL, "caller": {"type": "direct"}},
+        {**CALL, "input": '{"a": 1}', "cache_control": {"type": "ephemeral"}},
+    ),
     "another type": reply(TEXT, type="completion", role="model"),
     "more about everything": reply(
         TEXT,
@@ -165,7 +172,30 @@ def test_a_reply_comes_out_as_it_was(body):
     assert CODEC.encode_response(read(body), SONNET) == body
 
 
-def test_a_reply_that_came_from_elsewhere_is_written_in_this_wires_words():
+def test_content_of_a_reply_keeps_data_and_no_format():
+    citation = {"type": "char_location", "cited_text": "x"}
+    message = read(reply({**TEXT, "citations": [citation], "x": None}, {**CALL, "caller": {"type": "direct"}}))
+    text, call = message.content
+    assert text.extra == {"anthropic-messages": {"citations": [citation]}}
+    assert call.extra is None
+    body = CODEC.encode_request(Prompt(context=Context(messages=(message,))), SONNET)
+    assert body["messages"] == [{"role": "assistant", "content": [{**TEXT, "citations": [citation]}, CALL]}]
+
+
+def test_a_changed_reply_is_written_in_the_default_format():
+    message = read({**reply(), "content": "hi", "stop_reason": "something new"})
+    changed = replace(message, content=(TextContent(text="a"), TextContent(text="b")), stop_reason=StopReason.LENGTH)
+    body = CODEC.encode_response(changed, SONNET)
+    assert body["content"] == [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    assert body["stop_reason"] == "max_tokens"
+
+
+def test_what_older_versions_kept_of_a_reply_is_ignored():
+    old = {"reply": {"anthropic-messages": {"container": {"id": "c"}, "shape": {"absent": ["stop_sequence"]}}}}
+    assert CODEC.encode_response(replace(read(reply(TEXT)), extra=old), SONNET)["stop_sequence"] is None
+
+
+def test_a_reply_of_another_protocol_is_written_in_the_default_format():
     message = AssistantMessage(
         content=(TextContent(text="hi"), ToolCall(id="t", name="f", arguments={"a": 1})),
         protocol="openai-chat",
@@ -193,7 +223,7 @@ def test_a_reply_that_came_from_elsewhere_is_written_in_this_wires_words():
     }
 
 
-def test_what_a_reply_said_as_a_whole_is_not_said_back():
+def test_keys_of_a_reply_as_a_whole_are_not_sent_back():
     message = read(reply(TEXT, container={"id": "c"}))
     body = CODEC.encode_request(Prompt(context=Context(messages=(message,))), SONNET)
     assert body["messages"] == [{"role": "assistant", "content": [TEXT]}]
@@ -206,7 +236,7 @@ FAILED = {
     ),
     "an error of a gateway": ({"error": {"message": "No."}}, "No."),
     "an error that is a text": ({"error": "No."}, "No."),
-    "an error that says nothing": ({"type": "error"}, "the provider reported an error"),
+    "an error without details": ({"type": "error"}, "the provider reported an error"),
 }
 
 
@@ -266,7 +296,7 @@ def test_an_error_body_is_read(body, expected):
 
 
 @pytest.mark.parametrize("content", ["Hi.", [{"type": "text", "text": "Hi."}]], ids=["a string", "blocks"])
-def test_what_only_a_reply_said_stands_apart_and_no_request_repeats_it(content):
+def test_keys_of_a_reply_are_kept_apart_and_no_request_repeats_them(content):
     body = {**reply(), "content": content, "container": {"id": "c1"}, "context_management": None}
     message: Any = CODEC.decode_response(body, SONNET, {})
     assert message.extra.keys() == {"reply"}

@@ -1,11 +1,12 @@
-"""Where cache marks go when the options ask for caching and the conversation carries no marks of its own.
+"""Cache marks of the Anthropic wire: read, written, and placed where the options ask for caching.
 
-Facts this file rests on:
+Facts this file relies on:
+- A mark is `cache_control: {"type": "ephemeral"}` on a block or a tool; its `ttl` is "5m" (the default) or "1h".
+                                                                                   (anthropic 2.8.0, read 2026-11-15)
 - The prompt is read in the order tools, system, messages; a mark caches everything up to its block. So marks go on the
-  last tool, the last block of the system prompt and the last one of the last user turn.
+  last tool, the last block of the system prompt and the last block of the last user turn.
                                                           (Anthropic documentation: prompt caching, read 2026-11-15)
 - A mark on an empty text, on thinking or on a tool whose loading is deferred is refused.                     (the same)
-- `ttl` is five minutes unless it says one hour.                                   (anthropic 2.8.0, read 2026-11-15)
 """
 
 from __future__ import annotations
@@ -13,64 +14,108 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, cast
 
+from segue.conversation.content import CacheMark, Extra
 from segue.conversation.context import CacheRetention
+from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.verbatim import Block, Wire, keep, restore
 
-_KEY: Final = "cache_control"
+CACHE_CONTROL: Final = "cache_control"
+_EPHEMERAL: Final = "ephemeral"
 _MARKABLE: Final = frozenset({"text", "image", "document", "tool_result", "search_result"})
 
 
-def place_marks(body: dict[str, object], endpoint: Endpoint, retention: CacheRetention) -> None:
-    """Put the marks into a body that was just written; nothing happens where it has some already."""
+# -- one mark ----------------------------------------------------------------------------------------------------------
+
+
+def decode_mark(wire: Block) -> CacheMark | None:
+    """Read the mark of a block or a tool; None when it has none, or one of an unknown type, which is data."""
+    given = wire.get(CACHE_CONTROL)
+    if not isinstance(given, (dict, Mapping)):
+        return None
+    mark = cast("Block", given)
+    if mark.get("type") != _EPHEMERAL:
+        return None
+    ttl = mark.get("ttl")
+    plain = CacheMark(ttl=ttl if isinstance(ttl, str) else None)
+    return CacheMark(ttl=plain.ttl, extra=keep(PROTOCOL, mark, encode_mark(plain)))
+
+
+def encode_mark(mark: CacheMark) -> Wire:
+    """Write a mark."""
+    wire: Wire = {"type": _EPHEMERAL}
+    if mark.ttl is not None:
+        wire["ttl"] = mark.ttl
+    return wire if mark.extra is None else restore(wire, mark.extra, PROTOCOL)
+
+
+def split_mark(native: Block) -> tuple[Block, CacheMark | None]:
+    """Take the mark out of a native block or tool, so that all marks are counted in one place."""
+    mark = decode_mark(native)
+    if mark is None:
+        return native, None
+    return {key: value for key, value in native.items() if key != CACHE_CONTROL}, mark
+
+
+def join_mark(native: Block, mark: CacheMark | None, extra: Extra | None) -> Wire:
+    """Give a native block or tool with its mark, and with data that was added to it."""
+    if mark is None and extra is None:
+        return native if isinstance(native, dict) else dict(native)
+    wire = dict(native)
+    if mark is not None:
+        wire[CACHE_CONTROL] = encode_mark(mark)
+    return restore(wire, extra, PROTOCOL)
+
+
+# -- marks that the options ask for ------------------------------------------------------------------------------------
+
+
+def place_marks(body: Wire, endpoint: Endpoint, retention: CacheRetention) -> None:
+    """Put marks into a body that was just written; a body that already has marks is left alone."""
     dialect = endpoint.dialect
     if dialect.cache_format != "anthropic" or not endpoint.rules.cache_marks or _is_marked(body):
         return
-    mark: dict[str, object] = {"type": "ephemeral"}
-    if retention == "long" and dialect.cache_long == "1h":
-        mark["ttl"] = "1h"
+    mark = encode_mark(CacheMark(ttl="1h" if retention == "long" and dialect.cache_long == "1h" else None))
     tools, system = body.get("tools"), body.get("system")
     if dialect.cache_on_tools and isinstance(tools, list):
         _mark_last(cast("list[object]", tools), mark, _is_loaded)
     if isinstance(system, str) and system.strip():
-        body["system"] = [{"type": "text", "text": system, _KEY: mark}]
+        body["system"] = [{"type": "text", "text": system, CACHE_CONTROL: mark}]
     elif isinstance(system, list):
         _mark_last(cast("list[object]", system), mark, _is_markable)
-    turns = cast("list[dict[str, object]]", body["messages"])
+    turns = cast("list[Wire]", body["messages"])
     last = next((turn for turn in reversed(turns) if turn.get("role") == "user"), None)
     if last is not None and isinstance(blocks := last.get("content"), list):
         _mark_last(cast("list[object]", blocks), mark, _is_markable)
 
 
-def _is_loaded(tool: Mapping[str, object]) -> bool:
+def _is_loaded(tool: Block) -> bool:
     return not tool.get("defer_loading")
 
 
-def _is_markable(block: Mapping[str, object]) -> bool:
+def _is_markable(block: Block) -> bool:
     kind = block.get("type")
     return kind in _MARKABLE and (kind != "text" or bool(str(block.get("text", "")).strip()))
 
 
-def _mark_last(
-    blocks: list[object], mark: Mapping[str, object], is_markable: Callable[[Mapping[str, object]], bool]
-) -> None:
+def _mark_last(blocks: list[object], mark: Block, is_markable: Callable[[Block], bool]) -> None:
     """Mark the last block that may have a mark. It is replaced, not changed: native blocks belong to the history."""
     for at in range(len(blocks) - 1, -1, -1):
-        block = cast("Mapping[str, object]", blocks[at])
+        block = cast("Block", blocks[at])
         if is_markable(block):
-            blocks[at] = {**block, _KEY: mark}
+            blocks[at] = {**block, CACHE_CONTROL: mark}
             return
 
 
-def _is_marked(body: Mapping[str, object]) -> bool:
-    if _KEY in body or _any_marked(body.get("tools")) or _any_marked(body.get("system")):
+def _is_marked(body: Block) -> bool:
+    if CACHE_CONTROL in body or _any_marked(body.get("tools")) or _any_marked(body.get("system")):
         return True
-    turns = cast("list[Mapping[str, object]]", body["messages"])
-    return any(_any_marked(turn.get("content")) for turn in turns)
+    return any(_any_marked(turn.get("content")) for turn in cast("list[Block]", body["messages"]))
 
 
 def _any_marked(blocks: object) -> bool:
     if isinstance(blocks, list):
-        for block in cast("list[Mapping[str, object]]", blocks):
-            if _KEY in block:
+        for block in cast("list[Block]", blocks):
+            if CACHE_CONTROL in block:
                 return True
     return False

@@ -1,7 +1,7 @@
-"""Would Anthropic accept these messages? Roles, pairing of calls and results, thinking, media, blanks.
+"""Whether Anthropic accepts the messages of a body: roles, pairing of calls and results, thinking, media, blank text.
 
-Facts this file rests on stand beside each rule. Consecutive turns of one role are merged by the server before it looks
-at them (anthropic 2.8.0; recorded traffic, 2026-11), so pairing is judged over runs of turns.
+The source of each rule stands beside it. The server merges consecutive turns of one role before it checks them
+(anthropic 2.8.0; recorded traffic, 2026-11), so pairing is checked over runs of turns.
 """
 
 from __future__ import annotations
@@ -24,24 +24,22 @@ _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _MEDIA: Final = frozenset({"image", "document"})
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})  # anthropic 2.8.0
 _PLAIN: Final = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "image", "document"})
-"""The blocks of a turn that the provider has finished; all others may be work of its own that it paused in."""
+"""The blocks of a finished turn; all others may belong to a server tool in whose run the provider paused."""
 _SERVER_CALLS: Final = frozenset({"server_tool_use", "mcp_tool_use"})
-_NEUTRAL_BLOCKS: Final = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
-"""What a turn is made of that the server does not run."""
 _OTHER_WIRES: Final = frozenset(
     {"image_url", "input_audio", "file", "input_text", "input_image", "input_file", "output_text", "refusal"}
 )
-"""What OpenAI's wires call their parts; what nobody knows may be new, and is left to the provider."""
+"""Types of parts of the OpenAI protocols. Any other unknown type may be new, and is left to the provider."""
 _SERVER_ID: Final = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
 
 
 def kind_of(block: Object) -> str:
-    """Give the type of a block; an empty text where it has none that can be one."""
+    """Give the type of a block; an empty string where it is not a string."""
     return text_of(block.get("type")) or ""
 
 
 class Run:
-    """Turns of one role in a row, as the server sees them: one turn."""
+    """Consecutive turns of one role, which the server reads as one."""
 
     __slots__ = ("blocks", "first", "role")
 
@@ -51,12 +49,12 @@ class Run:
         self.blocks: list[Placed] = []
 
     def of(self, *kinds: str) -> list[Placed]:
-        """Give the blocks of some kinds."""
+        """Give the blocks of some types."""
         return [placed for placed in self.blocks if kind_of(placed[1]) in kinds]
 
 
 class Turns:
-    """The messages of a body, judged."""
+    """The messages of a body, checked."""
 
     def __init__(self, body: Object, endpoint: Endpoint) -> None:
         self.body = body
@@ -70,10 +68,10 @@ class Turns:
             self.runs[-1].blocks += _blocks_of(turn, ("messages", index))
 
     def check(self) -> Iterator[Violation]:
-        """List what would be refused."""
+        """List what the provider would refuse."""
         if not self.turns:
             # "messages: at least one message is required" (langchain #31657)
-            yield Violation(code="no_messages", path=("messages",), message="at least one message is required")
+            yield Violation(code="no_messages", path=("messages",), message="at least one message is required; add one")
             return
         for position, (index, turn) in enumerate(self.turns):
             yield from self._check_turn(index, turn, last=position == len(self.turns) - 1)
@@ -90,63 +88,72 @@ class Turns:
         role, path = turn.get("role"), ("messages", index)
         if text_of(role) not in _ROLES:
             # "Input tag 'developer' found using 'role' does not match any of the expected tags" (chatgpt-md #189)
-            yield Violation(code="role", path=(*path, "role"), message=f"{role!r} is no role of this wire")
+            message = f"the role {role!r} is not supported; use user, assistant or system"
+            yield Violation(code="role", path=(*path, "role"), message=message)
         blocks = _blocks_of(turn, path)
         blank = all(block.get("type") == "text" and _is_blank(block) for _, block in blocks)
         if blank and self.rules.refused_text != "none" and not (last and role == "assistant" and not blocks):
             # "text content blocks must be non-empty" / "must contain non-whitespace text" (arunalabs/mode #9,
-            # LibreChat-AI/agents #124): refused where a turn has no other words
-            yield Violation(code="blank_text", path=(*path, "content"), message="a turn has to say something")
+            # LibreChat-AI/agents #124): refused where a turn has no other content
+            yield Violation(
+                code="blank_text",
+                path=(*path, "content"),
+                message="the turn has no content that is not blank; remove it",
+            )
         for place, block in blocks:
             yield from self._check_block(block, place, role)
         final = blocks[-1] if blocks else None
         if role == "assistant" and final and kind_of(final[1]) in _THINKING and self.rules.final_thinking != "allowed":
             # "The final block in an assistant message cannot be `thinking`" (forgecode #2107)
-            yield Violation(code="final_thinking", path=final[0], message="a turn cannot end in thinking")
+            yield Violation(
+                code="final_thinking", path=final[0], message="a turn cannot end in thinking; add a text after it"
+            )
 
     def _check_block(self, block: Object, path: Path, role: object) -> Iterator[Violation]:
         own = self.endpoint.model.provider == PROVIDER
         match kind_of(block):
             case "image" if own and role == "assistant":
                 # "'image' blocks are not permitted within assistant turns" (SEMOSS #2323, 2026-04-09)
-                yield Violation(code="block_role", path=path, message="an image stands in a user turn")
+                yield Violation(code="block_role", path=path, message="an image must be in a user turn; move it")
             case kind if own and kind in _OTHER_WIRES:
                 # "Input tag 'image_url' found using 'type' does not match any of the expected tags" (AstrBot #4444)
-                yield Violation(code="block_type", path=(*path, "type"), message=f"{kind!r} is no block of this wire")
+                message = f"{kind!r} is a block type of another protocol; convert it"
+                yield Violation(code="block_type", path=(*path, "type"), message=message)
             case "tool_use":
                 yield from self._check_call(block, path, role)
             case "tool_result" if role != "user":
                 # Refused: "`tool_result` blocks can only be in `user` messages" (quoted in several agents' sources)
-                yield Violation(code="block_role", path=path, message="a result stands in a user turn")
+                yield Violation(code="block_role", path=path, message="a tool result must be in a user turn; move it")
             case "thinking":
                 signature = block.get("signature")
                 if self.rules.reasoning_replay == "signed" and not isinstance(signature, str):
                     # "thinking.signature: Field required" (opencode #42735)
-                    yield Violation(code="unsigned_thinking", path=path, message="thinking has to carry its signature")
+                    message = "the thinking has no signature; remove it or send it as text"
+                    yield Violation(code="unsigned_thinking", path=path, message=message)
                 if not isinstance(block.get("thinking"), str):
                     # "thinking.thinking: Field required" (litellm #38809)
-                    yield Violation(
-                        code="thinking_text", path=path, message="thinking has to have its text, even empty"
-                    )
+                    message = "the thinking has no text; set `thinking`, if only to an empty string"
+                    yield Violation(code="thinking_text", path=path, message=message)
             case "server_tool_use" if not _SERVER_ID.fullmatch(str(block.get("id"))):
                 # "server_tool_use.id: String should match pattern '^srvtoolu_[a-zA-Z0-9_]+$'" (claude-code-hub #470)
-                yield Violation(
-                    code="server_call_id", path=(*path, "id"), message="a server's call id begins srvtoolu_"
-                )
+                message = f"{block.get('id')!r} is not the id of a server tool call; it must begin with srvtoolu_"
+                yield Violation(code="server_call_id", path=(*path, "id"), message=message)
             case _:
                 return
 
     def _check_call(self, block: Object, path: Path, role: object) -> Iterator[Violation]:
         if role != "assistant":
             # Refused: "`tool_use` blocks can only be in `assistant` messages" (quoted in several agents' sources)
-            yield Violation(code="block_role", path=path, message="a call stands in an assistant turn")
+            yield Violation(code="block_role", path=path, message="a tool call must be in an assistant turn; move it")
         alphabet = self.rules.call_id_alphabet
         if alphabet and not re.fullmatch(f"[{alphabet}]+", str(block.get("id") or "")):
             # "tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'" (forgecode #1142)
-            yield Violation(code="call_id", path=(*path, "id"), message=f"{block.get('id')!r} is no id for a call")
+            message = f"{block.get('id')!r} is not a valid call id; use characters of {alphabet}"
+            yield Violation(code="call_id", path=(*path, "id"), message=message)
         if not isinstance(block.get("input"), Mapping):
             # "tool_use.input: Input should be a valid dictionary" (koda #501)
-            yield Violation(code="call_input", path=(*path, "input"), message="a call's input has to be an object")
+            message = "the input of a call must be an object; use {} where there is none"
+            yield Violation(code="call_input", path=(*path, "input"), message=message)
 
     # -- calls and results ---------------------------------------------------------------------------------------------
 
@@ -161,10 +168,12 @@ class Turns:
                 call_id = text_of(block.get("id"))
                 if call_id in seen:
                     # Refused: "messages.1.content.1: `tool_use` ids must be unique" (claude-code #21317, 2026-01-27)
-                    yield Violation(code="call_id_taken", path=(*path, "id"), message=f"a second call {call_id!r}")
+                    message = f"two calls have the id {call_id!r}; change one"
+                    yield Violation(code="call_id_taken", path=(*path, "id"), message=message)
                 elif call_id not in answered:
                     # "`tool_use` ids were found without `tool_result` blocks immediately after" (claude-code #1237)
-                    yield Violation(code="call_without_result", path=path, message=f"no result follows {call_id!r}")
+                    message = f"the call {call_id!r} has no result in the next turn; add one"
+                    yield Violation(code="call_without_result", path=path, message=message)
                 seen.add(call_id)
         elif run.role == "user":
             yield from self._check_results(position, run)
@@ -181,25 +190,30 @@ class Turns:
             call_id = text_of(block.get("tool_use_id"))
             if call_id not in calls:
                 # "unexpected `tool_use_id` found in `tool_result` blocks" (eca #209, cline #7225)
-                yield Violation(code="result_without_call", path=path, message=f"no call {call_id!r} stands before it")
+                message = f"the turn before has no call {call_id!r}; remove the result"
+                yield Violation(code="result_without_call", path=path, message=message)
             elif call_id in seen:
                 # "each tool_use must have a single result" (hindsight #4250)
-                yield Violation(code="result_taken", path=path, message=f"a second result for {call_id!r}")
+                yield Violation(
+                    code="result_taken", path=path, message=f"the call {call_id!r} has two results; remove one"
+                )
             elif texts:
                 # Results come first in their turn, else the calls count as unanswered (vercel/ai #8318, xum #1437;
                 # documentation: handle tool calls)
-                yield Violation(code="result_not_first", path=path, message="results come before other content")
+                message = "a result comes after other content; put the results first"
+                yield Violation(code="result_not_first", path=path, message=message)
             seen.add(call_id)
             if block.get("is_error") and not self.rules.error_result_media:
                 media = [inner for _, inner in objects_of(block.get("content")) if kind_of(inner) in _MEDIA]
                 if media:
                     # "all content must be type 'text' if 'is_error' is true" (vellum-assistant #18387, 2026-03-17)
-                    yield Violation(code="error_result_media", path=path, message="an error result is text")
+                    message = "an error result has media; keep its text alone"
+                    yield Violation(code="error_result_media", path=path, message=message)
 
     # -- the order of turns --------------------------------------------------------------------------------------------
 
     def _check_system(self) -> Iterator[Violation]:
-        """Judge instructions in mid-conversation."""
+        """Check instructions in mid-conversation."""
         allowed = self.rules.system_messages
         for position, run in enumerate(self.runs):
             if run.role != "system" or allowed == "anywhere":
@@ -209,34 +223,38 @@ class Turns:
             after = self.runs[position + 1] if position + 1 < len(self.runs) else None
             if allowed == "none":
                 # "role 'system' is not supported on this model" (documentation: what's new in Claude 4.8)
-                message = f"role 'system' is not supported on {self.endpoint.model.id}"
+                message = f"{self.endpoint.model.id} does not support the role system; use the system prompt"
                 yield Violation(code="system_role", path=path, message=message)
             elif before is None or (before.role == "assistant" and not before.of(*_SERVER_CALLS)):
                 # Not first; after a user turn, or an assistant's that ends in a server tool (the same)
-                yield Violation(code="system_place", path=path, message="instructions follow a user turn")
+                yield Violation(
+                    code="system_place", path=path, message="instructions must follow a user turn; move them"
+                )
             elif after is not None and after.role != "assistant":
                 # Last, or before an assistant turn (the same)
-                yield Violation(code="system_place", path=path, message="instructions come before an assistant turn")
+                message = "instructions must be last or before an assistant turn; move them"
+                yield Violation(code="system_place", path=path, message=message)
 
     def _check_end(self) -> Iterator[Violation]:
         last = self.runs[-1]
         if last.role != "assistant":
             return
         path: Path = ("messages", self.turns[-1][0])
-        # A reply that was paused in the provider's own work goes back as it is. (anthropic 2.8.0)
+        # A reply that paused in the run of a server tool is sent back unchanged. (anthropic 2.8.0)
         paused = any(kind_of(block) not in _PLAIN for _, block in last.blocks)
         if not self.rules.last_assistant and not paused:
             # "This model does not support assistant message prefill. The conversation must end with a user message."
             # (llxprt #1977, copilot-api #261; 2026)
-            yield Violation(code="last_assistant", path=path, message="the conversation must end with a user message")
+            message = "the conversation ends with an assistant turn; add a user turn"
+            yield Violation(code="last_assistant", path=path, message=message)
         final = last.blocks[-1] if last.blocks else None
         text = final[1].get("text") if final and final[1].get("type") == "text" else None
         if self.rules.refused_final_space and isinstance(text, str) and text != text.rstrip():
             # "final assistant content cannot end with trailing whitespace" (langchain #35071, 2026-02-08)
-            yield Violation(code="final_space", path=path, message="the last turn cannot end in white space")
+            yield Violation(code="final_space", path=path, message="the last turn ends in white space; strip it")
 
     def _check_cycle(self) -> Iterator[Violation]:
-        """Judge the turn that opened the running cycle of calls: with a budget to think it begins with thinking."""
+        """Check the turn that opened the running cycle of calls: with a thinking budget it must begin with thinking."""
         thinking = self.body.get("thinking")
         enabled = isinstance(thinking, Mapping) and cast("Object", thinking).get("type") == "enabled"
         if not enabled or not self.rules.thinking_before_calls:
@@ -250,7 +268,7 @@ class Turns:
         if opener is not None and kind_of(opener.blocks[0][1]) not in _THINKING:
             # "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final
             # `assistant` message must start with a thinking block" (opencode #3077)
-            message = "a turn that calls tools begins with its thinking while thinking is on"
+            message = "a turn that calls tools must begin with thinking while thinking is enabled; disable thinking"
             yield Violation(code="thinking_before_calls", path=opener.blocks[0][0], message=message)
 
     # -- media ---------------------------------------------------------------------------------------------------------
@@ -265,24 +283,28 @@ class Turns:
                 yield from self._check_source(cast("Object", source), (*path, "source"), is_image=is_image)
         if self.rules.max_images and images > self.rules.max_images:
             # At most 100, from the 4.6 generation on 600 (pi #401; pi-ai 1.5.0 catalogue)
-            message = f"{images} images are more than {self.rules.max_images}"
+            message = f"there are {images} images; send at most {self.rules.max_images}"
             yield Violation(code="image_count", path=("messages",), message=message)
 
     def _check_source(self, source: Object, path: Path, *, is_image: bool) -> Iterator[Violation]:
         kind = source.get("type")
         if kind == "url" and "url" not in (self.rules.image_sources if is_image else self.rules.file_sources):
             # "URL content sources are not yet supported for this model" (Bedrock: chatlas #410, 2026-09-01)
-            yield Violation(code="media_source", path=path, message="the data have to be sent, not where they lie")
+            yield Violation(code="media_source", path=path, message="URLs are not supported here; send the data")
         if kind != "base64":
             return
         mime, data = text_of(source.get("media_type")), source.get("data")
         if mime not in (_IMAGES if is_image else {"application/pdf"}):
             # "source.base64.media_type: Input should be 'image/jpeg', ..." (anthropic 2.8.0)
-            yield Violation(code="media_type", path=(*path, "media_type"), message=f"{mime!r} is not taken")
+            yield Violation(
+                code="media_type", path=(*path, "media_type"), message=f"the type {mime!r} is not supported; convert it"
+            )
         most = self.rules.max_image_bytes if is_image else self.rules.max_document_bytes
         if most and isinstance(data, str) and len(data) * 3 // 4 > most:
             # "image exceeds 5 MB maximum: 5404560 bytes > 5242880 bytes", of base64 (claude-code #13381)
-            yield Violation(code="media_size", path=(*path, "data"), message=f"more than {most} bytes")
+            yield Violation(
+                code="media_size", path=(*path, "data"), message=f"the data has more than {most} bytes; make it smaller"
+            )
 
     def _media(self) -> Iterator[Placed]:
         for run in self.runs:

@@ -1,12 +1,13 @@
 """Anthropic content blocks, both ways.
 
-Facts this file rests on:
-- A thinking block replays only with its signature, unchanged; with its text withheld it is still a block.
+Facts this file relies on:
+- A thinking block is accepted only with its signature, unchanged; a block whose text is withheld is sent back too.
                                             (Anthropic documentation: extended thinking; strands #2704)
-- Redacted thinking is all seal: `data` comes back as it was.                              (the same)
+- Redacted thinking has a signature only, in `data`, which is sent back unchanged.                         (the same)
 - `tool_use.input` is an object on this wire, not text.                           (anthropic 2.8.0, read 2026-11-15)
-- Cache marks, citations, callers and whatever comes next stand beside a block's own fields and are kept.  (our promise)
-- A block kind we do not know must come back as it was.                                                  (our promise)
+- `caller: {"type": "direct"}` of a call is what a call without a caller means.                            (the same)
+
+Keys that segue has no field for are kept in `extra`; blocks of unknown type are kept verbatim as `NativeContent`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, assert_never, cast
 
+from msgspec.structs import replace
+
 from segue.conversation.arguments import parse_arguments
 from segue.conversation.content import (
     AssistantContent,
-    Extra,
     NativeContent,
     SystemContent,
     TextContent,
@@ -26,25 +28,17 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError
+from segue.protocols.anthropic_messages.cache import CACHE_CONTROL, decode_mark, encode_mark, join_mark
 from segue.protocols.anthropic_messages.media import decode_document, decode_image, encode_file, encode_image
-from segue.protocols.anthropic_messages.native import decode_native, marked
+from segue.protocols.anthropic_messages.native import decode_native
 from segue.protocols.anthropic_messages.rules import PROTOCOL
-from segue.protocols.anthropic_messages.verbatim import keep, put_back
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import native_block, verbatim_of
-
-Block = Mapping[str, object]
-
-TEXT_KEYS: Final = frozenset({"type", "text"})
-THINKING_KEYS: Final = frozenset({"type", "thinking", "signature"})
-REDACTED_KEYS: Final = frozenset({"type", "data"})
-CALL_KEYS: Final = frozenset({"type", "id", "name", "input"})
+from segue.protocols.kit.reading import native_block
+from segue.protocols.kit.verbatim import Block, Wire, data_of, keep, object_of, restore
 
 _DIRECT: Final = {"type": "direct"}
-_DIRECT_CALL_KEYS: Final = CALL_KEYS | {"caller"}
-
 _UNSIGNED: Final = frozenset({"open", "required"})
-"""The ways of replaying that take thinking without a seal."""
+"""The values of `Rules.reasoning_replay` that allow thinking without a signature."""
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
@@ -55,7 +49,10 @@ def decode_text(block: Block) -> TextContent | NativeContent:
     text = block.get("text")
     if not isinstance(text, str):
         return decode_native(block)
-    return TextContent(text=text, extra=None if len(block) == 2 else keep(block, TEXT_KEYS))
+    if len(block) == 2:
+        return TextContent(text=text)
+    content = TextContent(text=text, cache_mark=decode_mark(block))
+    return replace(content, extra=keep(PROTOCOL, block, encode_text(content)))
 
 
 def decode_system_block(block: Block) -> SystemContent:
@@ -64,7 +61,7 @@ def decode_system_block(block: Block) -> SystemContent:
 
 
 def decode_user_block(block: Block) -> UserContent:
-    """Read a block of a user turn or of a tool's result; results themselves are messages, not content."""
+    """Read a block of a user turn or of a tool result. Results themselves are messages, not content."""
     match block.get("type"):
         case "text":
             return decode_text(block)
@@ -76,133 +73,145 @@ def decode_user_block(block: Block) -> UserContent:
             return decode_native(block)
 
 
-def decode_assistant_block(block: Block, endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantContent:
-    """Read a block of an assistant turn; `tool_names` maps the wire's names of tools back to the given ones."""
+def decode_assistant_block(block: Block, endpoint: Endpoint) -> AssistantContent:
+    """Read a block of an assistant turn of a request."""
     match block.get("type"):
         case "text":
             return decode_text(block)
         case "tool_use":
-            return decode_call(block, tool_names) or decode_native(block)
+            return _decode_call(block) or decode_native(block)
         case "thinking":
-            return decode_thinking(block, endpoint) or decode_native(block)
+            return _decode_thinking(block, endpoint) or decode_native(block)
         case "redacted_thinking" if isinstance(data := block.get("data"), str):
-            extra = None if len(block) == 2 else keep(block, REDACTED_KEYS)
-            return ThinkingContent(thinking="", thinking_signature=data, redacted=True, extra=extra)
+            content = ThinkingContent(thinking="", thinking_signature=data, redacted=True)
+            return content if len(block) == 2 else _keep_thinking(content, block, endpoint)
         case _:
             return decode_native(block)
 
 
-def decode_thinking(block: Block, endpoint: Endpoint) -> ThinkingContent | None:
-    """Read a thinking block. Where a provider spells a missing signature in its own way, that way says: none."""
+def decode_reply_block(block: Block, endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantContent:
+    """Read a block of a reply; `tool_names` maps the names of tools on the wire back to the given ones.
+
+    The format belongs to the reply as a whole: the next request is written in the default format.
+    """
+    content = decode_assistant_block(block, endpoint)
+    if content.kind == "toolCall" and content.name in tool_names:
+        content = replace(content, name=tool_names[content.name])
+    if content.extra is not None:
+        data = data_of(content.extra, PROTOCOL)
+        content = replace(content, extra={PROTOCOL: data} if data else None)
+    if content.kind != "thinking" and content.cache_mark is not None:
+        content = replace(content, cache_mark=None)
+    return content
+
+
+def _decode_thinking(block: Block, endpoint: Endpoint) -> ThinkingContent | None:
+    """Read a thinking block. An empty signature is none where the provider writes a missing one so."""
     thinking, signature = block.get("thinking"), block.get("signature")
     if not isinstance(thinking, str) or not (signature is None or isinstance(signature, str)):
         return None
-    if signature:
-        extra = None if len(block) == 3 else keep(block, THINKING_KEYS)
-        return ThinkingContent(thinking=thinking, thinking_signature=signature, extra=extra)
-    original: dict[str, object] = {"signature": signature} if "signature" in block else {}
-    verbatim: dict[str, object] = {}
-    if original == _default_refusal(endpoint):
+    if signature and len(block) == 3:
+        return ThinkingContent(thinking=thinking, thinking_signature=signature)
+    if signature == "" and endpoint.dialect.empty_signature:
         signature = None
-    elif signature is None:
-        verbatim = original or {"unsigned": True}
-    extra = keep(block, THINKING_KEYS, verbatim)
-    return ThinkingContent(thinking=thinking, thinking_signature=signature, extra=extra)
+    return _keep_thinking(ThinkingContent(thinking=thinking, thinking_signature=signature), block, endpoint)
 
 
-def decode_call(block: Block, tool_names: Mapping[str, str]) -> ToolCall | None:
-    """Read a call. Input that is no object is read as far as it can be, and kept as it was."""
+def _keep_thinking(content: ThinkingContent, block: Block, endpoint: Endpoint) -> ThinkingContent:
+    return replace(content, extra=keep(PROTOCOL, block, _thinking_block(content, endpoint)))
+
+
+def _decode_call(block: Block) -> ToolCall | None:
+    """Read a call. Input that is not an object is read as far as possible."""
     call_id, name, given = block.get("id"), block.get("name"), block.get("input")
     if not isinstance(call_id, str) or not isinstance(name, str):
         return None
-    name = tool_names.get(name, name)
     if isinstance(given, dict):
-        extra = None if len(block) == 4 else keep_of_call(block)
-        return ToolCall(id=call_id, name=name, arguments=cast("dict[str, object]", given), extra=extra)
-    extra = keep_of_call(block, {"input": given} if "input" in block else {"no_input": True})
-    return ToolCall(id=call_id, name=name, arguments=_best_effort(given), extra=extra)
-
-
-def keep_of_call(block: Block, verbatim: Mapping[str, object] | None = None) -> Extra | None:
-    """Keep what a call says beyond its fields. That the model itself made it is what calls without a caller say too."""
-    if block.get("caller") == _DIRECT:
-        return keep(block, _DIRECT_CALL_KEYS, {**(verbatim or {}), "direct": True})
-    return keep(block, CALL_KEYS, verbatim)
-
-
-def _best_effort(given: object) -> Mapping[str, object]:
-    """Read the input that some vendors spell as text; anything else that is no object says nothing."""
-    if isinstance(given, str):
-        return parse_arguments(given).arguments
-    return cast("Mapping[str, object]", given) if isinstance(given, Mapping) else {}
+        arguments = cast("Mapping[str, object]", given)
+        if len(block) == 4:
+            return ToolCall(id=call_id, name=name, arguments=arguments)
+    elif isinstance(given, str):
+        arguments = parse_arguments(given).arguments  # some vendors write text
+    else:
+        arguments = object_of(given)
+    call = ToolCall(id=call_id, name=name, arguments=arguments, cache_mark=decode_mark(block))
+    known = ("caller",) if block.get("caller") == _DIRECT else ()
+    return replace(call, extra=keep(PROTOCOL, block, _encode_call(call), known))
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
-def encode_text(text: TextContent) -> dict[str, object]:
+def encode_text(text: TextContent) -> Wire:
     """Write a text block."""
-    if text.extra is None:
-        return {"type": "text", "text": text.text}
-    return {"type": "text", "text": text.text, **put_back(text.extra)}
+    block: Wire = {"type": "text", "text": text.text}
+    if text.cache_mark is not None:
+        block[CACHE_CONTROL] = encode_mark(text.cache_mark)
+    return block if text.extra is None else restore(block, text.extra, PROTOCOL)
 
 
-def encode_native(content: NativeContent) -> dict[str, object]:
-    """Write a block as it was.
-
-    Raises:
-        EncodeError: it is a block of another wire.
-    """
-    return marked(native_block(PROTOCOL, content), content.extra)
-
-
-def encode_user_blocks(pieces: Sequence[UserContent]) -> list[dict[str, object]]:
-    """Write the content of a user turn, of a tool's result or of instructions; plain text, which is most, at once.
+def encode_native(content: NativeContent) -> Wire:
+    """Write a block verbatim.
 
     Raises:
-        EncodeError: the wire has no word for a piece.
+        EncodeError: it is a block of another protocol.
     """
-    blocks: list[dict[str, object]] = []
+    return join_mark(native_block(PROTOCOL, content), content.cache_mark, content.extra)
+
+
+def encode_user_blocks(pieces: Sequence[UserContent]) -> list[Wire]:
+    """Write the content of a user turn, of a tool result or of instructions. Plain text takes a fast path.
+
+    Raises:
+        EncodeError: the protocol does not support a piece.
+    """
+    blocks: list[Wire] = []
     for piece in pieces:
-        if type(piece) is TextContent and piece.extra is None:
+        if type(piece) is TextContent and piece.extra is None and piece.cache_mark is None:
             blocks.append({"type": "text", "text": piece.text})
         else:
             blocks.append(encode_user_content(piece))
     return blocks
 
 
-def encode_assistant_blocks(pieces: Sequence[AssistantContent], endpoint: Endpoint) -> list[dict[str, object]]:
-    """Write the content of an assistant turn; what is most, at once.
+def encode_assistant_blocks(
+    pieces: Sequence[AssistantContent], endpoint: Endpoint, *, is_reply: bool = False
+) -> list[Wire]:
+    """Write the content of an assistant turn. Content without `extra` takes a fast path.
 
-    To ask for the class is cheaper than to ask for the `kind`, and a line that sees one class only is faster still.
+    A test of the class costs less than reading `kind`, and a branch that sees one class only is faster still. Thinking
+    without a signature may stand in a reply (`is_reply`) that was received so.
 
     Raises:
-        EncodeError: the wire has no word for a piece, or thinking lacks the seal it demands.
+        EncodeError: the protocol does not support a piece, or thinking lacks the signature that the target requires.
     """
-    blocks: list[dict[str, object]] = []
+    blocks: list[Wire] = []
     for piece in pieces:
         if type(piece) is ToolCall:
-            if piece.extra is None and isinstance(piece.arguments, dict):
+            if piece.extra is None and piece.cache_mark is None and isinstance(piece.arguments, dict):
                 blocks.append({"type": "tool_use", "id": piece.id, "name": piece.name, "input": piece.arguments})
                 continue
         elif type(piece) is TextContent:
-            if piece.extra is None:
+            if piece.extra is None and piece.cache_mark is None:
                 blocks.append({"type": "text", "text": piece.text})
                 continue
         elif type(piece) is ThinkingContent:
-            wire_signature = piece.thinking_signature
-            if piece.extra is None and wire_signature is not None and not piece.redacted:
-                blocks.append({"type": "thinking", "thinking": piece.thinking, "signature": wire_signature})
+            signature = piece.thinking_signature
+            if piece.extra is None and signature is not None and not piece.redacted:
+                blocks.append({"type": "thinking", "thinking": piece.thinking, "signature": signature})
+                continue
+            if is_reply:
+                blocks.append(_thinking_block(piece, endpoint))
                 continue
         blocks.append(encode_assistant_content(piece, endpoint))
     return blocks
 
 
-def encode_user_content(content: UserContent) -> dict[str, object]:
-    """Write content of a user turn, of a tool's result or of instructions.
+def encode_user_content(content: UserContent) -> Wire:
+    """Write content of a user turn, of a tool result or of instructions.
 
     Raises:
-        EncodeError: the wire has no word for it.
+        EncodeError: the protocol does not support it.
     """
     match content.kind:
         case "text":
@@ -217,11 +226,11 @@ def encode_user_content(content: UserContent) -> dict[str, object]:
             assert_never(content)
 
 
-def encode_assistant_content(content: AssistantContent, endpoint: Endpoint) -> dict[str, object]:
+def encode_assistant_content(content: AssistantContent, endpoint: Endpoint) -> Wire:
     """Write content of an assistant turn.
 
     Raises:
-        EncodeError: the wire has no word for it, or thinking lacks the seal it demands.
+        EncodeError: the protocol does not support it, or thinking lacks the signature that the target requires.
     """
     match content.kind:
         case "text":
@@ -236,51 +245,35 @@ def encode_assistant_content(content: AssistantContent, endpoint: Endpoint) -> d
             assert_never(content)
 
 
-def _encode_call(call: ToolCall) -> dict[str, object]:
+def _encode_call(call: ToolCall) -> Wire:
     arguments = call.arguments if isinstance(call.arguments, dict) else dict(call.arguments)
-    block: dict[str, object] = {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}
-    if call.extra is None:
-        return block
-    block.update(put_back(call.extra))
-    verbatim = verbatim_of(call.extra, PROTOCOL)
-    if "direct" in verbatim:
-        block["caller"] = _DIRECT
-    if "no_input" in verbatim and not arguments:
-        del block["input"]
-    elif "input" in verbatim and _best_effort(verbatim["input"]) == arguments:
-        block["input"] = verbatim["input"]
+    block: Wire = {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}
+    if call.cache_mark is not None:
+        block[CACHE_CONTROL] = encode_mark(call.cache_mark)
+    return block if call.extra is None else restore(block, call.extra, PROTOCOL)
+
+
+def _encode_thinking(content: ThinkingContent, endpoint: Endpoint) -> Wire:
+    block = _thinking_block(content, endpoint)
+    if content.thinking_signature is None and not content.redacted:
+        dialect, rules = endpoint.dialect, endpoint.rules
+        is_required = not dialect.empty_signature and rules.reasoning_replay not in _UNSIGNED
+        if is_required and block.get("signature") == "":  # a block received without a signature is restored without
+            raise EncodeError("thinking has no signature, which the target requires; remove it or send it as text")
     return block
 
 
-def _encode_thinking(content: ThinkingContent, endpoint: Endpoint) -> dict[str, object]:
-    signature, extra = content.thinking_signature, content.extra
+def _thinking_block(content: ThinkingContent, endpoint: Endpoint) -> Wire:
+    """Write a thinking block; a missing signature is empty, or left out where the target allows that."""
+    signature = content.thinking_signature
     if content.redacted:
         if signature is None:
-            raise EncodeError("redacted thinking without its data")
-        block: dict[str, object] = {"type": "redacted_thinking", "data": signature}
-    elif signature is not None:
-        block = {"type": "thinking", "thinking": content.thinking, "signature": signature}
+            raise EncodeError("redacted thinking has no data (`thinking_signature`); remove it")
+        block: Wire = {"type": "redacted_thinking", "data": signature}
     else:
-        block = {"type": "thinking", "thinking": content.thinking, **_no_signature(content, endpoint)}
-    return block if extra is None else {**block, **put_back(extra)}
-
-
-def _no_signature(content: ThinkingContent, endpoint: Endpoint) -> dict[str, object]:
-    """Say that there is no signature, in the way it was said before, else in the provider's own."""
-    verbatim = verbatim_of(content.extra, PROTOCOL)
-    if "signature" in verbatim:
-        return {"signature": verbatim["signature"]}
-    if "unsigned" in verbatim:
-        return {}
-    default = _default_refusal(endpoint)
-    if default is None:
-        # The API refuses unsigned thinking; projection should have turned it into text.
-        raise EncodeError("thinking without a signature")
-    return default
-
-
-def _default_refusal(endpoint: Endpoint) -> dict[str, object] | None:
-    """Give the target's own way of saying that thinking is not signed; None where it has to be."""
-    if endpoint.dialect.empty_signature:
-        return {"signature": ""}
-    return {} if endpoint.rules.reasoning_replay in _UNSIGNED else None
+        block = {"type": "thinking", "thinking": content.thinking}
+        if signature is not None:
+            block["signature"] = signature
+        elif endpoint.dialect.empty_signature or endpoint.rules.reasoning_replay not in _UNSIGNED:
+            block["signature"] = ""
+    return block if content.extra is None else restore(block, content.extra, PROTOCOL)

@@ -1,9 +1,9 @@
 """Error bodies of the Anthropic wire.
 
-Facts this file rests on:
-- `{"type": "error", "error": {type, message, details: {error_code}}, "request_id"}`; the code is what to branch on.
+Facts this file relies on:
+- `{"type": "error", "error": {type, message, details: {error_code}}, "request_id"}`; the code identifies the error.
                                                                             (anthropic 2.8.0, read 2026-11-15)
-- Servers of other people answer in OpenAI's form on this path, with a number as code:
+- Third-party servers answer in OpenAI's format on this path, with a number as code:
   `{"error": {"code": 400, "message", "type": "exceed_context_size_error"}}`.                   (llama.cpp, tried)
 - Gateways answer with a text, a page, or `{"message"}` / `{"detail"}` / `{"error": "text"}`.   (litellm, Cloudflare)
 """

@@ -1,13 +1,16 @@
 """Images and documents of the Anthropic wire, both ways.
 
-Facts this file rests on:
-- An image is base64, a URL or a file id; a document is base64 (a PDF), plain text as text, a URL of a PDF, a file id,
-  or a list of blocks of one's own.                     (anthropic 2.8.0: image and document sources, read 2026-11-15)
-- `title` and `context` of a document are told to the model; `title` is what a file is called.            (the same)
-- Neither a URL nor a file id says what type it leads to. URLs of documents are URLs of PDFs by the SDK's own name for
-  them; most files by id are PDFs too, and nothing but the type asks for it.                               (the same)
+Facts this file relies on:
+- The source of an image is base64, a URL or a file id; that of a document is base64 (a PDF), plain text as text, the
+  URL of a PDF, a file id, or a list of blocks.           (anthropic 2.8.0: image and document sources, read 2026-11-15)
+- The model sees `title` and `context` of a document; `title` is the name of the file.                      (the same)
+- Neither a URL nor a file id states a type. URLs of documents are URLs of PDFs by the SDK's own name for them; most
+  files with an id are PDFs too, and nothing but the neutral type needs one.                               (the same)
 
-Pictures are carried, not looked at. A source that has none of these forms makes the block a native one.
+Media are not inspected. A block whose source has none of these forms is native, and so is an image with a file id, for
+which there is no neutral type.
+
+Choices kept in `extra`: `source`, the type of the source of a document.
 """
 
 from __future__ import annotations
@@ -15,146 +18,161 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
-from segue.conversation.content import Extra, FileContent, ImageContent, NativeContent
+from msgspec.structs import replace
+
+from segue.conversation.content import CacheMark, FileContent, ImageContent
 from segue.errors import EncodeError
+from segue.protocols.anthropic_messages.cache import CACHE_CONTROL, decode_mark, encode_mark
 from segue.protocols.anthropic_messages.rules import PROTOCOL
-from segue.protocols.anthropic_messages.verbatim import keep, put_back
-from segue.protocols.kit.reading import standard_base64, verbatim_of
-
-Block: TypeAlias = Mapping[str, object]
+from segue.protocols.kit.reading import standard_base64
+from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, keep, restore
 
 _PDF: Final = "application/pdf"
 _PLAIN: Final = "text/plain"
-_IMAGE_KEYS: Final = frozenset({"type", "source"})
-_DOCUMENT_KEYS: Final = frozenset({"type", "source", "title"})
-_SOURCE_KEYS: Final[Mapping[object, frozenset[str]]] = {
-    "base64": frozenset({"type", "media_type", "data"}),
-    "text": frozenset({"type", "media_type", "data"}),
-    "url": frozenset({"type", "url"}),
-    "file": frozenset({"type", "file_id"}),
-}
+_SOURCES: Final[Mapping[str, str]] = {_PDF: "base64", _PLAIN: "text"}
+"""The default type of source for the data of a document, by MIME type; other types have none."""
 
 
-def _source_of(block: Block) -> Block:
+def source_of(block: Block) -> Block:
+    """Give the source of a block; an empty object where it has none."""
     source = block.get("source")
-    return cast("Mapping[str, object]", source) if isinstance(source, Mapping) else {}
+    return cast("Block", source) if isinstance(source, Mapping) else EMPTY
 
 
-def _extra(block: Block, known: frozenset[str], verbatim: Mapping[str, object]) -> Extra | None:
-    """Keep what block and source say beyond the words segue has for them; the source's share under `source`."""
-    source = _source_of(block)
-    beyond = {key: value for key, value in source.items() if key not in _SOURCE_KEYS[source.get("type")]}
-    extra = keep(block, known, verbatim)
-    if not beyond:
-        return extra
-    return {PROTOCOL: {**(extra or {}).get(PROTOCOL, {}), "source": beyond}}
+# -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
-def decode_image(block: Block) -> ImageContent | NativeContent | None:
-    """Read an image; None when its source has no form that is known. One by file id has no neutral word: native."""
-    source = _source_of(block)
+def decode_image(block: Block) -> ImageContent | None:
+    """Read an image; None when its source has an unknown form."""
+    source = source_of(block)
     kind, mime, data = source.get("type"), source.get("media_type"), source.get("data")
+    mark = decode_mark(block)
     if kind == "base64" and isinstance(mime, str) and isinstance(data, str):
-        return ImageContent(data=standard_base64(data), mime_type=mime, extra=_extra(block, _IMAGE_KEYS, {}))
-    if kind == "url" and isinstance(url := source.get("url"), str):
-        return ImageContent(url=url, extra=_extra(block, _IMAGE_KEYS, {}))
-    if kind == "file" and isinstance(file_id := source.get("file_id"), str):
-        spare = FileContent(file_id=file_id, mime_type="image/*")
-        return NativeContent(protocol=PROTOCOL, block=block, fallback=(spare,))
-    return None
+        image = ImageContent(data=standard_base64(data), mime_type=mime, cache_mark=mark)
+    elif kind == "url" and isinstance(url := source.get("url"), str):
+        image = ImageContent(url=url, cache_mark=mark)
+    else:
+        return None
+    if len(block) == 2 and len(source) == (3 if image.url is None else 2):
+        return image
+    return replace(image, extra=keep(PROTOCOL, block, _with_data(encode_image(image), source)))
 
 
 def decode_document(block: Block) -> FileContent | None:
-    """Read a document; None when its source has no form that is known, or is made of blocks."""
-    source, title = _source_of(block), block.get("title")
+    """Read a document; None when its source has an unknown form, or is a list of blocks."""
+    source, title = source_of(block), block.get("title")
     kind, mime, data = source.get("type"), source.get("media_type"), source.get("data")
-    name = title if isinstance(title, str) else None
-    verbatim: dict[str, object] = {"title": title} if "title" in block and name is None else {}
-    if kind == "base64" and isinstance(mime, str) and isinstance(data, str):
-        if mime != _PDF:
-            verbatim["source"] = "base64"
-        extra = _extra(block, _DOCUMENT_KEYS, verbatim)
-        return FileContent(data=standard_base64(data), mime_type=mime, name=name, extra=extra)
-    if kind == "text" and isinstance(mime, str) and isinstance(data, str):
-        if mime != _PLAIN:
-            verbatim["source"] = "text"
-        encoded = base64.b64encode(data.encode("utf-8", "surrogatepass")).decode("ascii")
-        return FileContent(data=encoded, mime_type=mime, name=name, extra=_extra(block, _DOCUMENT_KEYS, verbatim))
-    if kind == "url" and isinstance(url := source.get("url"), str):
-        return FileContent(url=url, mime_type=_PDF, name=name, extra=_extra(block, _DOCUMENT_KEYS, verbatim))
-    if kind == "file" and isinstance(file_id := source.get("file_id"), str):
-        return FileContent(file_id=file_id, mime_type=_PDF, name=name, extra=_extra(block, _DOCUMENT_KEYS, verbatim))
-    return None
+    name, mark = title if isinstance(title, str) else None, decode_mark(block)
+    choice, keys = Wire(), 2
+    if kind in ("base64", "text") and isinstance(mime, str) and isinstance(data, str):
+        content = standard_base64(data) if kind == "base64" else _base64_of(data)
+        file = FileContent(data=content, mime_type=mime, name=name, cache_mark=mark)
+        choice, keys = choose("source", _default_source(mime), kind), 3
+    elif kind == "url" and isinstance(url := source.get("url"), str):
+        file = FileContent(url=url, mime_type=_PDF, name=name, cache_mark=mark)
+    elif kind == "file" and isinstance(file_id := source.get("file_id"), str):
+        file = FileContent(file_id=file_id, mime_type=_PDF, name=name, cache_mark=mark)
+    else:
+        return None
+    is_plain = len(source) == keys and (keys == 2 or mime in _SOURCES) and not choice
+    if is_plain and len(block) == (2 if name is None else 3):
+        return file
+    if choice:
+        file = replace(file, extra=keep(PROTOCOL, EMPTY, EMPTY, choices=choice))
+    return replace(file, extra=keep(PROTOCOL, block, _with_data(encode_file(file), source), choices=choice))
 
 
-def encode_image(image: ImageContent) -> dict[str, object]:
+def _with_data(default: Wire, received: Block) -> Wire:
+    """Give a default block with base64 as received: its alphabet is not kept."""
+    source = cast("Wire", default["source"])
+    if received.get("type") != "base64" or source.get("type") != "base64":
+        return default
+    return {**default, "source": {**source, "data": received.get("data")}}
+
+
+def _base64_of(text: str) -> str:
+    return base64.b64encode(text.encode("utf-8", "surrogatepass")).decode("ascii")
+
+
+# -- neutral -> wire ---------------------------------------------------------------------------------------------------
+
+
+def encode_image(image: ImageContent) -> Wire:
     """Write an image.
 
     Raises:
-        EncodeError: it has neither data nor a URL, or data of no named type.
+        EncodeError: it has neither data nor a URL, or data without a MIME type.
     """
-    return _block("image", _image_source(image.data, image.url, None, image.mime_type), image.extra)
+    source = _image_source(image.data, image.url, None, image.mime_type)
+    block = _block("image", source, image.cache_mark)
+    return block if image.extra is None else restore(block, image.extra, PROTOCOL)
 
 
-def encode_file(file: FileContent) -> dict[str, object]:
-    """Write a file: an image by its type, else a document.
+def encode_file(file: FileContent) -> Wire:
+    """Write a file: as an image where its type is one, else as a document.
 
     Raises:
-        EncodeError: the wire has no document of this type, or there is nothing to send.
+        EncodeError: the wire has no document of this type, or the file has no content.
     """
-    mime = (file.mime_type or "").partition(";")[0].strip().lower()
+    mime = _plain_type(file.mime_type)
     if mime.startswith("image/"):
-        return _block("image", _image_source(file.data, file.url, file.file_id, mime), file.extra)
-    verbatim = verbatim_of(file.extra, PROTOCOL)
-    if file.data is not None:
-        if mime == _PDF:
-            source: dict[str, object] = {"type": "base64", "media_type": mime, "data": file.data}
-        elif verbatim.get("source") == "base64":
-            source = {"type": "base64", "media_type": file.mime_type, "data": file.data}
-        elif mime == _PLAIN or verbatim.get("source") == "text":
-            source = {"type": "text", "media_type": mime, "data": _text_of(file.data)}
-        else:
-            raise EncodeError(f"this wire has no document of type {file.mime_type or 'unknown'}")
-    elif file.url is not None:
-        source = {"type": "url", "url": file.url}
-    elif file.file_id is not None:
-        source = {"type": "file", "file_id": file.file_id}
+        block = _block("image", _image_source(file.data, file.url, file.file_id, mime), file.cache_mark)
     else:
-        raise EncodeError("a file without data, URL or file id")
-    block = _block("document", source, file.extra)
-    if file.name is not None:
-        block["title"] = file.name
-    elif "title" in verbatim:
-        block["title"] = verbatim["title"]
-    return block
+        block = _block("document", _document_source(file, mime), file.cache_mark)
+        if file.name is not None:
+            block["title"] = file.name
+    return block if file.extra is None else restore(block, file.extra, PROTOCOL)
 
 
-def _image_source(data: str | None, url: str | None, file_id: str | None, mime: str | None) -> dict[str, object]:
+def _document_source(file: FileContent, mime: str) -> Wire:
+    if file.data is not None:
+        match chosen(file.extra, PROTOCOL, "source", _default_source(file.mime_type)):
+            case "base64":
+                return {"type": "base64", "media_type": mime if mime == _PDF else file.mime_type, "data": file.data}
+            case "text":
+                return {"type": "text", "media_type": mime, "data": _text_of(file.data)}
+            case _:
+                kind = file.mime_type or "unknown"
+                raise EncodeError(f"{PROTOCOL} does not support documents of type {kind}; send a PDF or a text")
+    if file.url is not None:
+        return {"type": "url", "url": file.url}
+    if file.file_id is not None:
+        return {"type": "file", "file_id": file.file_id}
+    raise EncodeError("a file has neither data nor a URL nor a file id; set one of them")
+
+
+def _plain_type(mime_type: str | None) -> str:
+    """Give a MIME type in lower case, without parameters."""
+    return (mime_type or "").partition(";")[0].strip().lower()
+
+
+def _default_source(mime_type: str | None) -> str | None:
+    return _SOURCES.get(_plain_type(mime_type))
+
+
+def _image_source(data: str | None, url: str | None, file_id: str | None, mime: str | None) -> Wire:
     if data is not None:
         if mime is None:
-            raise EncodeError("an image without a MIME type")
+            raise EncodeError("an image with data has no MIME type; set `mime_type`")
         return {"type": "base64", "media_type": mime, "data": data}
     if url is not None:
         return {"type": "url", "url": url}
     if file_id is not None:
         return {"type": "file", "file_id": file_id}
-    raise EncodeError("an image without data or URL")
+    raise EncodeError("an image has neither data nor a URL; set one of them")
 
 
-def _block(kind: str, source: dict[str, object], extra: Extra | None) -> dict[str, object]:
-    if extra is None:
-        return {"type": kind, "source": source}
-    left = dict(put_back(extra))
-    beyond = left.pop("source", None)
-    if isinstance(beyond, Mapping):
-        source = {**source, **cast("Mapping[str, object]", beyond)}
-    return {"type": kind, "source": source, **left}
+def _block(kind: str, source: Wire, mark: CacheMark | None) -> Wire:
+    block: Wire = {"type": kind, "source": source}
+    if mark is not None:
+        block[CACHE_CONTROL] = encode_mark(mark)
+    return block
 
 
 def _text_of(data: str) -> str:
-    """Read a text file's base64. The wire takes text alone: what is none is told as far as it can be read."""
+    """Read the base64 of a text file. Bytes that are not UTF-8 are replaced: the wire takes text alone."""
     try:
         raw = base64.b64decode(data)
     except binascii.Error:

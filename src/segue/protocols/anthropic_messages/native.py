@@ -1,12 +1,13 @@
 """What other models can read of blocks that only this wire has.
 
-Facts this file rests on:
-- Server tools leave their calls (`server_tool_use`, `mcp_tool_use`) and results (`*_tool_result`) in the turn of the
-  assistant; pages and search results are partly encrypted, titles and addresses are not.  (anthropic 2.8.0, 2026-11-15)
-- A `compaction` block stands for everything before it: its summary is the only readable trace.        (beta, the same)
-- Calls written out as text make other models write such text instead of calling.       (vscode copilot api #171)
+Facts this file relies on:
+- Server tools leave their calls (`server_tool_use`, `mcp_tool_use`) and results (`*_tool_result`) in the
+  assistant turn; pages and search results are partly encrypted, titles and addresses are not.
+                                                                                          (anthropic 2.8.0, 2026-11-15)
+- A `compaction` block replaces everything before it: its summary is the only readable part.           (beta, the same)
+- Calls written as text make other models write such text instead of calling.             (vscode copilot api #171)
 
-So results, summaries and references have words here; calls, hand-over marks and sealed things have none.
+So results, summaries and references have a readable fallback; calls, handover blocks and encrypted data have none.
 """
 
 from __future__ import annotations
@@ -14,48 +15,32 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
-from segue.conversation.content import Extra, FallbackContent, FileContent, NativeContent, TextContent
-from segue.protocols.anthropic_messages.media import decode_document, decode_image
+from segue.conversation.content import FallbackContent, FileContent, NativeContent, TextContent
+from segue.protocols.anthropic_messages.cache import split_mark
+from segue.protocols.anthropic_messages.media import decode_document, decode_image, source_of
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.verbatim import Block
 
-Block: TypeAlias = Mapping[str, object]
 Fallback: TypeAlias = tuple[FallbackContent, ...]
-
-_MARK: Final = "cache_control"
 
 
 def decode_native(block: Block) -> NativeContent:
-    """Keep a block as it was, with what can be read of it."""
-    bare, extra = unmarked(block)
-    return NativeContent(protocol=PROTOCOL, block=bare, fallback=fallback_of(bare), extra=extra)
-
-
-def unmarked(native: Block) -> tuple[Block, Extra | None]:
-    """Take the cache mark out of a native block or tool: it stands in `extra`, where all marks are counted."""
-    if native.get(_MARK) is None:
-        return native, None
-    return {key: value for key, value in native.items() if key != _MARK}, {PROTOCOL: {_MARK: native[_MARK]}}
-
-
-def marked(native: Block, extra: Extra | None) -> dict[str, object]:
-    """Put the cache mark back; a native block or tool says everything else itself."""
-    mark = None if extra is None else extra.get(PROTOCOL, {}).get(_MARK)
-    if mark is not None:
-        return {**native, _MARK: mark}
-    return native if isinstance(native, dict) else dict(native)
+    """Keep a block verbatim, with what other models can read of it."""
+    unmarked, mark = split_mark(block)
+    return NativeContent(protocol=PROTOCOL, block=unmarked, fallback=fallback_of(unmarked), cache_mark=mark)
 
 
 def fallback_of(block: Block) -> Fallback:
-    """Give the readable side of a block; empty when it has none."""
+    """Give what other models can read of a block; empty when there is nothing."""
     kind = block.get("type")
     read = _READABLE.get(kind) if isinstance(kind, str) else None
     if read is None:
-        read = _result if isinstance(kind, str) and kind.endswith("_tool_result") else _text_fallback
+        read = _result if isinstance(kind, str) and kind.endswith("_tool_result") else _text_or_content
     return read(block)
 
 
-def _nothing(block: Block) -> Fallback:  # noqa: ARG001 - one of several readers
+def _nothing(block: Block) -> Fallback:  # noqa: ARG001 - one of the readers below
     return ()
 
 
@@ -71,14 +56,14 @@ def _blocks(value: object) -> list[Block]:
     return []
 
 
-def _text_fallback(block: Block) -> Fallback:
-    """Read a block that nobody knows: its text, or the content it wraps."""
+def _text_or_content(block: Block) -> Fallback:
+    """Read a block of an unknown type: its text, or its content."""
     text = block.get("text")
     return _text(text) if isinstance(text, str) else _contents(block.get("content"))
 
 
 def _contents(value: object) -> Fallback:
-    """Read what stands in a `content`: a string, one block, or several."""
+    """Read the value of a `content`: a string, one block, or several."""
     if isinstance(value, str):
         return _text(value)
     return tuple(piece for inner in _blocks(value) for piece in _content(inner))
@@ -88,7 +73,7 @@ def _content(block: Block) -> Fallback:
     match block.get("type"):
         case "image":
             image = decode_image(block)
-            return image.fallback if image is not None and image.kind == "native" else (image,) if image else ()
+            return (image,) if image is not None else _image_by_id(block)
         case "document":
             file = decode_document(block)
             return (file,) if file is not None else _document(block)
@@ -96,11 +81,17 @@ def _content(block: Block) -> Fallback:
             return fallback_of(block)
 
 
+def _image_by_id(block: Block) -> Fallback:
+    source = source_of(block)
+    file_id = source.get("file_id")
+    if source.get("type") != "file" or not isinstance(file_id, str):
+        return ()
+    return (FileContent(file_id=file_id, mime_type="image/*"),)
+
+
 def _document(block: Block) -> Fallback:
     """Read a document made of blocks."""
-    source = block.get("source")
-    inner = _contents(cast("Block", source).get("content")) if isinstance(source, Mapping) else ()
-    return (*_text(text_of(block.get("title")) or ""), *inner)
+    return (*_text(text_of(block.get("title")) or ""), *_contents(source_of(block).get("content")))
 
 
 def _search_result(block: Block) -> Fallback:
@@ -109,7 +100,7 @@ def _search_result(block: Block) -> Fallback:
 
 
 def _result(block: Block) -> Fallback:
-    """Read a server tool's result: what it found, printed or fetched, or why it failed."""
+    """Read the result of a server tool: what it found, printed or fetched, or why it failed."""
     content = block.get("content")
     if isinstance(content, str):
         return _text(content)
@@ -123,7 +114,7 @@ def _result(block: Block) -> Fallback:
         found = _found(inner)
         if found:
             lines.append(found)
-        for piece in _text_fallback(inner):
+        for piece in _text_or_content(inner):
             if piece.kind == "text" and not found:
                 lines.append(piece.text)
             elif piece.kind != "text":
@@ -135,7 +126,7 @@ _LINES: Final = ("title", "url", "stdout", "stderr", "tool_name")
 
 
 def _found(inner: Block) -> str:
-    """Read the plain fields of one result: a hit's title and address, what a program printed, a tool that was found."""
+    """Read the plain fields of one result: title and address of a page, output of a program, name of a tool."""
     lines = [part.rstrip("\n") for key in _LINES if (part := text_of(inner.get(key)))]
     references = inner.get("tool_references")
     lines += [name for found in _blocks(references) if (name := text_of(found.get("tool_name")))]
@@ -166,4 +157,4 @@ _READABLE: Final[Mapping[str, Callable[[Block], Fallback]]] = {
     "tool_reference": _reference,
     "container_upload": _upload,
 }
-"""Blocks that are not simply text or content."""
+"""How blocks are read that have more than a text or a content."""

@@ -1,9 +1,9 @@
-"""An Anthropic request, both ways: the conversation, its tools, and what is asked besides.
+"""An Anthropic request, both ways: the conversation, its tools, and the options.
 
-Facts this file rests on:
+Facts this file relies on:
 - `system` is a string or a list of text blocks, beside the messages.             (anthropic 2.8.0, read 2026-11-15)
-- A tool without a type, or of type `custom`, is the application's; all others (versioned server tools, the nameless
-  toolsets, MCP toolsets) are the provider's own kinds.                                                   (the same)
+- A tool without a type, or of type `custom`, is run by the application; all others (versioned server tools, toolsets
+  without a name, MCP toolsets) are run by the provider.                                                  (the same)
 """
 
 from __future__ import annotations
@@ -11,65 +11,80 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
+from msgspec.structs import replace
+
 from segue.conversation.content import SystemContent
 from segue.conversation.context import Context, NativeTool, Prompt, Tool, ToolDefinition
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.anthropic_messages.cache import place_marks
+from segue.protocols.anthropic_messages.cache import (
+    CACHE_CONTROL,
+    decode_mark,
+    encode_mark,
+    join_mark,
+    place_marks,
+    split_mark,
+)
 from segue.protocols.anthropic_messages.content import decode_system_block, encode_user_content
-from segue.protocols.anthropic_messages.native import marked, unmarked
-from segue.protocols.anthropic_messages.options import decode_options, encode_model, encode_options
+from segue.protocols.anthropic_messages.options import decode_options, encode_options
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.turns import decode_turns, encode_turns
-from segue.protocols.anthropic_messages.verbatim import keep, put_back
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import VERBATIM, expect_list, expect_object, verbatim_of
+from segue.protocols.kit.reading import expect_list, expect_object, native_definition
+from segue.protocols.kit.verbatim import EMPTY, Block, Wire, keep, restore
 
-_TOOL_KEYS: Final = frozenset({"type", "name", "description", "input_schema", "strict"})
+_FRAME: Final = ("system", "tools")
+_TOOL_TYPES: Final[Mapping[str, type]] = {"type": str, "description": str, "strict": bool}
+"""Keys of a tool that the default may leave out, and the type of a value that is read."""
 
 
-def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endpoint) -> Prompt:
+def decode_request(body: Block | Sequence[object], endpoint: Endpoint) -> Prompt:
     """Read a body, or its bare list of messages.
 
     Raises:
-        DecodeError: it has no messages, or something in it is not what the protocol says.
+        DecodeError: it has no messages, or something in it is not what the protocol defines.
     """
     if not isinstance(body, Mapping):
         return Prompt(context=Context(messages=decode_turns(body, endpoint, endpoint.model.id)))
     if "messages" not in body:
-        raise DecodeError("a request has to have messages", path=("messages",))
+        raise DecodeError("the request has no `messages`; add a list of messages", path=("messages",))
     named = body.get("model")
     model = named if isinstance(named, str) else None
-    verbatim: dict[str, object] = {}
+    empty = {key: body[key] for key in _FRAME if key in body and _is_empty(key, body[key])}
     context = Context(
-        system_prompt=_decode_system(body, verbatim),
+        system_prompt=_decode_system(body.get("system")),
         messages=decode_turns(body["messages"], endpoint, model or endpoint.model.id),
-        tools=_decode_tools(body, endpoint, verbatim),
-        extra={PROTOCOL: {VERBATIM: verbatim}} if verbatim else None,
+        tools=_decode_tools(body.get("tools"), endpoint),
+        extra=keep(PROTOCOL, empty, EMPTY, known=_FRAME) if empty else None,
     )
     return Prompt(context=context, options=decode_options(body, endpoint), model=model)
 
 
-def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
+def _is_empty(key: str, value: object) -> bool:
+    return value is None or (key == "tools" and not value)
+
+
+def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     """Write a body.
 
     Raises:
-        EncodeError: something has no word on this wire; `path` leads to it.
+        EncodeError: the protocol does not support something; `path` leads to it.
     """
     context, options = prompt.context, prompt.options
     retention = options.cache_retention
     marks = retention is not None and retention != "none"
-    body = encode_model(prompt.model, options, endpoint)
-    # A mark needs a block to stand on. So that a turn is written alike with and without one, no content is a string
-    # in a conversation that is marked.
+    asked = encode_options(options, endpoint, prompt.model)
+    body: Wire = {"model": asked.pop("model")} if "model" in asked else {}
+    # A mark needs a block. So that a turn is written alike with and without one, no content is a string in a
+    # conversation that is marked.
     body["messages"] = encode_turns(context.messages, endpoint, strings=not marks)
-    body.update(encode_options(options, endpoint, prompt.model))
-    verbatim = verbatim_of(context.extra, PROTOCOL)
-    _encode_system(context, verbatim, body)
+    body.update(asked)
+    if context.system_prompt is not None:
+        body["system"] = _encode_system(context.system_prompt)
     if context.tools:
         body["tools"] = [_encode_tool(tool, endpoint, index) for index, tool in enumerate(context.tools)]
-    elif "tools" in verbatim:
-        body["tools"] = verbatim["tools"]
-    if marks and retention is not None:
+    if context.extra is not None:
+        restore(body, context.extra, PROTOCOL)
+    if retention is not None and marks:
         place_marks(body, endpoint, retention)
     return body
 
@@ -77,88 +92,61 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
 # -- system prompt -----------------------------------------------------------------------------------------------------
 
 
-def _decode_system(body: Mapping[str, object], verbatim: dict[str, object]) -> str | tuple[SystemContent, ...] | None:
-    system = body.get("system")
-    if isinstance(system, str):
+def _decode_system(system: object) -> str | tuple[SystemContent, ...] | None:
+    if system is None or isinstance(system, str):
         return system
-    if system is None:
-        if "system" in body:
-            verbatim["system"] = None
-        return None
     blocks = enumerate(expect_list(system, ("system",)))
     return tuple(decode_system_block(expect_object(block, ("system", index))) for index, block in blocks)
 
 
-def _encode_system(context: Context, verbatim: Mapping[str, object], body: dict[str, object]) -> None:
-    system = context.system_prompt
-    if system is None:
-        if "system" in verbatim:
-            body["system"] = None
-    elif isinstance(system, str):
-        body["system"] = system
-    else:
-        blocks: list[dict[str, object]] = []
-        for index, piece in enumerate(system):
-            try:
-                blocks.append(encode_user_content(piece))
-            except EncodeError as error:
-                raise EncodeError(error.reason, path=("system_prompt", index)) from error
-        body["system"] = blocks
+def _encode_system(system: str | tuple[SystemContent, ...]) -> object:
+    if isinstance(system, str):
+        return system
+    blocks: list[Wire] = []
+    for index, piece in enumerate(system):
+        try:
+            blocks.append(encode_user_content(piece))
+        except EncodeError as error:
+            raise EncodeError(error.reason, path=("system_prompt", index)) from error
+    return blocks
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 
-def _decode_tools(body: Mapping[str, object], endpoint: Endpoint, verbatim: dict[str, object]) -> tuple[Tool, ...]:
-    given = body.get("tools")
+def _decode_tools(given: object, endpoint: Endpoint) -> tuple[Tool, ...]:
     if not given:
-        if "tools" in body:
-            verbatim["tools"] = given
         return ()
     tools = enumerate(expect_list(given, ("tools",)))
     return tuple(_decode_tool(expect_object(tool, ("tools", index)), endpoint) for index, tool in tools)
 
 
-def _decode_tool(tool: Mapping[str, object], endpoint: Endpoint) -> Tool:
-    name, schema, strict = tool.get("name"), tool.get("input_schema"), tool.get("strict")
-    description = tool.get("description", "")
+def _decode_tool(tool: Block, endpoint: Endpoint) -> Tool:
+    name, schema, strict, description = (tool.get(key) for key in ("name", "input_schema", "strict", "description"))
     is_custom = tool.get("type") in (None, "custom")
     if not is_custom or not isinstance(name, str) or not isinstance(schema, Mapping):
-        definition, extra = unmarked(tool)
-        return NativeTool(protocol=PROTOCOL, definition=definition, extra=extra)
-    verbatim: dict[str, object] = {}
-    if "type" in tool:
-        verbatim["type"] = tool["type"]
-    if "description" in tool and not description:
-        verbatim["description"] = description
-    if "strict" in tool and not (isinstance(strict, bool) and endpoint.dialect.strict_tools):
-        verbatim["strict"] = strict
-    return ToolDefinition(
+        definition, mark = split_mark(tool)
+        return NativeTool(protocol=PROTOCOL, definition=definition, cache_mark=mark)
+    definition = ToolDefinition(
         name=name,
         description=description if isinstance(description, str) else "",
-        parameters=cast("Mapping[str, object]", schema),
+        parameters=cast("Block", schema),
         strict=strict if isinstance(strict, bool) else None,
-        extra=keep(tool, _TOOL_KEYS, verbatim),
+        cache_mark=decode_mark(tool),
     )
+    known = [key for key, kind in _TOOL_TYPES.items() if isinstance(tool.get(key), kind)]
+    return replace(definition, extra=keep(PROTOCOL, tool, _encode_tool(definition, endpoint, 0), known))
 
 
-def _encode_tool(tool: Tool, endpoint: Endpoint, index: int) -> dict[str, object]:
+def _encode_tool(tool: Tool, endpoint: Endpoint, index: int) -> Wire:
     if tool.kind == "native":
-        if tool.protocol != PROTOCOL:
-            raise EncodeError(f"a tool of {tool.protocol} has no place on this wire", path=("tools", index))
-        return marked(tool.definition, tool.extra)
-    verbatim = verbatim_of(tool.extra, PROTOCOL)
-    wire: dict[str, object] = {"name": tool.name}
+        return join_mark(native_definition(PROTOCOL, tool, ("tools", index)), tool.cache_mark, tool.extra)
+    wire: Wire = {"name": tool.name}
     if tool.description:
         wire["description"] = tool.description
-    elif "description" in verbatim:
-        wire["description"] = verbatim["description"]
     wire["input_schema"] = tool.parameters
     if tool.strict is not None and endpoint.dialect.strict_tools:
         wire["strict"] = tool.strict
-    elif "strict" in verbatim:
-        wire["strict"] = verbatim["strict"]
-    if "type" in verbatim:
-        wire["type"] = verbatim["type"]
-    wire.update(put_back(tool.extra))
-    return wire
+    if tool.cache_mark is not None:
+        wire[CACHE_CONTROL] = encode_mark(tool.cache_mark)
+    return wire if tool.extra is None else restore(wire, tool.extra, PROTOCOL)

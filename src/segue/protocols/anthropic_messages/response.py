@@ -1,15 +1,14 @@
-"""An Anthropic reply, both ways: content, usage, why it ended.
+"""An Anthropic reply, both ways: content, usage, stop reason.
 
-Facts this file rests on:
+Facts this file relies on:
 - `input_tokens`, `cache_creation_input_tokens` and `cache_read_input_tokens` add up to the whole input; `output_tokens`
   includes thinking.                                                    (anthropic 2.8.0: usage, read 2026-11-15)
 - Cache writes kept for an hour are counted in `cache_creation` and cost more.                            (the same)
 - Stop reasons and what they mean.                            (the same; Anthropic documentation: stop reasons)
-- A finished reply has a reason: one without was cut off on its way.          (pi-ai 1.5.0 and ktsoator/or say error)
+- A finished reply has a stop reason: one without was cut off in transit. (pi-ai 1.5.0 and ktsoator/or report an error)
 
-A reply is written the usual way, then what the one that was read had said differently is put in its place. That stands
-in the message's shape under `response`, unusual or unknown keys beside the shape of their own that names the missing
-ones: only the way back to a reply looks at it, and none of it belongs into a request.
+A reply is written in the default format. What the received one has differently is kept in `extra["reply"]` of the
+message as one entry, which only `encode_response` reads.
 """
 
 from __future__ import annotations
@@ -19,32 +18,23 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import AssistantContent, Extra, TextContent
+from segue.conversation.content import AssistantContent, TextContent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
-from segue.protocols.anthropic_messages.content import decode_assistant_block, encode_assistant_blocks
+from segue.protocols.anthropic_messages.content import decode_reply_block, encode_assistant_blocks
 from segue.protocols.anthropic_messages.errors import decode_error
 from segue.protocols.anthropic_messages.rules import PROTOCOL
-from segue.protocols.anthropic_messages.turns import restore_content
-from segue.protocols.anthropic_messages.verbatim import keep, put_back
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import (
-    expect_list,
-    expect_object,
-    number_of,
-    of_reply,
-    reply_extra,
-    text_of,
-    verbatim_of,
-)
+from segue.protocols.kit.reading import expect_list, expect_object, number_of, of_reply, reply_extra, text_of
+from segue.protocols.kit.verbatim import Block, Wire, apply, difference
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": StopReason.STOP,
     "stop_sequence": StopReason.STOP,
-    "pause_turn": StopReason.STOP,  # the reply goes back as it is, and the model goes on
-    "compaction": StopReason.STOP,  # beta: the reply is a summary, and the model goes on from it
+    "pause_turn": StopReason.STOP,  # the reply is sent back unchanged, and the model continues
+    "compaction": StopReason.STOP,  # beta: the reply is a summary, and the model continues from it
     "max_tokens": StopReason.LENGTH,
     "model_context_window_exceeded": StopReason.LENGTH,
     "tool_use": StopReason.TOOL_USE,
@@ -52,53 +42,44 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "sensitive": StopReason.ERROR,
 }
 UNKNOWN_STOP: Final = StopReason.STOP
-"""For reasons nobody has heard of: they come with a reply that is whole."""
+"""For unknown stop reasons: they come with a reply that is complete."""
 
 _REASONS_BACK: Final[Mapping[StopReason, str]] = {
     StopReason.STOP: "end_turn",
     StopReason.LENGTH: "max_tokens",
     StopReason.TOOL_USE: "tool_use",
 }
-_NOT_COMPARED: Final = frozenset({"content"})
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
-def decode_response(body: Mapping[str, object], endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:
-    """Read a whole reply; one that is an error is a message that failed.
+def decode_response(body: Block, endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:
+    """Read a whole reply; an error body is a message that failed.
 
     Raises:
-        DecodeError: it has no content, or content that is not what the protocol says.
+        DecodeError: it has no content, or content that is not what the protocol defines.
     """
     content = body.get("content")
-    verbatim: dict[str, object] = {}
     if "content" not in body:
         if "error" not in body and body.get("type") != "error":
-            raise DecodeError("a reply has to have content", path=("content",))
-        failed = finish_response(body, (), {"content": "absent"}, endpoint)
-        return replace(failed, stop_reason=StopReason.ERROR, error_message=error_text(body))
+            raise DecodeError("the reply has no `content`; pass the body of a reply", path=("content",))
+        return finish_response(body, (), endpoint, error=error_text(body))
     if isinstance(content, str):
-        pieces: tuple[AssistantContent, ...] = (TextContent(text=content),)
-        verbatim["content"] = "string"
-    elif content is None:
-        pieces = ()
-        verbatim["content"] = "null"
-    else:
-        blocks = [expect_object(block, ("content", at)) for at, block in enumerate(expect_list(content, ("content",)))]
-        pieces = tuple(decode_assistant_block(block, endpoint, tool_names) for block in blocks)
-    return finish_response(body, pieces, verbatim, endpoint)
+        return finish_response(body, (TextContent(text=content),), endpoint)
+    if content is None:
+        return finish_response(body, (), endpoint)
+    blocks = [expect_object(block, ("content", at)) for at, block in enumerate(expect_list(content, ("content",)))]
+    pieces = tuple(decode_reply_block(block, endpoint, tool_names) for block in blocks)
+    return finish_response(body, pieces, endpoint)
 
 
 def finish_response(
-    body: Mapping[str, object],
-    pieces: tuple[AssistantContent, ...],
-    verbatim: dict[str, object],
-    endpoint: Endpoint,
+    body: Block, pieces: tuple[AssistantContent, ...], endpoint: Endpoint, *, error: str | None = None
 ) -> AssistantMessage:
-    """Make a message of its content and of what the wire said about it as a whole."""
+    """Make a message of a reply and of its content, which was read from the same body."""
     raw = text_of(body.get("stop_reason"))
-    stop = stop_reason_of(raw, pieces)
+    stop = stop_reason_of(raw, pieces) if error is None else StopReason.ERROR
     message = replace(
         new_assistant_message(endpoint.model, content=pieces),
         protocol=PROTOCOL,
@@ -107,56 +88,46 @@ def finish_response(
         usage=decode_usage(body.get("usage"), endpoint),
         stop_reason=stop,
         raw_stop_reason=raw,
-        error_message=refusal_of(body) if stop == StopReason.ERROR else None,
+        error_message=error or (refusal_of(body) if stop == StopReason.ERROR else None),
     )
-    return replace(message, extra=reply_extra_of(_difference(body, _frame(message), verbatim, skip=_NOT_COMPARED)))
-
-
-def reply_extra_of(received: Extra | None) -> Extra | None:
-    """Put what only a reply says where no request looks."""
-    return None if received is None else of_reply(PROTOCOL, received[PROTOCOL])
-
-
-def _of_reply(message: AssistantMessage) -> Extra | None:
-    """Give back what only the reply said."""
-    received = reply_extra(message.extra, PROTOCOL)
-    return None if received is None else {PROTOCOL: received}
+    entry = difference(_default_reply(message, endpoint, is_reply=True), body)
+    return message if entry is None else replace(message, extra=of_reply(PROTOCOL, entry))
 
 
 def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopReason:
-    """Say why a reply ended; one that stopped with calls in it waits for their results, whatever it says.
+    """Read why a reply ended. One that stopped with calls in it waits for their results, whatever its reason.
 
-    Without a reason only calls that came whole tell that it is finished.
+    Without a reason the reply is finished only if it has calls, all of them complete.
     """
     calls = [piece for piece in pieces if piece.kind == "toolCall"]
     if raw is None:
-        whole = bool(calls) and all(call.arguments_text is None for call in calls)
-        return StopReason.TOOL_USE if whole else StopReason.ERROR
+        is_whole = bool(calls) and all(call.arguments_text is None for call in calls)
+        return StopReason.TOOL_USE if is_whole else StopReason.ERROR
     stop = STOP_REASONS.get(raw, UNKNOWN_STOP)
     return StopReason.TOOL_USE if calls and stop == StopReason.STOP else stop
 
 
-def error_text(body: Mapping[str, object]) -> str:
-    """Say what an error body, or the error frame of a stream, reports."""
+def error_text(body: Block) -> str:
+    """Give the text of an error body, or of the error frame of a stream."""
     error = decode_error(body, None)
-    kind = error.type if error.type != "error" else None  # which names the frame, not the kind of error
-    return ": ".join(literal for literal in (kind, error.message) if literal) or "the provider reported an error"
+    kind = error.type if error.type != "error" else None  # the type of the frame, not of the error
+    return ": ".join(part for part in (kind, error.message) if part) or "the provider reported an error"
 
 
-def refusal_of(body: Mapping[str, object]) -> str:
-    """Say why the model refused, in its provider's words where there are any."""
+def refusal_of(body: Block) -> str:
+    """Give the reason of a refusal: the provider's explanation where there is one."""
     if body.get("stop_reason") is None:
         return "the reply ended without a stop reason"
     details = body.get("stop_details")
-    explanation = cast("Mapping[str, object]", details).get("explanation") if isinstance(details, Mapping) else None
+    explanation = cast("Block", details).get("explanation") if isinstance(details, Mapping) else None
     return text_of(explanation) or f"the reply ended with {body.get('stop_reason')}"
 
 
 def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
-    """Read the counts, and compute what they cost."""
+    """Read the token counts, and compute what they cost."""
     if not isinstance(given, Mapping):
         return None
-    wire = cast("Mapping[str, object]", given)
+    wire = cast("Block", given)
     counted = Usage(
         input=number_of(wire.get("input_tokens")),
         output=number_of(wire.get("output_tokens")),
@@ -167,66 +138,47 @@ def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
     total = counted.input + counted.output + counted.cache_read + counted.cache_write
     usage = replace(counted, total_tokens=total)
     kept_long = min(_inner(wire, "cache_creation", "ephemeral_1h_input_tokens"), usage.cache_write)
-    cost = find_cost(endpoint.model.cost, usage, cache_write_long=kept_long)
-    return replace(usage, cost=cost, extra=_difference(wire, _encode_counts(usage), {}))
+    return replace(usage, cost=find_cost(endpoint.model.cost, usage, cache_write_long=kept_long))
 
 
-def _inner(wire: Mapping[str, object], key: str, name: str) -> int:
+def _inner(wire: Block, key: str, name: str) -> int:
     inner = wire.get(key)
-    return number_of(cast("Mapping[str, object]", inner).get(name)) if isinstance(inner, Mapping) else 0
-
-
-def _difference(
-    wire: Mapping[str, object],
-    default: Mapping[str, object],
-    verbatim: dict[str, object],
-    skip: frozenset[str] = frozenset(),
-) -> Extra | None:
-    """Keep what the wire says that the usual writing does not, and which keys of the usual writing it lacks."""
-    received = skip | {key for key, value in default.items() if key in wire and wire[key] == value}
-    if absent := [key for key in default if key not in wire]:
-        verbatim = {**verbatim, "absent": absent}
-    return keep(wire, received, verbatim)
+    return number_of(cast("Block", inner).get(name)) if isinstance(inner, Mapping) else 0
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
-def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, object]:
-    """Write a whole reply; what `decode_response` read comes out as it was.
+def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
+    """Write a whole reply; what `decode_response` read is written as it was received.
 
     Raises:
-        EncodeError: its content has no word on this wire.
+        EncodeError: the protocol does not support something in its content.
     """
-    blocks = encode_assistant_blocks(message.content, endpoint)
-    received = _of_reply(message)
-    verbatim = verbatim_of(received, PROTOCOL)
-    content = restore_content(message.content, blocks, verbatim.get("content"))
-    wire = _completed(_frame(message), received)
-    if content is not None or verbatim.get("content") != "absent":
-        wire["content"] = content
-    return wire
+    entry = reply_extra(message.extra, PROTOCOL)
+    wire = _default_reply(message, endpoint, is_reply=entry is not None)
+    return wire if entry is None else cast("Wire", apply(wire, entry))
 
 
-def _frame(message: AssistantMessage) -> dict[str, object]:
-    """Write everything but the content, the usual way."""
+def _default_reply(message: AssistantMessage, endpoint: Endpoint, *, is_reply: bool) -> Wire:
     raw = message.raw_stop_reason
-    wire: dict[str, object] = {
+    wire: Wire = {
         "type": "message",
         "role": "assistant",
         "model": message.response_model or message.model,
+        "content": encode_assistant_blocks(message.content, endpoint, is_reply=is_reply),
         "stop_reason": raw if raw in STOP_REASONS else _REASONS_BACK.get(message.stop_reason),
         "stop_sequence": None,
     }
     if message.response_id is not None:
         wire["id"] = message.response_id
     if message.usage is not None:
-        wire["usage"] = _completed(_encode_counts(message.usage), message.usage.extra)
+        wire["usage"] = _encode_usage(message.usage)
     return wire
 
 
-def _encode_counts(usage: Usage) -> dict[str, object]:
-    wire: dict[str, object] = {
+def _encode_usage(usage: Usage) -> Wire:
+    wire: Wire = {
         "input_tokens": usage.input,
         "cache_creation_input_tokens": usage.cache_write,
         "cache_read_input_tokens": usage.cache_read,
@@ -234,14 +186,4 @@ def _encode_counts(usage: Usage) -> dict[str, object]:
     }
     if usage.reasoning:
         wire["output_tokens_details"] = {"thinking_tokens": usage.reasoning}
-    return wire
-
-
-def _completed(wire: dict[str, object], extra: Extra | None) -> dict[str, object]:
-    if extra is None or PROTOCOL not in extra:
-        return wire
-    wire.update(put_back(extra))
-    absent = verbatim_of(extra, PROTOCOL).get("absent")
-    for key in cast("Sequence[str]", absent) if isinstance(absent, list | tuple) else ():
-        wire.pop(key, None)
     return wire

@@ -1,13 +1,14 @@
-"""What the Anthropic messages wire carries and refuses.
+"""What the Anthropic Messages protocol supports and refuses.
 
-Facts this file rests on (each line below repeats its own):
-- What the SDK and its docstrings say.                                    (anthropic 2.8.0, read 2026-11-15)
-- What was answered 200 although it is widely held to be refused: a first turn of the assistant's, the same call id in
-  a later turn, consecutive turns of one role, a forced tool beside adaptive thinking.   (recorded traffic, 2026-11)
-- A turn without words is refused, a blank text beside words is not.      (LibreChat-AI/agents #124, 2026-04-30)
-- History with calls needs no tool definitions any more.                  (opencode #8246, 2026-01-13; vercel/ai #16987)
-- Adaptive thinking asks for no thinking before older calls and takes a forced tool; thinking with a budget asks for the
-  one and refuses the other.                     (Anthropic documentation: thinking in tool workflows, read 2026-11-15)
+Facts this file relies on (each line below repeats its own):
+- The types and docstrings of the SDK.                                    (anthropic 2.8.0, read 2026-11-15)
+- Answered with 200, although widely believed to be refused: a first turn of the assistant, the same call id in a later
+  turn, consecutive turns of one role, a forced tool beside adaptive thinking.           (recorded traffic, 2026-11)
+- A turn of blank text alone is refused, a blank text beside other content is not.
+                                                                          (LibreChat-AI/agents #124, 2026-04-30)
+- History with calls does not require tool definitions any more.          (opencode #8246, 2026-01-13; vercel/ai #16987)
+- Adaptive thinking does not require thinking before older calls and accepts a forced tool; thinking with a budget
+  requires the one and refuses the other.        (Anthropic documentation: thinking in tool workflows, read 2026-11-15)
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ _IMAGES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _MEDIA: Final = (*_IMAGES, "application/pdf", "text/plain")
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 _ONE_SAMPLING_SETTING: Final = r"claude-(?:opus-4[-.]1|\w+-4[-.]5|4[-.]1-opus|4[-.]5-)(?!\d)"
-"""Opus 4.1 and the 4.5 generation; the models before them take both settings at once."""
+"""Opus 4.1 and the 4.5 generation; earlier models accept both parameters at once."""
+_OPUS_4_5: Final = r"claude-(?:opus-4[-.]5|4[-.]5-opus)(?!\d)"
 
 RULES: Final = Rules(
     # -- tools: ids and names outside these answer 400, "String should match pattern ..."
@@ -62,8 +64,8 @@ RULES: Final = Rules(
     final_thinking="text",  # "The final block in an assistant message cannot be `thinking`"
     min_thinking_budget=1024,  # anthropic 2.8.0: budget_tokens
     budget_in_max_tokens=True,  # "`max_tokens` must be greater than `thinking.budget_tokens`"
-    # -- settings
-    refused_options=frozenset({"seed", "session_id"}),  # anthropic 2.8.0: no such words
+    # -- options
+    refused_options=frozenset({"seed", "session_id"}),  # anthropic 2.8.0: no such parameters
     refused_with_thinking=_SAMPLING,  # Anthropic documentation: extended thinking, feature compatibility
     extra_like=(("top_k", "temperature"),),  # Anthropic documentation: extended thinking; pi #7961
     min_max_tokens=0,  # anthropic 2.8.0: 0 only warms the cache
@@ -71,7 +73,6 @@ RULES: Final = Rules(
     blank_stop=False,  # "stop_sequences: each stop sequence must contain non-whitespace" (litellm #3286)
     cache_marks=4,  # "A maximum of 4 blocks with cache_control may be provided" (sub2api #176)
     cache_mark_key="cache_control",
-    portable_extra=frozenset({"cache_control"}),  # vendors of this wire read it or ignore it (pi-ai 1.5.0)
 )
 
 DIALECT: Final = Dialect(
@@ -88,7 +89,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"reasoning_replay": "open"},
         dialect={"empty_signature": True},
         providers=("fireworks", "vercel-ai-gateway"),
-        source="pi-ai 1.5.0 catalogue: all models of both; Claude checks its seals behind every gateway",
+        source="pi-ai 1.5.0 catalogue: all models of both; Claude checks its signatures behind every gateway",
         read="2026-11-15",
     ),
     Family(
@@ -109,12 +110,19 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "last_assistant": True,
             "max_images": 100,
             "thinking_before_calls": True,
-            "thinking_levels": frozenset({"off", "minimal", "low", "medium", "high"}),  # told as budgets
+            "thinking_levels": frozenset({"off", "minimal", "low", "medium", "high"}),  # sent as budgets
             "forced_choice_with_thinking": False,
             "refused_options": ["-temperature", "-top_p"],
+            "refused_extra": frozenset({"output_config.effort", "thinking.type"}),  # documentation: effort, thinking
         },
         dialect={"thinking_format": "budget"},
         source="Anthropic documentation: thinking in tool workflows; opencode #3077; strands #1694 (prefill at 4.5)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=_OPUS_4_5,
+        rules={"refused_extra": ["-output_config.effort"]},
+        source="Vercel AI Gateway, Claude Opus 4.5: effort low, medium or high, independent of the thinking budget",
         read="2026-11-15",
     ),
     Family(
@@ -126,7 +134,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=CLAUDE_4_6,
         rules={"exclusive_options": _SAMPLING, "refused_options": ["-temperature", "-top_p"]},
-        source="anthropic 2.8.0 and pi-ai 1.5.0: 4.6 still takes sampling settings",
+        source="anthropic 2.8.0 and pi-ai 1.5.0: 4.6 still accepts sampling parameters",
         read="2026-11-15",
     ),
     Family(
@@ -145,14 +153,14 @@ FAMILIES: Final[tuple[Family, ...]] = (
         pattern=CLAUDE_READS_SYSTEM,
         rules={"system_messages": "before_assistant"},
         providers=("anthropic", "github-copilot", "opencode"),
-        source="what's new in Claude 4.8; pi-ai 1.5.0 catalogue for who passes the role on",
+        source="what's new in Claude 4.8; pi-ai 1.5.0 catalogue: which providers pass the role on",
         read="2026-11-15",
     ),
     Family(
         pattern=r"claude-sonnet-5(?![-.]\d)",
         rules={"system_messages": "before_assistant"},
         providers=("anthropic",),
-        source="langchain-anthropic 1.5.13 (2026-10-20) and litellm 1.108.4; pi-ai 1.5.0 does not count it in",
+        source="langchain-anthropic 1.5.13 (2026-10-20) and litellm 1.108.4; pi-ai 1.5.0 does not list it",
         read="2026-11-15",
     ),
 )

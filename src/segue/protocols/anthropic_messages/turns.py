@@ -1,22 +1,24 @@
-"""Anthropic turns, both ways: where wire messages and neutral messages are not one to one.
+"""Anthropic turns, both ways: where wire messages and neutral messages do not correspond one to one.
 
-Facts this file rests on:
-- Tool results are blocks of a user turn and come first in it; what the user says next may stand behind them, and all
-  results of a batch stand in one turn.     (Anthropic documentation: handle tool calls; any-llm; read 2026-11-15)
+Facts this file relies on:
+- Tool results are blocks of a user turn and come first in it; user text may follow them in the same turn, and all
+  results of a batch stand in one turn.        (Anthropic documentation: handle tool calls; any-llm; read 2026-11-15)
 - Consecutive turns of one role are accepted and merged by the server.             (anthropic 2.8.0; recorded traffic)
 - A mid-conversation turn may have the role `system`.                                                (anthropic 2.8.0)
 
-By default consecutive results share one wire turn, content is a list of blocks, and `is_error` is said only when it is
-true. The user's words behind results are a turn of their own, which the server merges: so a request that ended in the
-results stays a prefix of the next, also where the answer between them had nothing to send. Only where turns have to
-alternate they join the results. What was spelt another way carries a shape: `apart` (a turn of its own), `joined` (in
-the turn before it), `content`, `is_error`, `role`, `roleless`. Keys of a wire message itself stand under `message`.
+By default consecutive results share one wire turn, content is a list of blocks, and `is_error` is written only when it
+is true. A user message after results is a turn of its own, which the server merges: so a request that ended in the
+results stays a prefix of the next, also where the reply between them has nothing to send. Only where turns have to
+alternate it joins the results.
+
+Choices kept in `extra`: `turn`, whether a user message or a result begins a wire message ("new") or stands in the one
+before it ("same"). Keys of the wire message that a result begins are kept under `message`, beside those of its block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias, TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar, cast
 
 from segue.conversation.content import AssistantContent, Extra, TextContent, UserContent
 from segue.conversation.messages import (
@@ -28,6 +30,7 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.errors import EncodeError, Path
+from segue.protocols.anthropic_messages.cache import CACHE_CONTROL, decode_mark, encode_mark
 from segue.protocols.anthropic_messages.content import (
     decode_assistant_block,
     decode_system_block,
@@ -38,17 +41,12 @@ from segue.protocols.anthropic_messages.content import (
     encode_user_content,
 )
 from segue.protocols.anthropic_messages.rules import PROTOCOL
-from segue.protocols.anthropic_messages.verbatim import keep, put_back
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import expect_list, expect_object, is_of_reply, verbatim_of
-
-Wire: TypeAlias = dict[str, object]
+from segue.protocols.kit.reading import expect_list, expect_object, is_of_reply
+from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, keep, restore
 
 _MESSAGE: Final = "message"
-_TURN_KEYS: Final = frozenset({"role", "content"})
-_RESULT_KEYS: Final = frozenset({"type", "tool_use_id", "content", "is_error"})
-_NO_NAMES: Final[Mapping[str, str]] = {}
-_NOTHING: Final[Mapping[str, object]] = {}
+_TURN: Final = "turn"
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
@@ -58,11 +56,10 @@ def decode_turns(items: object, endpoint: Endpoint, model: str) -> tuple[Message
     """Read the messages of a body.
 
     Raises:
-        DecodeError: it is no list of objects with content.
+        DecodeError: it is not a list of objects with content.
     """
     out: list[Message] = []
     names: dict[str, str] = {}
-    joins = endpoint.rules.alternate
     for index, item in enumerate(expect_list(items, ("messages",))):
         path = ("messages", index)
         turn = expect_object(item, path)
@@ -70,55 +67,70 @@ def decode_turns(items: object, endpoint: Endpoint, model: str) -> tuple[Message
             case "assistant":
                 out.append(_decode_assistant(turn, path, endpoint, model, names))
             case "system":
-                pieces, verbatim = _decode_content(turn, path, decode_system_block)
-                out.append(SystemMessage(content=pieces, extra=_extra(turn, verbatim)))
+                pieces = _decode_content(turn, path, decode_system_block)
+                out.append(SystemMessage(content=pieces, extra=_extra_of_turn(turn, "system")))
             case _:
-                _decode_user(turn, path, names, out, joins=joins)
+                _UserTurn(turn, path, out, joins=endpoint.rules.alternate).decode(names)
     return tuple(out)
-
-
-def _extra(
-    turn: Mapping[str, object], verbatim: Mapping[str, object], block: Mapping[str, object] = _NOTHING
-) -> Extra | None:
-    """Keep what a result's block says, what a wire message says beyond role and content, and how they were spelt."""
-    extra = keep(block, _RESULT_KEYS, verbatim)
-    if not turn or (len(turn) == 2 and "role" in turn and "content" in turn):
-        return extra
-    beyond = {key: value for key, value in turn.items() if key not in _TURN_KEYS}
-    return {PROTOCOL: {**(extra or {}).get(PROTOCOL, _NOTHING), _MESSAGE: beyond}} if beyond else extra
 
 
 _Content = TypeVar("_Content")
 
 
-def _decode_content(
-    turn: Mapping[str, object], path: Path, decode: Callable[[Mapping[str, object]], _Content]
-) -> tuple[tuple[_Content | TextContent, ...], Wire]:
-    """Read the content of a wire message, and say how it was spelt if that was not a list."""
-    content = turn.get("content")
+def _decode_content(wire: Block, path: Path, decode: Callable[[Block], _Content]) -> tuple[_Content | TextContent, ...]:
+    """Read the content of a wire message or of a result: a string, a list of blocks, or nothing."""
+    content = wire.get("content")
     if isinstance(content, str):
-        return (TextContent(text=content),), {"content": "string"}
+        return (TextContent(text=content),)
     if content is None:
-        return (), {"content": "null" if "content" in turn else "absent"}
-    return tuple([decode(block) for block in _blocks_of(content, path)]), {}
+        return ()
+    return tuple([decode(block) for block in _blocks_of(content, path)])
 
 
-def _blocks_of(content: object, path: Path) -> list[Mapping[str, object]]:
-    """Give the blocks of a content; where one is no object, the error says which."""
+def _blocks_of(content: object, path: Path) -> list[Block]:
+    """Give the blocks of a content; where one is not an object, the error has its path."""
     blocks = expect_list(content, (*path, "content"))
     for at, block in enumerate(blocks):
         if type(block) is not dict:
             blocks[at] = expect_object(block, (*path, "content", at))
-    return cast("list[Mapping[str, object]]", blocks)
+    return cast("list[Block]", blocks)
+
+
+def _default_content(content: object) -> object:
+    """Give a content as the default writes it. The blocks of a list keep their own format."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [] if content is None else content
+
+
+_STRING: Final = keep(PROTOCOL, {"content": "x"}, {"content": _default_content("x")})
+"""What is kept of most content that is a string: the same for all."""
+
+
+def _extra_of_content(content: object) -> Extra | None:
+    """Give what is kept of an object whose content alone may differ from the default."""
+    if type(content) is list:
+        return None
+    if isinstance(content, str) and content != "text":  # which stands twice in the default block
+        return _STRING
+    return keep(PROTOCOL, {"content": content}, {"content": _default_content(content)})
+
+
+def _extra_of_turn(turn: Block, role: str, choice: Block = EMPTY) -> Extra | None:
+    """Give what is kept of a wire message beside its blocks."""
+    content = turn.get("content")
+    if not choice and len(turn) == 2 and turn.get("role") == role and "content" in turn:
+        return _extra_of_content(content)
+    return keep(PROTOCOL, turn, {"role": role, "content": _default_content(content)}, choices=choice)
 
 
 def _decode_assistant(
-    turn: Mapping[str, object], path: Path, endpoint: Endpoint, model: str, names: dict[str, str]
+    turn: Block, path: Path, endpoint: Endpoint, model: str, names: dict[str, str]
 ) -> AssistantMessage:
-    def decode(block: Mapping[str, object]) -> AssistantContent:
-        return decode_assistant_block(block, endpoint, _NO_NAMES)
+    def decode(block: Block) -> AssistantContent:
+        return decode_assistant_block(block, endpoint)
 
-    pieces, verbatim = _decode_content(turn, path, decode)
+    pieces = _decode_content(turn, path, decode)
     stop = StopReason.STOP
     for piece in pieces:
         if piece.kind == "toolCall":
@@ -130,100 +142,112 @@ def _decode_assistant(
         provider=endpoint.model.provider,
         model=model,
         stop_reason=stop,
-        extra=_extra(turn, verbatim),
+        extra=_extra_of_turn(turn, "assistant"),
     )
 
 
-def _decode_user(
-    turn: Mapping[str, object], path: Path, names: Mapping[str, str], out: list[Message], *, joins: bool
-) -> None:
-    """Read a user turn as results and user messages, in the order in which it has them."""
-    content = turn.get("content")
-    opened = len(out)
+class _UserTurn:
+    """A user turn of the wire, read as results and user messages in the order in which it has them."""
 
-    def place(*, is_result: bool) -> Wire:
-        """Say where the next message stands, if that is not where it would be written."""
-        first = len(out) == opened
-        default = bool(out) and out[-1].role == "toolResult" and (is_result or joins)
-        verbatim: Wire = {}
-        if first and turn.get("role") != "user":
-            verbatim.update({"role": turn["role"]} if "role" in turn else {"roleless": True})
-        if first and default:
-            verbatim["apart"] = True
-        elif not first and not default:
-            verbatim["joined"] = True
-        return verbatim
+    __slots__ = ("first", "joins", "out", "path", "turn")
 
-    def add_text(texts: tuple[UserContent, ...], original: Wire) -> None:
-        whole = turn if len(out) == opened else _NOTHING
-        out.append(UserMessage(content=texts, extra=_extra(whole, {**place(is_result=False), **original})))
+    def __init__(self, turn: Block, path: Path, out: list[Message], *, joins: bool) -> None:
+        self.turn = turn
+        self.path = path
+        self.out = out
+        self.joins = joins
+        self.first = True
 
-    if content is None or isinstance(content, str) or not content:
-        add_text(*_decode_content(turn, path, decode_user_block))
-        return
-    texts: list[UserContent] = []
-    for at, block in enumerate(_blocks_of(content, path)):
-        if block.get("type") != "tool_result" or not isinstance(block.get("tool_use_id"), str):
-            texts.append(decode_user_block(block))
-            continue
-        if texts:
-            add_text(tuple(texts), {})
-            texts = []
-        whole = turn if len(out) == opened else _NOTHING
-        verbatim = place(is_result=True)
-        out.append(_decode_result(block, (*path, "content", at), names, turn=whole, verbatim=verbatim))
-    if texts:
-        add_text(tuple(texts), {})
+    def decode(self, names: Block) -> None:
+        content = self.turn.get("content")
+        if content is None or isinstance(content, str) or not content:
+            self._add_user(_decode_content(self.turn, self.path, decode_user_block))
+            return
+        pieces: list[UserContent] = []
+        for at, block in enumerate(_blocks_of(content, self.path)):
+            call_id = block.get("tool_use_id")
+            if block.get("type") != "tool_result" or not isinstance(call_id, str):
+                pieces.append(decode_user_block(block))
+                continue
+            if pieces:
+                self._add_user(tuple(pieces))
+                pieces = []
+            name = names.get(call_id, "")
+            self._add_result(block, (*self.path, "content", at), call_id, cast("str", name))
+        if pieces:
+            self._add_user(tuple(pieces))
 
+    def _choice(self, *, is_result: bool) -> Wire:
+        """Give the choice of the turn that the next message stands in."""
+        joins = bool(self.out) and self.out[-1].role == "toolResult" and (is_result or self.joins)
+        return choose(_TURN, "same" if joins else "new", "new" if self.first else "same")
 
-def _decode_result(
-    block: Mapping[str, object], path: Path, names: Mapping[str, str], *, turn: Mapping[str, object], verbatim: Wire
-) -> ToolResultMessage:
-    call_id = str(block["tool_use_id"])
-    pieces, original = _decode_content(block, path, decode_user_block)
-    original.update(verbatim)
-    is_error = block.get("is_error")
-    if is_error is not True and "is_error" in block:
-        original["is_error"] = is_error
-    return ToolResultMessage(
-        tool_call_id=call_id,
-        tool_name=names.get(call_id, ""),
-        content=pieces,
-        is_error=is_error is True,
-        extra=_extra(turn, original, block),
-    )
+    def _add_user(self, pieces: tuple[UserContent, ...]) -> None:
+        choice = self._choice(is_result=False)
+        if self.first:
+            extra = _extra_of_turn(self.turn, "user", choice)
+        else:
+            extra = keep(PROTOCOL, EMPTY, EMPTY, choices=choice)
+        self.out.append(UserMessage(content=pieces, extra=extra))
+        self.first = False
+
+    def _add_result(self, block: Block, path: Path, call_id: str, name: str) -> None:
+        message = ToolResultMessage(
+            tool_call_id=call_id,
+            tool_name=name,
+            content=_decode_content(block, path, decode_user_block),
+            is_error=block.get("is_error") is True,
+            cache_mark=decode_mark(block),
+            extra=self._extra_of_result(block),
+        )
+        self.out.append(message)
+        self.first = False
+
+    def _extra_of_result(self, block: Block) -> Extra | None:
+        choice, content, is_error = self._choice(is_result=True), block.get("content"), block.get("is_error")
+        is_plain_turn = not self.first or (len(self.turn) == 2 and self.turn.get("role") == "user")
+        if is_plain_turn and not choice and "content" in block and len(block) == (4 if is_error is True else 3):
+            return _extra_of_content(content)
+        default = _result_block(str(block["tool_use_id"]), _default_content(content), is_error=is_error is True)
+        if (mark := decode_mark(block)) is not None:
+            default[CACHE_CONTROL] = encode_mark(mark)
+        received: Block = block
+        if self.first:
+            keys = {key: value for key, value in self.turn.items() if key != "content"}
+            received, default = {_MESSAGE: keys, **block}, {_MESSAGE: {"role": "user"}, **default}
+        known = ("is_error",) if is_error is False else ()
+        return keep(PROTOCOL, received, default, known, choice)
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
 def encode_turns(messages: Sequence[Message], endpoint: Endpoint, *, strings: bool = True) -> list[Wire]:
-    """Write the messages. Without `strings` content that came as a string is written as a list of one block.
+    """Write the messages. Without `strings`, content that was received as a string is written as a list of one block.
 
     Raises:
-        EncodeError: a message holds something that the wire has no word for; `path` leads to it.
+        EncodeError: the protocol does not support something in a message; `path` leads to it.
     """
     turns = _Turns(endpoint, strings=strings)
     index = 0
     try:
         for index, message in enumerate(messages):  # noqa: B007 - the place of a failure
-            # One that says nothing of how it was spelt, as nearly all, is written without a detour.
             if turns.joins:
-                turns.add_verbatim(message)
+                turns.add(message)
             elif type(message) is ToolResultMessage and message.extra is None:
                 turns.add_result(message)
             elif type(message) is AssistantMessage and (message.extra is None or is_of_reply(message.extra)):
                 turns.wire.append({"role": "assistant", "content": encode_assistant_blocks(message.content, endpoint)})
                 turns.open, turns.after_result = None, False
             else:
-                turns.add_verbatim(message)
+                turns.add(message)
     except EncodeError as error:
         raise _placed(error, messages[index], endpoint, ("messages", index)) from error
     return turns.wire
 
 
 def _placed(error: EncodeError, message: Message, endpoint: Endpoint, path: Path) -> EncodeError:
-    """Find the piece that cannot be written: looking for it again costs nothing where all goes well."""
+    """Find the piece that cannot be written. A second search costs nothing where nothing fails."""
     for at, piece in enumerate(message.content):
         try:
             if message.role == "assistant":
@@ -236,7 +260,7 @@ def _placed(error: EncodeError, message: Message, endpoint: Endpoint, path: Path
 
 
 class _Turns:
-    """The wire messages so far, and the user turn that results and words may still join."""
+    """The wire messages so far, and the user turn that results and user messages may still join."""
 
     def __init__(self, endpoint: Endpoint, *, strings: bool) -> None:
         self.wire: list[Wire] = []
@@ -247,16 +271,16 @@ class _Turns:
         self.after_result = False
 
     def add_result(self, message: ToolResultMessage) -> None:
-        """Write a result that says nothing of how it was spelt, beside the results before it."""
+        """Write a result without `extra`: beside the results before it, else in a turn of its own."""
         content = message.content
         piece = content[0] if len(content) == 1 else None
-        if type(piece) is TextContent and piece.extra is None:
+        if type(piece) is TextContent and piece.extra is None and piece.cache_mark is None:
             blocks: list[Wire] = [{"type": "text", "text": piece.text}]
         else:
             blocks = encode_user_blocks(content)
-        block: Wire = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": blocks}
-        if message.is_error:
-            block["is_error"] = True
+        block = _result_block(message.tool_call_id, blocks, is_error=message.is_error)
+        if message.cache_mark is not None:
+            block[CACHE_CONTROL] = encode_mark(message.cache_mark)
         if self.open is not None and self.after_result:
             self.open.append(block)
         else:
@@ -264,79 +288,58 @@ class _Turns:
             self.wire.append({"role": "user", "content": self.open})
             self.after_result = True
 
-    def add_verbatim(self, message: Message) -> None:
-        """Write one message the way it was spelt."""
-        extra = message.extra
-        verbatim = _NOTHING if extra is None else verbatim_of(extra, PROTOCOL)
+    def add(self, message: Message) -> None:
+        """Write any message."""
         match message.role:
-            case "user" | "toolResult":
-                self._add_user(message, extra, verbatim)
-                return
+            case "user":
+                blocks = encode_user_blocks(message.content)
+                self._add_user(message, blocks, {"role": "user", "content": blocks})
+            case "toolResult":
+                self._add_user(message, *_encode_result(message))
             case "assistant":
                 blocks = encode_assistant_blocks(message.content, self.endpoint)
+                self._begin({"role": "assistant", "content": blocks}, message.extra)
+                self.open, self.after_result = None, False
             case "system":
-                blocks = encode_user_blocks(message.content)
-        self._begin(message.role, self._original(message, blocks, verbatim) if verbatim else blocks, extra)
-        self.open, self.after_result = None, False
+                self._begin({"role": "system", "content": encode_user_blocks(message.content)}, message.extra)
+                self.open, self.after_result = None, False
 
-    def _add_user(
-        self, message: UserMessage | ToolResultMessage, extra: Extra | None, verbatim: Mapping[str, object]
-    ) -> None:
-        """Add to the open user turn where that is the way, else begin one."""
-        if message.role == "toolResult":
-            is_result, blocks = True, [_encode_result(message, verbatim)]
-        else:
-            is_result, blocks = False, encode_user_blocks(message.content)
-        default = self.after_result and (is_result or self.joins)
-        if self.open is not None and ("apart" not in verbatim if default else "joined" in verbatim):
+    def _add_user(self, message: UserMessage | ToolResultMessage, blocks: list[Wire], turn: Wire) -> None:
+        """Add the blocks to the open user turn where that is the choice, else begin the turn."""
+        is_result = message.role == "toolResult"
+        joins = self.after_result and (is_result or self.joins)
+        choice = chosen(message.extra, PROTOCOL, _TURN, "same" if joins else "new")
+        if self.open is not None and choice == "same":
             self.open += blocks
         else:
-            content = self._original(message, blocks, verbatim) if verbatim and not is_result else blocks
-            self._begin(verbatim.get("role", "user"), content, extra)
-            self.open = blocks if content is blocks else None
+            self._begin(turn, None if is_result else message.extra)
+            self.open = blocks if turn.get("content") is blocks else None
         self.after_result = is_result
 
-    def _begin(self, role: object, content: object, extra: Extra | None) -> None:
-        turn: Wire = {"role": role, "content": content}
-        if extra is not None and PROTOCOL in extra:
-            beyond = extra[PROTOCOL].get(_MESSAGE)
-            if isinstance(beyond, Mapping):
-                turn.update(cast("Mapping[str, object]", beyond))
-            if content is None and verbatim_of(extra, PROTOCOL).get("content") == "absent":
-                del turn["content"]
-            if "roleless" in verbatim_of(extra, PROTOCOL):
-                del turn["role"]
+    def _begin(self, turn: Wire, extra: Extra | None) -> None:
+        if extra is not None:
+            blocks = turn["content"]
+            restore(turn, extra, PROTOCOL)
+            if not self.strings and isinstance(turn.get("content"), str):
+                turn["content"] = blocks
         self.wire.append(turn)
 
-    def _original(self, message: Message, blocks: list[Wire], verbatim: Mapping[str, object]) -> object:
-        """Give the content as a string or as nothing, if that is how it came and still says it all."""
-        return restore_content(message.content, blocks, verbatim.get("content"), strings=self.strings)
 
-
-def restore_content(
-    pieces: Sequence[object], blocks: list[Wire], wire_format: object, *, strings: bool = True
-) -> object:
-    """Give content as a string or as nothing, if that is how it came and still says it all; else its blocks."""
-    if wire_format == "string" and strings:
-        if not blocks:
-            return ""
-        if len(blocks) == 1 and len(blocks[0]) == 2 and isinstance(pieces[0], TextContent):
-            return pieces[0].text
-    elif not blocks and wire_format in ("null", "absent"):
-        return None
-    return blocks
-
-
-def _encode_result(message: ToolResultMessage, verbatim: Mapping[str, object]) -> Wire:
-    blocks = encode_user_blocks(message.content)
-    content = restore_content(message.content, blocks, verbatim["content"]) if "content" in verbatim else blocks
-    block: Wire = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}
-    if message.is_error:
+def _result_block(call_id: str, content: object, *, is_error: bool) -> Wire:
+    block: Wire = {"type": "tool_result", "tool_use_id": call_id, "content": content}
+    if is_error:
         block["is_error"] = True
-    elif "is_error" in verbatim:
-        block["is_error"] = verbatim["is_error"]
-    if message.extra is not None:
-        block.update((key, value) for key, value in put_back(message.extra).items() if key != _MESSAGE)
-        if content is None and verbatim.get("content") == "absent":
-            del block["content"]
     return block
+
+
+def _encode_result(message: ToolResultMessage) -> tuple[list[Wire], Wire]:
+    """Write a result: its block in a list, and the turn that it begins if it begins one."""
+    block = _result_block(message.tool_call_id, encode_user_blocks(message.content), is_error=message.is_error)
+    if message.cache_mark is not None:
+        block[CACHE_CONTROL] = encode_mark(message.cache_mark)
+    turn: Wire = {"role": "user"}
+    if message.extra is not None:
+        block = restore({_MESSAGE: turn, **block}, message.extra, PROTOCOL)
+        turn = cast("Wire", block.pop(_MESSAGE))
+    blocks = [block]
+    return blocks, {**turn, "content": blocks}

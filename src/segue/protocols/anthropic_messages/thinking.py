@@ -1,0 +1,104 @@
+"""How an Anthropic request asks for thinking, both ways.
+
+Facts this file relies on:
+- Newer models think adaptively, with an effort; older ones with a budget of at least 1,024 tokens that has to be
+  smaller than `max_tokens`. The default effort is `high`. An effort without `thinking` applies to the whole answer,
+  thinking included where the model decides on it; models before Opus 4.5 refuse it.
+                                                             (Anthropic documentation: thinking, effort; 2026-11-15)
+- A budget leaves 1,024 tokens for the answer.                                       (pi-ai 1.5.0 and ktsoator/or)
+- There is no effort `minimal`; `low` is sent for it.                                                (pi-ai 1.5.0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from segue.conversation.context import Options, ThinkingLevel
+from segue.models.thinking import budget_for_level, level_for_budget
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.verbatim import Block, Wire, object_of
+
+Thinking: TypeAlias = ThinkingLevel | int | None
+
+UNKNOWN_MAX_TOKENS: Final = 4_096
+"""What every Claude since the third generation can write, for models whose limit is not known."""
+LONGEST_WAIT: Final = 21_333
+"""Tokens that are expected within ten minutes; longer replies have to be streamed."""
+LEAST_BUDGET: Final = 1_024
+LEAST_ANSWER: Final = 1_024
+"""Tokens that a budget leaves for the answer."""
+NOT_EVERYWHERE: Final = frozenset({"xhigh", "max"})
+"""Efforts that only models which list them take."""
+
+_EFFORTS: Final[Mapping[ThinkingLevel, str]] = {
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "xhigh",
+    "max": "max",
+}
+_LEVELS: Final[Mapping[str, ThinkingLevel]] = {
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "xhigh",
+    "max": "max",
+}
+_DEFAULT_LEVEL: Final[ThinkingLevel] = "high"
+"""What the API does when a request asks for thinking without an effort; also what an unknown effort is read as."""
+
+
+def decode_thinking(thinking: Block | None, effort: str, endpoint: Endpoint) -> Thinking:
+    """Read how much thinking a request asks for; `thinking` is None where the body has none, or null.
+
+    An effort alone is read where the model itself decides how long it thinks.
+    """
+    if thinking is None:
+        return _LEVELS.get(effort) if endpoint.dialect.thinking_format == "adaptive" else None
+    match thinking.get("type"):
+        case "disabled":
+            return "off"
+        case "adaptive":
+            return _LEVELS.get(effort) or _DEFAULT_LEVEL
+        case "enabled":
+            budget = thinking.get("budget_tokens")
+            return budget if isinstance(budget, int) and not isinstance(budget, bool) else _DEFAULT_LEVEL
+        case _:
+            return None
+
+
+def is_effort_read(decoded: Thinking, thinking: object) -> bool:
+    """Whether `decode_thinking` used the effort: that of adaptive thinking, or one alone."""
+    return decoded is not None and (thinking is None or object_of(thinking).get("type") == "adaptive")
+
+
+def encode_thinking(options: Options, endpoint: Endpoint) -> tuple[Wire | None, str | None]:
+    """Write `thinking` and the effort."""
+    asked, dialect = options.thinking, endpoint.dialect
+    if asked is None or dialect.thinking_format == "none":
+        return None, None
+    is_adaptive = dialect.thinking_format == "adaptive"
+    if isinstance(asked, int) and asked > 0 and not is_adaptive:
+        return {"type": "enabled", "budget_tokens": asked}, None
+    level = level_for_budget(asked) if isinstance(asked, int) else asked
+    if level == "off":
+        return {"type": "disabled"}, None
+    if not is_adaptive:
+        return {"type": "enabled", "budget_tokens": budget_for_level(level, dialect)}, None
+    effort = endpoint.model.thinking_levels.get(level) or _EFFORTS[level]
+    return {"type": "adaptive"}, effort if dialect.effort else None
+
+
+def default_max_tokens(options: Options, endpoint: Endpoint, thinking: Block | None) -> int:
+    """Give the limit of a reply where the options have none: the model's own, with room for a budget of thinking."""
+    known = endpoint.model.max_tokens
+    most = known or UNKNOWN_MAX_TOKENS
+    if not options.stream:
+        most = min(most, LONGEST_WAIT)
+    budget = thinking.get("budget_tokens") if thinking is not None else None
+    if isinstance(budget, int) and most < budget + LEAST_ANSWER:
+        room = budget + UNKNOWN_MAX_TOKENS
+        most = min(room, known) if known else room
+    return most
