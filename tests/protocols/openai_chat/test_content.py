@@ -8,6 +8,7 @@ import pytest
 
 from protocols.openai_chat.endpoints import GPT, PROTOCOL, body_of, endpoint, read, write
 from segue.conversation.content import (
+    CacheMark,
     FileContent,
     ImageContent,
     NativeContent,
@@ -17,29 +18,61 @@ from segue.conversation.content import (
 )
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EncodeError
+from segue.protocols.kit.verbatim import choose
 from segue.protocols.openai_chat.codec import CODEC
 from segue.request import prepare
 
 HI = {"role": "user", "content": "hi"}
 
 
-def message_given(**extra: object) -> dict[str, dict[str, object]]:
+def data(**extra: object) -> dict[str, dict[str, object]]:
     return {PROTOCOL: extra}
 
 
-def shaped(**shape: object) -> dict[str, dict[str, object]]:
-    return {PROTOCOL: {"shape": shape}}
+def formatted(**patch: object) -> dict[str, dict[str, object]]:
+    return {PROTOCOL: {"verbatim": patch}}
+
+
+def chose(name: str, default: object, received: object) -> dict[str, dict[str, object]]:
+    return {PROTOCOL: {"verbatim": choose(name, default, received)}}
+
+
+def function(**patch: object) -> dict[str, dict[str, object]]:
+    return formatted(function={"in": patch})
 
 
 PARTS = {
     "a text": ({"type": "text", "text": "x"}, TextContent(text="x")),
     "a text with a cache mark": (
         {"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}},
-        TextContent(text="x", extra=message_given(cache_control={"type": "ephemeral"})),
+        TextContent(text="x", cache_mark=CacheMark()),
+    ),
+    "a text with a long cache mark": (
+        {"type": "text", "text": "x", "cache_control": {"type": "ephemeral", "ttl": "1h"}},
+        TextContent(text="x", cache_mark=CacheMark(ttl="1h")),
+    ),
+    "a text with a cache mark of more keys": (
+        {"type": "text", "text": "x", "cache_control": {"type": "ephemeral", "ttl": None, "scope": "org"}},
+        TextContent(
+            text="x",
+            cache_mark=CacheMark(extra={PROTOCOL: {"scope": "org", "verbatim": {"ttl": {"to": None}}}}),
+        ),
+    ),
+    "a text with a cache mark of another type": (
+        {"type": "text", "text": "x", "cache_control": {"type": "odd"}},
+        TextContent(text="x", extra=data(cache_control={"type": "odd"})),
+    ),
+    "an image with a cache mark": (
+        {"type": "image_url", "image_url": {"url": "https://x.org/a.png"}, "cache_control": {"type": "ephemeral"}},
+        ImageContent(url="https://x.org/a.png", cache_mark=CacheMark()),
+    ),
+    "an unknown part with a cache mark": (
+        {"type": "hologram", "depth": 3, "cache_control": {"type": "ephemeral"}},
+        NativeContent(protocol=PROTOCOL, block={"type": "hologram", "depth": 3}, cache_mark=CacheMark()),
     ),
     "a text with a breakpoint": (
         {"type": "text", "text": "x", "prompt_cache_breakpoint": {"mode": "explicit"}},
-        TextContent(text="x", extra=message_given(prompt_cache_breakpoint={"mode": "explicit"})),
+        TextContent(text="x", extra=data(prompt_cache_breakpoint={"mode": "explicit"})),
     ),
     "a picture by its address": (
         {"type": "image_url", "image_url": {"url": "https://x.org/a.png"}},
@@ -51,15 +84,15 @@ PARTS = {
     ),
     "a picture looked at closely": (
         {"type": "image_url", "image_url": {"url": "https://x.org/a.png", "detail": "high"}},
-        ImageContent(url="https://x.org/a.png", extra=message_given(image_url={"detail": "high"})),
+        ImageContent(url="https://x.org/a.png", extra=data(image_url={"detail": "high"})),
     ),
     "a picture whose address is a bare string": (
         {"type": "image_url", "image_url": "https://x.org/a.png"},
-        ImageContent(url="https://x.org/a.png", extra=shaped(image_url="string")),
+        ImageContent(url="https://x.org/a.png", extra=formatted(image_url={"unwrap": ["url"], "from": {"url": ""}})),
     ),
     "a picture that names no type": (
         {"type": "image_url", "image_url": {"url": "data:;base64,AAAA"}},
-        ImageContent(data="AAAA", extra=shaped(mime="none")),
+        ImageContent(data="AAAA", extra=chose("data_url", "typed", "untyped")),
     ),
     "a data URL that is no base64": (
         {"type": "image_url", "image_url": {"url": "data:text/plain,hello"}},
@@ -71,7 +104,11 @@ PARTS = {
     ),
     "a PDF without a name": (
         {"type": "file", "file": {"file_data": "data:application/pdf;base64,AAAA"}},
-        FileContent(data="AAAA", mime_type="application/pdf", extra=shaped(filename="absent")),
+        FileContent(
+            data="AAAA",
+            mime_type="application/pdf",
+            extra=formatted(file={"in": {"filename": {"from": "attachment.pdf"}}}),
+        ),
     ),
     "a PDF that we named": (
         {"type": "file", "file": {"file_data": "data:application/pdf;base64,AAAA", "filename": "attachment.pdf"}},
@@ -79,7 +116,7 @@ PARTS = {
     ),
     "a file as bare base64": (
         {"type": "file", "file": {"file_data": "AAAA", "filename": "a"}},
-        FileContent(data="AAAA", name="a", extra=shaped(file_data="bare")),
+        FileContent(data="AAAA", name="a", extra=chose("data_url", "typed", "bare")),
     ),
     "a file by its id": ({"type": "file", "file": {"file_id": "file-1"}}, FileContent(file_id="file-1")),
     "a file by its address": (
@@ -104,11 +141,11 @@ PARTS = {
     ),
     "a film by its address": (
         {"type": "video_url", "video_url": {"url": "https://x.org/a.mp4"}},
-        FileContent(url="https://x.org/a.mp4", extra=shaped(type="video_url")),
+        FileContent(url="https://x.org/a.mp4", extra=chose("field", "file", "video_url")),
     ),
     "sound sent as a file": (
         {"type": "file", "file": {"file_data": "data:audio/wav;base64,AAAA", "filename": "a.wav"}},
-        FileContent(data="AAAA", mime_type="audio/wav", name="a.wav", extra=shaped(type="file")),
+        FileContent(data="AAAA", mime_type="audio/wav", name="a.wav", extra=chose("field", "input_audio", "file")),
     ),
     "a part nobody knows": (
         {"type": "hologram", "depth": 3},
@@ -228,35 +265,32 @@ CALLS = {
     ),
     "a call without arguments": (
         call(function={"name": "f", "arguments": ""}),
-        ToolCall(id="c1", name="f", extra=shaped(arguments="empty")),
+        ToolCall(id="c1", name="f", extra=function(arguments={"from": "{}", "to": ""})),
     ),
     "a call with an object": (
         call(function={"name": "f", "arguments": {"a": 1}}),
-        ToolCall(id="c1", name="f", arguments={"a": 1}, extra=shaped(arguments="object")),
+        ToolCall(id="c1", name="f", arguments={"a": 1}, extra=function(arguments={"json": True})),
     ),
     "a call with null": (
         call(function={"name": "f", "arguments": None}),
-        ToolCall(id="c1", name="f", extra=shaped(arguments="null")),
+        ToolCall(id="c1", name="f", extra=function(arguments={"from": "{}", "to": None})),
     ),
     "a call that leaves arguments out": (
         call(function={"name": "f"}),
-        ToolCall(id="c1", name="f", extra=shaped(arguments="absent")),
+        ToolCall(id="c1", name="f", extra=function(arguments={"from": "{}"})),
     ),
-    "a call with an index": (
-        call(index=0),
-        ToolCall(id="c1", name="f", arguments={"a": 1}, extra=message_given(index=0)),
-    ),
+    "a call with an index": (call(index=0), ToolCall(id="c1", name="f", arguments={"a": 1}, extra=data(index=0))),
     "a call without a type": (
         {"id": "c1", "function": {"name": "f", "arguments": "{}"}},
-        ToolCall(id="c1", name="f", extra=shaped(type="absent")),
+        ToolCall(id="c1", name="f", extra=formatted(type={"from": "function"})),
     ),
     "a call without an id": (
         {"type": "function", "function": {"name": "f", "arguments": "{}"}},
-        ToolCall(id="", name="f", extra=shaped(id="absent")),
+        ToolCall(id="", name="f", extra=formatted(id={"from": ""})),
     ),
     "a call of a custom tool": (
         {"id": "c1", "type": "custom", "custom": {"name": "f", "input": "raw"}},
-        ToolCall(id="c1", name="f", arguments={"input": "raw"}, extra=shaped(type="custom")),
+        ToolCall(id="c1", name="f", arguments={"input": "raw"}, extra=chose("field", "function", "custom")),
     ),
 }
 
@@ -309,7 +343,7 @@ ODD_CALLS = {
 
 
 @pytest.mark.parametrize("wire", ODD_CALLS.values(), ids=ODD_CALLS.keys())
-def test_a_call_that_says_too_little_or_too_much_keeps_its_shape(wire):
+def test_a_call_that_says_too_little_or_too_much_keeps_its_format(wire):
     turn = {"role": "assistant", "content": None, "tool_calls": [wire]}
     message = read(HI, turn).context.messages[1]
     assert message.content[0].kind == "toolCall"

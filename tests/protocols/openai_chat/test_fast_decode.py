@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from segue import Model, stream_decoder
 from segue.conversation.events import Event
 from segue.protocols.openai_chat.fast_decode import find_delta
-from segue.protocols.openai_chat.stream import _MOST_MISFITS
+from segue.protocols.openai_chat.stream import _MAX_MISSES
 
 MODEL = Model("m", "p", "openai-chat")
 Json = dict[str, object]
@@ -112,4 +112,4 @@ def test_a_stream_of_another_form_is_not_tried_for_ever(monkeypatch: pytest.Monk
     strange = [chunk({"content": "x", "annotations": None, "mine": None}) for _ in range(100)]
     events, _ = result([*OPENED, *strange, *ENDED], as_bytes=True)
     assert len([event for event in events if event.type == "text_delta"]) == 101
-    assert len(tried) == _MOST_MISFITS + 1
+    assert len(tried) == _MAX_MISSES + 1

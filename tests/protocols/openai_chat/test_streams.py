@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from protocols.openai_chat.endpoints import GPT, calling, chunk, endpoint, fold, reply
 from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.framing.sse import SseDecoder
+from segue.protocols.kit.verbatim import choose
 from segue.protocols.openai_chat.codec import CODEC
 
 DONE = "[DONE]"
@@ -32,12 +33,16 @@ def tool(call_id, name="f", **arguments):
     return ToolCall(id=call_id, name=name, arguments=arguments)
 
 
+def chose(default, received):
+    return {"openai-chat": {"verbatim": choose("field", default, received)}}
+
+
 def text(words):
     return TextContent(text=words)
 
 
 def refused(words):
-    return TextContent(text=words, extra={"openai-chat": {"shape": {"refusal": "field"}}})
+    return TextContent(text=words, extra=chose("content", "refusal"))
 
 
 def thinking(words, signature="reasoning_content"):
@@ -243,7 +248,7 @@ CONTENTS = {
                 id="c1",
                 name="f",
                 arguments={"input": 'say "hi"\n'},
-                extra={"openai-chat": {"shape": {"type": "custom"}}},
+                extra=chose("function", "custom"),
             ),
         ),
     ),
@@ -257,7 +262,7 @@ CONTENTS = {
     ),
     "a refusal that is a part": (
         (chunk({"content": [{"type": "refusal", "refusal": "no"}]}), STOP),
-        (TextContent(text="no", extra={"openai-chat": {"shape": {"refusal": "part"}}}),),
+        (TextContent(text="no", extra=chose("content", "part.refusal")),),
     ),
     "a name in pieces": (
         (
@@ -493,9 +498,9 @@ def test_what_a_chunk_says_beside_more_words_is_kept():
     beside["choices"][0] = {"index": 0, "delta": {"content": "b", "mood": "good"}, "matched_stop": 7}
     _, decoder = fold(chunk({"content": "a"}), beside, chunk({"content": "c"}), STOP)
     assert decoder.message.content == (text("abc"),)
-    kept = decoder.message.extra["reply"][CODEC.name]
-    assert kept["message"] == {"mood": "good"}
-    assert kept["choice"] == {"matched_stop": 7}
+    choice = CODEC.encode_response(decoder.message, GPT)["choices"][0]
+    assert choice["message"] == {"role": "assistant", "content": "abc", "mood": "good"}
+    assert choice["matched_stop"] == 7
 
 
 def test_a_tools_name_is_mapped_back():

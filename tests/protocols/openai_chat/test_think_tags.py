@@ -8,11 +8,16 @@ from hypothesis import strategies as st
 
 from protocols.openai_chat.endpoints import chunk, endpoint, fold, kinds_told, reply
 from segue.conversation.content import TextContent, ThinkingContent
+from segue.protocols.kit.verbatim import choose
 from segue.protocols.openai_chat.codec import CODEC
 
 DONE = "[DONE]"
 STOP = chunk(reason="stop")
 TAGGED = endpoint("minimax", "some-model")
+
+
+def chose(name, default, received):
+    return {"openai-chat": {"verbatim": choose(name, default, received)}}
 
 
 def text(words):
@@ -33,24 +38,20 @@ TAGS = {
     ),
     "only the closing tag": (
         "t</think>a",
-        (text("t"), TextContent(text="a", extra={"openai-chat": {"shape": {"think": "</think>"}}})),
+        (text("t"), TextContent(text="a", extra=chose("tags", "", "</think>"))),
     ),
     "the closing tag and nothing behind it": ("t</think>", (text("t"), text("</think>"))),
     "nothing before the closing tag": (
         "</think>a",
-        (TextContent(text="a", extra={"openai-chat": {"shape": {"think": "</think>"}}}),),
+        (TextContent(text="a", extra=chose("tags", "", "</think>")),),
     ),
     "thinking that was cut off": (
         "<think>t",
-        (
-            ThinkingContent(
-                thinking="t", thinking_signature="<think>", extra={"openai-chat": {"shape": {"closed": False}}}
-            ),
-        ),
+        (ThinkingContent(thinking="t", thinking_signature="<think>", extra=chose("closing_tag", "</think>", "")),),
     ),
     "an empty pair": (
         "<think>\n</think>a",
-        (TextContent(text="a", extra={"openai-chat": {"shape": {"think": "<think>\n</think>"}}}),),
+        (TextContent(text="a", extra=chose("tags", "", "<think>\n</think>")),),
     ),
     "a closing tag too many": ("<think>t</think>a</think>b", (thinking("t", "<think>"), text("a</think>b"))),
     "an empty pair at the end": ("a<think></think>", (text("a"), text("<think></think>"))),

@@ -1,10 +1,10 @@
-"""OpenAI chat completions: the wire that most vendors speak, each in its own way.
+"""OpenAI chat completions, the protocol of most vendors.
 
-The protocol is OpenAI's; what a vendor spells differently is in its dialect, what it refuses in its rules, and no
-vendor is named in the code of this folder.
+The protocol is OpenAI's. The format of a vendor is its dialect, what it refuses is its rules. No code of this folder
+names a vendor.
 
-    content, media          parts of messages              request, options, tools, thinking, cache    requests
-    assistant, calls        what the model said            response, usage, errors                     replies
-    reasoning, think_tags   its reasoning                  stream, stream_calls                        streams
-    rules, check            what is refused                codec                                       all of it
+    content, media, native    parts of messages           request, turns, options, tools, thinking, cache    requests
+    assistant, calls          assistant messages          response, usage, errors                            replies
+    reasoning, think_tags     their reasoning             stream, stream_choice, stream_calls                streams
+    rules, check              what a provider refuses     fast_encode, fast_decode                           fast paths
 """

@@ -1,21 +1,23 @@
 """An assistant message, in a request and in a reply, both ways.
 
 Facts this file rests on:
-- Its text is one string: written as a list, some models imitate the list.                      (pi-ai 1.5.0)
-- Content is null beside calls; vendors also write an empty string or leave it out.         (recorded traffic, 2026-11)
+- Its text is one string: some models imitate a list.                                           (pi-ai 1.5.0)
+- Content is null beside calls; vendors also send an empty string or leave it out.          (recorded traffic, 2026-11)
 - Where null is refused, an empty string stands for it.                      (`null_content` of the dialect)
-- What a reply says beyond that (`annotations`, null fields, the index of a call) is refused by strict vendors when it
-  is sent back.                                                                     (LibreChat #6724, freellmapi #1093)
+- Other fields of a reply (`annotations`, null fields, the index of a call) are refused by strict vendors in a request.
+                                                                                    (LibreChat #6724, freellmapi #1093)
+- `prefix` asks the model to continue the message.                                (DeepSeek documentation: chat prefix)
 
-Content is read as: thinking, text, a refusal, fields that only this wire knows (see `fields`), calls. A call of a kind
-that nobody knows is kept as a field is.
+Content is read in this order: thinking, text, refusal, native fields, calls.
+
+Choices that messages keep: `content`, see `content.py`, and `field`, see `reasoning.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from msgspec.structs import replace
 
@@ -30,79 +32,107 @@ from segue.conversation.content import (
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError, Path
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import VERBATIM, expect_list, expect_object, join_texts, left_over, verbatim_of
+from segue.protocols.kit.reading import expect_list, expect_object, join_texts
+from segue.protocols.kit.verbatim import MISSING, Block, Wire, chosen, data_of, keep, restore
 from segue.protocols.openai_chat.calls import (
     decode_call,
     decode_old_call,
     encode_call,
-    encode_old_call,
+    encode_signature,
+    find_signature,
     is_old,
-    read_signature,
-    take_original,
-    with_original,
-    write_signature,
 )
-from segue.protocols.openai_chat.content import decode_part, encode_part, native_block, restore_value
-from segue.protocols.openai_chat.message_fields import decode_fields, is_refusal, read_refusal, sent_back
-from segue.protocols.openai_chat.reasoning import FIELDS, decode_reasoning, encode_reasoning, is_tagged
+from segue.protocols.openai_chat.content import LIST, decode_part, dump_value, encode_part
+from segue.protocols.openai_chat.native import (
+    choice_extra,
+    decode_fields,
+    decode_refusal_part,
+    encode_fields,
+    encode_native,
+    encode_refusal_part,
+    is_part,
+    keep_assistant_part,
+    text_field,
+)
+from segue.protocols.openai_chat.reasoning import (
+    FIELDS,
+    REASONING_KEYS,
+    add_required_reasoning,
+    decode_reasoning,
+    encode_reasoning,
+    is_tagged,
+)
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.think_tags import split_tags, write_text, write_thinking
-from segue.protocols.openai_chat.verbatim import MISSING, NOTHING, Block, fill_in
+
+_Part: TypeAlias = TextContent | ThinkingContent | NativeContent
 
 _THINKING: Final = FIELDS[0]
-_DEFAULT: Final = frozenset({"role", "content", "tool_calls", _THINKING})
-"""The keys that most turns have, and no others."""
-_TYPELESS: Final[Extra] = {PROTOCOL: {VERBATIM: {"part": True}}}
-"""The extra of a part of the content that has no type; without it a block is a field of the message."""
+_COMMON: Final = frozenset({"role", "content", "tool_calls", _THINKING})
+"""The keys of most messages."""
 
 
 class Turn(NamedTuple):
-    """An assistant message, read: its content, what else it said, how it was spelt, what was noteworthy."""
+    """An assistant message that was read: content, whether it is a prefix, extra, and diagnostics."""
 
     content: tuple[AssistantContent, ...]
-    left: dict[str, object]
-    verbatim: dict[str, object]
+    prefix: bool
+    extra: Extra | None
     notes: tuple[Diagnostic, ...]
+
+
+def empty_content(endpoint: Endpoint) -> str | None:
+    """Give the content of a message without text."""
+    return None if endpoint.dialect.null_content else ""
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def decode_assistant(
-    wire: Block, endpoint: Endpoint, path: Path, *, reply: bool, tool_names: Mapping[str, str]
-) -> Turn:
-    """Read an assistant message of a request or of a reply.
+def decode_assistant(wire: Block, endpoint: Endpoint, path: Path, *, required: str | None = None) -> Turn:
+    """Read an assistant message of a request; `required` is the field that the provider requires on each of them.
 
     Raises:
-        DecodeError: content or calls are not what the protocol says.
+        DecodeError: content or calls are not in the format of the protocol.
     """
     notes: list[Diagnostic] = []
-    if not reply and wire.keys() <= _DEFAULT:
-        default = _fast_decode(wire, endpoint, path, tool_names, notes)
-        if default is not None:
-            return Turn(default, {}, {}, tuple(notes))
-    known = {"role", "content"}
-    verbatim: dict[str, object] = {}
-    pieces: list[AssistantContent] = []
-    thinking = decode_reasoning(wire, known, verbatim)
-    if thinking is not None:
-        pieces.append(thinking)
-    pieces += _decode_content(wire.get("content", MISSING), endpoint, verbatim, (*path, "content"), reply=reply)
-    pieces += decode_fields(wire, known, reply=reply)
-    known.update(key for key in ("tool_calls", "function_call") if wire.get(key))
-    pieces += _decode_calls(wire, endpoint, tool_names, path, notes)
-    if reply:
-        _take_originals(pieces, verbatim)
-    left = {key: value for key, value in wire.items() if key not in known}
-    if "extra_content" in left:
-        _take_signature(left, pieces, endpoint)
-    return Turn(tuple(pieces), left, verbatim, tuple(notes))
+    if wire.keys() <= _COMMON:
+        common = _decode_common(wire, endpoint, path, notes)
+        if common is not None:
+            return Turn(common, prefix=False, extra=None, notes=tuple(notes))
+    known: set[str] = set()
+    pieces, choices = _decode_pieces(wire, endpoint, path, notes, known=known)
+    prefix = wire.get("prefix")
+    if isinstance(prefix, bool):
+        known.add("prefix")
+    default = encode_assistant(
+        pieces,
+        endpoint,
+        path,
+        extra=choice_extra(choices),
+        prefix=prefix is True,
+        required=None if REASONING_KEYS.isdisjoint(wire) else required,
+    )
+    return Turn(tuple(pieces), prefix is True, keep(PROTOCOL, wire, default, known, choices), tuple(notes))
 
 
-def _fast_decode(
-    wire: Block, endpoint: Endpoint, path: Path, tool_names: Mapping[str, str], notes: list[Diagnostic]
+def decode_reply(
+    wire: Block, endpoint: Endpoint, path: Path, tool_names: Mapping[str, str]
+) -> tuple[tuple[AssistantContent, ...], tuple[Diagnostic, ...]]:
+    """Read the content of an assistant message of a reply. Its format is kept with the reply.
+
+    Raises:
+        DecodeError: content or calls are not in the format of the protocol.
+    """
+    notes: list[Diagnostic] = []
+    pieces, _ = _decode_pieces(wire, endpoint, path, notes, known=set(), tool_names=tool_names)
+    return tuple(pieces), tuple(notes)
+
+
+def _decode_common(
+    wire: Block, endpoint: Endpoint, path: Path, notes: list[Diagnostic]
 ) -> tuple[AssistantContent, ...] | None:
-    """Read a turn that says something in each of its usual keys, the way we would; None when it does not."""
+    """Read a message of common keys in the default format; None when it has another."""
     thinking, text, calls = wire.get(_THINKING, MISSING), wire.get("content", MISSING), wire.get("tool_calls", MISSING)
     pieces: list[AssistantContent] = []
     if isinstance(thinking, str) and thinking:
@@ -116,93 +146,72 @@ def _fast_decode(
         return None
     if isinstance(calls, list) and calls:
         for index, call in enumerate(cast("list[object]", calls)):
-            pieces.append(decode_call(call, endpoint, tool_names, (*path, "tool_calls", index), notes))
+            pieces.append(decode_call(call, endpoint, (*path, "tool_calls", index), notes))
     elif calls is not MISSING:
         return None
     return tuple(pieces)
 
 
-def _decode_content(
-    value: object, endpoint: Endpoint, verbatim: dict[str, object], path: Path, *, reply: bool
-) -> Sequence[AssistantContent]:
+def _decode_pieces(
+    wire: Block,
+    endpoint: Endpoint,
+    path: Path,
+    notes: list[Diagnostic],
+    *,
+    known: set[str],
+    tool_names: Mapping[str, str] | None = None,
+) -> tuple[list[AssistantContent], Wire]:
+    """Read the content, and the choices to keep; add the understood keys to `known`. Only a reply has `tool_names`."""
+    reply = tool_names is not None
+    thinking, choices = decode_reasoning(wire, known)
+    pieces: list[AssistantContent] = [] if thinking is None else [thinking]
+    value = wire.get("content", MISSING)
+    content = _decode_content(value, endpoint, (*path, "content"), reply=reply)
+    if content and isinstance(value, list) and not any(map(_needs_list, content)):
+        choices = {**choices, **LIST}
+    pieces += content
+    if "extra_content" in wire:
+        _add_signature(pieces, wire["extra_content"], endpoint)
+    pieces += decode_fields(wire, known, reply=reply)
+    old, calls, names = wire.get("function_call"), wire.get("tool_calls"), tool_names or {}
+    if old:
+        place = (*path, "function_call")
+        pieces.append(decode_old_call(expect_object(old, place), endpoint, place, notes, names, reply=reply))
+    if calls:
+        for index, call in enumerate(expect_list(calls, (*path, "tool_calls"))):
+            place = (*path, "tool_calls", index)
+            pieces.append(decode_call(call, endpoint, place, notes, names, reply=reply))
+    known.update(key for key, found in (("function_call", old), ("tool_calls", calls)) if found or found == [])
+    return pieces, choices
+
+
+def _decode_content(value: object, endpoint: Endpoint, path: Path, *, reply: bool) -> Sequence[AssistantContent]:
+    if value is None or value is MISSING:
+        return ()
     if isinstance(value, str):
-        if not value and reply:
-            verbatim["content"] = ""
+        if (not value and reply) or value == empty_content(endpoint):
             return ()
-        if value == empty_content(endpoint):
-            return ()
-        if not endpoint.dialect.think_tags:
-            return (TextContent(text=value),)
-        pieces = split_tags(value)
-        if not pieces:
-            verbatim["content"] = value
-        return pieces
-    if value is None:
-        if not endpoint.dialect.null_content:
-            verbatim["content"] = None
-        return ()
-    if value is MISSING:
-        verbatim["content"] = "absent"
-        return ()
-    if reply and (original := restore_value(value)) is not None:
-        verbatim["value"] = value
-        return (TextContent(text=original),)
-    verbatim["content"] = "list"
-    blocks = expect_list(value, path)
-    return [_decode_part(block, (*path, index)) for index, block in enumerate(blocks)]
+        return split_tags(value) if endpoint.dialect.think_tags else (TextContent(text=value),)
+    if reply and (text := dump_value(value)) is not None:
+        return (TextContent(text=text),)
+    return [_decode_part(block, (*path, index)) for index, block in enumerate(expect_list(value, path))]
 
 
 def _decode_part(block: object, path: Path) -> TextContent | NativeContent:
-    part = decode_part(block, path)
-    if part.kind == "native":
-        return read_refusal(part.block) or (part if "type" in part.block else replace(part, extra=_TYPELESS))
-    if part.kind == "text":
-        return part
-    # Only this wire puts media into an assistant's content; for others they are what the fallback says.
-    spare = replace(part, extra=None)
-    return NativeContent(protocol=PROTOCOL, block=dict(cast("Block", block)), fallback=(spare,))
+    part = expect_object(block, path)
+    if part.get("type") == "text":
+        content = decode_part(part, path)
+        if content.kind == "text":
+            return content
+    return decode_refusal_part(part) or keep_assistant_part(part)
 
 
-def _decode_calls(
-    wire: Block,
-    endpoint: Endpoint,
-    tool_names: Mapping[str, str],
-    path: Path,
-    notes: list[Diagnostic],
-) -> list[ToolCall | NativeContent]:
-    calls: list[ToolCall | NativeContent] = []
-    if old := wire.get("function_call"):
-        calls.append(decode_old_call(expect_object(old, (*path, "function_call")), tool_names, notes))
-    if given := wire.get("tool_calls"):
-        for index, call in enumerate(expect_list(given, (*path, "tool_calls"))):
-            calls.append(decode_call(call, endpoint, tool_names, (*path, "tool_calls", index), notes))
-    return calls
-
-
-def _take_originals(pieces: list[AssistantContent], verbatim: dict[str, object]) -> None:
-    original: dict[str, object] = {}
-    for index, piece in enumerate(pieces):
-        if piece.kind == "toolCall" and piece.extra is not None:
-            pieces[index], aside = take_original(piece)
-            if aside is not None:
-                original[str(index)] = aside
-    if original:
-        verbatim["calls"] = original
-
-
-def _take_signature(left: dict[str, object], pieces: list[AssistantContent], endpoint: Endpoint) -> None:
-    """Put a seal on the message's text, if there is one to put it on."""
-    texts = [index for index, piece in enumerate(pieces) if piece.kind == "text" and not is_refusal(piece)]
-    if len(texts) != 1:
-        return
-    signature, rest = read_signature(left["extra_content"], endpoint)
-    if signature is None:
-        return
-    pieces[texts[0]] = replace(cast("TextContent", pieces[texts[0]]), text_signature=signature)
-    if rest is MISSING:
-        del left["extra_content"]
-    else:
-        left["extra_content"] = rest
+def _add_signature(pieces: list[AssistantContent], extra_content: object, endpoint: Endpoint) -> None:
+    """Put Gemini's signature on the text of the message, if it has exactly one."""
+    signature = find_signature(extra_content, endpoint)
+    texts = [index for index, piece in enumerate(pieces) if piece.kind == "text" and text_field(piece) == "content"]
+    if signature is not None and len(texts) == 1:
+        pieces[texts[0]] = replace(cast("TextContent", pieces[texts[0]]), text_signature=signature)
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -214,128 +223,121 @@ def encode_assistant(
     path: Path,
     *,
     reply: bool = False,
-    left: Mapping[str, object] = NOTHING,
-    verbatim: Mapping[str, object] = NOTHING,
-) -> dict[str, object]:
+    extra: Extra | None = None,
+    prefix: bool = False,
+    required: str | None = None,
+) -> Wire:
     """Write an assistant message.
 
     Raises:
         EncodeError: a block of another protocol, or arguments that are no JSON.
     """
-    message: dict[str, object] = {"role": "assistant", "content": None}
+    message: Wire = {"role": "assistant", "content": None}
     text: str | None = None
     thought: ThinkingContent | None = None
     calls: list[object] = []
-    rare = bool(verbatim)
+    is_common = extra is None or PROTOCOL not in extra
     try:
         for piece in content:
             match piece.kind:
                 case "toolCall":
-                    if piece.extra is None or not is_old(piece):
-                        calls.append(encode_call(piece, endpoint))
+                    call = encode_call(piece, endpoint)
+                    if is_old(piece):
+                        message["function_call"] = call
                     else:
-                        message["function_call"] = encode_old_call(piece)
+                        calls.append(call)
                 case "text":
                     text = piece.text if text is None else join_texts(text, piece.text)
-                    rare = rare or piece.extra is not None or piece.text_signature is not None
+                    if piece.extra is not None or piece.text_signature is not None or piece.cache_mark is not None:
+                        is_common = False
                 case "thinking" if thought is None and piece.thinking and piece.thinking_signature in FIELDS:
                     thought = piece
                 case "native" if "tool_calls" in piece.block and piece.protocol == PROTOCOL:
                     calls += cast("list[object]", piece.block["tool_calls"])
                 case _:
-                    rare = True
+                    is_common = False
     except EncodeError as error:
         raise EncodeError(error.reason, path=path) from error
     message["content"] = empty_content(endpoint) if text is None else text
-    if rare:
-        _encode_rare(message, content, _Writing(endpoint, path, left, verbatim, reply))
+    if not is_common:
+        _encode_pieces(message, content, endpoint, path, extra, reply=reply)
     elif thought is not None and thought.thinking_signature is not None:
         message[thought.thinking_signature] = thought.thinking
     if calls:
         message["tool_calls"] = calls
-    return fill_in(message, left) if left else message
+    if prefix:
+        message["prefix"] = True
+    if required is not None and REASONING_KEYS.isdisjoint(data_of(extra, PROTOCOL)):
+        add_required_reasoning(message, required)
+    return restore(message, extra, PROTOCOL)
 
 
-def empty_content(endpoint: Endpoint) -> str | None:
-    """Give the content of a turn without words, unless its shape says otherwise."""
-    return None if endpoint.dialect.null_content else ""
-
-
-class _Writing(NamedTuple):
-    """For whom a message is written, where it stands, what else it said, how it was spelt, whether it is a reply."""
-
-    endpoint: Endpoint
-    path: Path
-    left: Mapping[str, object]
-    verbatim: Mapping[str, object]
-    reply: bool
-
-
-def _encode_rare(message: dict[str, object], content: Sequence[AssistantContent], writing: _Writing) -> None:
-    """Write what is not simply texts and calls: reasoning, tags, parts with marks, a list, nothing at all."""
-    given: list[TextContent | ThinkingContent | NativeContent] = []
+def _encode_pieces(
+    message: Wire,
+    content: Sequence[AssistantContent],
+    endpoint: Endpoint,
+    path: Path,
+    extra: Extra | None,
+    *,
+    reply: bool,
+) -> None:
+    """Write the content of a message that holds more than plain texts and calls."""
+    parts: list[_Part] = []
     thoughts: list[ThinkingContent] = []
-    fields: list[NativeContent] = []
     refusals: list[str] = []
     signature: str | None = None
-    as_list = writing.verbatim.get("content") == "list"
     for piece in content:
         match piece.kind:
+            case "text" if text_field(piece) == "refusal":
+                refusals.append(piece.text)
             case "text":
-                refused = verbatim_of(piece.extra, PROTOCOL).get("refusal")
-                if refused == "field":
-                    refusals.append(piece.text)
-                    continue
-                given.append(piece)
-                as_list = as_list or refused == "part" or bool(left_over(piece.extra, PROTOCOL))
+                parts.append(piece)
                 signature = piece.text_signature or signature
             case "thinking":
-                (given if is_tagged(piece, writing.endpoint) else thoughts).append(piece)
+                (parts if is_tagged(piece, endpoint) else thoughts).append(piece)
+            case "native" if is_part(piece):
+                parts.append(piece)
             case "native":
-                block = native_block(piece, writing.path)
-                if "type" in block or "part" in verbatim_of(piece.extra, PROTOCOL):
-                    given.append(piece)
-                    as_list = True
-                elif "tool_calls" not in block:
-                    fields.append(piece)
+                block = encode_native(piece, path)
+                if "tool_calls" not in block:
+                    message.update(encode_fields(piece, reply=reply))
             case "toolCall":
                 pass
-    if as_list:
-        message["content"] = [_part(piece, writing.path) for piece in given]
+    if any(map(_needs_list, parts)) or (parts and chosen(extra, PROTOCOL, "content", "string") == "list"):
+        message["content"] = [_encode_part(piece, path) for piece in parts]
     else:
-        _write_text(message, given, writing.verbatim, empty_content(writing.endpoint))
+        message["content"] = _join_parts(parts) if parts else empty_content(endpoint)
     if thoughts:
-        encode_reasoning(message, thoughts, writing.endpoint, writing.verbatim)
+        encode_reasoning(message, thoughts, endpoint, extra)
     if refusals:
         message["refusal"] = "".join(refusals)
-    for field in fields:
-        message.update(field.block if writing.reply else sent_back(field))
-    if signature is not None and writing.endpoint.dialect.google_signatures:
-        message["extra_content"] = writing.left.get("extra_content")
-        write_signature(message, signature)
+    if signature is not None and endpoint.dialect.google_signatures:
+        message["extra_content"] = encode_signature(signature)
 
 
-def _write_text(
-    message: dict[str, object],
-    given: Sequence[TextContent | ThinkingContent | NativeContent],
-    verbatim: Block,
-    nothing: str | None,
-) -> None:
-    if given:
-        text_pieces = _text_of(given[0])
-        for earlier, piece in pairwise(given):
-            if piece.kind == "text" and earlier.kind == "text" and piece.extra is None:
-                text_pieces = join_texts(text_pieces, piece.text)
-            else:
-                text_pieces += _text_of(piece)
-        message["content"] = verbatim["value"] if text_pieces == restore_value(verbatim.get("value")) else text_pieces
-    elif verbatim.get("content") == "absent":
-        del message["content"]
-    else:
-        message["content"] = verbatim.get("content", nothing)
+def _needs_list(piece: _Part | ToolCall) -> bool:
+    """Whether a piece cannot be written as a string."""
+    match piece.kind:
+        case "native":
+            return True
+        case "text":
+            is_marked = piece.cache_mark is not None or bool(data_of(piece.extra, PROTOCOL))
+            return is_marked or text_field(piece) == "part.refusal"
+        case "thinking" | "toolCall":
+            return False
 
 
-def _text_of(piece: TextContent | ThinkingContent | NativeContent) -> str:
+def _join_parts(parts: Sequence[_Part]) -> str:
+    text = _text_of(parts[0])
+    for earlier, piece in pairwise(parts):
+        if piece.kind == "text" and earlier.kind == "text" and piece.extra is None:
+            text = join_texts(text, piece.text)
+        else:
+            text += _text_of(piece)
+    return text
+
+
+def _text_of(piece: _Part) -> str:
     match piece.kind:
         case "text":
             return write_text(piece)
@@ -345,17 +347,9 @@ def _text_of(piece: TextContent | ThinkingContent | NativeContent) -> str:
             return ""
 
 
-def _part(piece: TextContent | ThinkingContent | NativeContent, path: Path) -> dict[str, object]:
+def _encode_part(piece: _Part, path: Path) -> Wire:
     if piece.kind == "thinking":
         return {"type": "text", "text": write_thinking(piece)}
-    if piece.kind == "text" and is_refusal(piece):
-        return fill_in({"type": "refusal", "refusal": piece.text}, left_over(piece.extra, PROTOCOL))
+    if piece.kind == "text" and text_field(piece) == "part.refusal":
+        return encode_refusal_part(piece)
     return encode_part(piece, path)
-
-
-def restore_calls(content: Sequence[AssistantContent], original: Mapping[str, Block]) -> list[AssistantContent]:
-    """Give the calls of a reply back the spelling that was set aside."""
-    return [
-        with_original(piece, original[str(index)]) if piece.kind == "toolCall" and str(index) in original else piece
-        for index, piece in enumerate(content)
-    ]

@@ -1,11 +1,12 @@
-"""Cache marks in an OpenAI chat request: where a relay passes them on to a model that wants them.
+"""Cache marks of an OpenAI chat request: `cache_control` on parts, calls and tools.
 
 Facts this file rests on:
-- Marks stand on a text part: of the first system message, of the last message with words; and on the last tool.
+- OpenAI has no marks. Gateways pass them on to models that need them.                   (recorded traffic, 2026-11)
+- A mark is an object of type `ephemeral`, with a `ttl` for the longer time.             (recorded traffic, 2026-11)
+- Marks stand on a text part of the first system message and of the last message with text, and on the last tool.
                                                            (pi-ai 1.5.0, cacheControlFormat; recorded traffic, 2026-11)
-- The mark is `cache_control`, with a `ttl` for the longer time.                         (recorded traffic, 2026-11)
 
-A conversation that carries marks of its own is left alone.
+A conversation that has marks of its own gets no others.
 """
 
 from __future__ import annotations
@@ -13,51 +14,81 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, cast
 
+from segue.conversation.content import CacheMark
 from segue.conversation.context import CacheRetention
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.verbatim import Block, Wire, keep, object_of, restore
+from segue.protocols.openai_chat.rules import PROTOCOL
 
-_MARK: Final = "cache_control"
+MARK: Final = "cache_control"
+_TYPE: Final = "ephemeral"
 
 
-def place_marks(body: dict[str, object], retention: CacheRetention | None, endpoint: Endpoint) -> None:
-    """Put marks into a body, if its target takes them and they were asked for."""
+# -- the mark of a block -----------------------------------------------------------------------------------------------
+
+
+def find_mark(block: Block) -> CacheMark | None:
+    """Read the mark of a part, a call or a tool. A `cache_control` of another kind is None and stays data."""
+    if MARK not in block:
+        return None
+    wire = object_of(block[MARK])
+    if wire.get("type") != _TYPE:
+        return None
+    ttl = wire.get("ttl")
+    mark = CacheMark(ttl=ttl if isinstance(ttl, str) else None)
+    extra = keep(PROTOCOL, wire, encode_mark(mark))
+    return mark if extra is None else CacheMark(ttl=mark.ttl, extra=extra)
+
+
+def encode_mark(mark: CacheMark) -> Wire:
+    """Write a mark."""
+    wire: Wire = {"type": _TYPE}
+    if mark.ttl is not None:
+        wire["ttl"] = mark.ttl
+    return restore(wire, mark.extra, PROTOCOL)
+
+
+# -- marks that segue places -------------------------------------------------------------------------------------------
+
+
+def place_marks(body: Wire, retention: CacheRetention | None, endpoint: Endpoint) -> None:
+    """Put marks into a body, if the target supports them and the options ask for them."""
     if endpoint.dialect.cache_format != "anthropic" or retention not in ("short", "long"):
         return
-    messages = cast("list[dict[str, object]]", body["messages"])
-    tools = cast("list[dict[str, object]]", body.get("tools", []))
-    if any(_MARK in tool for tool in tools) or any(_is_marked(message) for message in messages):
+    messages = cast("list[Wire]", body["messages"])
+    tools = cast("list[Wire]", body.get("tools") or [])
+    if any(MARK in tool for tool in tools) or any(_is_marked(message) for message in messages):
         return
-    mark: dict[str, object] = {"type": "ephemeral"}
-    if retention == "long" and endpoint.dialect.cache_long == "1h":
-        mark["ttl"] = "1h"
+    is_long = retention == "long" and endpoint.dialect.cache_long == "1h"
+    mark = encode_mark(CacheMark(ttl="1h" if is_long else None))
     if messages and messages[0].get("role") in ("system", "developer"):
-        messages[0] = _marked(messages[0], mark) or messages[0]
+        messages[0] = mark_text(messages[0], mark) or messages[0]
     if tools and endpoint.dialect.cache_on_tools:
-        tools[-1] = {**tools[-1], _MARK: mark}
+        tools[-1] = {**tools[-1], MARK: mark}
     for index in range(len(messages) - 1, 0, -1):
         if messages[index].get("role") not in ("system", "developer"):
-            marked = _marked(messages[index], mark)
+            marked = mark_text(messages[index], mark)
             if marked is not None:
                 messages[index] = marked
                 return
 
 
-def _is_marked(message: Mapping[str, object]) -> bool:
+def _is_marked(message: Block) -> bool:
     content = message.get("content")
     return isinstance(content, list) and any(
-        isinstance(part, Mapping) and _MARK in part for part in cast("list[object]", content)
+        isinstance(part, Mapping) and MARK in part for part in cast("list[object]", content)
     )
 
 
-def _marked(message: dict[str, object], mark: dict[str, object]) -> dict[str, object] | None:
-    """Give the message with a mark on its last text; None when it has no words."""
+def mark_text(message: Wire, mark: Wire) -> Wire | None:
+    """Give the message with a mark on its last text; None when it has no text."""
     content = message.get("content")
     if isinstance(content, str):
-        return {**message, "content": [{"type": "text", "text": content, _MARK: mark}]} if content else None
+        return {**message, "content": [{"type": "text", "text": content, MARK: mark}]} if content else None
     if not isinstance(content, list):
         return None
-    parts = cast("list[dict[str, object]]", content)
+    parts = cast("list[Wire]", content)
     for index in range(len(parts) - 1, -1, -1):
         if parts[index].get("type") == "text" and parts[index].get("text"):
-            return {**message, "content": [*parts[:index], {**parts[index], _MARK: mark}, *parts[index + 1 :]]}
+            return {**message, "content": [*parts[:index], {**parts[index], MARK: mark}, *parts[index + 1 :]]}
     return None

@@ -1,16 +1,16 @@
-"""What users, tools and instructions say: a string, or a list of parts, both ways.
+"""Content of user, system and tool messages: a string or a list of parts, both ways.
 
 Facts this file rests on:
-- Content is a string or a list of parts. Every vendor takes a string where there is one text; not every one takes a
-  list in tool results.                 (openai 3.49.0; groq: "content: value must be a string"; pi-ai 1.5.0 joins them)
+- Content is a string or a list of parts. Every vendor accepts a string where there is one text; some refuse a list in
+  tool results.                         (openai 3.49.0; groq: "content: value must be a string"; pi-ai 1.5.0 joins them)
 - The texts of a tool result are joined by a line break.                                   (pi-ai 1.5.0, ktsoator/or)
-- Parts carry marks of their own: `cache_control`, `prompt_cache_breakpoint`.
+- Parts have marks of their own: `cache_control`, `prompt_cache_breakpoint`.
                                                                         (recorded traffic, 2026-11; openai 3.49.0)
-- An answer that was asked for in JSON may come as the value itself, not as its text; it goes back as a text.
+- A reply in JSON may arrive as the value itself instead of its text; a request sends it back as text.
                                            (Cloudflare Workers AI with `json_schema`; recorded traffic, 2025-12)
 
-Default spelling: one bare text is a string, nothing an empty one, everything else a list; in tool results bare texts
-are one string. What differs from that is recorded in the message's shape as `content`: `list`, `null` or `absent`.
+Default format: one plain text is a string, no content is an empty string, everything else is a list. In tool results
+all plain texts are one string. A message that has a list instead keeps the choice `content`: "list".
 """
 
 from __future__ import annotations
@@ -19,65 +19,59 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final, assert_never, cast
 
-from segue.conversation.content import (
-    NativeContent,
-    TextContent,
-    UserContent,
-)
-from segue.errors import EncodeError, Path
-from segue.protocols.chat_family.message_content import encode_nothing
-from segue.protocols.kit.reading import expect_list, expect_object, extra_of, left_over
-from segue.protocols.openai_chat.media import decode_media, encode_file, encode_image
-from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.verbatim import MISSING, Block, fill_in
+from msgspec.structs import replace
 
-_TEXT_KEYS: Final = ("type", "text")
+from segue.conversation.content import AnyContent, Extra, TextContent, UserContent
+from segue.errors import Path
+from segue.protocols.kit.reading import expect_list, expect_object
+from segue.protocols.kit.verbatim import MISSING, Wire, choose, chosen, keep, restore
+from segue.protocols.openai_chat.cache import MARK, encode_mark, find_mark
+from segue.protocols.openai_chat.media import decode_media, encode_file, encode_image
+from segue.protocols.openai_chat.native import encode_native, keep_native
+from segue.protocols.openai_chat.rules import PROTOCOL
+
+LIST: Final = choose("content", "string", "list")
+"""The choice of a message whose content is a list although a string would do."""
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def decode_content(value: object, path: Path, *, joined: bool = False) -> tuple[tuple[UserContent, ...], str | None]:
-    """Read content that was a string, a list, null or not there; say the shape if it is not what we would write.
+def decode_content(value: object, path: Path, *, joined: bool = False) -> tuple[tuple[UserContent, ...], Wire]:
+    """Read the content of a message, and the choices to keep on the message.
 
-    `joined` is for tool results, whose bare texts are written as one string.
+    `joined` is for tool results, whose plain texts are written as one string.
 
     Raises:
-        DecodeError: it is something else.
+        DecodeError: it is neither a string nor a list of objects.
     """
     if isinstance(value, str):
-        return (TextContent(text=value),), None
-    if value is MISSING:
-        return (), "absent"
-    if value is None:
-        return (), "null"
+        return (TextContent(text=value),), {}
+    if value is MISSING or value is None:
+        return (), {}
     parts = tuple(decode_part(block, (*path, index)) for index, block in enumerate(expect_list(value, path)))
-    return parts, "list" if not parts or _is_string(parts, joined=joined) else None
+    return parts, LIST if _is_string(parts, joined=joined) else {}
 
 
 def decode_part(block: object, path: Path) -> UserContent:
-    """Read one part; what is not known is kept as it is.
+    """Read one part. A part that segue does not know becomes native content.
 
     Raises:
         DecodeError: it is no object.
     """
     part = expect_object(block, path)
     if part.get("type") == "text" and isinstance(text := part.get("text"), str):
-        return TextContent(text=text, extra=None if len(part) == 2 else extra_of(PROTOCOL, part, _TEXT_KEYS))
+        if len(part) == 2:
+            return TextContent(text=text)
+        content = TextContent(text=text, cache_mark=find_mark(part))
+        extra = keep(PROTOCOL, part, _encode_text(content))
+        return content if extra is None else replace(content, extra=extra)
     media = decode_media(part)
     return keep_native(part) if media is None else media
 
 
-def keep_native(block: Block) -> NativeContent:
-    """Keep a part that only this wire knows, with what can be read of it for others."""
-    for key in ("text", "refusal", "content", "transcript"):
-        if isinstance(text := block.get(key), str) and text:
-            return NativeContent(protocol=PROTOCOL, block=dict(block), fallback=(TextContent(text=text),))
-    return NativeContent(protocol=PROTOCOL, block=dict(block))
-
-
-def restore_value(content: object) -> str | None:
-    """Spell an answer, or a piece of one, that is a value of JSON; None for what is a text, parts, or nothing."""
+def dump_value(content: object) -> str | None:
+    """Give the JSON text of a reply, or of a delta, that is a JSON value; None for a text, a list of parts or null."""
     if isinstance(content, list):
         is_value = not all(isinstance(part, Mapping) for part in cast("list[object]", content))
     else:
@@ -87,59 +81,68 @@ def restore_value(content: object) -> str | None:
     try:
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
-        return None  # no JSON: nobody can have sent it
+        return None  # not JSON, so no provider can have sent it
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
+def is_plain(piece: AnyContent) -> bool:
+    """Whether content is a text and nothing else."""
+    return piece.kind == "text" and piece.extra is None and piece.cache_mark is None
+
+
 def _is_string(content: Sequence[UserContent], *, joined: bool) -> bool:
-    """Whether content is written as a string unless its shape says otherwise."""
     if len(content) == 1:
-        return content[0].kind == "text" and content[0].extra is None
-    return joined and bool(content) and all(piece.kind == "text" and piece.extra is None for piece in content)
+        return is_plain(content[0])
+    return joined and bool(content) and all(map(is_plain, content))
 
 
-def encode_content(content: Sequence[UserContent], verbatim: object, path: Path, *, joined: bool = False) -> object:
-    """Write content; `MISSING` says that the key is left out.
+def encode_content(
+    content: Sequence[UserContent], extra: Extra | None, path: Path, *, joined: bool = False
+) -> str | list[Wire]:
+    """Write the content of a message, whose `extra` has the choice between a string and a list.
 
     Raises:
-        EncodeError: a piece that this wire has no word for.
+        EncodeError: content that this protocol does not support.
     """
-    if verbatim != "list" and _is_string(content, joined=joined):
-        return "\n".join([cast("TextContent", piece).text for piece in content])
     if not content:
-        return encode_nothing(verbatim)  # an empty list is refused
+        return ""  # an empty list is refused
+    if _is_string(content, joined=joined) and chosen(extra, PROTOCOL, "content", "string") == "string":
+        return "\n".join([cast("TextContent", piece).text for piece in content])
+    return encode_parts(content, path)
+
+
+def encode_parts(content: Sequence[UserContent], path: Path) -> list[Wire]:
+    """Write content as a list of parts.
+
+    Raises:
+        EncodeError: content that this protocol does not support.
+    """
     return [encode_part(piece, (*path, index)) for index, piece in enumerate(content)]
 
 
-def encode_part(content: UserContent, path: Path) -> dict[str, object]:
-    """Write one piece as a part.
+def encode_part(content: UserContent, path: Path) -> Wire:
+    """Write one part.
 
     Raises:
-        EncodeError: another protocol's block, or media without anything in them.
+        EncodeError: a block of another protocol, or media without data, URL or id.
     """
     match content.kind:
         case "text":
-            if content.extra is None:
-                return {"type": "text", "text": content.text}
-            return fill_in({"type": "text", "text": content.text}, left_over(content.extra, PROTOCOL))
+            return _encode_text(content)
         case "image":
             return encode_image(content, path)
         case "file":
             return encode_file(content, path)
         case "native":
-            return dict(native_block(content, path))
+            return encode_native(content, path)
         case _:
             assert_never(content)
 
 
-def native_block(content: NativeContent, path: Path) -> Mapping[str, object]:
-    """Give the block as it was received.
-
-    Raises:
-        EncodeError: another protocol received it.
-    """
-    if content.protocol != PROTOCOL:
-        raise EncodeError(f"a block of {content.protocol} has no place on this wire", path=path)
-    return content.block
+def _encode_text(content: TextContent) -> Wire:
+    wire: Wire = {"type": "text", "text": content.text}
+    if content.cache_mark is not None:
+        wire[MARK] = encode_mark(content.cache_mark)
+    return wire if content.extra is None else restore(wire, content.extra, PROTOCOL)

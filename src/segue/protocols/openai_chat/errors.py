@@ -2,9 +2,9 @@
 
 Facts this file rests on:
 - `{"error": {message, type, param, code}}`, in a stream the same object as a chunk.                 (openai 3.49.0)
-- Vendors write the error as a bare string, put message and code at the top, wrap it in a list, say `detail` (FastAPI)
-  or `errors`, and give the HTTP status as the code.           (error messages collected 2026-11; recorded traffic)
-- A gateway's own message says little; what its provider said stands in `metadata.raw`.     (OpenRouter documentation)
+- Vendors send the error as a bare string, put message and code at the top, wrap it in a list, name it `errors` or
+  `detail` (FastAPI), and use the HTTP status as the code.     (error messages collected 2026-11; recorded traffic)
+- The message of a gateway is general; the message of its provider is in `metadata.raw`.    (OpenRouter documentation)
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from typing import cast
 
 from segue.protocols.kit.codec import WireError
-from segue.protocols.openai_chat.verbatim import Block, object_of
+from segue.protocols.kit.verbatim import Block, object_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
-    """Read an error, whatever its shape; what cannot be read stands in the message as it is."""
+    """Read an error in any format; one that is not understood becomes the message as JSON."""
     if isinstance(body, (bytes, bytearray)):
         body = bytes(body).decode("utf-8", "replace")
     if isinstance(body, str):
@@ -49,11 +49,9 @@ def _from_text(text: str, status: int | None) -> WireError:
 
 
 def _from_object(error: Block, around: Block, status: int | None) -> WireError:
-    code = _text_or_none(error.get("code")) or _text_or_none(around.get("code"))
-    kind = _text_or_none(error.get("type")) or _text_or_none(around.get("error_type"))
-    message = (
-        _text_or_none(error.get("message")) or _text_or_none(error.get("msg")) or _text_or_none(error.get("detail"))
-    )
+    code = _text(error.get("code")) or _text(around.get("code"))
+    kind = _text(error.get("type")) or _text(around.get("error_type"))
+    message = _text(error.get("message")) or _text(error.get("msg")) or _text(error.get("detail"))
     raw = _raw(error.get("metadata"))
     if message and raw and raw not in message:
         message = f"{message}: {raw}"
@@ -62,7 +60,7 @@ def _from_object(error: Block, around: Block, status: int | None) -> WireError:
     return WireError(status=status, code=code, type=kind, message=message or raw or _rendered(error))
 
 
-def _text_or_none(value: object) -> str | None:
+def _text(value: object) -> str | None:
     if isinstance(value, str):
         return value or None
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,24 +1,27 @@
-"""Chunks that bring nothing but more of what is open, which most chunks of a stream are: the short way to read them.
+"""The fast path for chunks that only add to an open part, which are most chunks of a stream.
 
 Facts this file rests on:
-- To read such a chunk into these structs, which skip what is said again in every chunk, and to look at them costs half
-  of what it costs with dicts.                                                                  (measured 2026-11-15)
-- Vendors send keys along with nothing in them, in the delta, in the choice and in the call.    (recorded traffic)
+- To decode such a chunk into these structs, which skip the keys that every chunk repeats, takes half the time of
+  decoding it into dicts.                                                                       (measured 2026-11-15)
+- Vendors send keys with empty values in the delta, in the choice and in the call.              (recorded traffic)
 
-A chunk that has anything else in it does not fit and is read the long way, so nothing here decides what a wire says.
+A chunk with anything else does not fit and is left to `stream`, so this file decides nothing about the protocol.
 """
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 import msgspec
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
+"""A JSON value as parsers return it: `isinstance` narrows it, where `cast` would cost a call each time."""
 
 _MISFIT: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class _Form(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """The parent of what has to be known to the last key."""
+    """The parent of structs that allow no other keys."""
 
 
 class Arguments(_Form, frozen=True, gc=False):
@@ -29,7 +32,7 @@ class Arguments(_Form, frozen=True, gc=False):
 
 
 class Call(_Form, frozen=True, gc=False):
-    """A call that goes on."""
+    """A call that continues."""
 
     index: int
     function: Arguments
@@ -38,7 +41,7 @@ class Call(_Form, frozen=True, gc=False):
 
 
 class Delta(_Form, frozen=True, gc=False):
-    """What grows."""
+    """The values that grow."""
 
     content: str | None = None
     reasoning_content: str | None = None
@@ -61,7 +64,7 @@ class _Choice(_Form, frozen=True, gc=False):
 
 
 class _Chunk(msgspec.Struct, frozen=True, gc=False):
-    """Other keys say the same in every chunk but the first and the last, which are read the long way."""
+    """Other keys repeat in every chunk but the first and the last, which `stream` reads."""
 
     choices: tuple[_Choice]
     usage: None = None
@@ -72,7 +75,7 @@ _DECODE: Final = msgspec.json.Decoder(_Chunk).decode
 
 
 def find_delta(frame: bytes) -> Delta | None:
-    """Read the delta of a chunk that has nothing else in it; None for every other chunk."""
+    """Read the delta of a chunk that has nothing else; None for every other chunk."""
     try:
         return _DECODE(frame).choices[0].delta
     except _MISFIT:

@@ -1,10 +1,10 @@
-"""The turns that most are, written the short way: words, thinking in a field of its own, calls.
+"""The fast path for assistant messages of text, thinking in a field of its own, and calls.
 
 Facts this file rests on (measured with CPython 3.11, 2026-11-15):
-- Two thirds of what a request costs to write are its assistant messages, and half of that the arguments of calls.
-- To ask for the class of a piece is cheaper than to ask for its `kind`.
+- Two thirds of the time to write a request goes into its assistant messages, half of that into arguments of calls.
+- To compare the class of a piece is faster than to compare its `kind`.
 
-What the short way does not know is left to `assistant`, which knows everything and writes these turns alike.
+`assistant` writes every message, these with the same result; whatever the fast path does not support is left to it.
 """
 
 from __future__ import annotations
@@ -18,43 +18,43 @@ from segue.protocols.kit.reading import join_texts
 from segue.protocols.openai_chat.reasoning import FIELDS
 
 
-def fast_encode(
-    content: Sequence[AssistantContent], field: str | None, nothing: str | None = None
+def encode_common(
+    content: Sequence[AssistantContent], field: str | None, empty: str | None = None
 ) -> dict[str, object] | None:
-    """Write a turn in which nothing carries a seal or a spelling of its own; None when it is another.
+    """Write a message whose content has no signature, mark or extra; None when it is another.
 
-    `field` is where thinking goes that does not say where it stood; None where it goes into tags. `nothing` stands for
-    words where there are none.
+    `field` is the field for thinking that names none; None where such thinking stands in tags. `empty` is the content
+    of a message without text.
     """
     text: str | None = None
     thinking: str | None = None
-    sent = field
+    target = field
     calls: list[dict[str, object]] = []
     for piece in content:
         if type(piece) is ToolCall:
-            if piece.extra is not None or piece.thought_signature is not None:
+            if piece.extra is not None or piece.thought_signature is not None or piece.cache_mark is not None:
                 return None
-            given = piece.arguments_text
-            if given is None:
+            arguments = piece.arguments_text
+            if arguments is None:
                 try:
-                    given = encode_arguments(piece.arguments)
+                    arguments = encode_arguments(piece.arguments)
                 except EncodeError:
-                    return None  # the long way says where
-            calls.append({"id": piece.id, "type": "function", "function": {"name": piece.name, "arguments": given}})
+                    return None  # `assistant` raises it with the path
+            calls.append({"id": piece.id, "type": "function", "function": {"name": piece.name, "arguments": arguments}})
         elif type(piece) is TextContent:
-            if piece.extra is not None or piece.text_signature is not None:
+            if piece.extra is not None or piece.text_signature is not None or piece.cache_mark is not None:
                 return None
             text = piece.text if text is None else join_texts(text, piece.text)
         elif type(piece) is ThinkingContent:
-            sent = field if piece.thinking_signature is None else piece.thinking_signature
-            if thinking is not None or not piece.thinking or sent not in FIELDS:
+            target = field if piece.thinking_signature is None else piece.thinking_signature
+            if thinking is not None or not piece.thinking or target not in FIELDS:
                 return None
             thinking = piece.thinking
         else:
             return None
-    message: dict[str, object] = {"role": "assistant", "content": nothing if text is None else text}
-    if thinking is not None and sent is not None:
-        message[sent] = thinking
+    message: dict[str, object] = {"role": "assistant", "content": empty if text is None else text}
+    if thinking is not None and target is not None:
+        message[target] = thinking
     if calls:
         message["tool_calls"] = calls
     return message

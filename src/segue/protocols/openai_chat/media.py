@@ -1,28 +1,34 @@
-"""Pictures, files, sound and film as parts of an OpenAI chat message, both ways.
+"""Images, files, audio and video as parts of an OpenAI chat message, both ways.
 
 Facts this file rests on:
 - `image_url` holds a URL or a data URL, with a `detail` beside it; some vendors write the URL as a bare string.
                                                              (openai 3.49.0; recorded traffic, 2026-11)
-- `file` holds `file_data` (a data URL; elsewhere also a URL) or `file_id`; with data a `filename` has to be there.
+- `file` holds `file_data` (a data URL; some vendors also accept a URL) or `file_id`; with data, `filename` is required.
                                                              (openai 3.49.0; recorded traffic, 2026-11)
-- `input_audio` holds bare base64 and a `format`, which is `wav` or `mp3`.                (openai 3.49.0)
-- `video_url` and `audio_url` are what vendors added, in the shape of `image_url`.
+- `input_audio` holds base64 and a `format`, `wav` or `mp3`.                              (openai 3.49.0)
+- `video_url` and `audio_url` are additions of vendors, in the format of `image_url`.
                                                 (vLLM and DashScope documentation: multimodal inputs; read 2026-11-15)
 
-What a part says beyond these words stands in `extra`: keys of the part itself as they are, keys of its inner object
-under the inner object's name.
+Choices that media keep:
+- `field`: the type of the part, where it is not the default one for the media type.
+- `data_url`: of data without a media type, "untyped" (`data:;base64,`) or "bare" (base64 alone), not "typed".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Final, cast
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar, cast
 
-from segue.conversation.content import Extra, FileContent, ImageContent
+from msgspec.structs import replace
+
+from segue.conversation.content import FileContent, ImageContent
 from segue.errors import EncodeError, Path
-from segue.protocols.kit.reading import VERBATIM, data_url, left_over, split_data_url, standard_base64, verbatim_of
+from segue.protocols.kit.reading import data_url, split_data_url, standard_base64
+from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, keep, object_of, restore
+from segue.protocols.openai_chat.cache import MARK, encode_mark, find_mark
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.verbatim import Block, fill_in
+
+_Media = TypeVar("_Media", ImageContent, FileContent)
 
 _AUDIO_FORMATS: Final[Mapping[str, str]] = {
     "audio/mpeg": "mp3",
@@ -32,130 +38,115 @@ _AUDIO_FORMATS: Final[Mapping[str, str]] = {
     "audio/x-wav": "wav",
 }
 _AUDIO_TYPES: Final[Mapping[str, str]] = {"mp3": "audio/mpeg", "wav": "audio/wav"}
-_NO_TYPE: Final = "none"
-"""The shape of a data URL that names no type."""
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def decode_media(block: Block) -> ImageContent | FileContent | None:
-    """Read a part that carries media; None when it is something else, or is spelt in a way nobody knows."""
+    """Read a part that holds media; None when it holds something else, or in a format that segue does not know."""
     kind = block.get("type")
     reader = _READERS.get(kind) if isinstance(kind, str) else None
     return None if reader is None else reader(block)
 
 
-def _extra(
-    block: Block, key: str, inner: object, known: Collection[str], verbatim: Mapping[str, object] | None
-) -> Extra | None:
-    """Keep what a part and its inner object say beyond the known keys."""
-    left = {name: value for name, value in block.items() if name not in ("type", key)}
-    if isinstance(inner, Mapping):
-        beyond = {name: value for name, value in cast("Block", inner).items() if name not in known}
-        if beyond:
-            left[key] = beyond
-    if verbatim:
-        left[VERBATIM] = dict(verbatim)
-    return {PROTOCOL: left} if left else None
+def _keep_format(content: _Media, block: Block, payload: str, choices: Wire) -> _Media:
+    """Add the mark and the extra of a part.
+
+    The payload itself is not compared: it may be large, and base64 is written in the standard alphabet.
+    """
+    content = replace(content, cache_mark=find_mark(block), extra=keep(PROTOCOL, EMPTY, EMPTY, choices=choices))
+    default = encode_image(content, ()) if isinstance(content, ImageContent) else encode_file(content, ())
+    key = cast("str", block["type"])
+    received, written = block[key], object_of(default[key])
+    if isinstance(received, str):
+        received = written[payload]
+    elif payload in written:
+        received = {**cast("Block", received), payload: written[payload]}
+    return replace(content, extra=keep(PROTOCOL, {**block, key: received}, default, choices=choices))
 
 
-def _read_url(block: Block, key: str) -> tuple[str, dict[str, object]] | None:
-    """Give the URL of a part and the shape it came in."""
+def _read_url(block: Block, key: str) -> str | None:
     inner = block.get(key)
-    if isinstance(inner, str):
-        return inner, {key: "string"}
-    if isinstance(inner, Mapping) and isinstance(url := cast("Block", inner).get("url"), str):
-        return url, {}
-    return None
+    url = inner if isinstance(inner, str) else object_of(inner).get("url")
+    return url if isinstance(url, str) else None
+
+
+def _choose_data_url(mime: str | None, form: str) -> Wire:
+    return choose("data_url", "typed", form) if mime is None else {}
 
 
 def _read_image(block: Block) -> ImageContent | None:
-    found = _read_url(block, "image_url")
-    if found is None:
+    url = _read_url(block, "image_url")
+    if url is None:
         return None
-    url, verbatim = found
     parts = split_data_url(url)
-    if parts is not None and parts[0] is None:
-        verbatim["mime"] = _NO_TYPE
-    extra = _extra(block, "image_url", block.get("image_url"), ("url",), verbatim)
     if parts is None:
-        return ImageContent(url=url, extra=extra)
-    return ImageContent(data=standard_base64(parts[1]), mime_type=parts[0], extra=extra)
+        content, choices = ImageContent(url=url), Wire()
+    else:
+        content = ImageContent(data=standard_base64(parts[1]), mime_type=parts[0])
+        choices = _choose_data_url(parts[0], "untyped")
+    if len(block) == 2 and len(object_of(block["image_url"])) == 1 and not choices:
+        return content
+    return _keep_format(content, block, "url", choices)
 
 
 def _read_stream_url(key: str) -> Callable[[Block], FileContent | None]:
     """Make the reader of `video_url` or `audio_url`."""
 
     def read(block: Block) -> FileContent | None:
-        found = _read_url(block, key)
-        if found is None:
+        url = _read_url(block, key)
+        if url is None:
             return None
-        url, verbatim = found
         parts = split_data_url(url)
-        mime, data = parts or (None, None)
-        if not (key == "video_url" and (mime or "").startswith("video/")):
-            verbatim["type"] = key
-        if parts is not None and mime is None:
-            verbatim["mime"] = _NO_TYPE
-        extra = _extra(block, key, block.get(key), ("url",), verbatim)
-        if data is None:
-            return FileContent(url=url, extra=extra)
-        return FileContent(data=standard_base64(data), mime_type=mime, extra=extra)
+        if parts is None:
+            content, choices = FileContent(url=url), Wire()
+        else:
+            content = FileContent(data=standard_base64(parts[1]), mime_type=parts[0])
+            choices = _choose_data_url(parts[0], "untyped")
+        return _keep_format(content, block, "url", {**choices, **choose("field", _default_field(content), key)})
 
     return read
 
 
 def _read_audio(block: Block) -> FileContent | None:
-    inner = block.get("input_audio")
-    if not isinstance(inner, Mapping):
-        return None
-    sound = cast("Block", inner)
-    data, form = sound.get("data"), sound.get("format")
+    audio = object_of(block.get("input_audio"))
+    data, form = audio.get("data"), audio.get("format")
     if not isinstance(data, str) or not isinstance(form, str):
         return None
     mime = _AUDIO_TYPES.get(form, f"audio/{form}")
-    extra = _extra(block, "input_audio", sound, ("data", "format"), None)
-    if data.startswith(("http://", "https://", "data:")):  # DashScope takes URLs of both kinds here
-        return FileContent(url=data, mime_type=mime, extra=extra)
-    return FileContent(data=standard_base64(data), mime_type=mime, extra=extra)
+    if data.startswith(("http://", "https://", "data:")):  # DashScope accepts URLs of both kinds here
+        content = FileContent(url=data, mime_type=mime)
+    else:
+        content = FileContent(data=standard_base64(data), mime_type=mime)
+    return _keep_format(content, block, "data", {})
 
 
 def _read_file(block: Block) -> FileContent | None:
-    inner = block.get("file")
-    if not isinstance(inner, Mapping):
+    file = object_of(block.get("file"))
+    source, file_id, name = file.get("file_data"), file.get("file_id"), file.get("filename")
+    if not isinstance(source, str) and not isinstance(file_id, str):
         return None
-    file = cast("Block", inner)
-    given, file_id, name = file.get("file_data"), file.get("file_id"), file.get("filename")
-    if not isinstance(given, str) and not isinstance(file_id, str):
-        return None
-    known = {key for key in ("file_data", "file_id", "filename") if isinstance(file.get(key), str)}
-    verbatim: dict[str, object] = {"type": "file"}
+    choices: Wire = {}
     data = mime = url = None
-    if isinstance(given, str):
-        parts = split_data_url(given)
+    if isinstance(source, str):
+        parts = split_data_url(source)
         if parts is not None:
             mime, data = parts[0], standard_base64(parts[1])
-            if mime is None:
-                verbatim["mime"] = _NO_TYPE
-        elif "://" in given or given.startswith("data:"):
-            url = given
+            choices = _choose_data_url(mime, "untyped")
+        elif "://" in source or source.startswith("data:"):
+            url = source
         else:
-            data, verbatim["file_data"] = standard_base64(given), "bare"
-    if not _is_streamed(mime, data, url):
-        del verbatim["type"]
-    if isinstance(name, str) and data is not None and name == _default_name(mime):
-        name = None
-    elif name is None and data is not None:
-        verbatim["filename"] = "absent"
-    return FileContent(
+            data, choices = standard_base64(source), _choose_data_url(None, "bare")
+    is_default_name = data is not None and name == _default_name(mime)
+    content = FileContent(
         data=data,
         url=url,
         file_id=file_id if isinstance(file_id, str) else None,
         mime_type=mime,
-        name=name if isinstance(name, str) else None,
-        extra=_extra(block, "file", file, known, verbatim),
+        name=name if isinstance(name, str) and not is_default_name else None,
     )
+    return _keep_format(content, block, "file_data", {**choices, **choose("field", _default_field(content), "file")})
 
 
 _READERS: Final[Mapping[str, Callable[[Block], ImageContent | FileContent | None]]] = {
@@ -170,89 +161,81 @@ _READERS: Final[Mapping[str, Callable[[Block], ImageContent | FileContent | None
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def encode_image(content: ImageContent, path: Path) -> dict[str, object]:
-    """Write a picture.
+def encode_image(content: ImageContent, path: Path) -> Wire:
+    """Write an image.
 
     Raises:
         EncodeError: it has neither data nor a URL.
     """
-    if content.extra is None:
-        return {"type": "image_url", "image_url": {"url": _url_of(content, {}, path)}}
-    verbatim = verbatim_of(content.extra, PROTOCOL)
-    return _part("image_url", _url_of(content, verbatim, path), content.extra, verbatim)
+    return _finish({"type": "image_url", "image_url": {"url": _url_of(content, path)}}, content)
 
 
-def encode_file(content: FileContent, path: Path) -> dict[str, object]:
-    """Write a file, a sound or a film, by its type.
+def encode_file(content: FileContent, path: Path) -> Wire:
+    """Write a file, audio or video, by its media type.
 
     Raises:
         EncodeError: it has neither data nor a URL nor a file id.
     """
-    verbatim = verbatim_of(content.extra, PROTOCOL)
-    given = verbatim.get("type")
-    mime = content.mime_type or ""
-    if given in ("video_url", "audio_url") or (given is None and mime.startswith("video/") and content.file_id is None):
-        key = given if isinstance(given, str) else "video_url"
-        return _part(key, _url_of(content, verbatim, path), content.extra, verbatim)
-    if given is None and mime.startswith("audio/") and content.file_id is None:
-        return _encode_audio(content, path)
-    file: dict[str, object] = {}
-    if content.data is not None:
-        file["file_data"] = content.data if verbatim.get("file_data") == "bare" else _url_of(content, verbatim, path)
-    elif content.url is not None:
-        file["file_data"] = content.url
+    field = _default_field(content)
+    if content.extra is not None and (content.data is not None or content.url is not None):
+        field = str(chosen(content.extra, PROTOCOL, "field", field))
+    inner: Wire
+    match field:
+        case "video_url" | "audio_url":
+            inner = {"url": _url_of(content, path)}
+        case "input_audio":
+            mime = content.mime_type or ""
+            data = content.url if content.data is None else content.data
+            inner = {"data": data, "format": _AUDIO_FORMATS.get(mime, mime.removeprefix("audio/"))}
+        case _:
+            field, inner = "file", _encode_file(content, path)
+    return _finish({"type": field, field: inner}, content)
+
+
+def _encode_file(content: FileContent, path: Path) -> Wire:
+    file: Wire = {}
+    if content.data is not None or content.url is not None:
+        file["file_data"] = _url_of(content, path)
     if content.file_id is not None:
         file["file_id"] = content.file_id
     if not file:
-        raise EncodeError("a file without data, URL or file id", path=path)
+        raise EncodeError("openai-chat needs data, a URL or a file id for a file; add one or remove it", path=path)
     if content.name is not None:
         file["filename"] = content.name
-    elif content.data is not None and verbatim.get("filename") != "absent":
+    elif content.data is not None:
         file["filename"] = _default_name(content.mime_type)
-    return _with_left({"type": "file", "file": file}, "file", content.extra)
+    return file
 
 
-def _is_streamed(mime: str | None, data: str | None, url: str | None) -> bool:
-    """Whether a file of this type would be written as sound or film, and not as a file."""
-    return (data is not None or url is not None) and (mime or "").startswith(("audio/", "video/"))
-
-
-def _encode_audio(content: FileContent, path: Path) -> dict[str, object]:
-    data = content.data if content.data is not None else content.url
-    if data is None:
-        raise EncodeError("sound without data or URL", path=path)
+def _default_field(content: FileContent) -> str:
+    """Give the type of the part for a media type."""
     mime = content.mime_type or ""
-    form = _AUDIO_FORMATS.get(mime, mime.removeprefix("audio/"))
-    block: dict[str, object] = {"type": "input_audio", "input_audio": {"data": data, "format": form}}
-    return _with_left(block, "input_audio", content.extra)
+    if content.file_id is None and (content.data is not None or content.url is not None):
+        if mime.startswith("video/"):
+            return "video_url"
+        if mime.startswith("audio/"):
+            return "input_audio"
+    return "file"
 
 
 def _default_name(mime: str | None) -> str:
-    """The name of a file that has none: the wire wants one wherever there is data."""
+    """Give the name of a file that has none: the provider requires one wherever there is data."""
     return "attachment.pdf" if mime == "application/pdf" else "attachment"
 
 
-def _url_of(content: ImageContent | FileContent, verbatim: Mapping[str, object], path: Path) -> str:
+def _url_of(content: ImageContent | FileContent, path: Path) -> str:
     if content.data is not None:
-        if content.mime_type is None and verbatim.get("mime") == _NO_TYPE:
-            return f"data:;base64,{content.data}"
+        if content.mime_type is None and content.extra is not None:
+            form = chosen(content.extra, PROTOCOL, "data_url", "typed")
+            if form != "typed":
+                return content.data if form == "bare" else f"data:;base64,{content.data}"
         return data_url(content.mime_type, content.data)
     if content.url is not None:
         return content.url
-    raise EncodeError(f"{content.kind} without data or URL", path=path)
+    raise EncodeError(f"openai-chat needs data or a URL for {content.kind} content; add one or remove it", path=path)
 
 
-def _part(key: str, url: str, extra: Extra | None, verbatim: Mapping[str, object]) -> dict[str, object]:
-    if verbatim.get(key) == "string":
-        return fill_in({"type": key, key: url}, left_over(extra, PROTOCOL))
-    return _with_left({"type": key, key: {"url": url}}, key, extra)
-
-
-def _with_left(block: dict[str, object], key: str, extra: Extra | None) -> dict[str, object]:
-    """Put back what the part and its inner object said beyond our words."""
-    for name, value in left_over(extra, PROTOCOL).items():
-        if name == key and isinstance(value, Mapping):
-            fill_in(cast("dict[str, object]", block[key]), cast("Block", value))
-        else:
-            block.setdefault(name, value)
-    return block
+def _finish(wire: Wire, content: ImageContent | FileContent) -> Wire:
+    if content.cache_mark is not None:
+        wire[MARK] = encode_mark(content.cache_mark)
+    return wire if content.extra is None else restore(wire, content.extra, PROTOCOL)

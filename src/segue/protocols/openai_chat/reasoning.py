@@ -1,15 +1,17 @@
 """Reasoning in the fields that vendors added to an assistant message, both ways.
 
 Facts this file rests on:
-- OpenAI's own wire has none. Vendors write it to `reasoning_content`, `reasoning` or `reasoning_text`; the first that
-  says something counts, and it goes back into the field it came in.        (pi-ai 1.5.0, ktsoator/or; read 2026-11-15)
-- `reasoning_details` is a list of opaque and readable entries that has to come back unchanged; `reasoning` beside it
-  repeats what can be read.                                   (OpenRouter documentation; recorded traffic, 2026-11)
-- In a stream the entries come in pieces, told apart by `index`; texts grow, everything else replaces.
+- OpenAI's own API has no such field. Vendors use `reasoning_content`, `reasoning` or `reasoning_text`. The first one
+  that is not empty counts, and a request sends it back in the same field.  (pi-ai 1.5.0, ktsoator/or; read 2026-11-15)
+- `reasoning_details` is a list of opaque and readable entries that has to be sent back unchanged; `reasoning` beside it
+  repeats the readable text.                                  (OpenRouter documentation; recorded traffic, 2026-11)
+- A stream sends the entries in pieces, identified by `index`: texts grow, every other value replaces the earlier one.
                                                                                           (recorded traffic, 2026-11)
-- Some want the field on every assistant message, empty if need be.                      (pi #3636, kimi-cli #2141)
+- Some vendors require the field on every assistant message, even if it is empty.        (pi #3636, kimi-cli #2141)
 
 The signature of such thinking is the name of its field, or the list of details as compact JSON.
+
+Choice that messages keep: `field`, the fields that hold the reasoning, where several repeat it.
 """
 
 from __future__ import annotations
@@ -20,13 +22,14 @@ from typing import Final, cast
 
 import msgspec
 
-from segue.conversation.content import ThinkingContent
+from segue.conversation.content import Extra, ThinkingContent
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.verbatim import Block, Wire, choose, chosen
+from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.think_tags import TAGS
-from segue.protocols.openai_chat.verbatim import Block
 
 FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
-"""In the order in which they are believed."""
+"""In the order in which they are read."""
 DETAILS: Final = "reasoning_details"
 REASONING_KEYS: Final = frozenset({*FIELDS, DETAILS})
 _TEXTS: Final = ("text", "summary")
@@ -34,7 +37,7 @@ _GROWING: Final = frozenset({"text", "summary", "data", "signature"})
 
 
 def plain_field(endpoint: Endpoint) -> str:
-    """Give the field for reasoning that is only text; where details are the custom, text has a field beside them."""
+    """Give the field for reasoning that is only text; a vendor that uses details has another field for plain text."""
     field = endpoint.dialect.reasoning_field
     return "reasoning_content" if field == DETAILS else field
 
@@ -42,27 +45,24 @@ def plain_field(endpoint: Endpoint) -> str:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def decode_reasoning(wire: Block, known: set[str], verbatim: dict[str, object]) -> ThinkingContent | None:
-    """Read the reasoning of an assistant message; add the keys that were understood to `known`."""
-    texts = {field: text for field in FIELDS if isinstance(text := wire.get(field), str) and text}
+def decode_reasoning(wire: Block, known: set[str]) -> tuple[ThinkingContent | None, Wire]:
+    """Read the reasoning of an assistant message, and the choices to keep; add the understood keys to `known`."""
+    texts = {field: text for field in FIELDS if isinstance(text := wire.get(field), str)}
+    known.update(field for field, text in texts.items() if not text)
+    filled = [field for field, text in texts.items() if text]
     entries = wire.get(DETAILS)
     if _is_details(entries):
-        known.add(DETAILS)
-        text = next(iter(texts.values()), None)
-        text = details_text(entries) if text is None else text
-        signature = dump_details(entries)
-    elif texts:
-        field, text = next(iter(texts.items()))
-        known.add(field)
-        signature = field
-        del texts[field]
+        text = texts[filled[0]] if filled else details_text(entries)
+        signature, fields = dump_details(entries), [DETAILS]
+    elif filled:
+        signature = filled[0]
+        text, fields = texts[signature], [signature]
     else:
-        return None
-    repeated = [field for field, other in texts.items() if other == text]
-    if repeated:
-        verbatim["also"] = repeated
-        known.update(repeated)
-    return ThinkingContent(thinking=text, thinking_signature=signature)
+        return None, {}
+    repeated = [field for field in filled if texts[field] == text and field not in fields]
+    known.update(fields, repeated)
+    choices = choose("field", fields, [*fields, *repeated])
+    return ThinkingContent(thinking=text, thinking_signature=signature), choices
 
 
 def _is_details(value: object) -> bool:
@@ -73,12 +73,12 @@ def _is_details(value: object) -> bool:
 
 
 def details_text(entries: object) -> str:
-    """Join what can be read of the details, a blank line between them."""
+    """Join the readable texts of the details, with a blank line between them."""
     return "\n\n".join(text for entry in cast("list[Block]", entries) if (text := entry_text(entry)))
 
 
 def entry_text(entry: Block) -> str:
-    """Give what can be read of one entry."""
+    """Give the readable text of one entry."""
     for key in _TEXTS:
         if isinstance(text := entry.get(key), str):
             return text
@@ -86,7 +86,7 @@ def entry_text(entry: Block) -> str:
 
 
 def dump_details(entries: object) -> str:
-    """Write details as the text that signs them."""
+    """Write details as the text of a signature."""
     try:
         return msgspec.json.encode(entries).decode()
     except (TypeError, ValueError):  # half a surrogate pair
@@ -105,8 +105,8 @@ def load_details(signature: str | None) -> list[object] | None:
 
 
 def merge_details(known: list[dict[str, object]], pieces: object) -> str:
-    """Take a delta's entries into those that have come; give what can be read of them."""
-    given = ""
+    """Add the entries of a delta to the known ones; give the readable text that they add."""
+    added = ""
     for piece in cast("list[object]", pieces) if isinstance(pieces, list) else ():
         if not isinstance(piece, Mapping):
             continue
@@ -115,7 +115,7 @@ def merge_details(known: list[dict[str, object]], pieces: object) -> str:
         place = _find_entry(known, entry)
         if place is None:
             if text and any(entry_text(earlier) for earlier in known):
-                given += "\n\n"
+                added += "\n\n"
             known.append(dict(entry))
         else:
             for key, value in entry.items():
@@ -124,12 +124,12 @@ def merge_details(known: list[dict[str, object]], pieces: object) -> str:
                     place[key] = earlier + value
                 elif value is not None or key not in place:
                     place[key] = value
-        given += text
-    return given
+        added += text
+    return added
 
 
 def _find_entry(known: list[dict[str, object]], entry: Block) -> dict[str, object] | None:
-    """Find the entry that a piece goes on with: of the same index, else the last one of its kind."""
+    """Find the entry that a piece continues: the one of the same index, else the last one of the same type."""
     index, kind = entry.get("index"), entry.get("type")
     if index is None:
         last = known[-1] if known else None
@@ -144,7 +144,7 @@ def _find_entry(known: list[dict[str, object]], entry: Block) -> dict[str, objec
 
 
 def is_tagged(thought: ThinkingContent, endpoint: Endpoint) -> bool:
-    """Whether thinking stands in tags in the text: it came so, or this is how the provider writes it."""
+    """Whether thinking stands in tags in the text: it arrived so, or the provider's format is so."""
     signature = thought.thinking_signature
     if signature == TAGS:
         return True
@@ -152,9 +152,9 @@ def is_tagged(thought: ThinkingContent, endpoint: Endpoint) -> bool:
 
 
 def encode_reasoning(
-    message: dict[str, object], thoughts: Sequence[ThinkingContent], endpoint: Endpoint, verbatim: Mapping[str, object]
+    message: Wire, thoughts: Sequence[ThinkingContent], endpoint: Endpoint, extra: Extra | None
 ) -> None:
-    """Put thinking into the fields it belongs to."""
+    """Write thinking into the fields of a message, whose `extra` has the choice of fields that repeat it."""
     details: list[object] = []
     texts: list[str] = []
     field: str | None = None
@@ -170,13 +170,13 @@ def encode_reasoning(
         message[field] = "\n".join(texts)
     if details:
         message[DETAILS] = details
-    repeated = verbatim.get("also")
-    if isinstance(repeated, list) and thoughts:
-        for name in cast("list[str]", repeated):
-            message[name] = thoughts[0].thinking
+    written = [name for name in (field, DETAILS if details else None) if name is not None]
+    for name in cast("list[str]", chosen(extra, PROTOCOL, "field", written)):
+        if name in FIELDS:
+            message.setdefault(name, thoughts[0].thinking)
 
 
-def demand_reasoning(message: dict[str, object], field: str) -> None:
-    """Add the empty field where every assistant message has to have one."""
+def add_required_reasoning(message: Wire, field: str) -> None:
+    """Add the empty field where the provider requires it on every assistant message."""
     if REASONING_KEYS.isdisjoint(message):
         message[field] = ""

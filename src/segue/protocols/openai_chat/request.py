@@ -1,12 +1,10 @@
 """A request to an OpenAI chat endpoint, both ways.
 
 Facts this file rests on:
-- Roles are system, developer, user, assistant, tool, and of old function; the prompt of a reasoning model goes under
-  developer where the provider knows that role.                    (openai 3.49.0; pi-ai 1.5.0; read 2026-11-15)
-- A tool result names its call by id; some vendors want the tool's name as well.             (pi-ai 1.5.0)
-- A history with calls and no tools needs an empty list of them behind LiteLLM.             (pi #149, opencode #8246)
+- A history with calls and no tools needs an empty list of tools behind LiteLLM.             (pi #149, opencode #8246)
 
-The first message is the system prompt if it has such a role; later ones are instructions in mid-conversation.
+The format of the system message and of an empty list of tools is kept with the context, that of the options and of the
+body itself with the options; both apply only to the same model at the same provider.
 """
 
 from __future__ import annotations
@@ -16,175 +14,65 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import NativeContent, SystemContent, TextContent, UserContent
+from segue.conversation.content import Extra
 from segue.conversation.context import Context, Prompt
-from segue.conversation.messages import (
-    AssistantMessage,
-    Message,
-    StopReason,
-    SystemMessage,
-    ToolResultMessage,
-    UserMessage,
-)
-from segue.errors import Path
+from segue.conversation.messages import Message
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.reading import (
-    ASKED_OF,
-    VERBATIM,
-    expect_objects,
-    extra_of,
-    is_of_reply,
-    left_over,
-    verbatim_of,
-)
-from segue.protocols.openai_chat.assistant import decode_assistant, empty_content, encode_assistant
+from segue.protocols.kit.reading import expect_objects
+from segue.protocols.kit.verbatim import Block, Wire, keep, restore
 from segue.protocols.openai_chat.cache import place_marks
-from segue.protocols.openai_chat.calls import OLD_ID
-from segue.protocols.openai_chat.content import (
-    decode_content,
-    encode_content,
-    encode_part,
-    keep_native,
-    native_block,
-)
-from segue.protocols.openai_chat.fast_encode import fast_encode
-from segue.protocols.openai_chat.options import decode_options, encode_options, own_verbatim
-from segue.protocols.openai_chat.reasoning import REASONING_KEYS, demand_reasoning, plain_field
+from segue.protocols.openai_chat.options import decode_options, encode_options
+from segue.protocols.openai_chat.reasoning import REASONING_KEYS
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.tools import decode_tools, encode_tools
-from segue.protocols.openai_chat.verbatim import MISSING, fill_in, object_of
+from segue.protocols.openai_chat.turns import (
+    SYSTEM_ROLES,
+    TurnReader,
+    decode_system,
+    encode_messages,
+    encode_system,
+    required_field,
+)
 
-_SYSTEM_ROLES: Final = ("system", "developer")
-_SYSTEM_KEY: Final = "system"
-"""Where a context keeps what its system message said beyond its content."""
+_TOOL_KEYS: Final = frozenset({"tools", "functions"})
+_FRAME_KEYS: Final = _TOOL_KEYS | {"messages"}
 
 
-def system_role(endpoint: Endpoint) -> str:
-    """Give the role that instructions have at this endpoint."""
-    return "developer" if endpoint.dialect.developer_role and endpoint.model.reasoning else "system"
+def _target(model: str | None, endpoint: Endpoint) -> str:
+    """Name the model that a format applies to."""
+    return f"{endpoint.model.provider}/{model or endpoint.model.id}"
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
+def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     """Write a request body.
 
     Raises:
-        EncodeError: content, a tool or arguments that this wire has no word for.
+        EncodeError: content, a tool or arguments that this protocol does not support.
     """
-    context, options = prompt.context, prompt.options
-    frame = own_verbatim(context.extra, endpoint)
-    asked = own_verbatim(options.extra, endpoint)
-    is_bare = "bare_reasoning" in asked and ASKED_OF in asked
-    is_demanded = endpoint.rules.reasoning_replay == "required" and not is_bare
-    demanded = plain_field(endpoint) if is_demanded else None
-    messages: list[dict[str, object]] = []
-    if context.system_prompt is not None and (context.system_prompt != () or "system" in frame):
-        messages.append(_encode_system(context, frame, endpoint))
-    _encode_messages(context.messages, messages, endpoint, demanded=demanded)
-    body: dict[str, object] = {"messages": messages}
-    if not asked.get("no_model"):
-        body["model"] = endpoint.model.id if prompt.model is None else prompt.model
-    encode_tools(body, context.tools, endpoint)
-    if "tools" not in body:
-        _restore_empty_tools(body, context, frame, endpoint)
-    encode_options(body, options, context, endpoint)
-    place_marks(body, options.cache_retention, endpoint)
+    context, target = prompt.context, _target(prompt.model, endpoint)
+    frame = restore(_encode_frame(context, endpoint), context.extra, PROTOCOL, model=target)
+    system = frame.pop("system", None) if context.system_prompt is not None else None
+    messages = encode_messages(context.messages, endpoint)
+    if system is not None:
+        messages.insert(0, cast("Wire", system))
+    body: Wire = {"messages": messages, "model": endpoint.model.id if prompt.model is None else prompt.model}
+    body.update({key: value for key, value in frame.items() if key in _TOOL_KEYS})
+    encode_options(body, prompt.options, context, endpoint, target)
+    place_marks(body, prompt.options.cache_retention, endpoint)
     return body
 
 
-def _encode_messages(
-    given: Sequence[Message], messages: list[dict[str, object]], endpoint: Endpoint, *, demanded: str | None
-) -> None:
-    """Write the messages behind those that are there; `demanded` is the field that every assistant's has to have."""
-    named = endpoint.dialect.result_name
-    field = None if endpoint.dialect.think_tags else plain_field(endpoint)
-    nothing = empty_content(endpoint)
-    wire: dict[str, object]
-    for index, message in enumerate(given):
-        if type(message) is ToolResultMessage:
-            content = message.content
-            piece = content[0] if len(content) == 1 else None
-            if type(piece) is TextContent and piece.extra is message.extra is None and not named:
-                # The short way, for these are most of an agent's messages.
-                wire = {"role": "tool", "tool_call_id": message.tool_call_id, "content": piece.text}
-            else:
-                wire = _encode_result(message, endpoint, ("messages", index))
-        elif type(message) is AssistantMessage:
-            is_bare = message.extra is None or is_of_reply(message.extra)
-            default = fast_encode(message.content, field, nothing) if is_bare else None
-            wire = _encode_turn(message, endpoint, ("messages", index)) if default is None else default
-            if demanded is not None and demanded not in wire:
-                demand_reasoning(wire, demanded)
-        else:
-            role = "user" if message.role == "user" else system_role(endpoint)
-            wire = _encode_message_content(role, message.content, message.extra, ("messages", index))
-        messages.append(wire)
-
-
-def _encode_turn(message: AssistantMessage, endpoint: Endpoint, path: Path) -> dict[str, object]:
-    """Write a turn with all it said in a request, as it was spelt there; what a reply said stays with the reply."""
-    left, verbatim = left_over(message.extra, PROTOCOL), verbatim_of(message.extra, PROTOCOL)
-    return encode_assistant(message.content, endpoint, path, left=left, verbatim=verbatim)
-
-
-def _encode_message_content(
-    role: str, content: Sequence[UserContent], extra: Mapping[str, Mapping[str, object]] | None, path: Path
-) -> dict[str, object]:
-    only = content[0] if len(content) == 1 else None
-    if type(only) is TextContent and only.extra is extra is None:
-        return {"role": role, "content": only.text}
-    verbatim = verbatim_of(extra, PROTOCOL)
-    if verbatim.get("message") == "native" and len(content) == 1 and content[0].kind == "native":
-        return dict(native_block(content[0], path))
-    wire: dict[str, object] = {"role": verbatim.get("role", role)}
-    written = encode_content(content, verbatim.get("content"), (*path, "content"))
-    if written is not MISSING:
-        wire["content"] = written
-    return fill_in(wire, left_over(extra, PROTOCOL))
-
-
-def _encode_result(message: ToolResultMessage, endpoint: Endpoint, path: Path) -> dict[str, object]:
-    verbatim = verbatim_of(message.extra, PROTOCOL)
-    wire: dict[str, object]
-    old = verbatim.get("role") == "function"
-    if old or (verbatim.get("tool_call_id") == "absent" and not message.tool_call_id):
-        wire = {"role": "function" if old else "tool"}
-    else:
-        wire = {"role": "tool", "tool_call_id": message.tool_call_id}
-    if message.tool_name and verbatim.get("name", old or endpoint.dialect.result_name):
-        wire["name"] = message.tool_name
-    written = encode_content(message.content, verbatim.get("content"), (*path, "content"), joined=True)
-    if written is not MISSING:
-        wire["content"] = written
-    return fill_in(wire, left_over(message.extra, PROTOCOL))
-
-
-def _encode_system(context: Context, frame: Mapping[str, object], endpoint: Endpoint) -> dict[str, object]:
-    received = cast("Mapping[str, object]", frame.get("system", {}))
-    wire: dict[str, object] = {"role": received.get("role", system_role(endpoint))}
-    prompt = context.system_prompt
-    if isinstance(prompt, str):
-        wire["content"] = prompt
-    else:
-        written = encode_content(prompt or (), received.get("content", "list" if prompt else None), ("system_prompt",))
-        if written is not MISSING:
-            wire["content"] = written
-    return fill_in(wire, object_of(left_over(context.extra, PROTOCOL).get(_SYSTEM_KEY)))
-
-
-def _restore_empty_tools(
-    body: dict[str, object], context: Context, frame: Mapping[str, object], endpoint: Endpoint
-) -> None:
-    """Write a list of no tools where it was written so, or where calls in the history ask for it."""
-    received = frame.get("tools")
-    if received == "null":
-        body["tools"] = None
-    elif received == "empty" or (
-        received is None and not context.tools and endpoint.dialect.empty_tools and _has_calls(context.messages)
-    ):
-        body["tools"] = []
+def _encode_frame(context: Context, endpoint: Endpoint) -> Wire:
+    """Write the system message, as `system`, and the tools."""
+    frame = encode_tools(context.tools, endpoint)
+    if context.system_prompt is not None:
+        frame["system"] = encode_system(context.system_prompt, endpoint)
+    if not context.tools and endpoint.dialect.empty_tools and _has_calls(context.messages):
+        frame["tools"] = []
+    return frame
 
 
 def _has_calls(messages: Sequence[Message]) -> bool:
@@ -201,161 +89,48 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     """Read a request body, or its bare list of messages.
 
     Raises:
-        DecodeError: messages or tools are not what the protocol says; names the place.
+        DecodeError: messages or tools are not in the format of the protocol; names the place.
     """
-    whole = body if isinstance(body, Mapping) else {"messages": list(body)}
+    whole: Block = body if isinstance(body, Mapping) else {"messages": list(body)}
     named = whole.get("model")
     model = named if isinstance(named, str) else None
-    frame: dict[str, object] = {}
-    asked: dict[str, object] = {}
-    reading = _Reading(endpoint, model or endpoint.model.id, frame)
-    reading.read(expect_objects(whole.get("messages"), ("messages",)), asked)
-    tools = decode_tools(whole, frame, endpoint)
-    if not tools and "tools" not in frame and endpoint.dialect.empty_tools and _has_calls(reading.messages):
-        frame["tools"] = "absent"
-    beyond: dict[str, object] = {_SYSTEM_KEY: reading.beyond} if reading.beyond else {}
-    if frame:
-        beyond[VERBATIM] = {"provider": endpoint.model.provider, **frame}
+    target = _target(model, endpoint)
+    wires = expect_objects(whole.get("messages"), ("messages",))
+    has_system = bool(wires) and wires[0].get("role") in SYSTEM_ROLES
+    reader = TurnReader(endpoint, model or endpoint.model.id)
+    for index, wire in enumerate(wires):
+        if index or not has_system:
+            reader.read(wire, ("messages", index))
     context = Context(
-        system_prompt=reading.system_prompt,
-        messages=tuple(reading.messages),
-        tools=tools,
-        extra={PROTOCOL: beyond} if beyond else None,
+        system_prompt=decode_system(wires[0], ("messages", 0, "content")) if has_system else None,
+        messages=tuple(reader.messages),
+        tools=decode_tools(whole, endpoint),
     )
-    known = {"messages", "tools"}
-    if isinstance(whole.get("functions"), list) and whole["functions"]:
-        known.add("functions")
-    if model is not None:
-        known.add("model")
-    elif isinstance(body, Mapping):
-        asked["no_model"] = True
-    return Prompt(context=context, options=decode_options(whole, context, known, asked, endpoint), model=model)
+    extra = _keep_frame(context, wires[0] if has_system else None, whole, endpoint, target)
+    if extra is not None:
+        context = replace(context, extra=extra)
+    if not isinstance(body, Mapping):
+        return Prompt(context=context)
+    received = {key: value for key, value in whole.items() if key not in _FRAME_KEYS}
+    default: Wire = {"model": endpoint.model.id if model is None else model}
+    required = required_field(endpoint)
+    if required is not None:
+        # A body whose messages lack the required field is written as it was; a new request has the field.
+        received["messages"] = [{} for _ in wires]
+        default["messages"] = [{required: ""} if _lacks_reasoning(wire) else {} for wire in wires]
+    options = decode_options(received, default, context, endpoint, target)
+    return Prompt(context=context, options=options, model=model)
 
 
-class _Reading:
-    """Reads the messages of a body in order, remembering which call has which name."""
-
-    def __init__(self, endpoint: Endpoint, model: str, frame: dict[str, object]) -> None:
-        self.endpoint = endpoint
-        self.model = model
-        self.frame = frame
-        self.system_prompt: str | tuple[SystemContent, ...] | None = None
-        self.beyond: Mapping[str, object] | None = None
-        self.messages: list[Message] = []
-        self.calls: dict[str, str] = {}
-        self.demanded = False
-        self.named = endpoint.dialect.result_name
-
-    def read(self, wires: Sequence[Mapping[str, object]], asked: dict[str, object]) -> None:
-        """Read all messages."""
-        if self.endpoint.rules.reasoning_replay == "required":
-            turns = [wire for wire in wires if wire.get("role") == "assistant"]
-            self.demanded = not any(REASONING_KEYS.isdisjoint(wire) for wire in turns)
-            if not self.demanded:
-                asked["bare_reasoning"] = True
-                asked[ASKED_OF] = self.model
-        for index, wire in enumerate(wires):
-            path = ("messages", index)
-            role = wire.get("role")
-            if index == 0 and role in _SYSTEM_ROLES:
-                self._read_prompt(wire, (*path, "content"))
-                continue
-            match role:
-                case "user":
-                    content, extra = self._read_message_content(wire, path, "user")
-                    self.messages.append(UserMessage(content=content, extra=extra))
-                case "assistant":
-                    self.messages.append(self._read_assistant(wire, path))
-                case "tool" | "function":
-                    self.messages.append(self._read_result(wire, path, old=role == "function"))
-                case "system" | "developer":
-                    content, extra = self._read_message_content(wire, path, system_role(self.endpoint))
-                    pieces = tuple(_as_system(piece) for piece in content)
-                    self.messages.append(SystemMessage(content=pieces, extra=extra))
-                case _:
-                    verbatim = {PROTOCOL: {VERBATIM: {"message": "native"}}}
-                    self.messages.append(UserMessage(content=(keep_native(wire),), extra=verbatim))
-
-    def _read_prompt(self, wire: Mapping[str, object], path: Path) -> None:
-        value = wire.get("content", MISSING)
-        content, verbatim = decode_content(value, path)
-        received: dict[str, object] = {}
-        if wire["role"] != system_role(self.endpoint):
-            received["role"] = wire["role"]
-        if not content:
-            received["content"] = verbatim
-        if received:
-            self.frame["system"] = received
-        is_text = isinstance(value, str)
-        self.system_prompt = value if is_text else tuple(_as_system(piece) for piece in content)
-        self.beyond = {key: value for key, value in wire.items() if key not in ("role", "content")}
-
-    def _read_message_content(
-        self, wire: Mapping[str, object], path: Path, default_role: str
-    ) -> tuple[tuple[UserContent, ...], Mapping[str, Mapping[str, object]] | None]:
-        content, received = decode_content(wire.get("content", MISSING), (*path, "content"))
-        if received is None and len(wire) == 2 and wire["role"] == default_role:
-            return content, None
-        verbatim: dict[str, object] = {} if received is None else {"content": received}
-        if wire["role"] != default_role:
-            verbatim["role"] = wire["role"]
-        return content, extra_of(PROTOCOL, wire, ("role", "content"), verbatim)
-
-    def _read_assistant(self, wire: Mapping[str, object], path: Path) -> AssistantMessage:
-        turn = decode_assistant(wire, self.endpoint, path, reply=False, tool_names={})
-        left = turn.left
-        default = plain_field(self.endpoint)
-        if self.demanded and left.get(default) == "" and len(REASONING_KEYS & wire.keys()) == 1:
-            del left[default]
-        if turn.verbatim:
-            left[VERBATIM] = turn.verbatim
-        has_calls = False
-        for piece in turn.content:
-            if piece.kind == "toolCall":
-                has_calls = True
-                self.calls[piece.id] = piece.name
-        return AssistantMessage(
-            content=turn.content,
-            protocol=PROTOCOL,
-            provider=self.endpoint.model.provider,
-            model=self.model,
-            stop_reason=StopReason.TOOL_USE if has_calls else StopReason.STOP,
-            extra={PROTOCOL: left} if left else None,
-        )
-
-    def _read_result(self, wire: Mapping[str, object], path: Path, *, old: bool) -> ToolResultMessage:
-        text, wire_id = wire.get("content"), wire.get("tool_call_id")
-        if isinstance(text, str) and isinstance(wire_id, str) and len(wire) == 3 and not (old or self.named):
-            # An id, a text and nothing else: so are most of an agent's messages.
-            tool_name = self.calls.get(wire_id, "")
-            return ToolResultMessage(tool_call_id=wire_id, tool_name=tool_name, content=(TextContent(text=text),))
-        content, received = decode_content(wire.get("content", MISSING), (*path, "content"), joined=True)
-        verbatim: dict[str, object] = {} if received is None else {"content": received}
-        known = {"role", "content"}
-        call_id, name = wire.get("tool_call_id"), wire.get("name")
-        named = isinstance(name, str) and bool(name)
-        if named:
-            known.add("name")
-        if old:
-            verbatim["role"] = "function"
-            call_id = OLD_ID
-        elif isinstance(call_id, str):
-            known.add("tool_call_id")
-        else:
-            verbatim["tool_call_id"] = "absent"  # or null, which is left over
-        tool_name = str(name) if named else self.calls.get(str(call_id), "")
-        if tool_name and named != (old or self.named):
-            verbatim["name"] = named
-        return ToolResultMessage(
-            tool_call_id=call_id if isinstance(call_id, str) else "",
-            tool_name=tool_name,
-            content=content,
-            extra=extra_of(PROTOCOL, wire, known, verbatim),
-        )
+def _keep_frame(context: Context, system: Block | None, body: Block, endpoint: Endpoint, target: str) -> Extra | None:
+    default = _encode_frame(context, endpoint)
+    received: Wire = {} if system is None else {"system": system}
+    for key in _TOOL_KEYS & body.keys():
+        # Tools keep their own format, so only null and an empty list are compared here.
+        received[key] = default[key] if body[key] and key in default else body[key]
+    known = [key for key in _TOOL_KEYS if isinstance(body.get(key), list)]
+    return keep(PROTOCOL, received, default, known, only_for=target)
 
 
-def _as_system(piece: UserContent) -> SystemContent:
-    """Instructions are words; anything else in them only this wire can have meant."""
-    if piece.kind == "text" or piece.kind == "native":
-        return piece
-    return NativeContent(protocol=PROTOCOL, block=encode_part(piece, ()), fallback=(replace(piece, extra=None),))
+def _lacks_reasoning(wire: Block) -> bool:
+    return wire.get("role") == "assistant" and REASONING_KEYS.isdisjoint(wire)

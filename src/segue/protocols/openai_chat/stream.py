@@ -1,9 +1,9 @@
-"""A streamed reply of an OpenAI chat endpoint: what its chunks say, and of which choice.
+"""A streamed reply of an OpenAI chat endpoint: its chunks, and the choices in them.
 
 Facts this file rests on:
-- Chunks carry deltas of choices; usage comes last, in a chunk of its own, in the choice or under the vendor's name; the
+- Chunks hold deltas of choices. Usage comes last, in a chunk of its own, in the choice or under a vendor's key. The
   end is `[DONE]`.                                        (openai 3.49.0; pi-ai 1.5.0; recorded traffic, 2026-11)
-- A stream whose last chunk, and no other, tells the usage is whole even if no chunk said why it stopped.
+- A stream whose last chunk, and no other, has usage is complete even without a finish reason.
                                                            (recorded traffic, 2026-11: openai-chat/0265 and 0307)
 - An error may come at any point, as a chunk of its own or beside a choice.           (openai 3.49.0; OpenRouter)
 """
@@ -13,25 +13,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, cast
 
-from segue.conversation.messages import Diagnostic
+from msgspec.structs import replace
+
+from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
 from segue.models.model import Model
 from segue.protocols.kit.assembly import Assembly
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import of_reply
 from segue.protocols.kit.replies import read_stop
 from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.kit.verbatim import Block, Wire
 from segue.protocols.openai_chat.errors import decode_error
-from segue.protocols.openai_chat.fast_decode import find_delta
-from segue.protocols.openai_chat.response import STOP_REASONS, encode_choice
+from segue.protocols.openai_chat.fast_decode import Json, find_delta
+from segue.protocols.openai_chat.response import STOP_REASONS, encode_choice, encode_reply, keep_reply
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.stream_choices import ChoiceReader
+from segue.protocols.openai_chat.stream_choice import ChoiceReader
 from segue.protocols.openai_chat.usage import decode_usage
-from segue.protocols.openai_chat.verbatim import Block, Json
 
 _READ: Final = frozenset({"id", "model", "object", "choices", "usage", "obfuscation", "error"})
-"""Keys of a chunk that are read, or that say nothing about the reply."""
-_MOST_MISFITS: Final = 16
-"""A stream whose chunks do not fit so many times in a row has a form of its own: nothing shorter is tried any more."""
+"""Keys of a chunk that are read, or that are not part of the reply."""
+_MAX_MISSES: Final = 16
+"""After so many chunks in a row that do not fit the fast path, it is not tried any more."""
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
@@ -41,7 +42,7 @@ def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamD
 
 
 class ChatReader:
-    """Reads chunks: the first choice is the message, the others are assembled in silence and kept."""
+    """Reads chunks. The first choice is the message; the others are assembled without events and kept."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -49,31 +50,31 @@ class ChatReader:
         self._others: dict[int, tuple[ChoiceReader, Assembly]] = {}
         self._body: dict[str, object] = {}
         self._chunks = 0
-        self._billed = 0  # chunks that told the usage
-        self._last_billed = 0
-        self._misfits = 0  # chunks in a row that were too much for the short way
+        self._usages = 0  # chunks with usage
+        self._last_usage = 0  # the number of the last one
+        self._misses = 0  # chunks in a row that did not fit the fast path
 
     def read_fast(self, frame: bytes, out: Assembly) -> bool:
-        """Take in a chunk that brings nothing but growth, the short way; say whether it was one."""
-        if self._misfits > _MOST_MISFITS or not self._chunks:
+        """Read a chunk that only adds to an open part; give whether it was one."""
+        if self._misses > _MAX_MISSES or not self._chunks:
             return False
         delta = find_delta(frame)
         if delta is None or not self._choice.grow_by(delta, out):
-            self._misfits += 1
+            self._misses += 1
             return False
-        self._misfits = 0
+        self._misses = 0
         self._chunks += 1
         return True
 
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
-        """Take one chunk in."""
+        """Read one chunk."""
         self._chunks += 1
         usage, choices = frame.get("usage"), cast("Json", frame.get("choices"))
         if usage is not None or self._chunks == 1:
             self._read_frame(frame, usage, out)
         if isinstance(choices, list):
             for choice in choices:
-                # JSON objects are dicts: asking for a mapping costs more than all the rest of a delta.
+                # JSON objects are dicts; the test for any mapping costs more than the rest of a delta.
                 if isinstance(choice, dict) and not self._choice.grow(choice, out):
                     self._read_choice(choice, frame, out)
             if "error" in frame:
@@ -82,23 +83,24 @@ class ChatReader:
             self._fail(frame, out)
 
     def end(self, out: Assembly) -> None:
-        """Put the reply together: whole, or as far as it came."""
+        """Finish the reply: complete, or as far as it came."""
         if out.final is not None:
             return
         self._choice.finish(out)
-        self._keep(out)
         kinds: list[str] = [part.kind for part in out.parts]
-        if self._choice.finished or (kinds and (not self._endpoint.dialect.finish_reason or self._is_billed())):
+        has_reasons = self._endpoint.dialect.finish_reason
+        if self._choice.finished or (kinds and (not has_reasons or self._ends_with_usage())):
             out.raw_stop_reason = self._choice.reason
             out.stop_reason = read_stop(STOP_REASONS, self._choice.reason, kinds)
+        self._keep(out)
         out.finish()
 
-    def _is_billed(self) -> bool:
-        """Whether the usage came last and only then: whoever tells it all along says nothing by it."""
-        return self._chunks > 1 and self._billed == 1 and self._last_billed == self._chunks
+    def _ends_with_usage(self) -> bool:
+        """Whether the last chunk has usage and no other: usage in every chunk does not mark the end."""
+        return self._chunks > 1 and self._usages == 1 and self._last_usage == self._chunks
 
     def _read_frame(self, frame: Block, usage: object, out: Assembly) -> None:
-        """Read what stands beside the choices: who answers, how much it took, what else is said."""
+        """Read the keys beside the choices: id, model, usage, and others, which are kept."""
         out.start()
         if out.response_id is None and isinstance(name := frame.get("id"), str) and name:
             out.response_id = name
@@ -106,8 +108,8 @@ class ChatReader:
             out.response_model = model
         if isinstance(usage, Mapping):
             out.usage = decode_usage(cast("Block", usage), self._endpoint.model)
-            self._billed += 1
-            self._last_billed = self._chunks
+            self._usages += 1
+            self._last_usage = self._chunks
         for key, value in frame.items():
             if key not in _READ and value is not None:
                 self._body[key] = value
@@ -121,11 +123,11 @@ class ChatReader:
         reader = self._choice
         if isinstance(index, int) and index > 0:
             if index not in self._others:
-                silent = Assembly(Model(out.model.id, out.model.provider, PROTOCOL), PROTOCOL)
-                self._others[index] = (ChoiceReader(self._endpoint), silent)
-            reader, silent = self._others[index]
-            reader.read(choice, silent)
-            silent.events.clear()
+                other = Assembly(Model(out.model.id, out.model.provider, PROTOCOL), PROTOCOL)
+                self._others[index] = (ChoiceReader(self._endpoint), other)
+            reader, other = self._others[index]
+            reader.read(choice, other)
+            other.events.clear()
             return
         reader.read(choice, out)
         if choice.get("finish_reason") is not None and frame.get("usage") is None:
@@ -146,26 +148,25 @@ class ChatReader:
         if details:
             out.diagnostics.append(Diagnostic(type="provider_error", message=error.message, details=details))
         self._choice.finish(out)
-        self._keep(out)
         out.raw_stop_reason = self._choice.reason
+        self._keep(out, StopReason.ERROR)
         out.fail(error.message or "the provider reported an error")
 
-    def _keep(self, out: Assembly) -> None:
-        """Keep what the chunks said beyond our words, where a whole reply would have it."""
-        kept: dict[str, object] = {}
-        if self._body:
-            kept["body"] = self._body
-        if self._choice.left:
-            kept["message"] = self._choice.left
-        if self._choice.beside:
-            kept["choice"] = self._choice.beside
-        if self._others:
-            kept["others"] = [self._other(index) for index in sorted(self._others)]
-        out.extra = of_reply(PROTOCOL, kept)
+    def _keep(self, out: Assembly, stop: StopReason | None = None) -> None:
+        """Keep what the chunks hold beside the message, as a whole reply would have it."""
+        out.start()
+        out.close_all()
+        message = replace(out.message(), stop_reason=stop or out.stop_reason or StopReason.ERROR)
+        default = encode_reply(message, self._endpoint)
+        choices = [_encode_choice(message, self._choice, self._endpoint)]
+        for index, (reader, other) in sorted(self._others.items()):
+            reader.finish(other)
+            other.close_all()
+            choices.append(_encode_choice(other.message(), reader, self._endpoint, index))
+        out.extra = keep_reply(default, {**default, "choices": choices, **self._body})
 
-    def _other(self, index: int) -> dict[str, object]:
-        reader, silent = self._others[index]
-        reader.finish(silent)
-        silent.close_all()
-        silent.raw_stop_reason = reader.reason
-        return encode_choice(silent.message(), self._endpoint, {"message": reader.left}, index)
+
+def _encode_choice(message: AssistantMessage, reader: ChoiceReader, endpoint: Endpoint, index: int = 0) -> Wire:
+    choice = encode_choice(message, endpoint, index)
+    choice["message"] = {**cast("Block", choice["message"]), **reader.message_fields}
+    return {**choice, "finish_reason": reader.reason, **reader.choice_fields}

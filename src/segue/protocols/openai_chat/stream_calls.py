@@ -1,16 +1,17 @@
-"""Tool calls in a stream: which call a delta belongs to, and how its arguments grow.
+"""Tool calls in a stream: which call a delta belongs to, and its arguments.
 
 Facts this file rests on:
-- A call is found by its index; id and name come with its first delta.                             (openai 3.49.0)
-- Some give every call the index 0, or none: a new id is a new call.   (maka #1976, vercel/ai #14277, smolagents #1958)
-- Some repeat the name in every delta, and some send neither id nor index: then a second name, or arguments that begin
-  anew behind complete ones, are a new call.                              (maka #1976, Qwen-Agent #943, gcli2api #406)
-- Some send the name in pieces: before its arguments begin, another name under the same index goes on with it.
-                                                      (openai 3.49.0: its accumulator joins whatever texts deltas bring)
-- Arguments come as text, as an object, or as null.                                (vercel/ai #19274; recorded traffic)
-- Deltas of custom tools carry `custom.input`; the wire's types do not name them.                  (openai 3.49.0)
+- A call is identified by its index; id and name come with its first delta.                        (openai 3.49.0)
+- Some vendors send the index 0 for every call, or none: a new id is a new call.
+                                                                      (maka #1976, vercel/ai #14277, smolagents #1958)
+- Some repeat the name in every delta, and some send neither id nor index: then a second name, or arguments that start
+  again behind complete ones, are a new call.                             (maka #1976, Qwen-Agent #943, gcli2api #406)
+- Some send the name in pieces: before its arguments begin, another name under the same index continues it.
+                                                      (openai 3.49.0: its accumulator joins all texts of deltas)
+- Arguments are a text, an object, or null.                                        (vercel/ai #19274; recorded traffic)
+- Deltas of custom tools have `custom.input`, which the types of the SDK do not name.              (openai 3.49.0)
 
-A call of a kind that nobody knows, and that names no function, grows in silence and is kept as it is.
+A call of an unknown type without a function is assembled without events and becomes native content.
 """
 
 from __future__ import annotations
@@ -24,21 +25,20 @@ import msgspec
 from segue.conversation.arguments import encode_arguments
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import VERBATIM
-from segue.protocols.openai_chat.calls import OLD_ID, read_signature
-from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.verbatim import Block, Json, object_of
+from segue.protocols.kit.verbatim import Block, Wire, object_of
+from segue.protocols.openai_chat.calls import CUSTOM, OLD_ID, find_signature
+from segue.protocols.openai_chat.fast_decode import Json
 
 
 class _Call:
-    """A call under way."""
+    """A call that is being assembled."""
 
     __slots__ = ("custom", "id", "name", "part")
 
     def __init__(self, part: Part, call_id: str, name: str) -> None:
         self.part = part
         self.id = call_id
-        self.name = name  # as the wire has it; the part's may be mapped back
+        self.name = name  # as on the wire; the name of the part may be mapped back
         self.custom: list[str] | None = None
 
 
@@ -48,14 +48,14 @@ class CallReader:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._by_index: dict[int, _Call] = {}
-        self._unknown: dict[int | None, dict[str, object]] = {}
+        self._unknown: dict[int | None, Wire] = {}
         self._by_id: dict[str, _Call] = {}
         self._last: _Call | None = None
         self._old: _Call | None = None
         self._custom: list[_Call] = []
 
     def grow(self, deltas: Json, out: Assembly) -> bool:
-        """Take in a delta that says nothing but more arguments of one known call; say whether it was one."""
+        """Read a delta that only adds arguments to one known call; give whether it was one."""
         if not isinstance(deltas, list) or len(deltas) != 1:
             return False
         entry = deltas[0]
@@ -70,7 +70,7 @@ class CallReader:
         return self.grow_call(index, arguments, out)
 
     def grow_call(self, index: int, arguments: str, out: Assembly) -> bool:
-        """Take in more arguments of a known call; say whether there were any."""
+        """Add arguments to a known call; give whether there were any."""
         call = self._by_index.get(index)
         if call is None or call.custom is not None or not arguments:
             return False
@@ -79,13 +79,13 @@ class CallReader:
         return True
 
     def read(self, deltas: object, out: Assembly) -> None:
-        """Take the calls of one delta in."""
+        """Read the calls of one delta."""
         for entry in cast("list[object]", deltas) if isinstance(deltas, list) else ():
             if isinstance(entry, dict):
                 self._read_entry(cast("Block", entry), out)
 
     def read_old(self, delta: object, out: Assembly) -> None:
-        """Take a piece of a `function_call` in; there is only one."""
+        """Read a piece of the `function_call`; a message has only one."""
         if not isinstance(delta, Mapping):
             return
         function = cast("Block", delta)
@@ -99,7 +99,7 @@ class CallReader:
         _grow(self._old, function.get("arguments"), out)
 
     def finish(self) -> None:
-        """Spell the input of custom tools the way a whole reply would have it."""
+        """Write the input of custom tools as a whole reply has it."""
         for call in self._custom:
             if call.custom is not None and call.part.closed is None:
                 call.part.chunks = [encode_arguments({"input": join_chunks(call.custom)})]
@@ -110,9 +110,9 @@ class CallReader:
             return
         is_custom = inner is None and "custom" in entry
         function = cast("Block", inner) if isinstance(inner, dict) else object_of(entry.get("custom"))
-        wire_id, wire_name_given, index = entry.get("id"), function.get("name"), entry.get("index")
-        call_id = wire_id if isinstance(wire_id, str) else ""
-        name = wire_name_given if isinstance(wire_name_given, str) else ""
+        given_id, given_name, index = entry.get("id"), function.get("name"), entry.get("index")
+        call_id = given_id if isinstance(given_id, str) else ""
+        name = given_name if isinstance(given_name, str) else ""
         place = index if isinstance(index, int) else None
         arguments = function.get("input" if is_custom else "arguments")
         call = self._find(place, call_id, name, arguments)
@@ -120,7 +120,7 @@ class CallReader:
             call = _Call(out.open_call(call_id, name), call_id, name)
             call.part.arguments = {}  # until there are some
             if is_custom or entry.get("type") == "custom":
-                call.part.extra = {PROTOCOL: {VERBATIM: {"type": "custom"}}}
+                call.part.extra = CUSTOM
                 call.custom = []
                 self._custom.append(call)
         else:
@@ -131,15 +131,15 @@ class CallReader:
             self._by_id[call_id] = call
         self._last = call
         if "extra_content" in entry:
-            wire_signature, _ = read_signature(entry["extra_content"], self._endpoint)
-            call.part.signature = wire_signature or call.part.signature
+            signature = find_signature(entry["extra_content"], self._endpoint)
+            call.part.signature = signature or call.part.signature
         if call.custom is None:
             _grow(call, arguments, out)
         elif isinstance(arguments, str) and arguments:
             _grow_custom(call, arguments, out)
 
     def _read_unknown(self, entry: Block, out: Assembly) -> bool:
-        """Take in a piece of a call that nobody knows; say whether it was one."""
+        """Read a piece of a call of an unknown type; give whether it was one."""
         index = entry.get("index")
         place = index if isinstance(index, int) else None
         call = self._unknown.get(place)
@@ -152,7 +152,7 @@ class CallReader:
         return True
 
     def _find(self, index: int | None, call_id: str, name: str, arguments: object) -> _Call | None:
-        """Find the call a delta goes on with; None when it begins a new one."""
+        """Find the call that a delta continues; None when it begins a new one."""
         known = self._by_index.get(index) if index is not None else self._by_id.get(call_id) if call_id else self._last
         if known is None:
             return None
@@ -162,29 +162,29 @@ class CallReader:
             return known
         if name != known.name:
             return known if index is not None and not known.part.chunks else None
-        return None if _begins_anew(known, arguments) else known
+        return None if _starts_again(known, arguments) else known
 
     def _complete(self, call: _Call, call_id: str, name: str, out: Assembly) -> None:
-        """Take an id or a name that came late, or more of the name."""
+        """Add an id or a name that came late, or more of the name."""
         if call_id and not call.id:
             call.id = call.part.id = call_id
         if name:
             _name(call, name, out)
 
 
-def _name(call: _Call, given: str, out: Assembly) -> None:
-    """Go on with the name of a call whose arguments have not begun; whoever says the same again adds nothing."""
-    if given != call.name and not (call.name and call.part.chunks):
-        call.name += given
+def _name(call: _Call, piece: str, out: Assembly) -> None:
+    """Add to the name of a call whose arguments have not begun; a repeated name adds nothing."""
+    if piece != call.name and not (call.name and call.part.chunks):
+        call.name += piece
         call.part.name = out.tool_names.get(call.name, call.name)
 
 
-def _merge(known: dict[str, object], piece: Block) -> None:
-    """Add a piece to an object: texts grow but for id and type, objects are merged, everything else replaces."""
+def _merge(known: Wire, piece: Block) -> None:
+    """Add a piece to an object: texts grow except id and type, objects are merged, other values replace."""
     for key, value in piece.items():
         earlier = known.get(key)
         if isinstance(value, dict) and isinstance(earlier, dict):
-            merged = dict(cast("dict[str, object]", earlier))
+            merged = dict(cast("Wire", earlier))
             _merge(merged, cast("Block", value))
             known[key] = merged
         elif isinstance(value, str) and isinstance(earlier, str) and key not in ("id", "type"):
@@ -193,8 +193,8 @@ def _merge(known: dict[str, object], piece: Block) -> None:
             known[key] = value
 
 
-def _begins_anew(call: _Call, arguments: object) -> bool:
-    """Whether arguments start from the beginning although those of the call are complete."""
+def _starts_again(call: _Call, arguments: object) -> bool:
+    """Whether arguments start again although those of the call are complete."""
     if isinstance(arguments, Mapping):
         return bool(call.part.chunks)
     if not isinstance(arguments, str) or not arguments.startswith("{") or not call.part.chunks:
@@ -214,9 +214,9 @@ def _grow(call: _Call, arguments: object, out: Assembly) -> None:
         out.grow(call.part, encode_arguments(cast("Block", arguments)))
 
 
-def _grow_custom(call: _Call, given: str, out: Assembly) -> None:
-    """Tell the input of a custom tool as the JSON that it becomes."""
+def _grow_custom(call: _Call, text: str, out: Assembly) -> None:
+    """Add to the input of a custom tool, as the JSON of its arguments."""
     pieces = cast("list[str]", call.custom)
     opening = "" if pieces else '{"input":"'
-    pieces.append(given)
-    out.grow(call.part, opening + json.dumps(given, ensure_ascii=False)[1:-1])
+    pieces.append(text)
+    out.grow(call.part, opening + json.dumps(text, ensure_ascii=False)[1:-1])

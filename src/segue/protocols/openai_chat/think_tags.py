@@ -1,26 +1,28 @@
-"""Reasoning that arrives inside `<think>` tags in the text: split out of it, and written back.
+"""Reasoning inside `<think>` tags in the text: separated from the text, and written back.
 
 Facts this file rests on:
 - Servers without a reasoning parser leave the tags in the text; some prompts already end in the opening tag, so only
   the closing one arrives.                                          (skales #166, MiniMaxH3 #8)
-- A tag may be cut anywhere between two chunks, and a model that was told not to think writes an empty pair.
+- A tag may be split between two chunks, and a model with thinking turned off writes an empty pair.
                                                                      (vercel/ai ce9daa3; recorded traffic, 2026-11)
 
-White space inside and behind the tags stays where it is, so that what is written back is what was read. An empty pair
-is no thinking: it stands in the shape of the text behind it. So does a closing tag that nothing opened: the words
-before it may have been thinking, but a stream has told them as text by then, and a whole reply says what its stream
-says.
+White space inside and behind the tags stays where it is, so that the written text equals the text that was read.
+
+Choices that texts and thinking keep, also those of a reply, because the tags are part of what the model wrote:
+- `tags`: the tags that stand before the content and enclose no thinking: an empty pair, or a closing tag that nothing
+  opened. The text before such a closing tag may have been thinking, but a stream has sent it as text by then, and a
+  whole reply equals its stream.
+- `closing_tag`: empty where thinking was cut off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent
 from segue.models.model import Model
 from segue.protocols.kit.assembly import Assembly, Part
-from segue.protocols.kit.reading import VERBATIM, verbatim_of
+from segue.protocols.kit.verbatim import EMPTY, VERBATIM, Wire, choose, chosen, object_of
 from segue.protocols.openai_chat.rules import PROTOCOL
 
 OPEN: Final = "<think>"
@@ -32,9 +34,9 @@ _NO_MODEL: Final = Model("", "", PROTOCOL)
 
 
 class TagReader:
-    """Takes text as it comes and tells an assembly what is thinking and what is not."""
+    """Separates thinking from text, piece by piece, and adds both to an assembly."""
 
-    __slots__ = ("_blank", "_inside", "_out", "_pending", "_prefix", "_seen", "_text", "_thinking")
+    __slots__ = ("_blank", "_inside", "_out", "_pending", "_seen", "_tags", "_text", "_thinking")
 
     def __init__(self, out: Assembly) -> None:
         self._out = out
@@ -43,11 +45,11 @@ class TagReader:
         self._pending = ""  # the beginning of what may become a tag
         self._inside = False
         self._seen = False  # a tag of either kind
-        self._blank = ""  # white space since the opening tag, until there are words
-        self._prefix = ""  # an empty pair that waits for the text behind it
+        self._blank = ""  # white space since the opening tag, until there is text
+        self._tags = ""  # tags without thinking that wait for the content behind them
 
     def feed(self, chunk: str) -> None:
-        """Take the next piece of text."""
+        """Read the next piece of text."""
         rest = self._pending + chunk
         self._pending = ""
         while rest:
@@ -55,25 +57,25 @@ class TagReader:
             if tag is None:
                 held = _tail(rest, (CLOSE,) if self._inside else (OPEN,) if self._seen else (OPEN, CLOSE))
                 self._pending = rest[len(rest) - held :] if held else ""
-                self._emit(rest[: len(rest) - held] if held else rest)
+                self._add(rest[: len(rest) - held] if held else rest)
                 return
-            self._emit(rest[:at])
+            self._add(rest[:at])
             self._turn(tag)
             rest = rest[at + len(tag) :]
 
     def finish(self) -> None:
-        """Say what was held back: it was no tag."""
+        """Add what was held back: it was no tag."""
         pending, self._pending = self._pending, ""
-        self._emit(pending)
+        self._add(pending)
         if self._thinking is not None:
-            _note(self._thinking, "closed", value=False)
+            _note(self._thinking, choose("closing_tag", CLOSE, ""))
             self._out.close(self._thinking)
             return
-        held = self._prefix + (f"{OPEN}{self._blank}" if self._inside else "")
+        held = self._tags + (f"{OPEN}{self._blank}" if self._inside else "")
         if held and self._out.parts:
-            # Tags without words behind the last words: there is nothing better to do with them.
-            self._prefix, self._inside = "", False
-            self._emit(held)
+            # Tags behind the last text, with nothing behind them, are text.
+            self._tags, self._inside = "", False
+            self._add(held)
 
     def _next_tag(self, text: str) -> tuple[str | None, int]:
         if self._inside:
@@ -94,11 +96,11 @@ class TagReader:
                 self._text = None
             return
         if self._inside and self._thinking is None:
-            self._prefix += f"{OPEN}{self._blank}{CLOSE}"
+            self._tags += f"{OPEN}{self._blank}{CLOSE}"
         elif self._thinking is not None:
             out.close(self._thinking)
         else:
-            self._prefix += CLOSE
+            self._tags += CLOSE
             if self._text is not None:
                 out.close(self._text)
         self._seen = True
@@ -106,7 +108,7 @@ class TagReader:
         self._text = self._thinking = None
         self._blank = ""
 
-    def _emit(self, text: str) -> None:
+    def _add(self, text: str) -> None:
         if not text:
             return
         out = self._out
@@ -124,19 +126,21 @@ class TagReader:
             out.grow(self._thinking, self._blank + text)
 
     def _opened(self, part: Part) -> Part:
-        """Note on a new part the empty tags that stood before it."""
-        if self._prefix:
-            _note(part, "think", value=self._prefix)
-            self._prefix = ""
+        """Note on a new part the tags that stand before it."""
+        if self._tags:
+            _note(part, choose("tags", "", self._tags))
+            self._tags = ""
         return part
 
 
-def _note(part: Part, key: str, *, value: object) -> None:
-    part.extra = {PROTOCOL: {VERBATIM: {**verbatim_of(part.extra, PROTOCOL), key: value}}}
+def _note(part: Part, choices: Wire) -> None:
+    """Add a choice to those of a part."""
+    known = object_of(part.extra[PROTOCOL][VERBATIM]) if part.extra is not None else EMPTY
+    part.extra = {PROTOCOL: {VERBATIM: {**known, **choices}}}
 
 
 def _tail(text: str, tags: tuple[str, ...]) -> int:
-    """How many characters at the end could be the beginning of a tag."""
+    """Count the characters at the end that could be the beginning of a tag."""
     at = text.rfind("<", max(0, len(text) - len(CLOSE) + 1))
     if at < 0:
         return 0
@@ -157,17 +161,16 @@ def split_tags(text: str) -> tuple[AssistantContent, ...]:
 
 
 def write_thinking(content: ThinkingContent) -> str:
-    """Write thinking in its tags, as many of them as there were."""
-    verbatim = verbatim_of(content.extra, PROTOCOL)
-    closing = "" if verbatim.get("closed") is False else CLOSE
-    return f"{_prefix(verbatim)}{OPEN}{content.thinking}{closing}"
+    """Write thinking in its tags."""
+    closing = chosen(content.extra, PROTOCOL, "closing_tag", CLOSE)
+    return f"{_tags_before(content)}{OPEN}{content.thinking}{closing}"
 
 
 def write_text(content: TextContent) -> str:
-    """Write a text with the empty tags that stood before it."""
-    return f"{_prefix(verbatim_of(content.extra, PROTOCOL))}{content.text}"
+    """Write a text with the tags that stand before it."""
+    return f"{_tags_before(content)}{content.text}" if content.extra is not None else content.text
 
 
-def _prefix(verbatim: Mapping[str, object]) -> str:
-    prefix = verbatim.get("think")
-    return prefix if isinstance(prefix, str) else ""
+def _tags_before(content: TextContent | ThinkingContent) -> str:
+    tags = chosen(content.extra, PROTOCOL, "tags", "")
+    return tags if isinstance(tags, str) else ""

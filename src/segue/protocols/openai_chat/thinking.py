@@ -1,27 +1,26 @@
-"""How vendors of this wire are asked to think, both ways.
+"""The parameters that turn thinking on and off at the vendors of this protocol, both ways.
 
 Facts this file rests on:
-- The ways to say it, on and off, by the name of the dialect's `thinking_format`. A level is told by the model's own
-  word for it; whoever takes no effort is only told to think or not.  (pi-ai 1.5.0, thinkingFormat; read 2026-11-15)
-- `off` is said where there is a switch, unless the model cannot be switched off; where there is only an effort, it is
-  said with the word the model has for it, else not at all.                                             (the same)
-- A budget goes into a field of its own where the server has one; elsewhere the nearest level is asked for.
+- The parameters for on and off, by the dialect's `thinking_format`. A level is sent as the model's own value for it; a
+  vendor without an effort gets only on or off.                       (pi-ai 1.5.0, thinkingFormat; read 2026-11-15)
+- `off` is sent where there is a switch, unless the model cannot be switched off. Where there is only an effort, it is
+  the model's value for `off`, or nothing.                                                                (the same)
+- A budget has a field of its own on some servers; elsewhere the nearest level is sent.
                        (vLLM thinking_token_budget, Qwen and SGLang thinking_budget, llama.cpp thinking_budget_tokens)
-- Reading believes any of these forms, whoever it is that speaks.                       (recorded traffic, 2026-11)
+- Bodies for one vendor use the parameters of another, so every format is read at every vendor.
+                                                                                        (recorded traffic, 2026-11)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 from segue.conversation.context import ThinkingLevel
 from segue.models.model import Model
 from segue.models.thinking import DEFAULT_BUDGETS, THINKING_LEVELS, level_for_budget
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.openai_chat.verbatim import object_of
-
-Fragment: TypeAlias = dict[str, object]
+from segue.protocols.kit.verbatim import Block, Wire, object_of
 
 THINKING_KEYS: Final = (
     "reasoning_effort",
@@ -36,30 +35,30 @@ THINKING_KEYS: Final = (
 )
 _BUDGET_KEYS: Final = ("thinking_budget", "thinking_token_budget", "thinking_budget_tokens")
 _SWITCHED_ON: Final[ThinkingLevel] = "medium"
-"""What a bare switch is read as: it names no level, and this is where vendors start."""
+"""The level of a bare switch, which names none: the default of most vendors."""
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def encode_thinking(asked: ThinkingLevel | int, endpoint: Endpoint) -> Fragment:
-    """Say in the provider's way how much to think."""
+def encode_thinking(thinking: ThinkingLevel | int, endpoint: Endpoint) -> Wire:
+    """Write a level or a budget in the provider's format."""
     model, dialect = endpoint.model, endpoint.dialect
-    if isinstance(asked, int) and asked > 0:
-        budget = _write_budget(asked, endpoint)
+    if isinstance(thinking, int) and thinking > 0:
+        budget = _write_budget(thinking, endpoint)
         if budget is not None:
             return budget
-    level = level_for_budget(asked) if isinstance(asked, int) else asked
+    level = level_for_budget(thinking) if isinstance(thinking, int) else thinking
     if level == "off":
         return _OFF[dialect.thinking_format](model) if model.reasoning else {}
-    literal = model.thinking_levels.get(level) or level
-    given = _ON[dialect.thinking_format](literal, model, level)
+    effort = model.thinking_levels.get(level) or level
+    wire = _ON[dialect.thinking_format](effort, model, level)
     if dialect.takes_effort():
-        given["reasoning_effort"] = literal
-    return given
+        wire["reasoning_effort"] = effort
+    return wire
 
 
-def _write_budget(tokens: int, endpoint: Endpoint) -> Fragment | None:
+def _write_budget(tokens: int, endpoint: Endpoint) -> Wire | None:
     dialect = endpoint.dialect
     if dialect.thinking_format == "openrouter":
         return {"reasoning": {"max_tokens": tokens}}
@@ -73,18 +72,18 @@ def _write_budget(tokens: int, endpoint: Endpoint) -> Fragment | None:
     return {**switch, dialect.thinking_budget_field: tokens}
 
 
-def _nothing(*_: object) -> Fragment:
+def _nothing(*_: object) -> Wire:
     return {}
 
 
-def _switch_on(fragment: Fragment) -> Callable[[str, Model, ThinkingLevel], Fragment]:
-    return lambda _word, _model, _level: dict(fragment)
+def _switch_on(switch: Wire) -> Callable[[str, Model, ThinkingLevel], Wire]:
+    return lambda _effort, _model, _level: dict(switch)
 
 
-_ON: Final[Mapping[str, Callable[[str, Model, ThinkingLevel], Fragment]]] = {
+_ON: Final[Mapping[str, Callable[[str, Model, ThinkingLevel], Wire]]] = {
     "effort": _nothing,
-    "nested": lambda literal, _model, _level: {"reasoning": {"effort": literal}},
-    "openrouter": lambda literal, _model, _level: {"reasoning": {"effort": literal}},
+    "nested": lambda effort, _model, _level: {"reasoning": {"effort": effort}},
+    "openrouter": lambda effort, _model, _level: {"reasoning": {"effort": effort}},
     "deepseek": _switch_on({"thinking": {"type": "enabled"}}),
     "switch": _switch_on({"thinking": {"type": "enabled"}}),
     "zai": _switch_on({"thinking": {"type": "enabled", "clear_thinking": False}}),
@@ -93,13 +92,11 @@ _ON: Final[Mapping[str, Callable[[str, Model, ThinkingLevel], Fragment]]] = {
     "qwen": _switch_on({"enable_thinking": True}),
     "qwen-template": _switch_on({"chat_template_kwargs": {"enable_thinking": True, "preserve_thinking": True}}),
     "chat-template": _switch_on({"chat_template_kwargs": {"enable_thinking": True}}),
-    "word": lambda literal, _model, _level: {"thinking": literal},
-    # It takes an effort only from models whose words for it are known.                            (pi-ai 1.5.0)
-    "ling": lambda literal, model, level: (
-        {"reasoning": {"effort": literal}} if model.thinking_levels.get(level) else {}
-    ),
+    "word": lambda effort, _model, _level: {"thinking": effort},
+    # An effort is supported only for models whose values for it are known.                        (pi-ai 1.5.0)
+    "ling": lambda effort, model, level: {"reasoning": {"effort": effort}} if model.thinking_levels.get(level) else {},
     "adaptive": _switch_on({"thinking": {"type": "adaptive"}}),
-    "budget": lambda _word, _model, level: {
+    "budget": lambda _effort, _model, level: {
         "thinking": {"type": "enabled", "budget_tokens": DEFAULT_BUDGETS.get(level, 8192)}
     },
     "level": _nothing,
@@ -107,21 +104,19 @@ _ON: Final[Mapping[str, Callable[[str, Model, ThinkingLevel], Fragment]]] = {
 }
 
 
-def _off_value(model: Model) -> str | None:
+def _off_effort(model: Model) -> str | None:
     return model.thinking_levels.get("off", "none")
 
 
-def _switch_off(fragment: Fragment) -> Callable[[Model], Fragment]:
-    return lambda model: dict(fragment) if _off_value(model) is not None else {}
+def _switch_off(switch: Wire) -> Callable[[Model], Wire]:
+    return lambda model: dict(switch) if _off_effort(model) is not None else {}
 
 
-_OFF: Final[Mapping[str, Callable[[Model], Fragment]]] = {
-    # Without a word of the model's own nothing is said: an effort it does not know is refused.
-    "effort": lambda model: {"reasoning_effort": literal} if (literal := model.thinking_levels.get("off")) else {},
-    "nested": lambda model: {"reasoning": {"effort": literal}} if (literal := model.thinking_levels.get("off")) else {},
-    "openrouter": lambda model: (
-        {"reasoning": {"effort": literal}} if (literal := _off_value(model)) is not None else {}
-    ),
+_OFF: Final[Mapping[str, Callable[[Model], Wire]]] = {
+    # A model without a value of its own gets nothing: an unknown effort is refused.
+    "effort": lambda model: {"reasoning_effort": off} if (off := model.thinking_levels.get("off")) else {},
+    "nested": lambda model: {"reasoning": {"effort": off}} if (off := model.thinking_levels.get("off")) else {},
+    "openrouter": lambda model: {"reasoning": {"effort": off}} if (off := _off_effort(model)) is not None else {},
     "deepseek": _switch_off({"thinking": {"type": "disabled"}}),
     "switch": _switch_off({"thinking": {"type": "disabled"}}),
     "zai": _switch_off({"thinking": {"type": "disabled"}}),
@@ -130,7 +125,7 @@ _OFF: Final[Mapping[str, Callable[[Model], Fragment]]] = {
     "qwen": _switch_off({"enable_thinking": False}),
     "qwen-template": _switch_off({"chat_template_kwargs": {"enable_thinking": False, "preserve_thinking": True}}),
     "chat-template": _switch_off({"chat_template_kwargs": {"enable_thinking": False}}),
-    "word": lambda model: {"thinking": literal} if (literal := _off_value(model)) is not None else {},
+    "word": lambda model: {"thinking": off} if (off := _off_effort(model)) is not None else {},
     "ling": _nothing,
     "adaptive": _switch_off({"thinking": {"type": "disabled"}}),
     "budget": _switch_off({"thinking": {"type": "disabled"}}),
@@ -142,8 +137,8 @@ _OFF: Final[Mapping[str, Callable[[Model], Fragment]]] = {
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def decode_thinking(body: Mapping[str, object], endpoint: Endpoint) -> ThinkingLevel | int | None:
-    """Read how much a body asks to think; None when it does not say, or in a way nobody knows."""
+def decode_thinking(body: Block, endpoint: Endpoint) -> ThinkingLevel | int | None:
+    """Read the level or budget of a body; None when it has none, or in a format that segue does not know."""
     for key in _BUDGET_KEYS:
         if (tokens := _tokens(body.get(key))) is not None:
             return tokens
@@ -152,15 +147,13 @@ def decode_thinking(body: Mapping[str, object], endpoint: Endpoint) -> ThinkingL
             if (tokens := _tokens(inner.get(key))) is not None:
                 return tokens
     reasoning, thinking = object_of(body.get("reasoning")), body.get("thinking")
-    for literal in (body.get("reasoning_effort"), reasoning.get("effort"), thinking):
-        if (level := _level(literal, endpoint.model)) is not None:
+    for effort in (body.get("reasoning_effort"), reasoning.get("effort"), thinking):
+        if (level := _level(effort, endpoint.model)) is not None:
             return level
     return _read_switch(body, reasoning, object_of(thinking))
 
 
-def _read_switch(
-    body: Mapping[str, object], reasoning: Mapping[str, object], thinking: Mapping[str, object]
-) -> ThinkingLevel | None:
+def _read_switch(body: Block, reasoning: Block, thinking: Block) -> ThinkingLevel | None:
     switches = (
         reasoning.get("enabled"),
         {"enabled": True, "adaptive": True, "auto": True, "disabled": False}.get(str(thinking.get("type"))),
@@ -175,15 +168,15 @@ def _read_switch(
     return None
 
 
-def _level(literal: object, model: Model) -> ThinkingLevel | None:
-    if not isinstance(literal, str):
+def _level(effort: object, model: Model) -> ThinkingLevel | None:
+    if not isinstance(effort, str):
         return None
     for level, own in model.thinking_levels.items():
-        if own == literal and level in THINKING_LEVELS:
+        if own == effort and level in THINKING_LEVELS:
             return level
-    if literal in THINKING_LEVELS:
-        return literal
-    return "off" if literal in ("none", "disabled") else None
+    if effort in THINKING_LEVELS:
+        return effort
+    return "off" if effort in ("none", "disabled") else None
 
 
 def _tokens(value: object) -> int | None:

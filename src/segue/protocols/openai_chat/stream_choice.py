@@ -1,13 +1,13 @@
 """One choice of a streamed reply: its deltas, read into an assembly.
 
 Facts this file rests on:
-- A message has one text and one reasoning, however often they take turns; so its whole reply has them once, and here
+- A message has one text and one reasoning, even if their deltas alternate. A whole reply has each of them once, so here
   each stays open until the end.                                                       (pi-ai 1.5.0, ktsoator/or)
 - Reasoning and text may share a delta, and reasoning comes first.                     (LiteLLM; pi-ai 1.5.0)
-- A token that looks like a number may come as one: `"content": 6`, also in reasoning.
+- A token that looks like a number may arrive as one: `"content": 6`, also in reasoning.
                                                            (Cloudflare Workers AI: cloudflare/ai #651 of 2026-09-02)
 
-Nearly all of a stream is growth of what is open, so that is asked first, and it takes the short way.
+Nearly every chunk adds to an open part, so that case has a fast path.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from typing import Final, cast
 from segue.conversation.content import NativeContent
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.openai_chat.calls import read_signature
-from segue.protocols.openai_chat.content import restore_value
-from segue.protocols.openai_chat.fast_decode import Delta
-from segue.protocols.openai_chat.message_fields import REFUSED, audio_content, images_content, read_refusal
+from segue.protocols.kit.verbatim import Block, Wire
+from segue.protocols.openai_chat.calls import find_signature
+from segue.protocols.openai_chat.content import dump_value
+from segue.protocols.openai_chat.fast_decode import Delta, Json
+from segue.protocols.openai_chat.native import REFUSAL_FIELD, audio_content, decode_refusal_part, images_content
 from segue.protocols.openai_chat.reasoning import FIELDS, dump_details, merge_details
 from segue.protocols.openai_chat.stream_calls import CallReader
 from segue.protocols.openai_chat.think_tags import TagReader
-from segue.protocols.openai_chat.verbatim import Block, Json
 
-_QUIET: Final = frozenset({"index", "delta", "message", "finish_reason", "usage", "error"})
+_READ_KEYS: Final = frozenset({"index", "delta", "message", "finish_reason", "usage", "error"})
 _PLAIN_DELTA: Final = frozenset({"role", "content"})
 _EMPTY: Final = frozenset({"content", *FIELDS, "reasoning_details", "tool_calls", "refusal", "images"})
-"""Keys of a delta that vendors send along with nothing in them."""
-_SOUND: Final = frozenset({"data", "transcript"})
-"""What grows of an answer that is spoken."""
+"""Keys of a delta that vendors send with empty values."""
+_AUDIO_TEXTS: Final = frozenset({"data", "transcript"})
+"""Keys of audio that grow."""
 
 
 class ChoiceReader:
@@ -43,20 +43,20 @@ class ChoiceReader:
         self._text: Part | None = None
         self._tags: TagReader | None = None
         self._thinking: Part | None = None
-        self._growing: dict[str, Part] = {}  # open parts, by the key that brings more of them
-        self._details: list[dict[str, object]] = []
+        self._growing: dict[str, Part] = {}  # open parts, by the key that adds to them
+        self._details: list[Wire] = []
         self._calls = CallReader(endpoint)
-        self._audio: dict[str, object] = {}
+        self._audio: Wire = {}
         self._images: list[object] = []
-        self._fields: dict[str, Part] = {}  # what only this wire knows, by its key; it stands where it began
-        self._encode_signature: str | None = None
-        self.left: dict[str, object] = {}
-        self.beside: dict[str, object] = {}
+        self._fields: dict[str, Part] = {}  # native parts, by their key; each keeps its first place
+        self._signature: str | None = None
+        self.message_fields: Wire = {}
+        self.choice_fields: Wire = {}
         self.reason: str | None = None
         self.finished = False
 
     def grow_by(self, delta: Delta, out: Assembly) -> bool:
-        """Take in one value more of what is open; say whether there was one, and only one."""
+        """Read a delta of the fast path; give whether it has exactly one value, and that adds to an open part."""
         key, text = "content", delta.content
         if delta.reasoning_content:
             if text:
@@ -76,13 +76,10 @@ class ChoiceReader:
         return True
 
     def grow(self, choice: dict[str, Json], out: Assembly) -> bool:
-        """Take in a choice that says nothing but more of what is open; say whether it was one.
-
-        Most chunks bring one value, more words, reasoning or arguments, so they take the short way.
-        """
+        """Read a choice that only adds one value to an open part; give whether it was one."""
         delta: Json = None
         for name, given in choice.items():
-            if given is None:  # first, for that is what most of them are
+            if given is None:  # first, because most of them are null
                 continue
             if name == "delta":
                 delta = given
@@ -106,7 +103,7 @@ class ChoiceReader:
         return True
 
     def read(self, choice: Block, out: Assembly) -> None:
-        """Take one choice of a chunk in."""
+        """Read one choice of a chunk."""
         delta = choice.get("delta")
         if delta is None:
             delta = choice.get("message")
@@ -117,14 +114,14 @@ class ChoiceReader:
             self.reason = reason
             self.finished = True
         for key, value in choice.items():
-            if value is not None and key not in _QUIET:
-                self._read_beside(key, value)
+            if value is not None and key not in _READ_KEYS:
+                self._keep_of_choice(key, value)
 
-    def _read_beside(self, key: str, value: object) -> None:
-        """Keep what a choice says of itself; lists in it, such as log probabilities, grow."""
-        earlier = self.beside.get(key)
+    def _keep_of_choice(self, key: str, value: object) -> None:
+        """Keep a key of the choice; lists in it, such as log probabilities, grow."""
+        earlier = self.choice_fields.get(key)
         if isinstance(value, Mapping) and isinstance(earlier, dict):
-            known = cast("dict[str, object]", earlier)
+            known = cast("Wire", earlier)
             for name, inner in cast("Block", value).items():
                 grown = known.get(name)
                 if isinstance(inner, list) and isinstance(grown, list):
@@ -132,11 +129,11 @@ class ChoiceReader:
                 elif inner is not None or name not in known:
                     known[name] = inner
         else:
-            self.beside[key] = dict(cast("Block", value)) if isinstance(value, Mapping) else value
+            self.choice_fields[key] = dict(cast("Block", value)) if isinstance(value, Mapping) else value
 
     def _read_delta(self, delta: Block, out: Assembly) -> None:
         content = delta.get("content")
-        if type(content) is not str and (value := restore_value(content)) is not None:
+        if type(content) is not str and (value := dump_value(content)) is not None:
             content = value
         if not delta.keys() <= _PLAIN_DELTA:
             self._read_reasoning(delta, out)
@@ -163,7 +160,7 @@ class ChoiceReader:
                 block = cast("Block", part)
                 if block.get("type") == "text" and isinstance(text := block.get("text"), str):
                     self._read_content(text, out)
-                elif (refusal := read_refusal(block)) is not None:
+                elif (refusal := decode_refusal_part(block)) is not None:
                     opened = out.open_text()
                     opened.extra = refusal.extra
                     out.grow(opened, refusal.text)
@@ -171,18 +168,18 @@ class ChoiceReader:
                     out.add_native(dict(block))
 
     def _read_reasoning(self, delta: Block, out: Assembly) -> None:
-        given, field = "", None
+        added, field = "", None
         for name in FIELDS:
             text = delta.get(name)
             if isinstance(text, (int, float)):
-                text = restore_value(text)
+                text = dump_value(text)
             if isinstance(text, str) and text:
-                given, field = text, name
+                added, field = text, name
                 break
         if details := delta.get("reasoning_details"):
             readable = merge_details(self._details, details)
-            given = given or readable
-        if not given and not details:
+            added = added or readable
+        if not added and not details:
             return
         if self._thinking is None:
             self._thinking = out.open_thinking()
@@ -190,8 +187,8 @@ class ChoiceReader:
             self._growing[field] = self._thinking
             if self._thinking.signature is None:
                 self._thinking.signature = field
-        if given:
-            out.grow(self._thinking, given)
+        if added:
+            out.grow(self._thinking, added)
 
     def _read_fields(self, delta: Block, out: Assembly) -> None:
         for key, value in delta.items():
@@ -214,22 +211,22 @@ class ChoiceReader:
                 case "reasoning_details" | "reasoning_content" | "reasoning" | "reasoning_text":
                     pass
                 case _:
-                    self._read_left(key, value)
+                    self._keep_of_message(key, value)
 
     def _read_refusal(self, text: str, out: Assembly) -> None:
         part = self._growing.get("refusal")
         if part is None:
             part = self._growing["refusal"] = out.open_text()
-            part.extra = REFUSED
+            part.extra = REFUSAL_FIELD
         out.grow(part, text)
 
-    def _read_left(self, key: str, value: object) -> None:
-        """Keep fields nobody knows; lists in them, such as annotations, grow."""
-        earlier = self.left.get(key)
+    def _keep_of_message(self, key: str, value: object) -> None:
+        """Keep a key of the message; a list, such as annotations, grows."""
+        earlier = self.message_fields.get(key)
         if isinstance(value, list) and isinstance(earlier, list):
-            self.left[key] = [*cast("list[object]", earlier), *cast("list[object]", value)]
+            self.message_fields[key] = [*cast("list[object]", earlier), *cast("list[object]", value)]
         else:
-            self.left[key] = value
+            self.message_fields[key] = value
 
     def _read_images(self, value: object, out: Assembly) -> None:
         if not isinstance(value, list) or not value:
@@ -245,7 +242,7 @@ class ChoiceReader:
             self._fields["audio"] = out.add_native({"audio": {}})
         for key, piece in cast("Block", value).items():
             earlier = self._audio.get(key)
-            if key in _SOUND and isinstance(piece, str):
+            if key in _AUDIO_TEXTS and isinstance(piece, str):
                 pieces = cast("list[str]", earlier) if isinstance(earlier, list) else list[str]()
                 pieces.append(piece)
                 self._audio[key] = pieces
@@ -253,22 +250,22 @@ class ChoiceReader:
                 self._audio[key] = piece
 
     def _read_signature(self, value: object) -> None:
-        wire_signature, rest = read_signature(value, self._endpoint)
-        if wire_signature is not None:
-            self._encode_signature = wire_signature
-        elif rest:
-            self._read_left("extra_content", rest)
+        signature = find_signature(value, self._endpoint)
+        if signature is not None:
+            self._signature = signature
+        elif value:
+            self._keep_of_message("extra_content", value)
 
     def finish(self, out: Assembly) -> None:
-        """Say what can only be said at the end: seals, and what this wire alone knows."""
+        """Add what is complete only at the end: signatures, and native content."""
         if self._tags is not None:
             self._tags.finish()
         if self._details and self._thinking is not None:
             self._thinking.signature = dump_details(self._details)
-        if self._encode_signature is not None:
+        if self._signature is not None:
             text = self._text or next((part for part in out.parts if part.kind == "text" and part.extra is None), None)
             if text is not None:
-                text.signature = self._encode_signature
+                text.signature = self._signature
         for key, native in self._natives().items():
             self._fields[key].block, self._fields[key].fallback = native.block, native.fallback
         self._calls.finish()
@@ -277,7 +274,7 @@ class ChoiceReader:
         found: dict[str, NativeContent] = {}
         if "audio" in self._fields:
             joined = {
-                key: join_chunks(cast("list[str]", value)) if key in _SOUND and isinstance(value, list) else value
+                key: join_chunks(cast("list[str]", value)) if key in _AUDIO_TEXTS and isinstance(value, list) else value
                 for key, value in self._audio.items()
             }
             found["audio"] = audio_content(joined)
