@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projection.histories import TARGETS, make_home, make_ugly
+from projection.histories import TARGETS, make_own, make_ugly
 from segue.conversation.content import CacheMark, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.errors import EncodeError
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.openai_chat.assistant import encode_assistant
-from segue.protocols.openai_chat.fast_encode import encode_common
+from segue.protocols.openai_chat.fast_encode import fast_encode
 from segue.protocols.openai_chat.reasoning import plain_field
 
 ENDPOINTS = [resolve_endpoint(model) for model in TARGETS["openai-chat"]]
@@ -52,7 +52,7 @@ def field_of(endpoint):
 @pytest.mark.parametrize("content", SHORT.values(), ids=SHORT.keys())
 def test_what_most_turns_are_is_written_the_short_way(content):
     for endpoint in ENDPOINTS:
-        written = encode_common(content, field_of(endpoint))
+        written = fast_encode(content, field_of(endpoint))
         assert written is not None
         assert written == encode_assistant(content, endpoint, ())
         assert list(written) == list(encode_assistant(content, endpoint, ()))
@@ -60,17 +60,17 @@ def test_what_most_turns_are_is_written_the_short_way(content):
 
 @pytest.mark.parametrize("content", LONG.values(), ids=LONG.keys())
 def test_what_is_rare_is_left_to_the_long_way(content):
-    assert encode_common(content, "reasoning_content") is None
+    assert fast_encode(content, "reasoning_content") is None
 
 
 def test_thinking_that_goes_into_tags_is_left_to_the_long_way():
-    assert encode_common((ThinkingContent(thinking="hm"),), None) is None
+    assert fast_encode((ThinkingContent(thinking="hm"),), None) is None
 
 
 @given(seed=st.integers(0, 2**32), endpoint=st.sampled_from(ENDPOINTS), make=st.sampled_from([make_own, make_ugly]))
 def test_both_ways_agree(seed, endpoint, make):
     for message in make(seed, endpoint.model).messages:
-        if message.role == "assistant" and (written := encode_common(message.content, field_of(endpoint))) is not None:
+        if message.role == "assistant" and (written := fast_encode(message.content, field_of(endpoint))) is not None:
             assert written == encode_assistant(message.content, endpoint, ())
 
 

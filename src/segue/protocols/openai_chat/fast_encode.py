@@ -18,7 +18,7 @@ from segue.protocols.kit.reading import join_texts
 from segue.protocols.openai_chat.reasoning import FIELDS
 
 
-def encode_common(
+def fast_encode(
     content: Sequence[AssistantContent], field: str | None, empty: str | None = None
 ) -> dict[str, object] | None:
     """Write a message whose content has no signature, mark or extra; None when it is another.

@@ -38,7 +38,7 @@ from segue.protocols.openai_chat.assistant import decode_assistant, empty_conten
 from segue.protocols.openai_chat.cache import encode_mark, mark_text
 from segue.protocols.openai_chat.calls import OLD_ID
 from segue.protocols.openai_chat.content import decode_content, encode_content, encode_part, encode_parts
-from segue.protocols.openai_chat.fast_encode import encode_common
+from segue.protocols.openai_chat.fast_encode import fast_encode
 from segue.protocols.openai_chat.native import choice_extra, encode_native, keep_native
 from segue.protocols.openai_chat.reasoning import add_required_reasoning, plain_field
 from segue.protocols.openai_chat.rules import PROTOCOL
@@ -88,7 +88,7 @@ def encode_messages(given: Sequence[Message], endpoint: Endpoint) -> list[Wire]:
                 wire = encode_result(message, endpoint, path)
         elif type(message) is AssistantMessage:
             is_common = not message.prefix and (message.extra is None or is_of_reply(message.extra))
-            wire = encode_common(message.content, field, empty) if is_common else None
+            wire = fast_encode(message.content, field, empty) if is_common else None
             if wire is None:
                 extra, prefix = message.extra, message.prefix
                 wire = encode_assistant(message.content, endpoint, path, extra=extra, prefix=prefix, required=required)
