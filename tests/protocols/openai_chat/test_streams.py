@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -498,7 +499,8 @@ def test_what_a_chunk_says_beside_more_words_is_kept():
     beside["choices"][0] = {"index": 0, "delta": {"content": "b", "mood": "good"}, "matched_stop": 7}
     _, decoder = fold(chunk({"content": "a"}), beside, chunk({"content": "c"}), STOP)
     assert decoder.message.content == (text("abc"),)
-    choice = CODEC.encode_response(decoder.message, GPT)["choices"][0]
+    body: Any = CODEC.encode_response(decoder.message, GPT)
+    choice = body["choices"][0]
     assert choice["message"] == {"role": "assistant", "content": "abc", "mood": "good"}
     assert choice["matched_stop"] == 7
 

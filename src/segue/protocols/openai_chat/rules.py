@@ -1,16 +1,15 @@
-"""What the OpenAI chat completions wire carries and refuses.
+"""The rules of OpenAI chat completions.
 
-The rules are OpenAI's own; the many vendors of this wire differ by their rows in `providers`, and kinds of models by
-the families below.
+The rules are OpenAI's own. Vendors of this protocol differ by their rows in `providers`, models by the families below.
 
 Facts this file rests on:
 - Limits of fields.                                     (openai-openapi 2.3.0 @f85dbe2, openai 3.49.0; read 2026-11-15)
 - Tool results are text; media go into a user message after them.        (OpenHands #7700; recorded traffic, 2026-11)
 - A history with calls needs no tools, a user turn may follow results, and user turns may follow each other.
                                                                                           (recorded traffic, 2026-11)
-- `tool_calls[].id` of more than 40 characters is refused, whatever its characters.      (autogen #6377, openclaw #875)
-- Reasoning has no place on OpenAI's own wire. Vendors return it in a field of their own and take it back there; so it
-  is replayed to its maker, in the field it came in.                                     (pi-ai 1.5.0, read 2026-11-15)
+- `tool_calls[].id` of more than 40 characters is refused; its characters are free.      (autogen #6377, openclaw #875)
+- OpenAI has no field for reasoning. Vendors return it in fields of their own and accept it there, so a request sends it
+  back to the model that wrote it, in the same field.                                    (pi-ai 1.5.0, read 2026-11-15)
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ RULES: Final = Rules(
     max_tools=128,  # openai-openapi 2.3.0
     tool_error="text",  # openai 3.49.0: a tool message has no flag
     schema_root_object=True,  # "schema must be a JSON Schema of 'type: \"object\"'"
-    schema_root_refused=frozenset({"oneOf", "anyOf", "allOf", "enum", "not"}),  # the same refusal goes on to list these
+    schema_root_refused=frozenset({"oneOf", "anyOf", "allOf", "enum", "not"}),  # the same refusal lists these
     # -- media
     # openai 3.49.0: image_url, file, input_audio
     user_media=("image/*", "application/pdf", "audio/wav", "audio/mpeg", "audio/mp3"),
@@ -58,7 +57,7 @@ RULES: Final = Rules(
     # -- reasoning
     reasoning_replay="signed",
     final_thinking="drop",  # reasoning alone is no message (pi-ai 1.5.0)
-    # -- settings: OpenAI alone names a cache key and a retention, and its row takes them back
+    # -- options: only OpenAI has a cache key and a retention; its row in `providers` allows them
     refused_options=_CACHING,
     max_session_id=64,  # openai-openapi 2.3.0: prompt_cache_key
     max_temperature=2.0,  # openai-openapi 2.3.0
@@ -77,13 +76,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=OPENAI_GPT_5_5_UP,
         rules={"refused_unless_off": _SAMPLING, "refused_options": ["stop"]},
-        source="litellm #34210 (live, 2026-07-22); with effort none they are taken (experiential #738, 2026-09-03)",
+        source="litellm #34210 (live, 2026-07-22); accepted with effort none (experiential #738, 2026-09-03)",
         read="2026-11-15",
     ),
     Family(
         pattern=r"(?:^|[/.])o3-mini(?:-|$)",
         rules={"refused_options": ["-stop"]},
-        source="recorded traffic, 2025: o3-mini took and kept it, o1-mini and gpt-5-mini refused it",
+        source="recorded traffic, 2025: o3-mini accepts it, o1-mini and gpt-5-mini refuse it",
         read="2026-11-15",
     ),
     Family(
@@ -121,13 +120,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=CLAUDE,
         rules={"last_assistant": False, "refused_options": _SAMPLING},
-        source="Claude behind a chat door keeps its refusals (llxprt-code #1977, pr-agent #2488)",
+        source="the refusals of Claude hold on this protocol too (llxprt-code #1977, pr-agent #2488)",
         read="2026-11-15",
     ),
     Family(
         pattern=CLAUDE_UP_TO_4_5,
         rules={"last_assistant": True, "refused_options": ["-temperature", "-top_p"]},
-        source="the same; Sonnet 4.5 and older take both (strands #1694)",
+        source="the same; Sonnet 4.5 and older accept both (strands #1694)",
         read="2026-11-15",
     ),
     Family(
@@ -166,7 +165,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=r"deepseek-(?:r1|reasoner)",
         rules={"alternate": True, "system_messages": "none"},
-        # Their maker advises against a system prompt, but they take one: recorded answers of DeepSeek and of Groq.
+        # DeepSeek advises against a system prompt, but the models accept one: recorded replies of DeepSeek and of Groq.
         source="'does not support successive user or assistant messages' (DeepSeek-R1 #21); tgpt #357 (system first)",
         read="2026-11-15",
     ),
@@ -192,7 +191,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=r"(?:^|/)@(?:cf|hf)/",
         dialect={"null_content": False},
-        source="Workers AI wants a string beside calls (sure #467 of 2025-12, zeroclaw #9493 of 2026-07-28)",
+        source="Workers AI requires a string beside calls (sure #467 of 2025-12, zeroclaw #9493 of 2026-07-28)",
         read="2026-11-15",
     ),
     Family(
@@ -220,7 +219,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         pattern=GEMINI_3_ON,
         providers=("google", "google-vertex"),
         rules={"call_signature": "required"},
-        source="'missing a thought_signature' behind Google's OpenAI-compatible door (securo #884, ruby_llm #591)",
+        source="'missing a thought_signature' at Google's OpenAI-compatible API (securo #884, ruby_llm #591)",
         read="2026-11-15",
     ),
 )

@@ -1,0 +1,287 @@
+"""What an OpenAI chat endpoint refuses in the messages of a request body.
+
+Each check cites a refusal and its source. Limits come from the rules of the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from typing import Final, cast
+
+from segue.conversation.arguments import parse_arguments
+from segue.errors import Path
+from segue.protocols.kit.checking import Found, Messages, calls_of, matches_alphabet, unanswered
+from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.openai_chat.media import decode_media
+from segue.protocols.openai_chat.reasoning import REASONING_KEYS
+from segue.protocols.openai_chat.rules import PROVIDER
+
+_SYSTEM: Final = ("system", "developer")
+_ROLES: Final = (*_SYSTEM, "user", "assistant", "tool", "function")
+_ROLE_LIST: Final = ", ".join(_ROLES)
+_FOREIGN_PARTS: Final = frozenset(
+    {
+        *("image", "document", "thinking", "redacted_thinking", "tool_use", "tool_result"),
+        *("input_text", "output_text", "input_image", "input_file", "video_url", "audio_url"),
+    }
+)
+"""Parts of other protocols and of other vendors, which OpenAI refuses."""
+_PART_FIELDS: Final[Mapping[str, frozenset[str]]] = {
+    "image_url": frozenset({"url", "detail"}),
+    "input_audio": frozenset({"data", "format"}),
+    "file": frozenset({"file_data", "file_id", "filename"}),
+}
+"""The fields of a part, by its type, which is also the key that holds them (openai 3.49.0)."""
+
+
+def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
+    """Roles (openai 3.49.0); "'messages[0].role' does not support 'system' with this model" (OpenAI)."""
+    started, own = False, endpoint.model.provider == PROVIDER
+    for index, message in enumerate(messages):
+        role, path = message.get("role"), ("messages", index, "role")
+        if role not in _ROLES:
+            yield Violation(code="role_unknown", path=path, message=f"unknown role {role!r}; use one of {_ROLE_LIST}")
+        elif role not in _SYSTEM:
+            started = True
+        elif not endpoint.rules.system_prompt and own:
+            yield Violation(
+                code="system_refused", path=path, message=f"the model does not support the role {role!r}; use user"
+            )
+        elif started and endpoint.rules.system_messages == "none":
+            # "System message must be at the beginning." (Rapid-MLX #1543, 2026-08-06)
+            yield Violation(
+                code="system_not_first", path=path, message="system messages must come first; move or remove it"
+            )
+
+
+def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
+    """Every call has one result, right behind it.
+
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'" (ellmer
+    #459); "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'" (pi #7777);
+    "Duplicate value for 'tool_call_id' of ..., in messages[7] and messages[8]" (agno #5116, opencode #1211, Azure:
+    search2ai #30; for one batch DeepSeek: agent-native #2312, 2026-07-22).
+    """
+    if not endpoint.rules.tools:
+        return
+    open_ids: list[object] = []
+    batch: set[object] = set()
+    called_at = 0
+    for index, turn in enumerate(messages):
+        if turn.get("role") == "tool":
+            call_id = turn.get("tool_call_id")
+            path = ("messages", index, "tool_call_id")
+            if call_id in open_ids:
+                open_ids.remove(call_id)
+            elif str(call_id) in batch:
+                yield Violation(code="result_twice", path=path, message=f"a second result for {call_id!r}; remove it")
+            else:
+                message = f"no call before it has the id {call_id!r}; add the call or remove the result"
+                yield Violation(code="result_without_call", path=path, message=message)
+            continue
+        if open_ids:
+            yield unanswered(called_at, open_ids)
+        # A call of an unknown type may have no id; no result can name it.
+        open_ids = [call.get("id") for call in calls_of(turn) if "id" in call or "function" in call]
+        batch = set(map(str, open_ids))
+        if len(batch) < len(open_ids):
+            path = ("messages", index, "tool_calls")
+            yield Violation(code="call_id_twice", path=path, message="two calls have the same id; rename one")
+        called_at = index
+    if open_ids:
+        yield unanswered(called_at, open_ids)
+
+
+def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
+    """Ids and names of calls.
+
+    "string too long. Expected a string with maximum length 40" (autogen #6377); "Tool call id was ... but must be a-z,
+    A-Z, 0-9, with a length of 9" (opencode #1680); function name ^[a-zA-Z0-9_-]{1,64}$ (openai 3.49.0).
+    """
+    rules = endpoint.rules
+    for index, message in enumerate(messages):
+        for position, call in enumerate(calls_of(message)):
+            path: Path = ("messages", index, "tool_calls", position)
+            call_id = call.get("id")
+            if isinstance(call_id, str):
+                if rules.call_id_max and len(call_id) > rules.call_id_max:
+                    text = f"the id has more than {rules.call_id_max} characters; shorten it"
+                    yield Violation(code="call_id_long", path=(*path, "id"), message=text)
+                elif rules.call_id_alphabet and not matches_alphabet(call_id, rules.call_id_alphabet):
+                    text = f"{call_id!r} has characters other than {rules.call_id_alphabet}; rename it"
+                    yield Violation(code="call_id_letters", path=(*path, "id"), message=text)
+            inner = call.get("function")
+            if isinstance(inner, Mapping):
+                function = cast("JsonObject", inner)
+                yield from check_name(function.get("name"), (*path, "function", "name"), endpoint)
+                if not _are_arguments(function.get("arguments")):
+                    place, text = (*path, "function", "arguments"), "arguments must be the JSON text of an object"
+                    yield Violation(code="arguments_invalid", path=place, message=text)
+
+
+def _are_arguments(received: object) -> bool:
+    """Whether arguments are the text of an object, or missing.
+
+    `arguments` is a string (openai 3.49.0); "arguments must be a valid JSON object string" (kimi-cli #2196, vllm-fork
+    #684, qwen: vercel/ai #19274).
+    """
+    if not isinstance(received, str):
+        return not isinstance(received, (Mapping, list))
+    return parse_arguments(received).diagnostic is None
+
+
+def check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
+    """Check the name of a tool: its length and its characters."""
+    rules = endpoint.rules
+    if not isinstance(name, str) or not name:
+        return
+    if rules.tool_name_max and len(name) > rules.tool_name_max:
+        text = f"the name has more than {rules.tool_name_max} characters; shorten it"
+        yield Violation(code="tool_name_long", path=path, message=text)
+    elif rules.tool_name_alphabet and not matches_alphabet(name, rules.tool_name_alphabet):
+        text = f"{name!r} has characters other than {rules.tool_name_alphabet}; rename it"
+        yield Violation(code="tool_name_letters", path=path, message=text)
+
+
+def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
+    """The order of messages, where the target requires one.
+
+    "After the (optional) system message(s), user and assistant roles should be alternating" (OpenManus #580);
+    "Unexpected role 'user' after role 'tool'" (zed #37021); "Last message must have role user" (karakeep #262).
+    """
+    rules = endpoint.rules
+    previous: object = None
+    for index, message in enumerate(messages):
+        role, path = message.get("role"), ("messages", index, "role")
+        if role in _SYSTEM:
+            continue
+        if previous is None and rules.first_user and role != "user":
+            yield Violation(code="first_turn", path=path, message="the first message must have the role user; add one")
+        if rules.alternate and role == previous and role in ("user", "assistant"):
+            yield Violation(code="turns_alternate", path=path, message=f"two {role} messages in a row; join them")
+        if not rules.user_after_result and role == "user" and previous == "tool":
+            yield Violation(
+                code="user_after_result",
+                path=path,
+                message="a user message after a tool result; add an assistant message",
+            )
+        previous = role
+    last = messages[-1]
+    is_open = last.get("role") == "assistant" and not calls_of(last) and "prefix" not in last
+    if is_open and not rules.last_assistant:
+        path = ("messages", len(messages) - 1, "role")
+        yield Violation(
+            code="last_turn", path=path, message="the last message must not be the assistant's; add a user message"
+        )
+
+
+def _check_texts(messages: Messages, endpoint: Endpoint) -> Found:
+    """Messages without text: "text content is empty" (kimi-cli #2621); a result of no parts (strands, Nemotron)."""
+    rules = endpoint.rules
+    for index, message in enumerate(messages):
+        content, role, path = message.get("content"), message.get("role"), ("messages", index, "content")
+        empty = content == [] or (content == "" and role == "user")
+        if role == "user" and rules.refused_text != "none":
+            blank = isinstance(content, str) and content.isspace() and rules.refused_text == "blank"
+            if empty or blank:
+                yield Violation(code="text_empty", path=path, message="the message has no text; add some or remove it")
+        if role == "tool" and empty and not rules.empty_result:
+            yield Violation(code="result_empty", path=path, message="the tool result is empty; add a text")
+
+
+_OTHER_CONTENT: Final = ("tool_calls", "function_call", "refusal", "audio", "images", *REASONING_KEYS)
+"""The fields of an assistant message that stand for content."""
+
+
+def _check_empty(messages: Messages, _: Endpoint) -> Found:
+    """Empty assistant messages: "Invalid value for 'content': expected a string, got null." (llama_index #17921)."""
+    for index, message in enumerate(messages):
+        if message.get("role") != "assistant" or message.get("content") is not None:
+            continue
+        if not any(message.get(key) for key in _OTHER_CONTENT):
+            path, text = ("messages", index, "content"), "the assistant message is empty; add content or remove it"
+            yield Violation(code="turn_empty", path=path, message=text)
+
+
+def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
+    """The parts of each role.
+
+    "Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL"
+    (OpenHands #7700; with role 'assistant': openai-node #1030); "Content blocks are expected to be either text or
+    image_url type" (recorded 400, 2026-11); "unsupported image url" (OpenHands/software-agent-sdk #3219); "Invalid
+    content type. image_url is only supported by certain models." (web-ui #274; "unknown variant `image_url`, expected
+    `text`": kimi-code #2669); "Invalid value: 'image'. Supported values are: 'text' and 'image_url'." (openai-kotlin
+    #320; langchainjs #11684, 2026-09-22; the current types: openai 3.49.0).
+    """
+    rules, model = endpoint.rules, endpoint.model
+    own = model.provider == PROVIDER
+    for index, message in enumerate(messages):
+        content, role = message.get("content"), message.get("role")
+        if not isinstance(content, list):
+            continue
+        for position, part in enumerate(cast("list[object]", content)):
+            if not isinstance(part, Mapping):
+                continue
+            block = cast("JsonObject", part)
+            path: Path = ("messages", index, "content", position)
+            media = decode_media(block)
+            kind = block.get("type")
+            if own and isinstance(kind, str) and kind in _FOREIGN_PARTS:
+                yield Violation(
+                    code="part_unknown",
+                    path=path,
+                    message=f"unknown part type {kind!r}; use text, image_url, file or input_audio",
+                )
+                continue
+            if own:
+                yield from _check_fields(block, path)
+            if own and "type" not in block:
+                # "Missing required parameter: 'messages[1].content[0].type'." (recorded 400, 2025)
+                yield Violation(code="part_untyped", path=path, message="the part has no type; add one")
+            if media is None:
+                continue
+            # A gateway accepted an image in an assistant message (recorded by pydantic-ai, 2025-12).
+            if (role == "assistant" and own) or (role == "tool" and not rules.result_media):
+                text = f"a {role} message holds text only; move the media to a user message"
+                yield Violation(code="media_misplaced", path=path, message=text)
+                continue
+            if media.kind == "image" and "image" not in model.input:
+                yield Violation(code="image_refused", path=path, message="the model does not support images; remove it")
+                continue
+            if media.kind == "image" and media.url is not None and "url" not in rules.image_sources:
+                yield Violation(
+                    code="image_url_refused", path=path, message="the model does not support image URLs; send the data"
+                )
+            mime = media.mime_type
+            if role == "user" and mime is not None and not _is_supported(mime, rules.user_media):
+                yield Violation(
+                    code="media_type_refused", path=path, message=f"the model does not support {mime}; remove it"
+                )
+
+
+def _check_fields(part: JsonObject, path: Path) -> Found:
+    """Unknown fields of a part: "Unknown parameter: 'messages[1].content[1].file.data'." (recorded 400, 2025-04)."""
+    kind = part.get("type")
+    received = part.get(kind) if isinstance(kind, str) and kind in _PART_FIELDS else None
+    if isinstance(kind, str) and isinstance(received, Mapping):
+        for key in cast("JsonObject", received):
+            if key not in _PART_FIELDS[kind]:
+                text = f"{kind} has no field {key!r}; remove it"
+                yield Violation(code="field_unknown", path=(*path, kind, key), message=text)
+
+
+def _is_supported(mime: str, patterns: tuple[str, ...]) -> bool:
+    plain = mime.partition(";")[0].strip().lower()
+    return any(fnmatchcase(plain, pattern) for pattern in patterns)
+
+
+MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (
+    _check_roles,
+    _check_pairing,
+    _check_calls,
+    _check_turns,
+    _check_texts,
+    _check_empty,
+    _check_parts,
+)
