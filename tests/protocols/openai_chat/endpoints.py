@@ -1,4 +1,4 @@
-"""Short words for the tests of this wire: endpoints, whole requests, replies and streams.
+"""Helpers for the tests of this protocol: endpoints, whole requests, replies and streams.
 
 What they give has no type, so that a table of cases can look into it without asking what each thing is.
 """
@@ -53,8 +53,8 @@ def fold(*frames: Any, at: Endpoint = GPT, tool_names: dict[str, str] | None = N
     return events + decoder.finish(), decoder
 
 
-def kinds_told(events: list[Any], index: int) -> set[str]:
-    """Give the kinds that the events of one part speak of."""
+def event_kinds(events: list[Any], index: int) -> set[str]:
+    """Give the kinds of the events of one part."""
     return {event.type.partition("_")[0] for event in events if getattr(event, "index", None) == index}
 
 

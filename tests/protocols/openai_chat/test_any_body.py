@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocols.openai_chat.endpoints import endpoint, kinds_told
+from protocols.openai_chat.endpoints import endpoint, event_kinds
 from segue.errors import DecodeError
 from segue.protocols.openai_chat.codec import CODEC
 
@@ -256,7 +256,7 @@ def test_any_stream_begins_and_ends_once(at, frames):
     assert kinds[-1] in ("done", "error")
     assert kinds.count("done") + kinds.count("error") == 1
     for index, piece in enumerate(decoder.message.content):
-        assert kinds_told(events, index) == (set() if piece.kind == "native" else {piece.kind.lower()})
+        assert event_kinds(events, index) == (set() if piece.kind == "native" else {piece.kind.lower()})
     assert CODEC.encode_response(decoder.message, at)
 
 

@@ -1,10 +1,11 @@
-"""Every kind of content, both ways: what is read says what it means, and is written as it was."""
+"""Every kind of content, both ways: read into neutral content, and written as received."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from protocols.openai_chat.endpoints import GPT, PROTOCOL, body_of, endpoint, read, write
 from segue.conversation.content import (
@@ -147,11 +148,11 @@ PARTS = {
         {"type": "file", "file": {"file_data": "data:audio/wav;base64,AAAA", "filename": "a.wav"}},
         FileContent(data="AAAA", mime_type="audio/wav", name="a.wav", extra=chose("field", "input_audio", "file")),
     ),
-    "a part nobody knows": (
+    "an unknown part": (
         {"type": "hologram", "depth": 3},
         NativeContent(protocol=PROTOCOL, block={"type": "hologram", "depth": 3}),
     ),
-    "a part nobody knows, with words in it": (
+    "an unknown part with text": (
         {"type": "document", "text": "x"},
         NativeContent(protocol=PROTOCOL, block={"type": "document", "text": "x"}, fallback=(TextContent(text="x"),)),
     ),
@@ -188,7 +189,7 @@ MESSAGES = {
     "an assistant's refusal": {"role": "assistant", "content": None, "refusal": "no"},
     "an assistant's refusal as a part": {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
     "an assistant who refused nothing": {"role": "assistant", "content": "x", "refusal": None},
-    "an assistant's refusal behind words": {"role": "assistant", "content": "x", "refusal": "no"},
+    "an assistant's refusal behind text": {"role": "assistant", "content": "x", "refusal": "no"},
     "an assistant's refusal among parts": {
         "role": "assistant",
         "content": [{"type": "text", "text": "x"}, {"type": "refusal", "refusal": "no", "cache_control": {"a": 1}}],
@@ -237,7 +238,7 @@ MESSAGES = {
     "a result of null": {"role": "tool", "tool_call_id": "c1", "content": None},
     "a result without an id": {"role": "tool", "content": "x"},
     "an old result": {"role": "function", "name": "f", "content": "x"},
-    "a role nobody knows": {"role": "ipython", "content": "x", "cell": 3},
+    "an unknown role": {"role": "ipython", "content": "x", "cell": 3},
 }
 
 
@@ -255,7 +256,7 @@ def call(**beside: object) -> dict[str, object]:
 
 CALLS = {
     "a call": (call(), ToolCall(id="c1", name="f", arguments={"a": 1})),
-    "a call spelt with spaces": (
+    "a call whose arguments have spaces": (
         call(function={"name": "f", "arguments": '{"a": 1}'}),
         ToolCall(id="c1", name="f", arguments={"a": 1}, arguments_text='{"a": 1}'),
     ),
@@ -305,15 +306,15 @@ def test_a_call_means_the_same_in_both_directions(wire, content):
 
 
 UNKNOWN_CALLS = {
-    "a kind that nobody knows": {"id": "c", "type": "mcp", "mcp": {"server": "s"}},
-    "a kind that nobody knows, beside a custom tool": {"id": "c", "type": "mcp", "custom": {"name": "f", "input": "x"}},
+    "an unknown type": {"id": "c", "type": "mcp", "mcp": {"server": "s"}},
+    "an unknown type, beside a custom tool": {"id": "c", "type": "mcp", "custom": {"name": "f", "input": "x"}},
     "a custom tool that is none": {"id": "c", "type": "custom", "function": {"name": "f", "arguments": "{}"}},
     "a custom tool without a name": {"id": "c", "type": "custom", "custom": {"input": "x"}},
 }
 
 
 @pytest.mark.parametrize("wire", UNKNOWN_CALLS.values(), ids=UNKNOWN_CALLS.keys())
-def test_a_call_that_nobody_knows_is_kept_between_the_others(wire):
+def test_a_call_of_an_unknown_type_is_kept_between_the_others(wire):
     turn = {"role": "assistant", "content": None, "tool_calls": [call(), wire, call(id="c2")]}
     message = read(HI, turn).context.messages[1]
     assert message.content[1] == NativeContent(protocol="openai-chat", block={"tool_calls": [wire]})
@@ -323,7 +324,7 @@ def test_a_call_that_nobody_knows_is_kept_between_the_others(wire):
 ODD_CALLS = {
     "without a function": {"id": "c", "type": "function"},
     "with null for a function": {"id": "c", "type": "function", "function": None},
-    "with a word for a function": {"id": "c", "function": "f"},
+    "with a string for a function": {"id": "c", "function": "f"},
     "without a name": {"id": "c", "type": "function", "function": {"arguments": "{}"}},
     "with null for a name": {"id": "c", "type": "function", "function": {"name": None, "arguments": "{}"}},
     "with nothing in its function": {"id": "c", "type": "function", "function": {}},
@@ -343,7 +344,7 @@ ODD_CALLS = {
 
 
 @pytest.mark.parametrize("wire", ODD_CALLS.values(), ids=ODD_CALLS.keys())
-def test_a_call_that_says_too_little_or_too_much_keeps_its_format(wire):
+def test_a_call_with_missing_or_additional_keys_keeps_its_format(wire):
     turn = {"role": "assistant", "content": None, "tool_calls": [wire]}
     message = read(HI, turn).context.messages[1]
     assert message.content[0].kind == "toolCall"
@@ -358,10 +359,10 @@ def test_an_empty_list_of_functions_comes_out_as_it_was():
 def test_an_old_call_and_its_result_find_each_other():
     turn = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
     result = {"role": "function", "name": "f", "content": "x"}
-    _, asked, answered = read(HI, turn, result).context.messages
-    assert asked.tool_calls()[0].id == answered.tool_call_id
+    _, called, answered = read(HI, turn, result).context.messages
+    assert called.tool_calls()[0].id == answered.tool_call_id
     assert answered.tool_name == "f"
-    assert write(asked, answered)["messages"] == [turn, result]
+    assert write(called, answered)["messages"] == [turn, result]
 
 
 def test_an_old_call_of_a_reply_is_sent_back_as_a_call_that_its_result_can_answer():
@@ -376,7 +377,7 @@ def test_an_old_call_of_a_reply_is_sent_back_as_a_call_that_its_result_can_answe
     assert "function_call" not in turn
 
 
-def test_a_transcript_without_reasoning_comes_out_as_it_was_and_is_asked_anew_with_it():
+def test_a_transcript_without_reasoning_is_encoded_as_received_and_prepared_with_it():
     at = endpoint("deepseek", "deepseek-v4", reasoning=True)
     body = {"model": "deepseek-v4", "messages": [HI, {"role": "assistant", "content": "a"}, HI]}
     prompt = CODEC.decode_request(body, at)
@@ -390,15 +391,68 @@ def test_a_part_of_a_turn_without_a_type_stays_a_part():
     assert write(read(HI, turn).context.messages[1])["messages"] == [turn]
 
 
+def test_a_prefix_is_a_field_of_the_message():
+    turn = {"role": "assistant", "content": "x", "prefix": True}
+    message = read(HI, turn).context.messages[1]
+    assert (message.prefix, message.extra) == (True, None)
+    assert write(message)["messages"] == [turn]
+    assert write(replace(message, prefix=False))["messages"] == [{"role": "assistant", "content": "x"}]
+
+
+def test_a_mark_of_a_call_is_a_cache_mark():
+    turn = {"role": "assistant", "content": None, "tool_calls": [call(cache_control={"type": "ephemeral"})]}
+    message = read(HI, turn).context.messages[1]
+    assert message.content == (ToolCall(id="c1", name="f", arguments={"a": 1}, cache_mark=CacheMark()),)
+    assert write(message)["messages"] == [turn]
+
+
+def test_a_mark_of_a_result_stands_on_its_text():
+    result = ToolResultMessage(tool_call_id="c", content=(TextContent(text="x"),), cache_mark=CacheMark(ttl="1h"))
+    part = {"type": "text", "text": "x", "cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    assert write(result)["messages"] == [{"role": "tool", "tool_call_id": "c", "content": [part]}]
+
+
+def test_a_removed_thought_does_not_return_in_a_field_that_repeats_it():
+    turn = {"role": "assistant", "content": "a", "reasoning": "t", "reasoning_content": "t"}
+    message = read(HI, turn).context.messages[1]
+    bare = replace(message, content=message.content[1:])
+    assert write(bare)["messages"] == [{"role": "assistant", "content": "a"}]
+
+
+def test_a_renamed_tool_is_named_in_its_result():
+    wire = {"role": "tool", "tool_call_id": "c1", "name": "f", "content": "x"}
+    result = replace(read(wire).context.messages[0], tool_name="g")
+    assert write(result)["messages"] == [{**wire, "name": "g"}]
+
+
+RETIRED = {"shape": {"content": "list", "refusal": "field", "role": "developer", "type": "custom", "old": True}}
+
+
+def test_the_format_of_older_stored_files_is_ignored():
+    old = {PROTOCOL: RETIRED, "reply": {PROTOCOL: {"missing": ["id"], "message": {"x": 1}, "shape": {"calls": {}}}}}
+    user = UserMessage(content=(TextContent(text="x", extra=old), ImageContent(url="u", extra=old)), extra=old)
+    turn = AssistantMessage(
+        content=(TextContent(text="a", extra=old), ToolCall(id="c", name="f", extra=old)), extra=old
+    )
+    result = ToolResultMessage(tool_call_id="c", content=(FileContent(file_id="i", extra=old),), extra=old)
+    bare = [strip(message) for message in (user, turn, result)]
+    assert write(user, turn, result) == write(*bare)
+    assert CODEC.encode_response(turn, GPT) == CODEC.encode_response(bare[1], GPT)
+
+
+def strip(message: Any) -> Any:
+    return replace(message, content=tuple(replace(piece, extra=None) for piece in message.content), extra=None)
+
+
 def test_a_result_learns_the_name_of_its_tool_from_the_call():
     result = {"role": "tool", "tool_call_id": "c1", "content": "x"}
     messages = read(HI, {"role": "assistant", "content": None, "tool_calls": [call()]}, result).context.messages
     assert messages[2] == ToolResultMessage(tool_call_id="c1", tool_name="f", content=(TextContent(text="x"),))
 
 
-def test_a_seal_of_gemini_travels_with_its_call_and_its_text():
+def test_a_signature_of_gemini_stays_with_its_call_and_its_text():
     at = endpoint("openrouter", "google/gemini-3-pro")
-    signature = {"google": {"thought_signature": "seal"}}
+    signature = {"google": {"thought_signature": "s1"}}
     turn = {
         "role": "assistant",
         "content": "x",
@@ -407,7 +461,7 @@ def test_a_seal_of_gemini_travels_with_its_call_and_its_text():
     }
     message = read(HI, turn, at=at).context.messages[1]
     assert message.content[0] == TextContent(text="x", text_signature="other")
-    assert message.content[1].thought_signature == "seal"
+    assert message.content[1].thought_signature == "s1"
     assert write(message, at=at)["messages"] == [turn]
 
 
@@ -425,7 +479,7 @@ ASSISTANT_TURNS = {
         (ThinkingContent(thinking="t", thinking_signature="reasoning"), TextContent(text="a")),
         {"content": "a", "reasoning": "t"},
     ),
-    "thinking without a seal goes into the provider's field": (
+    "thinking without a signature goes into the provider's field": (
         (ThinkingContent(thinking="t"), TextContent(text="a")),
         {"content": "a", "reasoning_content": "t"},
     ),
@@ -458,7 +512,7 @@ REASONING = {
     "reasoning_content": ({"reasoning_content": "t"}, "t", "reasoning_content"),
     "reasoning": ({"reasoning": "t"}, "t", "reasoning"),
     "reasoning_text": ({"reasoning_text": "t"}, "t", "reasoning_text"),
-    "two fields that say the same": ({"reasoning": "t", "reasoning_content": "t"}, "t", "reasoning_content"),
+    "two equal fields": ({"reasoning": "t", "reasoning_content": "t"}, "t", "reasoning_content"),
     "two fields that differ": ({"reasoning": "u", "reasoning_content": "t"}, "t", "reasoning_content"),
     "an empty field before a full one": ({"reasoning": "t", "reasoning_content": ""}, "t", "reasoning"),
     "details with their text beside them": (
@@ -486,14 +540,14 @@ NOTHING_THERE = ({"reasoning": None}, {"reasoning_content": ""}, {"reasoning_det
 
 
 @pytest.mark.parametrize("fields", NOTHING_THERE, ids=str)
-def test_fields_that_say_nothing_are_kept_and_are_no_thinking(fields):
+def test_empty_fields_are_kept_and_are_no_thinking(fields):
     turn = {"role": "assistant", "content": "a", **fields}
     message = read(HI, turn).context.messages[1]
     assert message.content == (TextContent(text="a"),)
     assert write(message)["messages"] == [turn]
 
 
-def test_the_origin_of_an_imported_turn_is_what_the_body_says():
+def test_the_origin_of_an_imported_turn_is_named_by_the_body():
     message = read(HI, {"role": "assistant", "content": "a"}, model="gpt-x").context.messages[1]
     assert (message.protocol, message.provider, message.model) == (PROTOCOL, "openai", "gpt-x")
     assert message.stop_reason == "stop"

@@ -1,4 +1,4 @@
-"""Error bodies are read whatever their shape; `check` names what a body shows and passes what was accepted."""
+"""Error bodies are read in any format; `check` names what a body shows and passes what was accepted."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def with_fields(**given: object):
 REFUSED = {
     "no messages": (body(), GPT, ["messages_missing"]),
     "a message that is no object": (body("hi"), GPT, ["message_not_object"]),
-    "a role nobody knows": (body({"role": "wizard", "content": "x"}), GPT, ["role_unknown"]),
+    "an unknown role": (body({"role": "wizard", "content": "x"}), GPT, ["role_unknown"]),
     "a call that is not answered": (body(HI, asks(), HI), GPT, ["call_without_result"]),
     "a call that is not answered yet": (body(HI, asks()), GPT, ["call_without_result"]),
     "one of two calls that is not answered": (
@@ -151,7 +151,7 @@ REFUSED = {
         endpoint("nvidia", "mistralai/mistral-large"),
         ["user_after_result"],
     ),
-    "a user without words": (body({"role": "user", "content": ""}), KIMI, ["text_empty"]),
+    "a user without text": (body({"role": "user", "content": ""}), KIMI, ["text_empty"]),
     "a result of no parts": (body(HI, asks(), answers(content=[])), endpoint("nvidia", "x"), ["result_empty"]),
     "too hot": (body(HI, temperature=2.5), GPT, ["temperature_range"]),
     "too many stops": (body(HI, stop=list("abcde")), GPT, ["stops_many"]),
@@ -168,8 +168,8 @@ REFUSED = {
         endpoint("deepseek", "deepseek-chat", input=("text",)),
         ["image_refused"],
     ),
-    "an assistant who says null": (with_fields(content=None), GPT, ["turn_empty"]),
-    "an assistant who says nothing": (with_fields(), GPT, ["turn_empty"]),
+    "an assistant message of null": (with_fields(content=None), GPT, ["turn_empty"]),
+    "an empty assistant message": (with_fields(), GPT, ["turn_empty"]),
     "an assistant with no calls, in a list": (with_fields(content=None, tool_calls=[]), GPT, ["turn_empty"]),
     "a part of another wire": (
         with_fields(content=[{"type": "thinking", "thinking": "t", "signature": "s"}]),
@@ -188,12 +188,12 @@ REFUSED = {
     ),
     "a part without a type": (with_fields(content=[{"role": "system", "content": "a"}]), GPT, ["part_untyped"]),
     "a strict tool with something to leave out": (body(HI, tools=[strict("a")]), GPT, ["schema_open"]),
-    "words to stop at for a model that has none": (
+    "stop texts for a model that has none": (
         body(HI, stop=["x"]),
         endpoint("openai", "gpt-5-mini"),
         ["option_refused"],
     ),
-    "a temperature for a model that has none unless it is told not to think": (
+    "a temperature for a model that has none unless thinking is off": (
         body(HI, temperature=0.5),
         endpoint("openai", "gpt-5.5"),
         ["option_refused"],
@@ -228,7 +228,7 @@ ACCEPTED = {
     "an empty list of tools": (body(HI, tools=[]), endpoint("huggingface", "x")),
     "a tool without a schema": (body(HI, tools=[{"type": "function", "function": {"name": "f"}}]), GPT),
     "a tool of the provider's own": (body(HI, tools=[{"type": "openrouter:advisor"}]), endpoint("openrouter", "x")),
-    "long ids where they are usual": (body(HI, asks(call("c" * 43)), answers("c" * 43)), endpoint("xai", "grok-4")),
+    "long ids where they are accepted": (body(HI, asks(call("c" * 43)), answers("c" * 43)), endpoint("xai", "grok-4")),
     "sound for a model that hears": (
         body({"role": "user", "content": [SOUND]}),
         endpoint("openai", "gpt-4o-audio-preview"),
@@ -238,7 +238,7 @@ ACCEPTED = {
     "no arguments": (arguing(""), GPT),
     "arguments with spaces": (arguing('{ "a": 1 }'), GPT),
     "an assistant who refused": (with_fields(content=None, refusal="no"), GPT),
-    "a call of an unknown kind that nobody can answer": (with_fields(content=None, tool_calls=[{"type": "odd"}]), GPT),
+    "a call of an unknown kind without an id": (with_fields(content=None, tool_calls=[{"type": "odd"}]), GPT),
     "a picture in an assistant's turn, at a gateway": (
         body(
             HI, {"role": "assistant", "content": [{"type": "image_url", "image_url": {"url": "https://x.org/a"}}]}, HI
@@ -261,7 +261,7 @@ ACCEPTED = {
     ),
     "a strict tool": (body(HI, tools=[strict("a", "b")]), GPT),
     "a strict tool elsewhere": (body(HI, tools=[strict("a")]), endpoint("groq", "x")),
-    "words to stop at": (body(HI, stop=["x"]), endpoint("openai", "o3-mini")),
+    "stop texts": (body(HI, stop=["x"]), endpoint("openai", "o3-mini")),
     "the only temperature there is": (body(HI, temperature=1), endpoint("openai", "gpt-5-nano")),
     "a temperature of a model that does not think": (
         body(HI, temperature=0.5, reasoning_effort="none"),
@@ -283,7 +283,7 @@ ACCEPTED = {
         body(HI, {"role": "assistant", "content": "a", "reasoning_content": ""}, HI, **THINK),
         THINKER,
     ),
-    "no reasoning where none is asked for": (body(HI, {"role": "assistant", "content": "a"}, HI), THINKER),
+    "no reasoning where thinking is off": (body(HI, {"role": "assistant", "content": "a"}, HI), THINKER),
     "an assistant to be gone on with": (
         body(HI, {"role": "assistant", "content": "a", "prefix": True}),
         endpoint("llama.cpp", "x"),

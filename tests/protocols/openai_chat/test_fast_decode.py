@@ -1,4 +1,4 @@
-"""The short way for chunks that bring nothing but growth says what the long way says, whatever comes."""
+"""The fast path for chunks that only add to a part gives the same events as the full path."""
 
 from __future__ import annotations
 
@@ -44,30 +44,30 @@ def result(chunks: list[Json], *, as_bytes: bool) -> tuple[list[Event], object]:
 
 
 GROWING = {
-    "words": chunk({"content": "x"}),
+    "text": chunk({"content": "x"}),
     "reasoning": chunk({"reasoning_content": "x", "content": None}),
     "reasoning under its other name": chunk({"reasoning": "x", "content": ""}),
     "arguments": chunk(call(function={"arguments": "x"})),
     "arguments, with empty keys": chunk(call(id=None, type="function", function={"name": "", "arguments": "x"})),
     "with a role": chunk({"role": "assistant", "content": "x"}),
-    "with keys that say nothing": {
+    "with empty keys": {
         "choices": [{"delta": {"content": "x"}, "logprobs": None, "native_finish_reason": None}],
         "usage": None,
     },
 }
 OTHERS = {
-    "words and reasoning": chunk({"content": "x", "reasoning_content": "y"}),
+    "text and reasoning": chunk({"content": "x", "reasoning_content": "y"}),
     "reasoning twice": chunk({"reasoning": "x", "reasoning_content": "x"}),
-    "words and arguments": chunk({"content": "x", **call(function={"arguments": "y"})}),
+    "text and arguments": chunk({"content": "x", **call(function={"arguments": "y"})}),
     "nothing": chunk({}),
     "an empty text": chunk({"content": ""}),
     "another call": chunk({"tool_calls": [{"index": 1, "id": "c2", "function": {"name": "n", "arguments": "x"}}]}),
-    "a call nobody opened": chunk({"tool_calls": [{"index": 7, "function": {"arguments": "x"}}]}),
+    "a call that was not opened": chunk({"tool_calls": [{"index": 7, "function": {"arguments": "x"}}]}),
     "two calls": chunk({"tool_calls": [{"index": 0, "function": {"arguments": "x"}}] * 2}),
     "a name that goes on": chunk(call(function={"name": "er", "arguments": ""})),
     "arguments as an object": chunk(call(function={"arguments": {"a": 1}})),
     "no arguments": chunk(call(function={"arguments": None})),
-    "a seal": chunk(call(function={"arguments": "x"}, extra_content={"google": {"thought_signature": "s"}})),
+    "a signature": chunk(call(function={"arguments": "x"}, extra_content={"google": {"thought_signature": "s"}})),
     "another choice": {"choices": [{"index": 1, "delta": {"content": "x"}}]},
     "two choices": {"choices": [{"index": 0, "delta": {"content": "x"}}, {"index": 1, "delta": {"content": "y"}}]},
     "no choice": {"choices": []},
@@ -76,7 +76,7 @@ OTHERS = {
     "an error beside it": chunk({"content": "x"}, error={"message": "no", "code": 500}),
     "an error": {"object": "error", "message": "no", "code": 400},
     "log probabilities": {"choices": [{"index": 0, "delta": {"content": "x"}, "logprobs": {"content": []}}]},
-    "a field nobody knows": chunk({"content": "x", "annotations": [1]}),
+    "an unknown field": chunk({"content": "x", "annotations": [1]}),
     "a list of parts": chunk({"content": [{"type": "text", "text": "x"}]}),
     "half a character": chunk({"content": "\ud83d"}),
     "a refusal": chunk({"refusal": "no"}),
@@ -90,7 +90,7 @@ def test_what_only_grows_takes_the_short_way(growing: Json):
 
 
 @pytest.mark.parametrize("each", ALL.values(), ids=ALL.keys())
-def test_both_ways_say_the_same(each: Json):
+def test_both_paths_give_the_same(each: Json):
     chunks = [*OPENED, each, *GROWING.values(), *ENDED]
     assert result(chunks, as_bytes=True) == result(chunks, as_bytes=False)
     first = [each, *OPENED, *ENDED]
@@ -98,7 +98,7 @@ def test_both_ways_say_the_same(each: Json):
 
 
 @given(st.lists(st.sampled_from(list(ALL.values())), max_size=40))
-def test_both_ways_say_the_same_in_any_order(chunks: list[Json]):
+def test_both_paths_give_the_same_in_any_order(chunks: list[Json]):
     assert result([*OPENED, *chunks], as_bytes=True) == result([*OPENED, *chunks], as_bytes=False)
 
 

@@ -69,8 +69,8 @@ def test_what_is_written_is_read_and_written_the_same(seed, model):
 PLACE = {"thinking": 0, "text": 1, "native": 2, "toolCall": 3}
 
 
-def as_told(message: Any) -> Message:
-    """Give a message as this wire tells it: texts of a turn and of a result are one, and each kind has its place."""
+def as_written(message: Any) -> Message:
+    """Give a message as this protocol writes it: texts are joined, and each kind of content has its place."""
     if message.role == "assistant":
         pieces: list[AssistantContent] = []
         for piece in sorted(message.content, key=lambda piece: PLACE[piece.kind]):
@@ -83,8 +83,8 @@ def as_told(message: Any) -> Message:
                 pieces.append(piece)
         return replace(message, content=tuple(pieces))
     if message.role == "toolResult" and all(piece.kind == "text" and piece.extra is None for piece in message.content):
-        words: tuple[ToolResultContent, ...] = (TextContent(text="\n".join(piece.text for piece in message.content)),)
-        return replace(message, content=words)
+        texts: tuple[ToolResultContent, ...] = (TextContent(text="\n".join(piece.text for piece in message.content)),)
+        return replace(message, content=texts)
     return message
 
 
@@ -96,9 +96,9 @@ def test_what_is_read_back_is_what_was_meant(seed, model):
         return
     at = resolve_endpoint(model)
     if any("content" not in message or isinstance(message["content"], list) for message in request.body["messages"]):
-        # Parts that were passed through keep their places; the joined form is for bare words.
+        # Parts that were passed through keep their places; plain texts are joined.
         return
-    sent = [without_fields(as_told(message), CODEC.not_carried) for message in request.projection.context.messages]
+    sent = [without_fields(as_written(message), CODEC.not_carried) for message in request.projection.context.messages]
     back = CODEC.decode_request(request.body, at).context
     if any("<think>" in str(message["content"]) for message in request.body["messages"]):
         return

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from protocols.openai_chat.endpoints import GPT, PROTOCOL, body_of, endpoint, read, write
+from segue.conversation.content import CacheMark
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import UserMessage
 from segue.errors import EncodeError
@@ -21,7 +22,7 @@ FUNCTION = {"type": "function", "function": {"name": "f", "parameters": SCHEMA}}
 
 
 def asked(options: Options, at=GPT, **context: object) -> dict[str, object]:
-    """Give what a request says besides model, messages and what we always say."""
+    """Give a request without model, messages and `store`."""
     body = write(HELLO, at=at, options=options, **context)
     return {key: value for key, value in body.items() if key not in ("model", "messages", "store")}
 
@@ -51,7 +52,7 @@ def test_an_option_is_written_and_read(options, wire):
     assert read(HI, **wire).options == options
 
 
-SPELT_OTHERWISE = {
+OTHER_FORMATS = {
     "the old name of the limit": ({"max_tokens": 9}, Options(max_tokens=9)),
     "both names of the limit": ({"max_tokens": 9, "max_completion_tokens": 8}, Options(max_tokens=8)),
     "one stop as a string": ({"stop": "a"}, Options(stop=("a",))),
@@ -84,8 +85,8 @@ SPELT_OTHERWISE = {
 }
 
 
-@pytest.mark.parametrize(("wire", "options"), SPELT_OTHERWISE.values(), ids=SPELT_OTHERWISE.keys())
-def test_an_option_in_another_spelling_is_read_and_comes_out_as_it_was(wire, options):
+@pytest.mark.parametrize(("wire", "options"), OTHER_FORMATS.values(), ids=OTHER_FORMATS.keys())
+def test_an_option_in_another_format_is_read_and_comes_out_as_it_was(wire, options):
     body = body_of(HI, **wire)
     prompt = CODEC.decode_request(body, GPT)
     assert replace(prompt.options, extra=None) == options
@@ -93,12 +94,12 @@ def test_an_option_in_another_spelling_is_read_and_comes_out_as_it_was(wire, opt
 
 
 KEPT = {
-    "keys nobody knows": {"n": 2, "logprobs": True, "metadata": {"a": "b"}, "verbosity": "low", "moderation": {}},
+    "unknown keys": {"n": 2, "logprobs": True, "metadata": {"a": "b"}, "verbosity": "low", "moderation": {}},
     "null options": {"temperature": None, "max_tokens": None, "stop": None, "stream": None, "tool_choice": None},
-    "a word nobody knows for a choice": {"tool_choice": "sometimes"},
+    "an unknown choice": {"tool_choice": "sometimes"},
     "allowed tools": {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}},
     "another format": {"response_format": {"type": "json_object"}},
-    "reasoning that says no level": {"reasoning": {"exclude": True}},
+    "reasoning without a level": {"reasoning": {"exclude": True}},
     "stream options without a stream": {"stream_options": {"include_usage": True}},
     "a request to keep it": {"store": True},
     "cache options": {"prompt_cache_options": {"mode": "explicit", "ttl": "30m"}},
@@ -120,7 +121,7 @@ def test_a_body_that_names_no_model_and_does_not_mind_being_kept_comes_out_so():
     assert CODEC.encode_request(CODEC.decode_request(body, GPT), GPT) == body
 
 
-def test_another_providers_spelling_is_not_imitated():
+def test_the_format_of_another_provider_is_not_used():
     given = read(HI, tool_choice={"function": {"name": "f"}}, tools=[], at=endpoint("huggingface"))
     body = CODEC.encode_request(given, GPT)
     assert body["tool_choice"] == {"type": "function", "function": {"name": "f"}}
@@ -134,6 +135,13 @@ def test_a_changed_option_is_not_written_as_it_was():
     assert body["max_completion_tokens"] == 5
     assert "max_tokens" not in body
     assert body["stop"] == "a"
+
+
+def test_a_changed_choice_does_not_mix_two_formats():
+    prompt = read(HI, tool_choice={"type": "custom", "custom": {"name": "f"}})
+    changed = Prompt(context=prompt.context, options=replace(prompt.options, tool_choice="g"), model=prompt.model)
+    body = CODEC.encode_request(changed, GPT)
+    assert body["tool_choice"] == {"type": "function", "function": {"name": "g"}}
 
 
 def test_a_name_of_the_limit_that_the_next_model_refuses_is_not_imitated():
@@ -169,14 +177,14 @@ def form_of(options: Options, at=GPT) -> dict[str, object]:
     return body["response_format"]["json_schema"]
 
 
-def test_a_schema_that_can_be_followed_to_the_letter_is_asked_to_be_where_that_is_known():
+def test_a_schema_that_can_be_followed_strictly_is_strict_where_supported():
     options = Options(output_schema={**CLOSED, "title": "A person!"})
     assert form_of(options) == {"name": "A_person", "schema": options.output_schema, "strict": True}
     assert "strict" not in form_of(options, endpoint("groq"))
 
 
 @pytest.mark.parametrize("required", [[{}], "a", None, ["b"]], ids=str)
-def test_a_schema_that_leaves_things_open_is_not_followed_to_the_letter(required):
+def test_a_schema_that_leaves_things_open_is_not_strict(required):
     assert "strict" not in form_of(Options(output_schema={**CLOSED, "required": required}))
 
 
@@ -184,7 +192,7 @@ def test_no_key_of_a_session_without_a_cache():
     assert asked(Options(session_id="s", cache_retention="none")) == {}
 
 
-def test_a_key_of_a_session_is_said_as_it_is():
+def test_a_session_key_is_not_changed():
     assert asked(Options(session_id="s" * 99)) == {"prompt_cache_key": "s" * 99}
 
 
@@ -205,7 +213,7 @@ TOOLS = {
     "one with strictness null": {"type": "function", "function": {"name": "f", "parameters": SCHEMA, "strict": None}},
     "one without parameters": {"type": "function", "function": {"name": "f"}},
     "one with null parameters": {"type": "function", "function": {"name": "f", "parameters": None}},
-    "one with more to say": {
+    "one with more keys": {
         "type": "function",
         "function": {"name": "f", "parameters": SCHEMA, "response": {}},
         "cache_control": {"type": "ephemeral"},
@@ -254,6 +262,15 @@ def test_functions_of_old_are_tools_and_come_out_as_they_were():
     assert CODEC.encode_request(prompt, GPT) == body
 
 
+@pytest.mark.parametrize("tool", [FUNCTION, {"type": "web_search"}], ids=["a function", "a native tool"])
+def test_a_mark_of_a_tool_is_a_cache_mark(tool):
+    wire = {**tool, "cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    given = read(HI, tools=[wire]).context.tools[0]
+    assert (given.cache_mark, given.extra) == (CacheMark(ttl="1h"), None)
+    assert write(HELLO, tools=(given,))["tools"] == [wire]
+    assert write(HELLO, tools=(replace(given, cache_mark=None),))["tools"] == [tool]
+
+
 def test_another_protocols_tool_is_an_error():
     with pytest.raises(EncodeError, match=r"^tools\[0\]:"):
         write(HELLO, tools=(NativeTool(protocol="anthropic-messages", definition={}),))
@@ -271,7 +288,7 @@ MARK = {"type": "ephemeral"}
 CLAUDE = endpoint("openrouter", "anthropic/claude-sonnet-4.5")
 
 
-def test_marks_go_on_the_prompt_the_last_tool_and_the_last_words():
+def test_marks_go_on_the_prompt_the_last_tool_and_the_last_text():
     tool = ToolDefinition(name="f", parameters=SCHEMA)
     options = Options(cache_retention="short")
     messages = (HELLO, UserMessage.of("a", "b"))
@@ -291,7 +308,7 @@ def test_a_conversation_with_its_own_marks_gets_no_others():
 
 
 @pytest.mark.parametrize("retention", [None, "none"])
-def test_no_marks_unless_they_were_asked_for(retention):
+def test_no_marks_without_a_cache_retention(retention):
     body = write(HELLO, at=CLAUDE, options=Options(cache_retention=retention))
     assert body["messages"] == [HI]
 

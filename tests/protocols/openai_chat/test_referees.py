@@ -107,7 +107,7 @@ def test_the_types_accept_what_the_provider_accepted():
 # -- streams -----------------------------------------------------------------------------------------------------------
 
 
-def heard(data: bytes) -> Any:
+def accumulate(data: bytes) -> Any:
     """Let the SDK's own client read a stream, and give the message it makes of it."""
 
     def respond(_: object) -> object:
@@ -126,7 +126,7 @@ def heard(data: bytes) -> Any:
 
 
 def compare(data: bytes, frames: list[Any], at) -> None:
-    theirs = heard(data)["choices"][0]["message"]
+    theirs = accumulate(data)["choices"][0]["message"]
     decoder = CODEC.stream_decoder(at, {})
     for frame in frames:
         decoder.feed(frame)
@@ -148,7 +148,7 @@ AGREED = (
     "a call in pieces",
     "two calls that take turns",
     "text, then a call, then text",
-    "a call that says stop",
+    "a call with the reason stop",
 )
 
 

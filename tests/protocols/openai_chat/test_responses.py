@@ -23,7 +23,7 @@ def decode(body, at=GPT, **names) -> Any:
 
 REPLIES = {
     "plain": reply({"content": "a"}),
-    "everything OpenAI says": reply(
+    "every key of OpenAI": reply(
         {"content": "a", "refusal": None, "annotations": []},
         system_fingerprint="fp",
         service_tier="default",
@@ -48,7 +48,7 @@ REPLIES = {
     ),
     "reasoning that is null": reply({"content": "a", "reasoning": None}),
     "citations": reply({"content": "a"}, citations=["https://x.org"], search_results=[{"title": "x"}]),
-    "a vendor's own word": reply({"content": "a"}, x_groq={"id": "q"}, time_info={"total": 1.5}, provider="Google"),
+    "a vendor's own keys": reply({"content": "a"}, x_groq={"id": "q"}, time_info={"total": 1.5}, provider="Google"),
     "log probabilities": reply({"content": "a"})
     | {
         "choices": [
@@ -93,9 +93,9 @@ REPLIES = {
         {"content": "a", "images": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]}
     ),
     "a refusal": reply({"content": None, "refusal": "no"}),
-    "a refusal behind words": reply({"content": "a", "refusal": "no"}),
+    "a refusal behind text": reply({"content": "a", "refusal": "no"}),
     "a refusal that is a part": reply({"content": [{"type": "refusal", "refusal": "no", "x": 1}]}),
-    "a call of a kind that nobody knows": reply(
+    "a call of an unknown type": reply(
         {"content": None, "tool_calls": [{"id": "c", "type": "mcp", "mcp": {"x": 1}}, CALL]}, "tool_calls"
     ),
     "an old call": reply({"content": None, "function_call": {"name": "f", "arguments": "{}"}}, "function_call"),
@@ -104,8 +104,8 @@ REPLIES = {
         "tool_calls",
     ),
     "content that is a list": reply({"content": [{"type": "text", "text": "a"}]}),
-    "content that is the object asked for": reply({"content": {"name": "Zoë", "tags": ["a", None]}}),
-    "content that is the list asked for": reply({"content": [1, "b"]}),
+    "content that is an object": reply({"content": {"name": "Zoë", "tags": ["a", None]}}),
+    "content that is a list of values": reply({"content": [1, "b"]}),
     "content that is a number": reply({"content": 7}),
     "another role": reply({"content": "a"})
     | {"choices": [{"index": 0, "message": {"role": "model", "content": "a"}, "finish_reason": "stop"}]},
@@ -118,7 +118,7 @@ def test_a_reply_comes_out_as_it_was(body):
 
 
 @pytest.mark.parametrize("body", REPLIES.values(), ids=REPLIES.keys())
-def test_nothing_of_how_a_reply_was_spelt_goes_into_a_request(body):
+def test_the_format_of_a_reply_does_not_go_into_a_request(body):
     message = decode(body)
     if message.stop_reason == "error":
         return
@@ -130,14 +130,14 @@ def test_nothing_of_how_a_reply_was_spelt_goes_into_a_request(body):
         assert isinstance(call.get("function", {}).get("arguments", ""), str)
 
 
-def test_a_reply_is_signed_with_who_was_asked_and_who_answered():
+def test_a_reply_names_its_model_and_its_response_model():
     message = decode(reply({"content": "a"}))
     assert (message.protocol, message.provider, message.model) == ("openai-chat", "openai", "gpt-4o")
     assert (message.response_model, message.response_id) == ("m", "r1")
     assert message.content == (TextContent(text="a"),)
 
 
-def test_sound_goes_back_by_its_id_and_reads_as_its_words():
+def test_audio_goes_back_by_its_id_and_has_its_transcript():
     message = decode(REPLIES["sound"])
     native = message.content[0]
     assert isinstance(native, NativeContent)
@@ -159,14 +159,14 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize(("value", "words"), VALUES.values(), ids=VALUES.keys())
-def test_a_value_in_place_of_words_reads_as_its_json_and_goes_back_so(value, words):
+@pytest.mark.parametrize(("value", "text"), VALUES.values(), ids=VALUES.keys())
+def test_a_value_in_place_of_text_is_read_as_its_json(value, text):
     message = decode(reply({"content": value}))
-    assert message.content == (TextContent(text=words),)
-    assert write(message)["messages"] == [{"role": "assistant", "content": words}]
+    assert message.content == (TextContent(text=text),)
+    assert write(message)["messages"] == [{"role": "assistant", "content": text}]
 
 
-def test_words_that_were_changed_take_the_place_of_a_value():
+def test_changed_text_takes_the_place_of_a_value():
     message = replace(decode(reply({"content": {"a": 1}})), content=(TextContent(text="b"),))
     assert CODEC.encode_response(message, GPT) == reply({"content": "b"})
 
@@ -201,11 +201,11 @@ def test_a_finish_reason_is_read(reason, stop):
     assert (message.error_message is not None) == (stop == StopReason.ERROR)
 
 
-def test_a_reason_nobody_knows_after_nothing_is_a_failure():
+def test_an_unknown_reason_after_nothing_is_a_failure():
     assert decode(reply({"content": None}, "tired")).stop_reason == StopReason.ERROR
 
 
-def test_a_reply_that_calls_stopped_for_its_tools_whatever_it_says():
+def test_a_reply_that_calls_stopped_for_its_tools_with_any_reason():
     assert decode(reply({"content": None, "tool_calls": [CALL]}, "stop")).stop_reason == StopReason.TOOL_USE
     assert decode(reply({"content": None, "tool_calls": [CALL]}, "length")).stop_reason == StopReason.LENGTH
 
@@ -233,7 +233,7 @@ def test_an_error_in_a_reply_is_a_message_that_failed(body, given):
     assert CODEC.encode_response(message, GPT) == body
 
 
-def test_arguments_that_had_to_be_mended_are_noted():
+def test_repaired_arguments_are_noted():
     broken = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": "b'}}
     message = decode(reply({"content": None, "tool_calls": [broken]}, "length"))
     assert message.tool_calls()[0].arguments == {"a": "b"}
@@ -319,11 +319,11 @@ USAGES = {
         },
         Usage(input=4, output=3, cache_read=8, total_tokens=15),
     ),
-    "thinking that only the total tells of": (
+    "thinking that only the total shows": (
         {"prompt_tokens": 35, "completion_tokens": 12, "total_tokens": 126},
         Usage(input=35, output=91, reasoning=79, total_tokens=126),
     ),
-    "cached tokens in Claude's own words": (
+    "cached tokens in Claude's own keys": (
         {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15, "cache_read_input_tokens": 8},
         Usage(input=4, output=3, cache_read=8, total_tokens=15),
     ),
@@ -387,7 +387,7 @@ BILLED = {
         {"cost": 0.25, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.5}},
         0.75,
     ),
-    "by a gateway alone, though an upstream is told": (
+    "by a gateway alone, although an upstream cost is given": (
         {"cost": 0.25, "is_byok": False, "cost_details": {"upstream_inference_cost": 0.5}},
         0.25,
     ),

@@ -38,16 +38,16 @@ def chose(default, received):
     return {"openai-chat": {"verbatim": choose("field", default, received)}}
 
 
-def text(words):
-    return TextContent(text=words)
+def text(source):
+    return TextContent(text=source)
 
 
-def refused(words):
-    return TextContent(text=words, extra=chose("content", "refusal"))
+def refused(source):
+    return TextContent(text=source, extra=chose("content", "refusal"))
 
 
-def thinking(words, signature="reasoning_content"):
-    return ThinkingContent(thinking=words, thinking_signature=signature)
+def thinking(source, signature="reasoning_content"):
+    return ThinkingContent(thinking=source, thinking_signature=signature)
 
 
 CONTENTS = {
@@ -68,7 +68,7 @@ CONTENTS = {
         (chunk({"reasoning_content": "t"}), chunk({"reasoning_content": 0}), chunk({"content": "a"}), STOP),
         (thinking("t0"), text("a")),
     ),
-    "an object in place of words": ((chunk({"content": {"a": "b"}}), STOP), (text('{"a":"b"}'),)),
+    "an object in place of text": ((chunk({"content": {"a": "b"}}), STOP), (text('{"a":"b"}'),)),
     "nothing but the end": ((chunk({"role": "assistant", "content": None}), STOP), ()),
     "reasoning, then text": (
         (chunk({"reasoning_content": "t"}), chunk({"reasoning_content": "u"}), chunk({"content": "a"}), STOP),
@@ -82,7 +82,7 @@ CONTENTS = {
         (chunk({"reasoning": "t"}), chunk({"content": "a"}), chunk({"reasoning": "u"}), chunk({"content": "b"}), STOP),
         (thinking("tu", "reasoning"), text("ab")),
     ),
-    "keys with nothing in them beside words": (
+    "empty keys beside text": (
         (
             chunk({"role": "assistant", "content": "", "reasoning_content": "t", "tool_calls": None}),
             chunk({"role": "assistant", "content": "", "reasoning_content": "u", "tool_calls": []}),
@@ -138,7 +138,7 @@ CONTENTS = {
         ),
         (tool("c1", a=1),),
     ),
-    "a call whose deltas repeat what says nothing": (
+    "a call whose deltas repeat empty keys": (
         (
             calling(entry(0, "c1", "f", "")),
             calling({"index": 0, "id": None, "type": "function", "function": {"name": None, "arguments": '{"a"'}}),
@@ -216,7 +216,7 @@ CONTENTS = {
         (calling({"index": 0, "id": "c1", "function": {"name": "f", "arguments": None}}), CALLED),
         (tool("c1"),),
     ),
-    "a call that says stop": ((calling(entry(0, "c1", "f", "{}")), STOP), (tool("c1"),)),
+    "a call with the reason stop": ((calling(entry(0, "c1", "f", "{}")), STOP), (tool("c1"),)),
     "text, then a call, then text": (
         (chunk({"content": "a"}), calling(entry(0, "c1", "f", "{}")), chunk({"content": "b"}), CALLED),
         (text("ab"), tool("c1")),
@@ -229,7 +229,7 @@ CONTENTS = {
         ),
         (ToolCall(id="function_call", name="f", arguments={"a": 1}),),
     ),
-    "words said aloud, then a call": (
+    "audio, then a call": (
         (chunk({"audio": {"id": "a1", "x": []}}), calling(entry(0, "c1", "f", "{}")), CALLED),
         (NativeContent(protocol="openai-chat", block={"audio": {"id": "a1", "x": []}}), tool("c1")),
     ),
@@ -257,7 +257,7 @@ CONTENTS = {
         (chunk({"refusal": "I "}), chunk({"refusal": "cannot"}), STOP),
         (refused("I cannot"),),
     ),
-    "a refusal behind words": (
+    "a refusal behind text": (
         (chunk({"content": "Well. "}), chunk({"refusal": "I "}), chunk({"refusal": "cannot"}), STOP),
         (text("Well. "), refused("I cannot")),
     ),
@@ -295,7 +295,7 @@ CONTENTS = {
         (chunk({"function_call": {"name": "get_"}}), chunk({"function_call": {"name": "it", "arguments": "{}"}}), STOP),
         (ToolCall(id="function_call", name="get_it"),),
     ),
-    "a call of a kind that nobody knows": (
+    "a call of an unknown type": (
         (
             calling({"index": 0, "id": "c", "type": "mcp", "mcp": {"server": "s", "input": "a"}}),
             calling({"index": 0, "mcp": {"input": "b"}}),
@@ -363,7 +363,7 @@ def test_a_stream_gives_its_message(frames, content):
 
 
 @pytest.mark.parametrize(("frames", "content"), CONTENTS.values(), ids=CONTENTS.keys())
-def test_events_tell_what_the_message_says(frames, content):
+def test_events_add_up_to_the_message(frames, content):
     events, _ = fold(*frames, DONE)
     opened, closed, deltas = set(), {}, {}
     for event in events:
@@ -412,8 +412,8 @@ ENDINGS = {
     "stop": ((WHOLE, STOP, DONE), "done", "stop", "stop"),
     "length": ((WHOLE, chunk(reason="length"), DONE), "done", "length", "length"),
     "a filter": ((WHOLE, chunk(reason="content_filter"), DONE), "error", "error", "content_filter"),
-    "a reason nobody knows, after words": ((WHOLE, chunk(reason="tired"), DONE), "done", "stop", "tired"),
-    "a reason nobody knows, after nothing": ((chunk(reason="tired"), DONE), "error", "error", "tired"),
+    "an unknown reason after text": ((WHOLE, chunk(reason="tired"), DONE), "done", "stop", "tired"),
+    "an unknown reason after nothing": ((chunk(reason="tired"), DONE), "error", "error", "tired"),
     "no reason": ((WHOLE, DONE), "error", "error", None),
     "a stream that just stops": ((WHOLE,), "error", "error", None),
     "a stream of nothing": ((), "error", "error", None),
@@ -433,7 +433,7 @@ ENDINGS = {
     ),
     "an error first": (({"error": {"message": "no"}},), "error", "error", None),
     "an error that is a string": ((WHOLE, {"error": "no"}), "error", "error", None),
-    "an error of another shape": ((WHOLE, {"object": "error", "message": "no", "code": 400}), "error", "error", None),
+    "an error of another format": ((WHOLE, {"object": "error", "message": "no", "code": 400}), "error", "error", None),
     "an error beside a choice": (
         (WHOLE, chunk(reason="error", error={"code": 502, "message": "gone"})),
         "error",
@@ -457,7 +457,7 @@ def test_a_stream_ends_once(frames, last, stop, raw):
         assert decoder.message.text() == "a"
 
 
-def test_an_error_says_what_the_provider_said():
+def test_an_error_has_the_message_of_the_provider():
     _, decoder = fold(
         WHOLE, {"error": {"message": "Provider returned error", "code": 429, "metadata": {"raw": "slow down"}}}
     )
@@ -465,7 +465,7 @@ def test_an_error_says_what_the_provider_said():
     assert decoder.message.diagnostics[0].details == {"code": "429", "status": 429}
 
 
-def test_nothing_is_said_after_the_end():
+def test_there_are_no_events_after_the_end():
     _, decoder = fold(WHOLE, STOP, DONE)
     assert decoder.feed(chunk({"content": "more"})) == []
     assert decoder.message.text() == "a"
@@ -487,14 +487,14 @@ def test_a_call_that_was_cut_off_keeps_what_had_arrived():
     assert decoder.message.diagnostics[0].type == "tool_arguments_recovered"
 
 
-def test_a_refusal_is_told_as_it_comes_and_can_be_read():
+def test_a_refusal_is_streamed_as_text():
     events, decoder = fold(chunk({"refusal": "I "}), chunk({"refusal": "cannot"}), STOP)
     kinds = [event.type for event in events]
     assert kinds == ["start", "text_start", "text_delta", "text_delta", "text_end", "done"]
     assert decoder.message.text() == "I cannot"
 
 
-def test_what_a_chunk_says_beside_more_words_is_kept():
+def test_other_keys_of_a_chunk_are_kept():
     beside = chunk({"content": "b"})
     beside["choices"][0] = {"index": 0, "delta": {"content": "b", "mood": "good"}, "matched_stop": 7}
     _, decoder = fold(chunk({"content": "a"}), beside, chunk({"content": "c"}), STOP)
@@ -512,8 +512,8 @@ def test_a_tools_name_is_mapped_back():
     assert decoder.message.tool_calls()[0].name == "f.1"
 
 
-def test_a_seal_of_gemini_comes_with_its_call_and_its_text():
-    google = {"google": {"thought_signature": "seal"}}
+def test_a_signature_of_gemini_comes_with_its_call_and_its_text():
+    google = {"google": {"thought_signature": "s1"}}
     frames = (
         chunk({"content": "a", "extra_content": google}),
         calling(entry(0, "c1", "f", "{}", extra_content=google)),
@@ -521,7 +521,7 @@ def test_a_seal_of_gemini_comes_with_its_call_and_its_text():
     )
     _, decoder = fold(*frames, at=GEMINI)
     assert [getattr(piece, "text_signature", None) or piece.thought_signature for piece in decoder.message.content] == [
-        "seal"
+        "s1"
     ] * 2
 
 
@@ -543,13 +543,13 @@ BILLS = {
 
 
 @pytest.mark.parametrize("frames", BILLS.values(), ids=BILLS.keys())
-def test_usage_is_found_wherever_it_is_told(frames):
+def test_usage_is_found_wherever_it_stands(frames):
     _, decoder = fold(*frames, DONE)
     usage = decoder.message.usage
     assert (usage.input, usage.output, usage.total_tokens) == (10, 5, 15)
 
 
-def test_what_a_vendor_says_of_its_queue_is_no_usage():
+def test_queue_times_of_a_vendor_are_no_usage():
     _, decoder = fold(WHOLE, chunk(reason="stop", x_groq={"usage": {"queue_time": 0.1}}), DONE)
     assert decoder.message.usage is None
 
@@ -574,7 +574,7 @@ def test_other_choices_are_kept_quiet_and_kept():
 
 PAIRS = {
     "text": ((WHOLE, STOP), reply({"content": "a"})),
-    "text that nobody wrote": ((chunk({"role": "assistant", "content": ""}), STOP), reply({"content": ""})),
+    "an empty text": ((chunk({"role": "assistant", "content": ""}), STOP), reply({"content": ""})),
     "reasoning": (
         (chunk({"reasoning_content": "t"}), WHOLE, STOP),
         reply({"content": "a", "reasoning_content": "t"}),
@@ -616,11 +616,11 @@ PAIRS = {
         ),
     ),
     "a refusal": ((chunk({"refusal": "no"}), STOP), reply({"content": None, "refusal": "no"})),
-    "a refusal behind words": (
+    "a refusal behind text": (
         (chunk({"content": "a"}), chunk({"refusal": "n"}), chunk({"refusal": "o"}), STOP),
         reply({"content": "a", "refusal": "no"}),
     ),
-    "a call of a kind that nobody knows": (
+    "a call of an unknown type": (
         (
             calling({"index": 0, "id": "c", "type": "mcp", "mcp": {"input": "a"}}),
             calling({"index": 0, "mcp": {"input": "b"}}),
@@ -663,7 +663,7 @@ def test_a_folded_stream_equals_its_whole_reply(frames, whole):
     usage = {"choices": [], "usage": USAGE}
     _, decoder = fold(*frames, usage, DONE)
     expected = CODEC.decode_response(whole | {"usage": USAGE}, GPT, {})
-    # What one of them does not tell: how empty fields and calls were spelt.
+    # Only the whole reply has the format of empty fields and of calls.
     assert replace(decoder.message, extra=None) == replace(expected, extra=None)
     kept = CODEC.encode_response(decoder.message, GPT)
     assert {key: kept[key] for key in ("id", "model", "created", "usage")} == {

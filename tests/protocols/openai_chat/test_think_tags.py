@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.openai_chat.endpoints import chunk, endpoint, fold, kinds_told, reply
+from protocols.openai_chat.endpoints import chunk, endpoint, event_kinds, fold, reply
 from segue.conversation.content import TextContent, ThinkingContent
 from segue.protocols.kit.verbatim import choose
 from segue.protocols.openai_chat.codec import CODEC
@@ -20,12 +20,12 @@ def chose(name, default, received):
     return {"openai-chat": {"verbatim": choose(name, default, received)}}
 
 
-def text(words):
-    return TextContent(text=words)
+def text(source):
+    return TextContent(text=source)
 
 
-def thinking(words, signature):
-    return ThinkingContent(thinking=words, thinking_signature=signature)
+def thinking(source, signature):
+    return ThinkingContent(thinking=source, thinking_signature=signature)
 
 
 TAGS = {
@@ -61,37 +61,37 @@ TAGS = {
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 99])
-@pytest.mark.parametrize(("words", "content"), TAGS.values(), ids=TAGS.keys())
-def test_tags_are_split_out_wherever_the_stream_cuts_them(words, content, size):
-    pieces = [chunk({"content": words[at : at + size]}) for at in range(0, len(words), size)]
+@pytest.mark.parametrize(("source", "content"), TAGS.values(), ids=TAGS.keys())
+def test_tags_are_split_out_wherever_the_stream_cuts_them(source, content, size):
+    pieces = [chunk({"content": source[at : at + size]}) for at in range(0, len(source), size)]
     _, decoder = fold(*pieces, STOP, DONE, at=TAGGED)
     assert decoder.message.content == content
 
 
-@pytest.mark.parametrize("words", [words for words, _ in TAGS.values()], ids=TAGS.keys())
-def test_a_part_ends_as_what_it_began_as(words):
-    events, decoder = fold(*[chunk({"content": letter}) for letter in words], STOP, at=TAGGED)
-    result = {index: kinds_told(events, index) for index in range(len(decoder.message.content))}
+@pytest.mark.parametrize("source", [source for source, _ in TAGS.values()], ids=TAGS.keys())
+def test_a_part_ends_as_what_it_began_as(source):
+    events, decoder = fold(*[chunk({"content": letter}) for letter in source], STOP, at=TAGGED)
+    result = {index: event_kinds(events, index) for index in range(len(decoder.message.content))}
     assert result == {index: {piece.kind} for index, piece in enumerate(decoder.message.content)}
 
 
-@pytest.mark.parametrize(("words", "content"), TAGS.values(), ids=TAGS.keys())
-def test_tags_are_split_out_of_a_whole_reply_and_written_back(words, content):
-    body = reply({"content": words})
+@pytest.mark.parametrize(("source", "content"), TAGS.values(), ids=TAGS.keys())
+def test_tags_are_split_out_of_a_whole_reply_and_written_back(source, content):
+    body = reply({"content": source})
     message = CODEC.decode_response(body, TAGGED, {})
     assert message.content == content
     assert CODEC.encode_response(message, TAGGED) == body
-    turn = {"role": "assistant", "content": words}
+    turn = {"role": "assistant", "content": source}
     given = CODEC.decode_request([turn], TAGGED)
     assert CODEC.encode_request(given, TAGGED)["messages"] == [turn]
 
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "a", " ", "\n", "<", "th"]), max_size=8), st.integers(1, 9))
 def test_any_text_with_tags_in_it_is_the_same_streamed_and_whole(pieces, size):
-    words = "".join(pieces)
-    frames = [chunk({"content": words[at : at + size]}) for at in range(0, len(words), size)]
+    source = "".join(pieces)
+    frames = [chunk({"content": source[at : at + size]}) for at in range(0, len(source), size)]
     _, decoder = fold(*frames, STOP, at=TAGGED)
-    body = reply({"content": words})
+    body = reply({"content": source})
     whole = CODEC.decode_response(body, TAGGED, {})
     assert decoder.message.content == whole.content
     assert CODEC.encode_response(whole, TAGGED) == body

@@ -1,4 +1,4 @@
-"""The same conversation for many vendors of one wire: each gets what its dialect says, and no vendor is code."""
+"""The same conversation for many vendors: each gets the format of its dialect, and no vendor is in the code."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def message_given(options: Options, at, **context: object) -> dict[str, object]:
 
 
 THINKING = {
-    # name: (provider, fields, asked) -> what is said
+    # provider, fields of the model, what the options ask for, what the body has
     "OpenAI by effort": ("openai", {"thinking_levels": LEVELS}, "high", {"store": False, "reasoning_effort": "high"}),
     "OpenAI not at all": ("openai", {"thinking_levels": LEVELS}, "off", {"store": False, "reasoning_effort": "none"}),
-    "OpenAI, of a model without a word for it": ("openai", {}, "off", {"store": False}),
+    "OpenAI, of a model without a value for it": ("openai", {}, "off", {"store": False}),
     "OpenAI by a budget": ("openai", {}, 2000, {"store": False, "reasoning_effort": "low"}),
-    "OpenAI as it was asked": ("openai", {}, "max", {"store": False, "reasoning_effort": "max"}),
+    "OpenAI, an unknown level": ("openai", {}, "max", {"store": False, "reasoning_effort": "max"}),
     "DeepSeek": ("deepseek", {}, "high", {"thinking": {"type": "enabled"}, "reasoning_effort": "high"}),
     "DeepSeek off": ("deepseek", {}, "off", {"thinking": {"type": "disabled"}}),
     "Moonshot without effort": ("moonshotai", {}, "high", {"thinking": {"type": "enabled"}}),
@@ -80,15 +80,15 @@ THINKING = {
         "low",
         {"chat_template_kwargs": {"enable_thinking": True, "preserve_thinking": True}},
     ),
-    "a word": ("vllm", {"dialect": {"thinking_format": "word"}}, "low", {"thinking": "low"}),
-    "a word for no": ("vllm", {"dialect": {"thinking_format": "word"}}, "off", {"thinking": "none"}),
-    "Ling, whose words are known": (
+    "a value": ("vllm", {"dialect": {"thinking_format": "word"}}, "low", {"thinking": "low"}),
+    "a value for off": ("vllm", {"dialect": {"thinking_format": "word"}}, "off", {"thinking": "none"}),
+    "Ling with known values": (
         "ant-ling",
         {"thinking_levels": {"high": "deep"}},
         "high",
         {"reasoning": {"effort": "deep"}},
     ),
-    "Ling, whose words are not": ("ant-ling", {}, "high", {}),
+    "Ling with unknown values": ("ant-ling", {}, "high", {}),
     "xAI takes no effort": ("xai", {}, "high", {}),
     "Xiaomi off": ("xiaomi", {}, "off", {"thinking": {"type": "disabled"}}),
     "a model that does not reason": ("openai", {"reasoning": False}, "off", {"store": False}),
@@ -96,14 +96,14 @@ THINKING = {
 
 
 @pytest.mark.parametrize(("provider", "fields", "asked", "wire"), THINKING.values(), ids=THINKING.keys())
-def test_thinking_is_asked_for_in_the_vendors_way(provider, fields, asked, wire):
+def test_thinking_is_written_in_the_vendors_format(provider, fields, asked, wire):
     at = endpoint(provider, "some-model", **({"reasoning": True} | fields))
     assert message_given(Options(thinking=asked), at) == wire
 
 
 @pytest.mark.parametrize("level", ["low", "medium", "high", "off"])
 @pytest.mark.parametrize("provider", ["openai", "deepseek", "zai", "openrouter", "alibaba", "snowflake"])
-def test_a_level_is_read_back_as_it_was_asked(provider, level):
+def test_a_level_is_read_back(provider, level):
     at = endpoint(provider, "some-model", reasoning=True, thinking_levels=LEVELS)
     body = write(HELLO, at=at, options=Options(thinking=level))
     assert CODEC.decode_request(body, at).options.thinking == level
@@ -187,7 +187,7 @@ FIELDS = {"groq": "reasoning", "cerebras": "reasoning", "zai": "reasoning_conten
 
 
 @pytest.mark.parametrize(("provider", "field"), FIELDS.items(), ids=FIELDS.keys())
-def test_thinking_without_a_seal_goes_into_the_vendors_field(provider, field):
+def test_thinking_without_a_signature_goes_into_the_vendors_field(provider, field):
     message = AssistantMessage(content=(ThinkingContent(thinking="t"), TextContent(text="a")))
     wire = write(message, at=endpoint(provider, "some-model"))["messages"][0]
     assert {key: value for key, value in wire.items() if key.startswith("reasoning")} == {field: "t"}
@@ -224,14 +224,14 @@ def test_an_empty_list_of_tools_goes_with_calls_behind_litellm():
     assert CODEC.encode_request(CODEC.decode_request(body, at), at) == body
 
 
-def test_arguments_are_asked_for_as_they_come_where_that_is_extra():
+def test_streamed_arguments_are_requested_where_that_is_an_option():
     at = endpoint("zai", "some-model")
     assert message_given(Options(stream=True), at, tools=(TOOL,))["tool_stream"] is True
     assert "tool_stream" not in message_given(Options(stream=True), at)
     assert "tool_stream" not in message_given(Options(), at, tools=(TOOL,))
 
 
-def test_usage_is_not_asked_for_where_nobody_understands():
+def test_usage_is_not_requested_where_it_is_unknown():
     at = endpoint("openai", dialect={"usage_in_stream": False})
     assert message_given(Options(stream=True), at) == {"stream": True, "store": False}
 
@@ -307,10 +307,15 @@ def test_a_turn_of_calls_has_an_empty_text_where_null_is_refused(at, message):
 
 
 CALLED = [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
-SPELLINGS = {"an empty text": {"content": ""}, "null": {"content": None}, "nothing": {}, "words": {"content": "a"}}
+CONTENTS_OF_CALLS = {
+    "an empty text": {"content": ""},
+    "null": {"content": None},
+    "nothing": {},
+    "text": {"content": "a"},
+}
 
 
-@pytest.mark.parametrize("message_given", SPELLINGS.values(), ids=SPELLINGS.keys())
+@pytest.mark.parametrize("message_given", CONTENTS_OF_CALLS.values(), ids=CONTENTS_OF_CALLS.keys())
 def test_there_a_turn_of_calls_comes_out_as_it_was(message_given):
     at = WORKERS["Workers AI"]
     body = {"model": at.model.id, "messages": [{"role": "assistant", **message_given, "tool_calls": CALLED}]}
@@ -336,6 +341,6 @@ STOPS = {
 
 
 @pytest.mark.parametrize(("model", "taken"), STOPS.items(), ids=STOPS.keys())
-def test_one_model_that_reasons_takes_words_to_stop_at(model, taken):
+def test_one_reasoning_model_accepts_stop_texts(model, taken):
     prepared = prepare(Context(messages=(HELLO,)), Model(model, "openai", PROTOCOL), options=Options(stop=("x",)))
     assert prepared.body.get("stop") == (["x"] if taken else None)
