@@ -159,11 +159,16 @@ class Assembly:
         if part.delta is not None:
             self.events.append(part.delta(index=part.index, delta=delta))
 
-    def close(self, part: Part) -> None:
-        """Finish a part; closing twice does nothing."""
+    def close(self, part: Part, content: AssistantContent | None = None) -> None:
+        """Finish a part, with the content that a finished wire item holds where there is one.
+
+        Closing twice does nothing.
+        """
         if part.closed is not None:
             return
-        content = part.closed = self._content(part, note=True)
+        if content is None:
+            content = self._content(part, note=True)
+        part.closed = content
         match content.kind:
             case "text":
                 self.events.append(TextEnd(index=part.index, content=content))
