@@ -1,4 +1,4 @@
-"""Whom the tests speak to: targets of this wire, resolved."""
+"""Targets of the tests, resolved."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from segue.protocols.registry import resolve_dialect, resolve_rules
 
 @lru_cache
 def endpoint_of(model_id: str, provider: str = "google") -> Endpoint:
-    """Give the endpoint of a model: the catalogue's entry if there is one, else one of one's own."""
+    """Give the endpoint of a model: the entry of the catalogue if there is one, else a new one."""
     try:
         model = get_model(f"{provider}/{model_id}")
     except UnknownModel:

@@ -1,7 +1,7 @@
-"""The SDK's own models as judges of our requests: read from JSON, strictly, unknown keys and unknown words refused.
+"""The SDK's own models validate our requests: from JSON, strictly; unknown keys and unknown enum values are refused.
 
-Read from Python values they would take a text for bytes; and words an enum does not know are only warned of, so
-warnings are errors here. A signature is opaque to us, so it is judged as bytes whatever it is.
+From Python values they would accept a text for bytes. For unknown enum values they only warn, so warnings are errors
+here. A signature is opaque, so it is validated as bytes whatever it is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SNAKE = {"system_instruction": "systemInstruction", "generation_config": "genera
 
 
 def complaints(body: Mapping[str, Any], endpoint: Endpoint) -> list[str]:
-    """List what the SDK's models say against a body."""
+    """List the errors that the SDK's models find in a body."""
     found: list[str] = []
     if not body.get("contents"):
         found.append("contents: missing")
@@ -49,16 +49,16 @@ def complaints(body: Mapping[str, Any], endpoint: Endpoint) -> list[str]:
         if isinstance(value, list) is not (key in LISTS) and not (key in LISTS and isinstance(value, dict)):
             found.append(f"{key}: not what it should be")
         for index, item in enumerate(items):
-            found += [f"{key}[{index}].{given}" for given in judge(model, item)]
+            found += [f"{key}[{index}].{error}" for error in validate(model, item)]
     return found
 
 
-def judge(model: type[BaseModel], value: object) -> list[str]:
-    """List what one model says against a value."""
+def validate(model: type[BaseModel], value: object) -> list[str]:
+    """List the errors that one model finds in a value."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            model.model_validate_json(json.dumps(signed(value)), strict=True)
+            model.model_validate_json(json.dumps(with_base64(value)), strict=True)
         except ValidationError as error:
             return [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
         except UserWarning as warning:
@@ -66,13 +66,13 @@ def judge(model: type[BaseModel], value: object) -> list[str]:
     return []
 
 
-def signed(value: Any) -> Any:
+def with_base64(value: Any) -> Any:
     """Give every signature as base64, which it need not be."""
     if isinstance(value, dict):
         return {
             key: base64.b64encode(inner.encode()).decode()
             if key in ("thoughtSignature", "thought_signature") and isinstance(inner, str)
-            else signed(inner)
+            else with_base64(inner)
             for key, inner in value.items()
         }
-    return [signed(inner) for inner in value] if isinstance(value, list) else value
+    return [with_base64(inner) for inner in value] if isinstance(value, list) else value

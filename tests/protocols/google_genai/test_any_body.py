@@ -1,4 +1,4 @@
-"""Bodies put together at random: whatever JSON comes, it is judged, read and written, or refused by name."""
+"""Random bodies: any JSON is checked, read and written, or refused with a path."""
 
 from __future__ import annotations
 
@@ -111,19 +111,19 @@ REPLY = some(
 
 @settings(max_examples=400)
 @given(body=BODY, endpoint=st.sampled_from(ENDPOINTS))
-def test_any_body_is_judged(body, endpoint):
+def test_any_body_is_checked(body, endpoint):
     assert_judged(CODEC, body, endpoint)
 
 
 @settings(max_examples=600)
 @given(body=BODY, endpoint=st.sampled_from(ENDPOINTS))
-def test_any_body_that_can_be_read_comes_out_as_it_was(body, endpoint):
+def test_any_body_that_can_be_read_comes_out_unchanged(body, endpoint):
     assert_request_comes_back(CODEC, body, endpoint)
 
 
 @settings(max_examples=600)
 @given(body=REPLY, endpoint=st.sampled_from(ENDPOINTS))
-def test_any_reply_that_can_be_read_comes_out_as_it_was(body, endpoint):
+def test_any_reply_that_can_be_read_comes_out_unchanged(body, endpoint):
     assert_reply_comes_back(CODEC, body, endpoint)
 
 

@@ -47,7 +47,7 @@ def generation(**config):
 
 REFUSED = {
     "no contents": ({"contents": []}, OLDER, "no_contents"),
-    "a role nobody has": ({"contents": [{"role": "assistant", "parts": [{"text": "x"}]}]}, OLDER, "role"),
+    "an unknown role": ({"contents": [{"role": "assistant", "parts": [{"text": "x"}]}]}, OLDER, "role"),
     "no parts": ({"contents": [user(), {"role": "model", "parts": []}, user()]}, OLDER, "no_parts"),
     "an empty text alone": ({"contents": [user({"text": ""})]}, OLDEST, "empty_text"),
     "a part of nothing": ({"contents": [user(), model({"thought": True}), user()]}, OLDER, "no_data"),
@@ -62,13 +62,13 @@ REFUSED = {
         "result_without_call",
     ),
     "a first result": ({"contents": [user(result())]}, OLDER, "result_without_call"),
-    "a call without its seal": ({"contents": [user(), model(call()), user(result())]}, NEWER, "no_signature"),
-    "a seal on the second call": (
+    "a call without its signature": ({"contents": [user(), model(call()), user(result())]}, NEWER, "no_signature"),
+    "a signature on the second call": (
         {"contents": [user(), model(call(), call(**SIGNATURE)), user(result(), result())]},
         NEWER,
         "no_signature",
     ),
-    "the model has the last word": ({"contents": [user(), model({"text": "x"})]}, FLASH, "last_turn"),
+    "the model has the last turn": ({"contents": [user(), model({"text": "x"})]}, FLASH, "last_turn"),
     "a tool without a name": (asks(tools=tools({"description": "x"})), OLDER, "tool_name"),
     "a tool that begins with a digit": (asks(tools=tools(function("9lives"))), OLDER, "tool_name"),
     "a tool with a long name": (asks(tools=tools(function("x" * 129))), OLDER, "tool_name"),
@@ -155,14 +155,14 @@ ACCEPTED = {
     "contents of one role side by side": {
         "contents": [user(), user(), model({"text": "a"}), model({"text": "b"}), user()]
     },
-    "words behind results": {"contents": [user(), model(call(**SIGNATURE)), user(result()), user()]},
+    "text behind results": {"contents": [user(), model(call(**SIGNATURE)), user(result()), user()]},
     "results in two contents": {
         "contents": [user(), model(call(**SIGNATURE), call()), user(result()), user(result()), user({"text": "x"})]
     },
-    "no seals in turns that are over": {
+    "no signatures in finished turns": {
         "contents": [user(), model(call()), user(result()), model({"text": "x"}), user({"text": "next"})]
     },
-    "a seal on an empty text": {"contents": [user(), model({"text": "x"}, {"text": "", **SIGNATURE}), user()]},
+    "a signature on an empty text": {"contents": [user(), model({"text": "x"}, {"text": "", **SIGNATURE}), user()]},
     "an empty text alone, beside instructions": {
         "contents": [user({"text": ""})],
         "systemInstruction": {"parts": [{"text": "x"}]},

@@ -24,11 +24,14 @@ from segue.protocols.kit.codec import Endpoint
 from segue.request import prepare
 
 PNG = "iVBORw0KGgo="
-MADE = {"google-genai": {"shape": {"id_made": True}}}
 
 
-def kept(**given):
-    return {"google-genai": given}
+def kept(**data):
+    return {"google-genai": data}
+
+
+def formatted(**patch):
+    return kept(verbatim=patch)
 
 
 def native(block, *fallback):
@@ -42,12 +45,12 @@ USER = {
         {"inlineData": {"mimeType": "image/png", "data": PNG}},
         ImageContent(data=PNG, mime_type="image/png"),
     ),
-    "a picture in the other spelling": (
+    "a picture in snake_case": (
         {"inline_data": {"mime_type": "image/png", "data": PNG}},
         ImageContent(
             data=PNG,
             mime_type="image/png",
-            extra=kept(shape={"snake": ["inlineData"], "inner": {"snake": ["mimeType"]}}),
+            extra=formatted(inline_data={"as": "inlineData", "in": {"mime_type": {"as": "mimeType"}}}),
         ),
     ),
     "a picture in the alphabet of URLs": (
@@ -55,7 +58,20 @@ USER = {
         ImageContent(
             data="+/8=",
             mime_type="image/png",
-            extra=kept(shape={"inner": {"base64": {"url": True, "bare": True}}}),
+            extra=formatted(inlineData={"in": {"data": {"from": "+/8=", "to": "-_8"}}}),
+        ),
+    ),
+    "a large picture in the alphabet of URLs": (
+        {"inline_data": {"mime_type": "image/png", "data": "-_8A" * 200}},
+        ImageContent(
+            data="+/8A" * 200,
+            mime_type="image/png",
+            extra=formatted(
+                inline_data={
+                    "as": "inlineData",
+                    "in": {"mime_type": {"as": "mimeType"}, "data": {"base64": ["url"]}},
+                }
+            ),
         ),
     ),
     "a named picture": (
@@ -70,9 +86,12 @@ USER = {
         {"fileData": {"mimeType": "image/jpeg", "fileUri": "https://example.org/i"}},
         ImageContent(url="https://example.org/i", mime_type="image/jpeg"),
     ),
-    "a picture on the web that only its name tells": (
+    "a picture on the web whose name has the type": (
         {"fileData": {"fileUri": "https://example.org/i.webp?x=1"}},
-        ImageContent(url="https://example.org/i.webp?x=1", extra=kept(shape={"inner": {"untyped": True}})),
+        ImageContent(
+            url="https://example.org/i.webp?x=1",
+            extra=formatted(fileData={"in": {"mimeType": {"from": "image/webp"}}}),
+        ),
     ),
     "a video on the web": (
         {"fileData": {"mimeType": "video/mp4", "fileUri": "https://youtu.be/x"}, "videoMetadata": {"fps": 2}},
@@ -86,16 +105,16 @@ USER = {
         {"fileData": {"mimeType": "image/png", "fileUri": "gs://bucket/i.png"}},
         FileContent(file_id="gs://bucket/i.png", mime_type="image/png"),
     ),
-    "a seal on the user's words": (
+    "a signature on the user's text": (
         {"text": "hi", "thoughtSignature": "c2VhbA=="},
         TextContent(text="hi", extra=kept(thoughtSignature="c2VhbA==")),
     ),
-    "a call where the user speaks": ({"functionCall": {"name": "f"}}, native({"functionCall": {"name": "f"}})),
+    "a call in the user's turn": ({"functionCall": {"name": "f"}}, native({"functionCall": {"name": "f"}})),
     "a block of another API": (
         {"type": "text", "text": "hi"},
         native({"type": "text", "text": "hi"}, TextContent(text="hi")),
     ),
-    "a part nobody knows": ({"hologram": {"a": 1}}, native({"hologram": {"a": 1}})),
+    "an unknown part": ({"hologram": {"a": 1}}, native({"hologram": {"a": 1}})),
     "two kinds of data": (
         {"text": "hi", "fileData": {"fileUri": "gs://a/b"}},
         native({"text": "hi", "fileData": {"fileUri": "gs://a/b"}}, FileContent(file_id="gs://a/b")),
@@ -103,25 +122,28 @@ USER = {
 }
 MODEL = {
     "a text": ({"text": "hi"}, TextContent(text="hi")),
-    "a sealed text": (
+    "a signed text": (
         {"text": "hi", "thoughtSignature": "c2VhbA=="},
         TextContent(text="hi", text_signature="c2VhbA=="),
     ),
-    "a seal on an empty text": (
+    "a signature on an empty text": (
         {"text": "", "thoughtSignature": "c2VhbA=="},
         TextContent(text="", text_signature="c2VhbA=="),
     ),
-    "a seal alone": (
+    "a signature alone": (
         {"thoughtSignature": "c2VhbA=="},
-        TextContent(text="", text_signature="c2VhbA==", extra=kept(shape={"textless": True})),
+        TextContent(text="", text_signature="c2VhbA==", extra=formatted(text={"from": ""})),
     ),
-    "a seal that is none": (
+    "an empty signature": (
         {"text": "hi", "thoughtSignature": ""},
-        TextContent(text="hi", extra=kept(shape={"seal": ""})),
+        TextContent(text="hi", extra=formatted(thoughtSignature={"to": ""})),
     ),
-    "no thought": ({"text": "hi", "thought": False}, TextContent(text="hi", extra=kept(shape={"thought": False}))),
+    "no thought": (
+        {"text": "hi", "thought": False},
+        TextContent(text="hi", extra=formatted(thought={"to": False})),
+    ),
     "a thought": ({"text": "hm", "thought": True}, ThinkingContent(thinking="hm")),
-    "a sealed thought": (
+    "a signed thought": (
         {"text": "hm", "thought": True, "thoughtSignature": "c2VhbA=="},
         ThinkingContent(thinking="hm", thinking_signature="c2VhbA=="),
     ),
@@ -129,28 +151,28 @@ MODEL = {
         {"functionCall": {"id": "c", "name": "f", "args": {"a": 1}}},
         ToolCall(id="c", name="f", arguments={"a": 1}),
     ),
-    "a sealed call, its seal beside it": (
+    "a signed call, its signature beside it": (
         {"functionCall": {"id": "c", "name": "f", "args": {}}, "thoughtSignature": "c2VhbA=="},
         ToolCall(id="c", name="f", thought_signature="c2VhbA=="),
     ),
-    "a call in the other spelling": (
+    "a call in snake_case": (
         {"function_call": {"id": "c", "name": "f", "args": {}}, "thought_signature": "c2VhbA=="},
         ToolCall(
             id="c",
             name="f",
             thought_signature="c2VhbA==",
-            extra=kept(shape={"snake": ["functionCall", "thoughtSignature"]}),
+            extra=formatted(function_call={"as": "functionCall"}, thought_signature={"as": "thoughtSignature"}),
         ),
     ),
     "a call without an id": (
         {"functionCall": {"name": "f", "args": {}}},
-        ToolCall(id="call_0_0", name="f", extra=MADE),
+        ToolCall(id="call_0_0", name="f", extra=formatted(functionCall={"in": {"id": {"from": "call_0_0"}}})),
     ),
     "a call without arguments": (
         {"functionCall": {"id": "c", "name": "f"}},
-        ToolCall(id="c", name="f", extra=kept(shape={"args": None})),
+        ToolCall(id="c", name="f", extra=formatted(functionCall={"in": {"args": {"from": {}}}})),
     ),
-    "a call with more to say": (
+    "a call with unknown keys": (
         {"functionCall": {"id": "c", "name": "f", "args": {}, "note": 1}, "partMetadata": {"a": 1}},
         ToolCall(id="c", name="f", extra=kept(partMetadata={"a": 1}, functionCall={"note": 1})),
     ),
@@ -181,14 +203,14 @@ def roundtrip(part, role):
 
 
 @pytest.mark.parametrize(("part", "content"), USER.values(), ids=USER.keys())
-def test_a_part_of_the_users_survives_both_directions(part, content):
+def test_a_part_of_the_user_survives_both_directions(part, content):
     pieces, body, again = roundtrip(part, "user")
     assert pieces == (content,)
     assert again == body
 
 
 @pytest.mark.parametrize(("part", "content"), MODEL.values(), ids=MODEL.keys())
-def test_a_part_of_the_models_survives_both_directions(part, content):
+def test_a_part_of_the_model_survives_both_directions(part, content):
     pieces, body, again = roundtrip(part, "model")
     assert pieces == (content,)
     assert again == body
@@ -198,12 +220,12 @@ def written(*messages, endpoint: Endpoint = NEWER) -> Any:
     return CODEC.encode_request(Prompt(context=Context(messages=messages)), endpoint)["contents"]
 
 
-def given(*content):
+def turn(*content):
     return AssistantMessage(content=content, protocol="google-genai")
 
 
-UNSAYABLE = {
-    "another wire's block": (
+UNSUPPORTED = {
+    "another protocol's block": (
         UserMessage.of(NativeContent(protocol="openai-chat", block={})),
         ("messages", 0, "content", 0),
     ),
@@ -211,12 +233,12 @@ UNSAYABLE = {
     "a picture of no type": (UserMessage.of(ImageContent(data=PNG)), ("messages", 0, "content", 0)),
     "a file of nothing": (UserMessage.of(FileContent()), ("messages", 0, "content", 0)),
     "instructions in between": (SystemMessage.of("x"), ("messages", 0)),
-    "a result of nobody's": (ToolResultMessage(tool_call_id="c", content=()), ("messages", 0)),
+    "a result without a tool name": (ToolResultMessage(tool_call_id="c", content=()), ("messages", 0)),
 }
 
 
-@pytest.mark.parametrize(("message", "path"), UNSAYABLE.values(), ids=UNSAYABLE.keys())
-def test_what_has_no_word_is_refused_by_name(message, path):
+@pytest.mark.parametrize(("message", "path"), UNSUPPORTED.values(), ids=UNSUPPORTED.keys())
+def test_what_is_not_supported_is_refused_with_its_path(message, path):
     with pytest.raises(EncodeError) as refused:
         written(message)
     assert refused.value.path == path
@@ -225,7 +247,7 @@ def test_what_has_no_word_is_refused_by_name(message, path):
 def test_ids_are_left_out_where_they_are_not_wanted():
     bare = Endpoint(NEWER.model, NEWER.rules, replace(NEWER.dialect, call_ids=False))
     contents = written(
-        given(ToolCall(id="c", name="f")),
+        turn(ToolCall(id="c", name="f")),
         ToolResultMessage(tool_call_id="c", content=(TextContent(text="x"),)),
         endpoint=bare,
     )
@@ -233,7 +255,7 @@ def test_ids_are_left_out_where_they_are_not_wanted():
     assert contents[1]["parts"] == [{"functionResponse": {"name": "f", "response": {"output": "x"}}}]
 
 
-def test_a_foreign_call_gets_the_documented_placeholder_and_later_ones_none():
+def test_a_call_of_another_model_gets_the_documented_placeholder_and_later_ones_none():
     history = Context(
         messages=(
             UserMessage.of("hi"),

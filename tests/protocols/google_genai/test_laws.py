@@ -1,4 +1,4 @@
-"""Laws of this wire that the ones for all wires leave open, and the failures it decides."""
+"""Laws of this protocol beyond those of all protocols, and the failures that it decides."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from segue.protocols.google_genai.codec import CODEC
 from segue.request import prepare
 
 
-def words_first(context: Context) -> Context:
-    """Give results with their words before their media, the one order that this wire does not keep; seals are the
-    model's alone."""
+def texts_first(context: Context) -> Context:
+    """Give results with their texts before their media, the one order that the protocol does not keep, and signatures
+    on the model's content only."""
 
     def plain(message):
         if message.role == "assistant":
@@ -41,16 +41,16 @@ def words_first(context: Context) -> Context:
 
 @settings(max_examples=150)
 @given(data=st.data())
-def test_a_projected_request_says_every_piece_of_the_history(data):
+def test_a_projected_request_holds_every_piece_of_the_history(data):
     model = data.draw(st.sampled_from(TARGETS["google-genai"]))
     try:
         request = prepare(data.draw(ugly_contexts(model)), model)
     except EmptyConversation:
         return
     read = CODEC.decode_request(request.body, resolve_endpoint(model)).context
-    not_carried = (CODEC.not_carried - {"pieces"}) | {"extra"}
-    sent = words_first(request.projection.context)
-    assert without_fields(words_first(read), not_carried) == without_fields(sent, not_carried)
+    forgets = (CODEC.forgets - {"pieces"}) | {"extra"}
+    sent = texts_first(request.projection.context)
+    assert without_fields(texts_first(read), forgets) == without_fields(sent, forgets)
 
 
 # -- failures ----------------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def parts(*messages, endpoint=NEWER) -> list[list[dict[str, Any]]]:
 
 def test_every_foreign_step_gets_the_placeholder_on_its_first_call_beside_it():
     """Without it: `Function call is missing a thought_signature in functionCall parts` (litellm #16893)."""
-    message_given = parts(
+    sent_parts = parts(
         UserMessage.of("hi"),
         turn(ToolCall(id="a", name="f"), ToolCall(id="b", name="f"), writer=CLAUDE),
         result("a"),
@@ -86,9 +86,9 @@ def test_every_foreign_step_gets_the_placeholder_on_its_first_call_beside_it():
         turn(ToolCall(id="c", name="f"), writer=CLAUDE),
         result("c"),
     )
-    seals = [[part.get("thoughtSignature") for part in message_given[at]] for at in (1, 3)]
-    assert seals == [[SKIP, None], [SKIP]]
-    assert all("thoughtSignature" not in part["functionCall"] for part in message_given[1])  # claude-relay #967
+    signatures = [[part.get("thoughtSignature") for part in sent_parts[at]] for at in (1, 3)]
+    assert signatures == [[SKIP, None], [SKIP]]
+    assert all("thoughtSignature" not in part["functionCall"] for part in sent_parts[1])  # claude-relay #967
 
 
 def test_an_own_seal_comes_back_on_the_very_part_it_came_on():
@@ -98,8 +98,8 @@ def test_an_own_seal_comes_back_on_the_very_part_it_came_on():
         ToolCall(id="a", name="f", thought_signature="Y2FsbA=="),
         TextContent(text="", text_signature="bGF0ZQ=="),
     )
-    message_given = parts(UserMessage.of("hi"), turn(*own), result("a"))
-    assert message_given[1] == [
+    sent_parts = parts(UserMessage.of("hi"), turn(*own), result("a"))
+    assert sent_parts[1] == [
         {"text": "hm", "thought": True},
         {"text": "so", "thoughtSignature": "dGV4dA=="},
         {"functionCall": {"id": "a", "name": "f", "args": {}}, "thoughtSignature": "Y2FsbA=="},
@@ -109,23 +109,23 @@ def test_an_own_seal_comes_back_on_the_very_part_it_came_on():
 
 def test_no_foreign_seal_is_ever_sent():
     """It would be answered with `Corrupted thought signature.` (9router #4136, CLIProxyAPI #994)."""
-    message_given = parts(
+    sent_parts = parts(
         UserMessage.of("hi"),
         turn(
-            ThinkingContent(thinking="hm", thinking_signature="claude-seal"),
-            TextContent(text="so", text_signature="claude-seal"),
-            ToolCall(id="a", name="f", thought_signature="claude-seal"),
+            ThinkingContent(thinking="hm", thinking_signature="claude-signature"),
+            TextContent(text="so", text_signature="claude-signature"),
+            ToolCall(id="a", name="f", thought_signature="claude-signature"),
             writer=CLAUDE,
         ),
         result("a"),
     )
-    assert "claude-seal" not in str(message_given)
+    assert "claude-signature" not in str(sent_parts)
 
 
 @pytest.mark.parametrize("endpoint", [OLDER, NEWER], ids=["an older model", "a newer one"])
 def test_results_come_once_for_each_call_in_order_and_alone(endpoint):
     """Else: `number of function response parts is equal to the number of function call parts` (gemini-cli #4217)."""
-    message_given = parts(
+    sent_parts = parts(
         UserMessage.of("hi"),
         turn(ToolCall(id="a", name="f"), ToolCall(id="b", name="g"), ToolCall(id="c", name="f"), writer=CLAUDE),
         UserMessage.of("wait"),
@@ -133,10 +133,10 @@ def test_results_come_once_for_each_call_in_order_and_alone(endpoint):
         result("a", "one"),
         endpoint=endpoint,
     )
-    answers = [part["functionResponse"] for part in message_given[2]]
+    answers = [part["functionResponse"] for part in sent_parts[2]]
     assert [(answer["id"], answer["name"]) for answer in answers] == [("a", "f"), ("b", "g"), ("c", "f")]
     assert answers[2]["response"] == {"error": "No result provided"}
-    assert message_given[3] == [{"text": "wait"}]
+    assert sent_parts[3] == [{"text": "wait"}]
 
 
 def test_an_older_model_gets_the_picture_of_a_result_behind_all_results():
@@ -155,5 +155,5 @@ def test_an_older_model_gets_the_picture_of_a_result_behind_all_results():
 
 def test_a_history_that_begins_with_a_call_gets_a_users_turn_before_it():
     """Else: `function call turn comes immediately after a user turn` (gemini-cli #11814)."""
-    message_given = parts(turn(ToolCall(id="a", name="f"), writer=CLAUDE), result("a"))
-    assert list(message_given[0][0]) == ["text"]
+    sent_parts = parts(turn(ToolCall(id="a", name="f"), writer=CLAUDE), result("a"))
+    assert list(sent_parts[0][0]) == ["text"]

@@ -1,4 +1,4 @@
-"""What is asked besides the conversation, both ways."""
+"""Options, both ways."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from segue.errors import EncodeError
 from segue.models.model import Model
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.google_genai.codec import CODEC
+from segue.protocols.kit.verbatim import data_of
 from segue.request import prepare
 
 PRO = endpoint_of("gemini-2.5-pro")
@@ -56,7 +57,7 @@ BOTH_WAYS = {
         Options(output_schema={"type": "object"}),
         generation(responseMimeType="application/json", responseJsonSchema={"type": "object"}),
     ),
-    "as it likes": (Options(tool_choice="auto"), calling(mode="AUTO")),
+    "the model decides": (Options(tool_choice="auto"), calling(mode="AUTO")),
     "no tool": (Options(tool_choice="none"), calling(mode="NONE")),
     "any tool": (Options(tool_choice="required"), calling(mode="ANY")),
     "this tool": (Options(tool_choice="f"), calling(mode="ANY", allowedFunctionNames=["f"])),
@@ -88,78 +89,107 @@ THINKING = {
 }
 
 
-@pytest.mark.parametrize(("endpoint", "asked", "config"), THINKING.values(), ids=THINKING.keys())
-def test_thinking_is_asked_for_in_the_models_own_way(endpoint, asked, config):
+@pytest.mark.parametrize(("endpoint", "wanted", "config"), THINKING.values(), ids=THINKING.keys())
+def test_thinking_is_written_in_the_format_of_the_model(endpoint, wanted, config):
     model = endpoint.model
-    request = prepare(Context(messages=(UserMessage.of("hi"),)), model, options=Options(thinking=asked))
+    request = prepare(Context(messages=(UserMessage.of("hi"),)), model, options=Options(thinking=wanted))
     assert request.body["generationConfig"] == thinking(**config)["generationConfig"]
     assert CODEC.check(request.body, endpoint) == []
 
 
-def test_a_budget_is_said_as_it_was_asked_where_nothing_is_projected():
+def test_a_budget_is_written_unchanged_where_nothing_is_projected():
     assert written(Options(thinking=10**6), OLDER) == thinking(thinkingBudget=10**6, includeThoughts=True)
 
 
 KEPT = {
     "an open choice that keeps to the schemas": (calling(mode="VALIDATED"), {"tool_choice": "auto"}),
     "one of several tools": (calling(mode="ANY", allowedFunctionNames=["f", "g"]), {"tool_choice": "required"}),
-    "no word on thoughts": (thinking(thinkingLevel="HIGH"), {"thinking": "high"}),
+    "no `includeThoughts`": (thinking(thinkingLevel="HIGH"), {"thinking": "high"}),
     "a level in small letters": (thinking(thinkingLevel="high"), {"thinking": "high"}),
     "a budget where levels are": (thinking(thinkingBudget=100), {"thinking": 100}),
-    "as long as it likes": (thinking(thinkingBudget=-1), {"thinking": None}),
+    "a budget that the model decides": (thinking(thinkingBudget=-1), {"thinking": None}),
     "thoughts alone": (thinking(includeThoughts=True), {}),
     "JSON without a schema": (generation(responseMimeType="application/json"), {}),
-    "a schema of Google's own": (
+    "a schema in Google's dialect": (
         generation(responseMimeType="application/json", responseSchema={"type": "STRING"}),
         {"output_schema": {"type": "string"}},
     ),
-    "settings without a word": (generation(topK=3, candidateCount=2, responseModalities=["TEXT"]), {}),
+    "settings without a field": (generation(topK=3, candidateCount=2, responseModalities=["TEXT"]), {}),
     "empty objects": ({"generationConfig": {}, "toolConfig": {}}, {}),
     "a limit that is a text": (generation(maxOutputTokens="5"), {"max_tokens": None}),
     "safety, caches and labels": (
         {"safetySettings": [{"category": "x"}], "cachedContent": "cachedContents/a", "labels": {"a": "b"}},
         {},
     ),
-    "a setting nobody knows": ({"somethingNew": {"a": None}}, {}),
+    "an unknown setting": ({"somethingNew": {"a": None}}, {}),
 }
 
 
 @pytest.mark.parametrize(("wire", "meaning"), KEPT.values(), ids=KEPT.keys())
-def test_what_has_another_spelling_is_understood_and_kept(wire, meaning):
+def test_what_has_another_format_is_understood_and_kept(wire, meaning):
     options = read(**wire)
     assert {name: getattr(options, name) for name in meaning} == meaning
 
 
-def test_who_changes_an_option_changes_the_request():
+def test_a_changed_option_changes_the_request():
     options = read(**calling(mode="ANY", allowedFunctionNames=["f", "g"]), **thinking(thinkingLevel="HIGH"))
     changed = written(replace(options, tool_choice="none", thinking=None, max_tokens=7))
     assert changed == {**calling(mode="NONE"), **generation(maxOutputTokens=7)}
 
 
-def test_a_kind_of_thinking_stays_with_the_models_that_take_it():
-    asked = read(endpoint_of(""), **thinking(thinkingLevel="HIGH"))
-    assert written(asked, OLDER) == thinking(thinkingBudget=24576)
-    assert written(asked, NEWER) == thinking(thinkingLevel="HIGH")
+def test_another_model_gets_options_in_the_default_format():
+    options = read(endpoint_of(""), **thinking(thinkingLevel="HIGH"))
+    assert written(options, OLDER) == thinking(thinkingBudget=24576, includeThoughts=True)
+    assert written(options, NEWER) == thinking(thinkingLevel="HIGH", includeThoughts=True)
     automatic = read(OLDER, **thinking(thinkingBudget=-1))
-    assert written(automatic, PRO) == thinking(thinkingBudget=-1)
+    assert written(automatic, OLDER) == thinking(thinkingBudget=-1)
+    assert written(automatic, PRO) == {}
     assert written(automatic, NEWER) == {}
 
 
-def test_a_choice_is_not_mentioned_where_there_is_nothing_to_choose():
+NAMED = calling(mode="ANY", allowedFunctionNames=["f", "g"])
+CHANGED_CHOICES = {
+    "nothing": ("required", NEWER, NAMED),
+    "the model": ("required", OLDER, NAMED),
+    "to none": ("none", NEWER, calling(mode="NONE")),
+    "to no choice": (None, OLDER, {}),
+    "to one tool": ("g", NEWER, calling(mode="ANY", allowedFunctionNames=["g"])),
+}
+
+
+@pytest.mark.parametrize(("choice", "endpoint", "wire"), CHANGED_CHOICES.values(), ids=CHANGED_CHOICES.keys())
+def test_several_names_are_data_of_their_choice(choice, endpoint, wire):
+    options = read(**NAMED)
+    assert data_of(options.extra, "google-genai") == {
+        "toolConfig": {"functionCallingConfig": {"allowedFunctionNames": ["f", "g"]}}
+    }
+    assert written(replace(options, tool_choice=choice), endpoint) == wire
+
+
+def test_settings_in_snake_case_are_kept_under_their_default_names():
+    body = {"generation_config": {"top_k": 3, "presence_penalty": 1, "max_output_tokens": 5}, "tool_config": {}}
+    options = read(**body)
+    assert options.max_tokens == 5
+    assert data_of(options.extra, "google-genai") == {"generationConfig": {"topK": 3, "presencePenalty": 1}}
+    changed = generation(topK=3, presencePenalty=1, maxOutputTokens=5)
+    assert written(options, OLDER) == {**changed, "toolConfig": {}}
+
+
+def test_a_choice_is_not_written_without_functions():
     search = (NativeTool(protocol="google-genai", definition={"googleSearch": {}}),)
     assert written(Options(tool_choice="auto"), tools=search) == {}
     assert read(tools=[{"googleSearch": {}}], **calling(mode="AUTO")).tool_choice == "auto"
 
 
 @pytest.mark.parametrize("name", ["user_id", "session_id", "parallel_tool_calls", "cache_retention"])
-def test_what_has_no_word_is_refused_by_name(name):
+def test_what_is_not_supported_is_refused_with_its_path(name):
     options = Options(**{name: {"parallel_tool_calls": True, "cache_retention": "short"}.get(name, "x")})
     with pytest.raises(EncodeError) as refused:
         written(options)
     assert refused.value.path == ("options", name)
 
 
-def test_the_address_says_whether_it_streams():
+def test_the_url_decides_whether_it_streams():
     request = prepare(Context(messages=(UserMessage.of("hi"),)), NEWER.model, options=Options(stream=True))
     assert request.url.endswith(":streamGenerateContent?alt=sse")
     assert "stream" not in request.body

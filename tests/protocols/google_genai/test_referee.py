@@ -1,4 +1,4 @@
-"""The official SDK as a judge: its models of our requests, its client over a transport of ours."""
+"""The official SDK as a reference: its models validate our requests, its client uses a transport of ours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
+from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
 from protocols import traffic
 from protocols.every_protocol import vouched_for
 from protocols.exchanges import GOOGLE
@@ -32,28 +32,28 @@ ROWS = traffic.of_protocol("google-genai")
 
 WRONG = {
     "a list that is a text": {"contents": "hi"},
-    "a key nobody knows": {"contents": [{"role": "user", "parts": [{"text": "x", "foo": 1}]}]},
+    "an unknown key": {"contents": [{"role": "user", "parts": [{"text": "x", "foo": 1}]}]},
     "a number that is a text": {"generationConfig": {"maxOutputTokens": "1"}},
-    "data that are no base64": {"contents": [{"parts": [{"inlineData": {"data": "!", "mimeType": "image/png"}}]}]},
-    "a mode nobody knows": {"toolConfig": {"functionCallingConfig": {"mode": "SOME"}}},
-    "a key of no body": {"messages": []},
+    "data that are not base64": {"contents": [{"parts": [{"inlineData": {"data": "!", "mimeType": "image/png"}}]}]},
+    "an unknown mode": {"toolConfig": {"functionCallingConfig": {"mode": "SOME"}}},
+    "a key of another protocol": {"messages": []},
 }
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
-def test_the_judge_is_strict(wrong):
+def test_the_models_are_strict(wrong):
     assert complaints({"contents": [{"role": "user", "parts": [{"text": "hi"}]}], **wrong}, OLDER)
 
 
 @pytest.mark.parametrize("case", GOOGLE.having("request"))
-def test_the_judge_accepts_what_we_wrote_for_tests(case):
+def test_the_models_accept_what_we_wrote_for_tests(case):
     assert complaints(GOOGLE.part(case, "request"), NEWER) == []
 
 
 @pytest.mark.traffic
 @pytest.mark.skipif(not ROWS, reason="the recordings are not at hand")
 @pytest.mark.parametrize("row", ROWS, ids=[row["file"] for row in ROWS])
-def test_the_judge_accepts_what_was_answered(row):
+def test_the_models_accept_what_was_answered(row):
     body = traffic.read(row["file"])["request"]
     if not isinstance(body, dict):
         pytest.skip("no request was recorded")
@@ -72,9 +72,9 @@ def readable(context: Context) -> Context:
 
 @settings(max_examples=200)
 @given(data=st.data())
-def test_the_judge_accepts_every_projected_history(data):
+def test_the_models_accept_every_projected_history(data):
     model = data.draw(st.sampled_from(TARGETS["google-genai"]))
-    contexts = data.draw(st.sampled_from((ugly_contexts, own_contexts)))
+    contexts = data.draw(st.sampled_from((ugly_contexts, home_contexts)))
     context = readable(vouched_for(data.draw(contexts(model))))
     try:
         request = prepare(context, model, options=make_options(data.draw(st.integers(0, 2**32))))
@@ -131,7 +131,7 @@ def client(reply: bytes, sent: list[tuple[str, Any]], kind: str = "application/j
 
 
 def same(ours: Any, theirs: Any) -> None:
-    """Compare two bodies: both spellings of keys and both alphabets of base64 say the same."""
+    """Compare two bodies: keys under both names and base64 in both alphabets mean the same."""
     prompts = [CODEC.decode_request(body, NEWER) for body in (ours, theirs)]
     plain_bodies = [CODEC.encode_request(stripped(prompt), NEWER) for prompt in prompts]
     assert plain_bodies[0] == plain_bodies[1]
@@ -181,7 +181,7 @@ def test_the_client_streams_from_where_we_would():
     assert decoder.message.stop_reason == expected.stop_reason
 
 
-def test_what_the_client_has_no_word_for_goes_beside():
+def test_what_the_client_has_no_field_for_goes_beside():
     body = {"contents": [], "generationConfig": {"topK": 3}, "somethingNew": {"a": 1}, "labels": {"a": "b"}}
     assert CODEC.sdk_arguments is not None
     config = CODEC.sdk_arguments(body, OLDER)["config"]

@@ -30,17 +30,17 @@ RESPONSES = {
     "an output": ({"output": "x"}, ["x"], False),
     "an output of nothing": ({"output": ""}, [""], False),
     "an error": ({"error": "x"}, ["x"], True),
-    "an error without words": ({"error": ""}, [], True),
+    "an error without text": ({"error": ""}, [], True),
     "the official client's wrapping": ({"result": "x"}, ["x"], False),
     "pydantic's wrapping": ({"return_value": "x"}, ["x"], False),
-    "pydantic's wrapping of what went wrong": ({"call_error": "x"}, ["x"], True),
+    "pydantic's wrapping of an error": ({"call_error": "x"}, ["x"], True),
     "nothing": ({}, [], False),
     "several texts": ({"output": ["a", "b"]}, ["a", "b"], False),
     "a list of something else": ({"output": ["a", 1]}, ['["a",1]'], False),
     "a number": ({"result": 5}, ["5"], False),
     "an object in a wrapping": ({"output": {"a": [1.5, None]}}, ['{"a":[1.5,null]}'], False),
     "an object": ({"city": "Oslo", "snow": True}, ['{"city":"Oslo","snow":true}'], False),
-    "one key that wraps nothing": ({"city": "Oslo"}, ['{"city":"Oslo"}'], False),
+    "one key that is no wrapper": ({"city": "Oslo"}, ['{"city":"Oslo"}'], False),
     "output beside error": ({"output": "a", "error": "b"}, ['{"output":"a","error":"b"}'], False),
     "no object at all": ("x", ["x"], False),
     "an integer of many digits": ({"output": 10**40}, [str(10**40)], False),
@@ -48,7 +48,7 @@ RESPONSES = {
 
 
 @pytest.mark.parametrize(("response", "texts", "is_error"), RESPONSES.values(), ids=RESPONSES.keys())
-def test_a_response_is_read_as_text_and_comes_out_as_it_was(response, texts, is_error):
+def test_a_response_is_read_as_text_and_comes_out_unchanged(response, texts, is_error):
     call = {"functionCall": {"id": "c", "name": "f", "args": {}}}
     result = {"functionResponse": {"id": "c", "name": "f", "response": response}}
     contents = [HI, {"role": "model", "parts": [call]}, {"role": "user", "parts": [result]}]
@@ -71,7 +71,7 @@ def result(call_id, *content, name="", is_error=False):
     return ToolResultMessage(tool_call_id=call_id, tool_name=name, content=content, is_error=is_error)
 
 
-def test_all_results_of_a_step_stand_in_one_content_and_the_users_words_in_the_next():
+def test_all_results_of_a_step_stand_in_one_content_and_the_users_text_in_the_next():
     contents = written(
         calls("f", "g"),
         result("c0", TextContent(text="a"), TextContent(text="b")),
@@ -124,7 +124,7 @@ def test_results_without_ids_belong_to_the_calls_in_order():
     assert [message.tool_name for message in results] == ["f", "g", "f", "f", "h"]
 
 
-def test_who_answers_a_call_without_an_id_leaves_it_out_as_well():
+def test_a_result_of_a_call_without_an_id_has_none_either():
     reply = {
         "candidates": [{"content": {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}}],
         "responseId": "r",
@@ -143,8 +143,8 @@ TURNS = {
     "one part without its list": {"contents": [{"role": "user", "parts": {"text": "hi"}}]},
     "no parts": {"contents": [{"role": "user"}, {"role": "model", "parts": None}, {"role": "user", "parts": []}]},
     "one content without its list": {"contents": {"role": "user", "parts": [{"text": "hi"}]}},
-    "words alone": {"contents": "hi"},
-    "words behind results in one content": {
+    "a text alone": {"contents": "hi"},
+    "text behind results in one content": {
         "contents": [
             {"role": "model", "parts": [{"functionCall": {"id": "c", "name": "f", "args": {}}}]},
             {
@@ -153,7 +153,7 @@ TURNS = {
             },
         ]
     },
-    "words before results in one content": {
+    "text before results in one content": {
         "contents": [
             {"role": "user", "parts": [{"text": "so"}, {"functionResponse": {"id": "c", "name": "f", "response": {}}}]}
         ]
@@ -164,7 +164,7 @@ TURNS = {
             {"role": "user", "parts": [{"functionResponse": {"id": "b", "name": "f", "response": {}}}], "note": 1},
         ]
     },
-    "a result in the other spelling": {
+    "a result in snake_case": {
         "contents": [
             {
                 "role": "user",
@@ -196,7 +196,7 @@ TURNS = {
     },
     "a result without a name": {"contents": [{"role": "user", "parts": [{"functionResponse": {"id": "c"}}]}]},
     "a body that names its model": {"model": "models/gemini-x", "contents": [HI]},
-    "a body in the other spelling": {
+    "a body in snake_case": {
         "contents": [HI],
         "system_instruction": {"parts": [{"text": "Be kind."}]},
         "generation_config": {"max_output_tokens": 5, "top_p": 0.5, "thinking_config": {"thinking_budget": 5}},
@@ -208,7 +208,7 @@ TURNS = {
 
 
 @pytest.mark.parametrize("body", TURNS.values(), ids=TURNS.keys())
-def test_a_body_comes_out_as_it_was(body):
+def test_a_body_comes_out_unchanged(body):
     read(body)
 
 
@@ -237,7 +237,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("body", "path"), WRONG.values(), ids=WRONG.keys())
-def test_what_is_no_request_is_refused_by_name(body, path):
+def test_what_is_no_request_is_refused_with_its_path(body, path):
     with pytest.raises(DecodeError) as refused:
         CODEC.decode_request(body, NEWER)
     assert refused.value.path == path
@@ -273,7 +273,7 @@ def test_instructions_survive_both_directions(wire, prompt):
     assert read({"contents": [HI], "systemInstruction": wire}).context.system_prompt == prompt
 
 
-def test_a_prompt_is_read_back_as_what_it_was():
+def test_a_prompt_is_read_back_unchanged():
     for prompt in ("Be kind.", (TextContent(text="Be kind."),)):
         body = CODEC.encode_request(Prompt(context=Context(system_prompt=prompt)), NEWER)
         assert CODEC.decode_request(body, NEWER).context.system_prompt == prompt
@@ -302,7 +302,7 @@ TOOLS = {
     ),
     "a function with an empty schema": ([{"functionDeclarations": [{"name": "f", "parametersJsonSchema": {}}]}], ["f"]),
     "a function without a schema": ([{"functionDeclarations": [{"name": "f", "description": ""}]}], ["f"]),
-    "a function with more to say": (
+    "a function with unknown keys": (
         [{"functionDeclarations": [{**F, "behavior": "NON_BLOCKING", "response": {"type": "STRING"}}]}],
         ["f"],
     ),
@@ -316,7 +316,7 @@ def test_tools_survive_both_directions(wire, named):
     assert [tool.name if tool.kind == "function" else tool.definition for tool in tools] == named
 
 
-def test_a_schema_of_googles_own_is_read_as_json_schema_and_comes_out_as_it_was():
+def test_a_schema_of_googles_dialect_is_read_as_json_schema_and_comes_out_unchanged():
     wire = {
         "type": "OBJECT",
         "properties": {
@@ -340,14 +340,14 @@ def test_a_schema_of_googles_own_is_read_as_json_schema_and_comes_out_as_it_was(
     }
 
 
-def test_another_wires_tool_is_refused_by_name():
+def test_another_protocols_tool_is_refused_with_its_path():
     context = Context(messages=(UserMessage.of("hi"),), tools=(NativeTool(protocol="openai-chat", definition={}),))
     with pytest.raises(EncodeError) as refused:
         CODEC.encode_request(Prompt(context=context), NEWER)
     assert refused.value.path == ("tools", 0)
 
 
-def test_a_tool_that_takes_nothing_has_no_schema_and_stays_so_at_home():
+def test_a_tool_that_takes_nothing_has_no_schema_and_stays_so_for_its_own_protocol():
     declared = [{"functionDeclarations": [{"name": "f"}]}]
     body = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}], "tools": declared}
     request = convert(body, source="google-genai", target=OLDER.model)
@@ -368,13 +368,13 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize(("asked", "endpoint", "sent"), SETTINGS.values(), ids=SETTINGS.keys())
-def test_a_setting_that_a_model_refuses_does_not_move_to_it(asked, endpoint, sent):
-    body = {"contents": [HI], "tools": [{"functionDeclarations": [{"name": "f"}]}], "generationConfig": asked}
+@pytest.mark.parametrize(("config", "endpoint", "sent"), SETTINGS.values(), ids=SETTINGS.keys())
+def test_a_setting_that_a_model_refuses_does_not_move_to_it(config, endpoint, sent):
+    body = {"contents": [HI], "tools": [{"functionDeclarations": [{"name": "f"}]}], "generationConfig": config}
     request = convert(body, source="google-genai", target=endpoint.model)
     assert request.body.get("generationConfig") == sent
     assert CODEC.check(request.body, endpoint) == []
-    assert [change.path for change in request.report.changes] == ([] if sent == asked else [("options", "extra")])
+    assert [change.path for change in request.report.changes] == ([] if sent == config else [("options", "extra")])
 
 
 def test_a_new_tool_is_written_with_its_schema_untouched():

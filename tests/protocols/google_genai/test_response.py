@@ -21,8 +21,8 @@ def read(body, endpoint=OLDER, tool_names=None):
 
 
 def reply(*parts, **candidate):
-    given = {"content": {"role": "model", "parts": list(parts)}, "finishReason": "STOP", **candidate}
-    return {"candidates": [given], "modelVersion": "gemini-2.5-flash-001"}
+    first = {"content": {"role": "model", "parts": list(parts)}, "finishReason": "STOP", **candidate}
+    return {"candidates": [first], "modelVersion": "gemini-2.5-flash-001"}
 
 
 CALL = {"functionCall": {"id": "c", "name": "f", "args": {}}}
@@ -36,14 +36,14 @@ REASONS = {
     "recitation": ("RECITATION", (), StopReason.ERROR),
     "a broken call": ("MALFORMED_FUNCTION_CALL", (), StopReason.ERROR),
     "too many calls": ("TOO_MANY_TOOL_CALLS", (), StopReason.ERROR),
-    "a reason nobody knows": ("MOON_PHASE", (), StopReason.ERROR),
+    "an unknown reason": ("MOON_PHASE", (), StopReason.ERROR),
     "no reason": (None, (), StopReason.STOP),
     "no reason with calls": (None, (CALL,), StopReason.TOOL_USE),
 }
 
 
 @pytest.mark.parametrize(("raw", "parts", "stop"), REASONS.values(), ids=REASONS.keys())
-def test_why_a_reply_ended(raw, parts, stop):
+def test_the_stop_reason_of_a_reply(raw, parts, stop):
     message = read(reply({"text": "x"}, *parts, finishReason=raw))
     assert (message.stop_reason, message.raw_stop_reason) == (stop, raw)
     assert (message.error_message is not None) is (stop == StopReason.ERROR)
@@ -54,24 +54,24 @@ NUMBERS = {
     "a limit": (2, "MAX_TOKENS", StopReason.LENGTH),
     "safety": (3, "SAFETY", StopReason.ERROR),
     "a number the endpoints disagree about": (9, "9", StopReason.ERROR),
-    "not said": (0, None, StopReason.STOP),
+    "unspecified": (0, None, StopReason.STOP),
 }
 
 
 @pytest.mark.parametrize(("number", "raw", "stop"), NUMBERS.values(), ids=NUMBERS.keys())
-def test_a_reason_that_is_told_as_a_number(number, raw, stop):
+def test_a_reason_that_is_a_number(number, raw, stop):
     body = reply({"text": "x"}, finishReason=number)
     message = read(body)
     assert (message.stop_reason, message.raw_stop_reason) == (stop, raw)
     assert CODEC.encode_response(message, OLDER) == body
 
 
-def test_a_reply_without_a_word_and_without_a_reason_has_failed():
+def test_a_reply_without_content_and_reason_has_failed():
     message = read({"candidates": [{"content": {"role": "model"}}], "responseId": "r"})
     assert (message.stop_reason, message.raw_stop_reason) == (StopReason.ERROR, None)
 
 
-def test_the_providers_own_words_say_what_went_wrong():
+def test_the_error_message_is_the_providers():
     broken = read(reply(finishReason="MALFORMED_FUNCTION_CALL", finishMessage="Malformed function call: f("))
     assert broken.error_message == "Malformed function call: f("
     blocked = read({"promptFeedback": {"blockReason": "SAFETY", "blockReasonMessage": "Not this."}})
@@ -101,7 +101,7 @@ COUNTS = {
         {"input": 100, "output": 5, "total_tokens": 105},
     ),
     "without a total": ({"promptTokenCount": 10}, {"input": 10, "total_tokens": 10}),
-    "in the other spelling": (
+    "in snake_case": (
         {"prompt_token_count": 10, "candidates_token_count": 5, "total_token_count": 15},
         {"input": 10, "output": 5, "total_tokens": 15},
     ),
@@ -132,9 +132,9 @@ KEPT = {
     "a content without parts": {"candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS"}]},
     "a content without a role": {"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "STOP"}]},
     "no reason": {"candidates": [{"content": {"role": "model", "parts": [{"text": "x"}]}}]},
-    "no reason and no words": {"candidates": [{"content": {}}]},
+    "no reason and no content": {"candidates": [{"content": {}}]},
     "nothing but who answered": {"modelVersion": "m", "responseId": "r"},
-    "the other spelling": {
+    "snake_case": {
         "candidates": [{"content": {"role": "model", "parts": [{"text": "x"}]}, "finish_reason": "STOP"}],
         "model_version": "m",
         "response_id": "r",
@@ -144,12 +144,12 @@ KEPT = {
 
 
 @pytest.mark.parametrize("body", KEPT.values(), ids=KEPT.keys())
-def test_a_reply_comes_out_as_it_was(body):
+def test_a_reply_comes_out_unchanged(body):
     message = read(body)
     assert (message.protocol, message.provider, message.model) == ("google-genai", "google", "gemini-2.5-flash")
 
 
-def test_what_only_a_reply_says_is_not_sent_back():
+def test_what_only_a_reply_has_is_not_sent_back():
     message = read(reply({"text": "x"}, groundingMetadata={"secret": 1}))
     body = CODEC.encode_request(Prompt(context=Context(messages=(message,))), OLDER)
     assert body == {"contents": [{"role": "model", "parts": [{"text": "x"}]}]}
@@ -160,7 +160,7 @@ def test_names_that_were_changed_are_mapped_back():
     assert [call.name for call in message.tool_calls()] == ["mcp/f"]
 
 
-def test_calls_without_ids_are_told_apart_by_the_replys_own():
+def test_ids_of_calls_without_ids_are_made_of_the_replys_id():
     bare = {"functionCall": {"name": "f", "args": {}}}
     message = read({**reply(bare, bare), "responseId": "abc"})
     assert [call.id for call in message.tool_calls()] == ["call_abc_0", "call_abc_1"]
@@ -200,7 +200,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("body", "path"), WRONG.values(), ids=WRONG.keys())
-def test_what_is_no_reply_is_refused_by_name(body, path):
+def test_what_is_not_a_reply_is_refused_with_its_path(body, path):
     with pytest.raises(DecodeError) as refused:
         CODEC.decode_response(body, OLDER, {})
     assert refused.value.path == path

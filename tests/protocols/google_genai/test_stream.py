@@ -9,7 +9,9 @@ from segue.conversation.content import NativeContent, TextContent, ThinkingConte
 from segue.conversation.messages import StopReason
 from segue.protocols.google_genai.codec import CODEC
 
-MADE = {"google-genai": {"shape": {"id_made": True}}}
+
+def without_id(call_id):
+    return {"google-genai": {"verbatim": {"functionCall": {"in": {"id": {"from": call_id}}}}}}
 
 
 def chunk(*parts, reason=None, **beside):
@@ -26,8 +28,8 @@ def decoded(*frames, tool_names=None, endpoint=VERTEX):
     return [event.type for event in events], decoder.message
 
 
-def call(**given):
-    return {"functionCall": given}
+def call(**fields):
+    return {"functionCall": fields}
 
 
 def partial(path, **value):
@@ -39,21 +41,21 @@ STREAMS = {
         [chunk({"text": "Hel"}), chunk({"text": "lo"}, reason="STOP")],
         (TextContent(text="Hello"),),
     ),
-    "a reason told as a number": ([chunk({"text": "Hello"}, reason=1)], (TextContent(text="Hello"),)),
+    "a reason as a number": ([chunk({"text": "Hello"}, reason=1)], (TextContent(text="Hello"),)),
     "an empty text with the reason": (
         [chunk({"text": "Hello"}), chunk({"text": ""}, reason="STOP")],
         (TextContent(text="Hello"),),
     ),
     "nothing at all": ([chunk({"text": ""}, reason="STOP")], ()),
-    "thoughts before words": (
+    "thoughts before text": (
         [chunk({"text": "h", "thought": True}), chunk({"text": "m", "thought": True}, {"text": "So."}, reason="STOP")],
         (ThinkingContent(thinking="hm"), TextContent(text="So.")),
     ),
-    "a seal on the last words stays on them": (
+    "a signature on the last text stays on it": (
         [chunk({"text": "So"}), chunk({"text": " be it.", "thoughtSignature": "c2VhbA=="}, reason="STOP")],
         (TextContent(text="So"), TextContent(text=" be it.", text_signature="c2VhbA==")),
     ),
-    "words behind a seal are words of their own": (
+    "text behind a signature is a text of its own": (
         [
             chunk({"text": "a", "thoughtSignature": "c2VhbA=="}),
             chunk({"text": "b"}),
@@ -64,11 +66,11 @@ STREAMS = {
     "calls side by side": (
         [chunk(call(name="f", args={"a": 1}), call(name="f", args={"a": 2})), chunk(reason="STOP")],
         (
-            ToolCall(id="call_r_0", name="f", arguments={"a": 1}, extra=MADE),
-            ToolCall(id="call_r_1", name="f", arguments={"a": 2}, extra=MADE),
+            ToolCall(id="call_r_0", name="f", arguments={"a": 1}, extra=without_id("call_r_0")),
+            ToolCall(id="call_r_1", name="f", arguments={"a": 2}, extra=without_id("call_r_1")),
         ),
     ),
-    "words, a program, words": (
+    "text, a program, text": (
         [chunk({"text": "a"}, {"executableCode": {"code": "1"}}), chunk({"text": "b"}, reason="STOP")],
         (
             TextContent(text="a"),
@@ -111,12 +113,12 @@ STREAMS = {
             chunk(reason="STOP"),
         ],
         (
-            ToolCall(id="call_r_0", name="f", arguments={"a": "x"}, extra=MADE),
-            ToolCall(id="call_r_1", name="g", arguments={"b": 1}, extra=MADE),
-            ToolCall(id="call_r_2", name="h", arguments={"c": 1}, extra=MADE),
+            ToolCall(id="call_r_0", name="f", arguments={"a": "x"}, extra=without_id("call_r_0")),
+            ToolCall(id="call_r_1", name="g", arguments={"b": 1}, extra=without_id("call_r_1")),
+            ToolCall(id="call_r_2", name="h", arguments={"c": 1}, extra=without_id("call_r_2")),
         ),
     ),
-    "chunks in the other spelling": (
+    "chunks in snake_case": (
         [
             {
                 "candidates": [
@@ -131,7 +133,7 @@ STREAMS = {
                 "response_id": "r",
             }
         ],
-        (ToolCall(id="c", name="f", extra={"google-genai": {"shape": {"snake": ["functionCall"]}}}),),
+        (ToolCall(id="c", name="f"),),
     ),
 }
 
@@ -171,17 +173,17 @@ ENDS = {
     ),
     "a reason that is an error": ([chunk({"text": "x"}, reason="RECITATION")], "the reply ended with RECITATION"),
     "a blocked prompt": ([{"promptFeedback": {"blockReason": "SAFETY"}}], "the prompt was blocked: SAFETY"),
-    "a frame that is no JSON": ([chunk({"text": "x"}), b"{"], None),
+    "a frame that is not JSON": ([chunk({"text": "x"}), b"{"], None),
 }
 
 
-@pytest.mark.parametrize(("frames", "given"), ENDS.values(), ids=ENDS.keys())
-def test_a_stream_that_fails_keeps_what_arrived(frames, given):
+@pytest.mark.parametrize(("frames", "error"), ENDS.values(), ids=ENDS.keys())
+def test_a_stream_that_fails_keeps_what_was_received(frames, error):
     events, message = decoded(*frames)
     assert events[-1] == "error"
     assert message.stop_reason == StopReason.ERROR
     assert message.error_message is not None
-    assert given is None or message.error_message == given
+    assert error is None or message.error_message == error
 
 
 def test_a_call_that_broke_off_is_kept_and_marked():

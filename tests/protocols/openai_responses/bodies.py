@@ -1,4 +1,4 @@
-"""Items, bodies and streams of the responses wire, written for these tests."""
+"""Items, bodies and streams of this protocol, for tests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def reasoning(**fields: object) -> dict[str, Any]:
     return {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA", **fields}
 
 
-def assistant_item(text: str = "Hello.", **fields: object) -> dict[str, Any]:
+def text_item(text: str = "Hello.", **fields: object) -> dict[str, Any]:
     part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
     whole = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
     return {**whole, **fields}

@@ -1,4 +1,4 @@
-"""The judge of a whole request, for tests that go over every wire."""
+"""Validates requests with the types of the official client, for tests over all protocols."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protocols.openai_responses.strict_types import strict
 
 
 def complaints(body: dict[str, object], endpoint: object = None) -> list[str]:  # the same in every folder
-    """Say what the SDK's own types have against a request."""
+    """List the errors of the SDK's types for a request."""
     try:
         _judge(stream=bool(body.get("stream"))).validate_python(body)
     except pydantic.ValidationError as error:

@@ -41,6 +41,6 @@ def _model(given: type) -> type[pydantic.BaseModel]:
     fields = {}
     for index, (name, kind) in enumerate(get_type_hints(given, include_extras=True).items()):
         needed = is_required(given, name, kind)
-        # A key may be a word that pydantic keeps for itself, so fields are numbered and the key is an alias.
+        # A key may be a name that pydantic reserves, so fields are numbered and the key is an alias.
         fields[f"field_{index}"] = (strict(kind), pydantic.Field(default=... if needed else None, alias=name))
     return pydantic.create_model(given.__name__, __config__=_STRICT, **fields)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.openai_responses.bodies import PLAIN, VENDOR, assistant_item, call, endpoint, output, reasoning, user
+from protocols.openai_responses.bodies import PLAIN, VENDOR, call, endpoint, output, reasoning, text_item, user
 from segue.models.model import Model
 from segue.protocols.openai_responses.codec import CODEC
 
@@ -24,7 +24,7 @@ REFUSED = {
         [("two_histories", ("conversation",))],
     ),
     "too few tokens": ({"input": "x", "max_output_tokens": 1}, [("too_few_tokens", ("max_output_tokens",))]),
-    "a parameter of the other wire": ({"input": "x", "max_tokens": 99}, [("unsupported_parameter", ("max_tokens",))]),
+    "a parameter of another protocol": ({"input": "x", "max_tokens": 99}, [("unsupported_parameter", ("max_tokens",))]),
     "an output without a call": (
         {"input": [user(), output()]},
         [("unmatched_output", ("input", 1, "call_id"))],
@@ -44,7 +44,7 @@ REFUSED = {
         {"input": [{"type": "message", "role": "assistant", "id": "msg_1", "content": "yes"}, reasoning(), user()]},
         [("reasoning_alone", ("input", 1))],
     ),
-    "stored reasoning before words that are not": (
+    "stored reasoning before text that is not stored": (
         {"input": [reasoning(), user(role="assistant"), user()]},
         [("reasoning_alone", ("input", 0))],
     ),
@@ -58,7 +58,7 @@ REFUSED = {
         {"input": "x", "reasoning": {"effort": "none"}},
         [("unsupported_parameter", ("reasoning", "effort"))],
     ),
-    "a role of the other wire": (
+    "a role of another protocol": (
         {"input": [user(), user(role="tool", tool_call_id="call_1")]},
         [("invalid_role", ("input", 1, "role"))],
     ),
@@ -72,14 +72,11 @@ REFUSED = {
         [("second_output", ("input", 2, "call_id"))],
     ),
     "bare reasoning that nothing stored": (
-        {
-            "input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, assistant_item(), user()],
-            "store": False,
-        },
+        {"input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, text_item(), user()], "store": False},
         [("not_stored", ("input", 1, "id"))],
     ),
     "another provider's item id": (
-        {"input": [reasoning(id="thinking_0"), assistant_item(id="chatcmpl-1"), user()]},
+        {"input": [reasoning(id="thinking_0"), text_item(id="chatcmpl-1"), user()]},
         [("invalid_item_id", ("input", 0, "id")), ("invalid_item_id", ("input", 1, "id"))],
     ),
     "sound as a file": (
@@ -98,11 +95,11 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("body", "violations"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_is_refused_is_named_with_its_place(body, violations):
+def test_a_refused_body_is_reported_with_the_path(body, violations):
     assert [(found.code, found.path) for found in CODEC.check(body, endpoint(PLAIN))] == violations
 
 
-def test_a_temperature_is_taken_by_a_model_that_is_told_not_to_reason():
+def test_a_temperature_is_accepted_with_effort_none():
     body = {"input": "x", "temperature": 0.5, "reasoning": {"effort": "none"}}
     assert CODEC.check(body, endpoint(Model("gpt-5.6-sol", "openai", "openai-responses", reasoning=True))) == []
 
@@ -112,8 +109,8 @@ def test_sampling_is_refused_by_models_that_always_think():
     assert [violation.path for violation in found] == [("temperature",)]
 
 
-TAKEN = {
-    "reasoning behind the words it led to": {"input": [user(), user(role="assistant"), reasoning(), user()]},
+ACCEPTED = {
+    "reasoning behind the text it led to": {"input": [user(), user(role="assistant"), reasoning(), user()]},
     "a pair": {"input": [user(), call(), output(), user()]},
     "an output of a stored call": {"input": [output()], "previous_response_id": "resp_1"},
     "an output of a call that is referred to": {"input": [{"type": "item_reference", "id": "fc_1"}, output()]},
@@ -121,7 +118,7 @@ TAKEN = {
         "input": [{"type": "tool_search_call", "call_id": "call_1", "execution": "client"}, output()]
     },
     "bare reasoning that was stored": {
-        "input": [{"type": "reasoning", "id": "rs_1", "summary": []}, assistant_item(), user()]
+        "input": [{"type": "reasoning", "id": "rs_1", "summary": []}, text_item(), user()]
     },
     "an id that is used again": {"input": [call(), output(), call(), output()]},
     "a tool search's arguments": {
@@ -129,30 +126,30 @@ TAKEN = {
     },
     "a summary of what a model that does not reason thought": {"input": "x", "reasoning": {"summary": "auto"}},
     "a call that runs on its own": {"input": [user(), call(**{"async": True})]},
-    "reasoning that is not stored before words of no id": {
+    "reasoning that is not stored before text without an id": {
         "input": [reasoning(), user(role="assistant"), user()],
         "store": False,
     },
     "a strict tool": {"input": "x", "tools": [strict("a", "b")]},
-    "reasoning and what it led to": {"input": [user(), reasoning(), assistant_item(), user()]},
+    "reasoning and what it led to": {"input": [user(), reasoning(), text_item(), user()]},
 }
 
 
-@pytest.mark.parametrize("body", TAKEN.values(), ids=TAKEN.keys())
-def test_what_is_taken_passes(body):
+@pytest.mark.parametrize("body", ACCEPTED.values(), ids=ACCEPTED.keys())
+def test_an_accepted_body_passes(body):
     assert CODEC.check(body, endpoint(PLAIN)) == []
 
 
-def test_words_behind_a_call_are_refused_where_calls_come_last():
+def test_text_behind_a_call_is_refused_where_calls_come_last():
     body = {
         "input": [
-            assistant_item(id="m"),
+            text_item(id="m"),
             call(),
-            assistant_item(id="n"),
+            text_item(id="n"),
             call(call_id="b"),
             output(),
             output(call_id="b"),
-            assistant_item(),
+            text_item(),
         ]
     }
     picky = endpoint(Model("deepseek-v4-flash", "deepseek", "openai-responses"))
@@ -161,4 +158,4 @@ def test_words_behind_a_call_are_refused_where_calls_come_last():
 
 
 def test_a_vendor_may_name_its_items_as_it_likes():
-    assert CODEC.check({"input": [assistant_item(id="x-1"), user()]}, endpoint(VENDOR)) == []
+    assert CODEC.check({"input": [text_item(id="x-1"), user()]}, endpoint(VENDOR)) == []

@@ -1,4 +1,4 @@
-"""Recorded exchanges of this wire: a folded stream is the reply of its last event; damaged bodies survive as well."""
+"""Recorded exchanges: a folded stream equals the reply of its last event; damaged bodies are written unchanged."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def damaged(body, chance):
 
 
 @pytest.mark.parametrize("case", cases())
-def test_a_damaged_body_comes_out_as_it_was_or_is_refused(case):
+def test_a_damaged_body_is_written_unchanged_or_is_refused(case):
     chance = random.Random(case)
     request, response, target = fixture(case, "request"), fixture(case, "response"), endpoint(THINKER)
     for _ in range(150):

@@ -1,4 +1,4 @@
-"""The official client as a judge: its types take what segue writes, and it reads streams as segue does."""
+"""The official client accepts what segue writes, and reads streams as segue does."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from segue.request import prepare
 openai = pytest.importorskip("openai")
 httpx2 = pytest.importorskip("httpx2")
 
-WORDS = st.sampled_from(["Hello.", "Look at this.", "", " ", "Été 😀", "half \ud83d"])
+TEXTS = st.sampled_from(["Hello.", "Look at this.", "", " ", "Été 😀", "half \ud83d"])
 NAMES = st.sampled_from(["read", "files.read", "x" * 140])
 IDS = st.sampled_from(["call_1", "call_2", "toolu_01", "i" * 90, "functions.read:0"])
-ARGUMENTS = st.dictionaries(st.sampled_from(["path", "n"]), st.one_of(st.integers(0, 9), WORDS), max_size=2)
+ARGUMENTS = st.dictionaries(st.sampled_from(["path", "n"]), st.one_of(st.integers(0, 9), TEXTS), max_size=2)
 ORIGINS = st.sampled_from(
     [
         ("openai-responses", "openai", "gpt-5.4"),
@@ -33,19 +33,19 @@ ORIGINS = st.sampled_from(
         ("anthropic-messages", "anthropic", "c"),
     ]
 )
-SEALS = st.sampled_from(['{"id":"rs_1","encrypted_content":"gAAA"}', '{"id":"rs_2","encrypted_content":"gBBB"}'])
+SIGNATURES = st.sampled_from(['{"id":"rs_1","encrypted_content":"gAAA"}', '{"id":"rs_2","encrypted_content":"gBBB"}'])
 
 
 def messages():
     image = st.just(ImageContent(data="iVBORw0KGgo=", mime_type="image/png"))
     picture = st.just(ImageContent(url="https://a.example/b.png"))
     document = st.just(FileContent(data="JVBERi0x", mime_type="application/pdf"))
-    text = st.builds(TextContent, text=WORDS)
+    text = st.builds(TextContent, text=TEXTS)
     seen = st.lists(st.one_of(text, image, picture, document), max_size=3).map(tuple)
     own = st.builds(
-        TextContent, text=WORDS, text_signature=st.sampled_from([None, '{"id":"msg_1","status":"completed"}'])
+        TextContent, text=TEXTS, text_signature=st.sampled_from([None, '{"id":"msg_1","status":"completed"}'])
     )
-    thought = st.builds(ThinkingContent, thinking=WORDS, thinking_signature=st.one_of(st.none(), SEALS))
+    thought = st.builds(ThinkingContent, thinking=TEXTS, thinking_signature=st.one_of(st.none(), SIGNATURES))
     made = st.builds(
         ToolCall,
         id=IDS,
@@ -63,13 +63,13 @@ def messages():
         st.builds(UserMessage, content=seen),
         st.builds(turn, ORIGINS, st.lists(st.one_of(own, thought, made), max_size=4)),
         st.builds(ToolResultMessage, tool_call_id=IDS, tool_name=NAMES, content=seen, is_error=st.booleans()),
-        st.builds(SystemMessage.of, WORDS),
+        st.builds(SystemMessage.of, TEXTS),
     )
 
 
 CONTEXTS = st.builds(
     Context,
-    system_prompt=st.one_of(st.none(), WORDS, st.tuples(st.builds(TextContent, text=WORDS))),
+    system_prompt=st.one_of(st.none(), TEXTS, st.tuples(st.builds(TextContent, text=TEXTS))),
     messages=st.lists(messages(), max_size=6).map(tuple),
     tools=st.sampled_from([(), (ToolDefinition(name="read", parameters={"type": "object", "properties": {}}),)]),
 )
@@ -123,7 +123,7 @@ def test_the_official_types_take_every_request(referee, context, options, model)
     ],
     ids=["a stray key", "arguments as an object", "a nested function", "no arguments"],
 )
-def test_the_referee_can_say_no(referee, body):
+def test_the_official_types_refuse_a_wrong_body(referee, body):
     import pydantic
 
     with pytest.raises(pydantic.ValidationError):
@@ -169,7 +169,7 @@ def test_the_official_client_takes_the_arguments_of_a_request():
     assert message.text() == "Good morning, Ada 😀."
 
 
-def test_an_object_of_the_official_client_says_its_keys_as_the_wire_does():
+def test_an_object_of_the_official_client_is_read_like_its_body():
     body = reply(call(**{"async": True}))
-    all_codecs = openai.types.responses.Response.construct(**body)
-    assert decode_response(all_codecs, model=THINKER) == CODEC.decode_response(body, endpoint(), {})
+    sdk_object = openai.types.responses.Response.construct(**body)
+    assert decode_response(sdk_object, model=THINKER) == CODEC.decode_response(body, endpoint(), {})

@@ -1,22 +1,13 @@
-"""Requests: bodies come back as they were, and what segue writes itself is what the provider wants."""
+"""Requests: bodies are written unchanged, and segue writes by default what the provider requires."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from protocols.openai_responses.bodies import (
-    PLAIN,
-    THINKER,
-    assistant_item,
-    call,
-    endpoint,
-    output,
-    reasoning,
-    reply,
-    user,
-)
+from protocols.openai_responses.bodies import PLAIN, THINKER, call, endpoint, output, reasoning, reply, text_item, user
 from segue.conversation.content import FileContent, ImageContent, TextContent
 from segue.conversation.context import Context, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
@@ -54,7 +45,7 @@ BODIES = {
     "a model of null": {"model": None, "input": "x"},
     "two system messages": {"input": [user("One.", role="system"), user("Two.", role="developer"), user()]},
     "instructions in mid-conversation": {
-        "input": [user(), assistant_item(), user("Now in French.", role="developer"), user()]
+        "input": [user(), text_item(), user("Now in French.", role="developer"), user()]
     },
     "a typed message": {"input": [user(type="message")]},
     "a message with a null type": {"input": [user(type=None)]},
@@ -83,10 +74,10 @@ BODIES = {
     "an output that is no text": {"input": [user(), call(), output({"a": 1})]},
     "a custom output for a function call": {"input": [user(), call(), output(type="custom_tool_call_output")]},
     "bare reasoning of a stored reply": {
-        "input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, assistant_item()]
+        "input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, text_item()]
     },
     "bare reasoning that nothing stored": {
-        "input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, assistant_item()],
+        "input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, text_item()],
         "store": False,
         "include": ["reasoning.encrypted_content"],
     },
@@ -98,7 +89,7 @@ BODIES = {
         "input": [user()],
         "tools": [{"type": "function", "name": "f", "description": "d", "parameters": SCHEMA, "strict": True}],
     },
-    "a function that says nothing of strictness": {
+    "a function without strict": {
         "input": [user()],
         "tools": [{"type": "function", "name": "f", "parameters": SCHEMA}],
     },
@@ -161,13 +152,13 @@ BODIES = {
 
 @pytest.mark.parametrize("model", [THINKER, PLAIN], ids=["a model that reasons", "one that does not"])
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
-def test_a_body_comes_out_as_it_was(body, model):
+def test_a_body_is_written_unchanged(body, model):
     whole = {"model": model.id, **body}
     assert CODEC.encode_request(CODEC.decode_request(whole, endpoint(model)), endpoint(model)) == whole
 
 
 def test_a_bare_list_of_items_is_a_conversation():
-    prompt = CODEC.decode_request([user(), assistant_item("Yes?")], endpoint())
+    prompt = CODEC.decode_request([user(), text_item("Yes?")], endpoint())
     assert prompt.model is None
     assert [message.role for message in prompt.context.messages] == ["user", "assistant"]
 
@@ -203,7 +194,7 @@ def test_media_are_read(part, content):
     [({"input": 1}, ("input",)), ({"input": ["x"]}, ("input", 0)), ({"input": [], "tools": [1]}, ("tools", 0))],
     ids=["input is a number", "an item is a text", "a tool is a number"],
 )
-def test_what_is_no_request_is_refused_with_its_place(body, path):
+def test_another_structure_is_refused_with_its_path(body, path):
     with pytest.raises(DecodeError) as caught:
         CODEC.decode_request(body, endpoint())
     assert caught.value.path == path
@@ -221,14 +212,14 @@ def written(model=THINKER, *, context=None, **options):
 
 BASE = {"model": "gpt-5.4", "input": [user()], "store": False, "include": ["reasoning.encrypted_content"]}
 WRITTEN = {
-    "nothing asked": ({}, {}),
+    "no options": ({}, {}),
     "a level": ({"thinking": "low"}, {"reasoning": {"effort": "low", "summary": "auto"}}),
     "no thinking": ({"thinking": "off"}, {"reasoning": {"effort": "none"}}),
     "a small budget": ({"thinking": 1500}, {"reasoning": {"effort": "low", "summary": "auto"}}),
     "a huge budget": ({"thinking": 99_999}, {"reasoning": {"effort": "high", "summary": "auto"}}),
     "tokens": ({"max_tokens": 300}, {"max_output_tokens": 300}),
     "sampling": ({"temperature": 0.1, "top_p": 0.2}, {"temperature": 0.1, "top_p": 0.2}),
-    "a word of choice": ({"tool_choice": "required"}, {"tool_choice": "required"}),
+    "a choice by mode": ({"tool_choice": "required"}, {"tool_choice": "required"}),
     "a tool by name": ({"tool_choice": "read"}, {"tool_choice": {"type": "function", "name": "read"}}),
     "one call at a time": ({"parallel_tool_calls": False}, {"parallel_tool_calls": False}),
     "an open schema": (
@@ -262,34 +253,34 @@ def test_options_are_written(options, wire):
         ("24h", "short", {}),
     ],
 )
-def test_cache_retention_is_spelt_by_the_dialect(long, retention, wire):
+def test_cache_retention_depends_on_the_dialect(long, retention, wire):
     model = Model("gpt-5.4", "openai", P, reasoning=True, dialect={"cache_long": long})
     assert written(model, cache_retention=retention) == {**BASE, **wire}
 
 
 @pytest.mark.parametrize("option", [{"stop": ("x",)}, {"seed": 1}], ids=["stop", "seed"])
-def test_an_option_without_a_word_is_refused(option):
+def test_an_option_that_is_not_supported_is_refused(option):
     with pytest.raises(EncodeError) as caught:
         written(**option)
     assert caught.value.path == ("options", *option)
 
 
-def test_a_model_that_does_not_reason_is_not_asked_for_secrets():
+def test_encrypted_content_is_not_requested_from_a_model_that_does_not_reason():
     assert "include" not in written(PLAIN)
 
 
-def test_a_provider_that_stores_nothing_is_not_told_to():
+def test_store_is_left_out_for_a_provider_without_it():
     assert "store" not in written(Model("m", "somebody", P, dialect={"store": False}))
 
 
-def test_words_of_a_models_own_for_a_level_are_used_both_ways():
+def test_a_models_own_names_of_levels_are_read_and_written():
     model = Model("m", "openai", P, reasoning=True, thinking_levels={"max": "ultra", "off": None})
     body = written(model, thinking="max")
     assert body["reasoning"] == {"effort": "ultra", "summary": "auto"}
     assert CODEC.decode_request(body, endpoint(model)).options.thinking == "max"
 
 
-def test_a_changed_level_is_put_in_its_place():
+def test_a_changed_level_replaces_the_received_one():
     prompt = CODEC.decode_request({"input": [], "reasoning": {"effort": "low", "context": "all_turns"}}, endpoint())
     extra = prompt.options.extra
     body = CODEC.encode_request(
@@ -317,7 +308,7 @@ def test_a_system_prompt_is_written(prompt, model, items):
     assert written(model, context=Context(system_prompt=prompt, messages=HELLO))["input"] == [*items, user()]
 
 
-def test_what_segue_wrote_is_read_without_a_trace_of_spelling():
+def test_a_body_in_the_default_format_is_read_without_extra():
     context = Context(
         system_prompt="Be brief.",
         messages=(
@@ -358,14 +349,14 @@ def test_a_turn_of_reasoning_alone_leaves_nothing_behind():
 
 
 def test_an_own_turn_is_replayed_with_its_ids_and_its_reasoning():
-    items = [reasoning(), assistant_item("Looking."), call(id="fc_1", status="completed")]
+    items = [reasoning(), text_item("Looking."), call(id="fc_1", status="completed")]
     request = prepare(history(*items), THINKER)
     assert request.body["input"] == [user(), *items, output(), user("Go on.")]
     assert request.report.changes == ()
 
 
 def test_another_models_turn_has_neither():
-    items = [reasoning(), assistant_item("Looking."), call(id="fc_1", namespace="n")]
+    items = [reasoning(), text_item("Looking."), call(id="fc_1", namespace="n")]
     body = prepare(history(*items), OTHER).body
     assert body["input"] == [
         user(),
@@ -378,14 +369,14 @@ def test_another_models_turn_has_neither():
 
 def test_reasoning_that_cannot_be_decrypted_is_left_out_with_the_ids_behind_it():
     shown = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}]}
-    body: Any = prepare(history(shown, assistant_item("Looking."), call(id="fc_1")), THINKER).body
+    body: Any = prepare(history(shown, text_item("Looking."), call(id="fc_1")), THINKER).body
     assert all("id" not in item for item in body["input"])
     assert CODEC.check(body, endpoint()) == []
 
 
-def test_a_secret_made_elsewhere_stays_there():
+def test_encrypted_content_is_not_sent_to_another_provider():
     assert "gAAA" not in str(
-        prepare(history(reasoning(), assistant_item()), Model("gpt-5.4", "azure", P, reasoning=True)).body
+        prepare(history(reasoning(), text_item()), Model("gpt-5.4", "azure", P, reasoning=True)).body
     )
 
 
@@ -409,8 +400,8 @@ def test_an_output_without_a_call_is_left_out():
     assert body["input"] == [user()]
 
 
-def test_an_own_turn_at_home_is_the_same_object():
-    context = history(reasoning(), assistant_item("Looking."))
+def test_an_own_turn_stays_the_same_object():
+    context = history(reasoning(), text_item("Looking."))
     assert project(context, THINKER).context.messages[1] is context.messages[1]
 
 
@@ -419,7 +410,7 @@ def test_an_own_turn_at_home_is_the_same_object():
 
 @pytest.mark.parametrize("thinking", ["off", 0], ids=["off", "no budget"])
 @pytest.mark.parametrize("name", ["openai/gpt-4o", "openai/gpt-4.1"])
-def test_a_model_that_does_not_reason_is_not_told_to_stop_it(name, thinking):
+def test_no_effort_is_sent_to_a_model_that_does_not_reason(name, thinking):
     context = Context(messages=HELLO)
     assert "reasoning" not in prepare(context, name, options=Options(thinking=thinking)).body
     assert "reasoning" not in written(PLAIN, context=context, thinking=thinking)
@@ -433,7 +424,7 @@ REASONED = {
 
 
 @pytest.mark.parametrize("given", REASONED.values(), ids=REASONED.keys())
-def test_what_another_model_was_asked_about_reasoning_is_not_asked_of_one_that_has_none(given):
+def test_reasoning_parameters_are_not_sent_to_another_model_that_does_not_reason(given):
     include = ["reasoning.encrypted_content", "file_search_call.results"]
     body = {"model": "gpt-5.4", "input": "Hi.", "reasoning": given, "include": include}
     prompt = CODEC.decode_request(body, endpoint())
@@ -443,17 +434,143 @@ def test_what_another_model_was_asked_about_reasoning_is_not_asked_of_one_that_h
     assert request.body["include"] == ["file_search_call.results"]
 
 
-def test_a_schema_that_was_taken_back_is_not_asked_for():
+def test_a_removed_schema_is_not_sent():
     body = {
         "input": "x",
         "text": {"verbosity": "low", "format": {"type": "json_schema", "name": "a", "schema": SCHEMA}},
     }
     prompt = CODEC.decode_request(body, endpoint())
-    asked = Prompt(context=prompt.context, options=Options(extra=prompt.options.extra))
-    assert CODEC.encode_request(asked, endpoint())["text"] == {"verbosity": "low"}
+    changed = Prompt(context=prompt.context, options=Options(extra=prompt.options.extra))
+    assert CODEC.encode_request(changed, endpoint())["text"] == {"verbosity": "low"}
 
 
-def test_a_model_that_is_named_wins_over_the_null_that_was_read():
+def test_a_named_model_replaces_the_null_that_was_read():
     prompt = CODEC.decode_request({"model": None, "input": "x"}, endpoint())
     named = Prompt(context=prompt.context, options=prompt.options, model="gpt-4o")
     assert CODEC.encode_request(named, endpoint())["model"] == "gpt-4o"
+
+
+# -- options that were changed, or are sent to another model -----------------------------------------------------------
+
+
+def sent_to(model, body, **changes):
+    prompt = CODEC.decode_request({"model": "gpt-5.4", "input": "Hi.", **body}, endpoint())
+    options = replace(prompt.options, **changes)
+    return CODEC.encode_request(Prompt(context=prompt.context, options=options, model=model.id), endpoint(model))
+
+
+DEFAULTS = {"store": False, "include": ["reasoning.encrypted_content"]}
+CHANGED = {
+    "format is kept for the same model": (
+        THINKER,
+        {**DEFAULTS, "reasoning": {"effort": "low"}},
+        {},
+        {"reasoning": {"effort": "low"}},
+    ),
+    "another model gets the default format": (
+        OTHER,
+        {**DEFAULTS, "reasoning": {"effort": "low"}},
+        {},
+        {"reasoning": {"effort": "low", "summary": "auto"}},
+    ),
+    "absent keys are default keys for another model": (OTHER, {}, {}, DEFAULTS),
+    "another model gets the data": (
+        OTHER,
+        {"store": True, "include": ["file_search_call.results"], "reasoning": {"effort": "low", "summary": "detailed"}},
+        {},
+        {
+            "store": True,
+            "include": ["file_search_call.results"],
+            "reasoning": {"effort": "low", "summary": "detailed"},
+        },
+    ),
+    "a changed user id stands in the same key": (THINKER, {"user": "u"}, {"user_id": "v"}, {"user": "v"}),
+    "a removed level": (
+        THINKER,
+        {"reasoning": {"effort": "low", "summary": "detailed"}},
+        {"thinking": None},
+        {"reasoning": {"summary": "detailed"}},
+    ),
+    "a changed choice": (
+        THINKER,
+        {"tool_choice": {"type": "web_search"}},
+        {"tool_choice": "auto"},
+        {"tool_choice": "auto"},
+    ),
+    "a changed schema": (
+        THINKER,
+        {"text": {"format": {"type": "json_schema", "name": "x", "description": "d", "schema": SCHEMA}}},
+        {"output_schema": CLOSED},
+        {
+            "text": {
+                "format": {
+                    "type": "json_schema",
+                    "name": "output",
+                    "schema": CLOSED,
+                    "strict": True,
+                }
+            }
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(("model", "body", "changes", "wire"), CHANGED.values(), ids=CHANGED.keys())
+def test_changed_options_and_other_models_get_the_default_format(model, body, changes, wire):
+    written_body = sent_to(model, body, **changes)
+    assert {key: written_body[key] for key in wire} == wire
+    assert written_body.keys() - wire.keys() <= {"model", "input", "include", "store"}
+
+
+def test_the_name_and_description_of_a_schema_are_read():
+    given = {"type": "json_schema", "name": "x", "description": "d", "schema": SCHEMA}
+    prompt = CODEC.decode_request({"input": "Hi.", "text": {"format": given}}, endpoint())
+    assert prompt.options.output_schema == {**SCHEMA, "title": "x", "description": "d"}
+    titled = {**SCHEMA, "title": "t"}
+    prompt = CODEC.decode_request({"input": "Hi.", "text": {"format": {**given, "schema": titled}}}, endpoint())
+    assert prompt.options.output_schema == {**titled, "description": "d"}
+
+
+GROWN = {
+    "a string": ({"input": "Hi."}, [user()]),
+    "no input": ({"previous_response_id": "resp_1"}, []),
+    "a list of one part": (
+        {"input": [user([{"type": "input_text", "text": "Hi."}])]},
+        [user([{"type": "input_text", "text": "Hi."}])],
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "items"), GROWN.values(), ids=GROWN.keys())
+def test_a_conversation_that_has_grown_is_a_list(body, items):
+    prompt = CODEC.decode_request(body, endpoint())
+    grown = replace(prompt, context=prompt.context.add(UserMessage.of("More.")))
+    assert CODEC.encode_request(grown, endpoint())["input"] == [*items, user("More.")]
+
+
+def test_instructions_of_parts_stand_in_the_input():
+    prompt = CODEC.decode_request({"input": "Hi.", "instructions": "Be brief."}, endpoint())
+    context = replace(prompt.context, system_prompt=(TextContent(text="Be brief."),))
+    body = CODEC.encode_request(replace(prompt, context=context), endpoint())
+    part = {"type": "input_text", "text": "Be brief."}
+    assert body["input"] == [user([part], role="developer"), user()]
+    assert "instructions" not in body
+
+
+def test_format_of_an_older_file_is_ignored():
+    old = {P: {"shape": {"input": "string", "system": {"role": "system"}, "list": True, "asked_of": "m", "item": True}}}
+    context = Context(
+        system_prompt="Be brief.",
+        messages=(
+            UserMessage(content=(TextContent(text="Hi."),), extra=old),
+            ToolResultMessage(tool_call_id="c", content=(TextContent(text="done"),), extra=old),
+        ),
+        tools=(ToolDefinition(name="f", extra=old),),
+        extra=old,
+    )
+    body = CODEC.encode_request(Prompt(context=context, options=Options(extra=old), model="gpt-5.4"), endpoint())
+    assert body == {
+        **BASE,
+        "input": [user("Be brief.", role="developer"), user(), output(call_id="c")],
+        "tools": [{"type": "function", "name": "f", "parameters": {}, "strict": False}],
+    }

@@ -1,4 +1,4 @@
-"""Whole replies: why they stopped, what they cost, and that they come out as they were."""
+"""Whole replies: stop reason, usage, and that they are written unchanged."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from protocols.openai_responses.bodies import assistant_item, call, endpoint, reasoning, reply
+from protocols.openai_responses.bodies import call, endpoint, reasoning, reply, text_item
 from segue.conversation.content import TextContent
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, Usage
@@ -15,34 +15,34 @@ from segue.models.model import Model, Price
 from segue.protocols.openai_responses.codec import CODEC
 
 STOPS = {
-    "completed": (reply(assistant_item()), "stop", "completed", None),
+    "completed": (reply(text_item()), "stop", "completed", None),
     "completed with a call": (reply(call()), "toolUse", "completed", None),
     "no more tokens": (
-        reply(assistant_item(), status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
+        reply(text_item(), status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
         "length",
         "max_output_tokens",
         None,
     ),
     "no more messages": (
-        reply(assistant_item(), status="incomplete", incomplete_details={"reason": "max_messages"}),
+        reply(text_item(), status="incomplete", incomplete_details={"reason": "max_messages"}),
         "length",
         "max_messages",
         None,
     ),
     "filtered": (
-        reply(assistant_item(), status="incomplete", incomplete_details={"reason": "content_filter"}),
+        reply(text_item(), status="incomplete", incomplete_details={"reason": "content_filter"}),
         "error",
         "content_filter",
         "the reply ended with content_filter",
     ),
     "steered": (
-        reply(assistant_item(), status="incomplete", incomplete_details={"reason": "steered"}),
+        reply(text_item(), status="incomplete", incomplete_details={"reason": "steered"}),
         "stop",
         "steered",
         None,
     ),
     "incomplete for an unknown reason": (
-        reply(assistant_item(), status="incomplete", incomplete_details={"reason": "mood"}),
+        reply(text_item(), status="incomplete", incomplete_details={"reason": "mood"}),
         "error",
         "mood",
         "the reply ended with mood",
@@ -53,31 +53,26 @@ STOPS = {
         "failed",
         "Sorry.",
     ),
-    "cancelled": (
-        reply(assistant_item(), status="cancelled"),
-        "aborted",
-        "cancelled",
-        "the reply ended with cancelled",
-    ),
+    "cancelled": (reply(text_item(), status="cancelled"), "aborted", "cancelled", "the reply ended with cancelled"),
     "still running": (reply(status="in_progress"), "error", "in_progress", "the reply ended with in_progress"),
-    "a vendor's spelling": (reply(assistant_item(), status="complete"), "stop", "complete", None),
-    "no status": ({"id": "resp_1", "output": [assistant_item()]}, "stop", None, None),
+    "a vendor's name for completed": (reply(text_item(), status="complete"), "stop", "complete", None),
+    "no status": ({"id": "resp_1", "output": [text_item()]}, "stop", None, None),
     "nothing but an error": ({"error": {"message": "No."}}, "error", None, "No."),
     "an error that is a text": ({"error": "No."}, "error", None, "No."),
     "an error event": ({"type": "error", "code": "c", "message": "No.", "param": None}, "error", None, "No."),
-    "an error in another wire's words": (
+    "an error of another protocol": (
         {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
         "error",
         None,
         "Overloaded",
     ),
-    "an error that says nothing": ({"error": {}}, "error", None, "the provider reported an error"),
+    "an error without a message": ({"error": {}}, "error", None, "the provider reported an error"),
     "never begun": ({"id": "r", "status": "queued"}, "error", "queued", "the reply ended with queued"),
 }
 
 
 @pytest.mark.parametrize(("body", "reason", "raw", "error"), STOPS.values(), ids=STOPS.keys())
-def test_a_reply_says_why_it_stopped_and_comes_out_as_it_was(body, reason, raw, error):
+def test_a_reply_has_its_stop_reason_and_is_written_unchanged(body, reason, raw, error):
     message = CODEC.decode_response(body, endpoint(), {})
     assert (message.stop_reason, message.raw_stop_reason, message.error_message) == (reason, raw, error)
     assert CODEC.encode_response(message, endpoint()) == body
@@ -114,7 +109,7 @@ USAGES = {
 
 @pytest.mark.parametrize(("wire", "counted"), USAGES.values(), ids=USAGES.keys())
 def test_tokens_are_counted_without_the_cached_ones(wire, counted):
-    body = reply(assistant_item(), usage=wire)
+    body = reply(text_item(), usage=wire)
     message = CODEC.decode_response(body, endpoint(), {})
     found = message.usage
     if found is not None and counted is not None:
@@ -127,14 +122,14 @@ def test_tokens_are_counted_without_the_cached_ones(wire, counted):
 
 def test_a_reply_has_a_price_where_one_is_known():
     model = Model("m", "openai", "openai-responses", cost=Price(input=1.0, output=2.0, cache_read=0.5))
-    found = CODEC.decode_response(reply(assistant_item()), endpoint(model), {}).usage
+    found = CODEC.decode_response(reply(text_item()), endpoint(model), {}).usage
     assert found is not None
     assert found.cost is not None
     assert found.cost.total == pytest.approx((40 * 1.0 + 20 * 2.0 + 60 * 0.5) / 1e6)
 
 
-def test_a_reply_knows_who_was_asked_and_who_answered():
-    message = CODEC.decode_response(reply(assistant_item()), endpoint(), {})
+def test_a_reply_has_the_requested_and_the_answering_model():
+    message = CODEC.decode_response(reply(text_item()), endpoint(), {})
     assert (message.protocol, message.provider, message.model) == ("openai-responses", "openai", "gpt-5.4")
     assert (message.response_model, message.response_id) == ("gpt-5.4-2026-03-05", "resp_1")
 
@@ -153,13 +148,13 @@ def test_arguments_that_had_to_be_repaired_are_noted():
 
 NO_REPLIES = {
     "nothing": {},
-    "another wire's reply": {"choices": []},
+    "a reply of another protocol": {"choices": []},
     "a reply without output": {"id": "resp_1", "status": "completed"},
 }
 
 
 @pytest.mark.parametrize("body", NO_REPLIES.values(), ids=NO_REPLIES.keys())
-def test_what_is_no_reply_is_refused(body):
+def test_a_body_that_is_no_reply_is_refused(body):
     with pytest.raises(DecodeError) as caught:
         CODEC.decode_response(body, endpoint(), {})
     assert caught.value.path == ("output",)
@@ -173,12 +168,12 @@ def test_another_models_turn_can_be_written_as_a_reply():
 
 
 def test_all_that_a_reply_repeats_is_kept():
-    body = reply(reasoning(), assistant_item(), tools=[{"type": "web_search"}], instructions="x", truncation="disabled")
+    body = reply(reasoning(), text_item(), tools=[{"type": "web_search"}], instructions="x", truncation="disabled")
     assert CODEC.encode_response(CODEC.decode_response(body, endpoint(), {}), endpoint()) == body
 
 
 ERRORS = {
-    "the usual body": ({"error": {"message": "No.", "type": "t", "code": "c", "param": None}}, ("c", "t", "No.")),
+    "the common body": ({"error": {"message": "No.", "type": "t", "code": "c", "param": None}}, ("c", "t", "No.")),
     "an error event": ({"type": "error", "code": "c", "message": "No.", "param": None}, ("c", None, "No.")),
     "a nested error event": ({"type": "error", "error": {"type": "t", "message": "No."}}, (None, "t", "No.")),
     "a failed reply": (
@@ -200,11 +195,11 @@ def test_errors_are_read(body, expected):
     assert error.status == 400
 
 
-def test_what_only_a_reply_said_stands_apart_and_no_request_repeats_it():
-    body = reply(assistant_item(), instructions="Be brief.", tools=[], temperature=1.0)
+def test_keys_of_a_reply_are_kept_apart_and_not_sent_back():
+    body = reply(text_item(), instructions="Be brief.", tools=[], temperature=1.0)
     message: Any = CODEC.decode_response(body, endpoint(), {})
     assert message.extra.keys() == {"reply"}
-    assert message.extra["reply"]["openai-responses"]["body"]["instructions"] == "Be brief."
+    assert message.extra["reply"]["openai-responses"]["in"]["instructions"] == {"to": "Be brief."}
     request = CODEC.encode_request(Prompt(context=Context(messages=(message,))), endpoint())
-    assert request["input"] == [assistant_item()]
+    assert request["input"] == [text_item()]
     assert CODEC.encode_response(message, endpoint()) == body

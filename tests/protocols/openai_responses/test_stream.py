@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.openai_responses.bodies import assistant_item, call, cases, endpoint, fixture, reasoning, reply
+from protocols.openai_responses.bodies import call, cases, endpoint, fixture, reasoning, reply, text_item
 from segue.conversation.events import DoneEvent, ErrorEvent
 from segue.framing.sse import SseDecoder
 from segue.protocols.openai_responses.codec import CODEC
@@ -36,13 +36,13 @@ def described(content):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_request_of_each_kind_comes_out_as_it_was(case):
+def test_a_request_of_each_kind_is_written_unchanged(case):
     body = fixture(case, "request")
     assert CODEC.encode_request(CODEC.decode_request(body, endpoint()), endpoint()) == body
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_reply_of_each_kind_is_read_and_comes_out_as_it_was(case):
+def test_a_reply_of_each_kind_is_read_and_written_unchanged(case):
     body, expected = fixture(case, "response"), fixture(case, "expected")
     message = CODEC.decode_response(body, endpoint(), {})
     assert [described(content) for content in message.content] == expected["content"]
@@ -60,7 +60,7 @@ def test_a_folded_stream_is_the_whole_reply(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_deltas_say_what_the_message_says(case):
+def test_deltas_add_up_to_the_message(case):
     events, message = fold(fixture(case, "stream"))
     for index, content in enumerate(message.content):
         deltas = "".join(getattr(event, "delta", "") for event in events if getattr(event, "index", None) == index)
@@ -114,7 +114,7 @@ def test_events_that_a_vendor_leaves_out_are_made_up_for(case, left_out):
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case != "failed"])
-def test_a_vendor_without_places_or_output_at_the_end_is_understood(case):
+def test_a_vendor_without_output_indexes_and_final_output_is_read(case):
     frames = fixture(case, "stream")
     plain = [{key: value for key, value in frame.items() if key != "output_index"} for frame in frames]
     plain[-1] = {**plain[-1], "response": {**plain[-1]["response"], "output": []}}
@@ -124,16 +124,16 @@ def test_a_vendor_without_places_or_output_at_the_end_is_understood(case):
     assert message.stop_reason == whole.stop_reason
 
 
-def test_the_secret_is_the_finished_one():
+def test_the_finished_encrypted_content_is_kept():
     _, message = fold(fixture("reasoning-and-calls", "stream"))
     assert "unfinished" not in str(message)
 
 
-def test_r_13_of_two_secrets_the_terminal_replys_is_kept():
+def test_r_13_the_encrypted_content_of_the_terminal_reply_is_kept():
     frames = [
         {"type": "response.output_item.done", "output_index": 0, "item": reasoning(encrypted_content="first")},
-        {"type": "response.output_item.done", "output_index": 1, "item": assistant_item()},
-        {"type": "response.completed", "response": reply(reasoning(encrypted_content="second"), assistant_item())},
+        {"type": "response.output_item.done", "output_index": 1, "item": text_item()},
+        {"type": "response.completed", "response": reply(reasoning(encrypted_content="second"), text_item())},
     ]
     assert "second" in str(fold(frames)[1].content[0])
 
@@ -187,7 +187,7 @@ def test_a_stream_that_just_stops_is_an_error_and_keeps_what_arrived():
     assert message.tool_calls()[0].arguments == {"path": "a"}
 
 
-def test_events_without_a_meaning_pass_by():
+def test_unknown_events_are_skipped():
     odd = [{"type": "response.brand_new"}, {"type": 5}, {}, {"type": "response.output_item.done", "item": None}]
     events, message = fold([*odd, *fixture("text", "stream")])
     assert isinstance(events[-1], DoneEvent)
@@ -219,28 +219,28 @@ def added(index, item):
 
 
 SIDE_BY_SIDE = {
-    "words that begin after a later item": (
-        [added(0, assistant_item(content=[])), added(1, call(arguments="")), grown(0, delta="Hello.")],
-        reply(assistant_item(), call()),
+    "text that begins after a later item": (
+        [added(0, text_item(content=[])), added(1, call(arguments="")), grown(0, delta="Hello.")],
+        reply(text_item(), call()),
     ),
     "a message that holds nothing": (
-        [added(0, assistant_item(content=[])), added(1, call())],
-        reply(assistant_item(content=[]), call()),
+        [added(0, text_item(content=[])), added(1, call())],
+        reply(text_item(content=[]), call()),
     ),
     "a message that turns out to be of another kind": (
-        [added(0, assistant_item(content=[])), grown(0, delta="Hello.")],
-        reply(assistant_item(content=[{"type": "hologram"}])),
+        [added(0, text_item(content=[])), grown(0, delta="Hello.")],
+        reply(text_item(content=[{"type": "hologram"}])),
     ),
-    "items whose end is never told": (
+    "items without an end": (
         [added(0, reasoning(encrypted_content="a")), added(1, call())],
         reply(reasoning(), call()),
     ),
-    "an id of no characters": ([], reply(assistant_item(), id="", model="")),
+    "an id of no characters": ([], reply(text_item(), id="", model="")),
 }
 
 
 @pytest.mark.parametrize(("frames", "whole"), SIDE_BY_SIDE.values(), ids=SIDE_BY_SIDE.keys())
-def test_the_terminal_reply_has_the_last_word_and_every_part_its_end(frames, whole):
+def test_the_terminal_reply_replaces_what_was_streamed_and_every_part_ends(frames, whole):
     ends = [
         {"type": "response.output_item.done", "output_index": index, "item": item}
         for index, item in enumerate(whole["output"])
@@ -252,17 +252,39 @@ def test_the_terminal_reply_has_the_last_word_and_every_part_its_end(frames, who
         assert sorted(starts) == sorted(event.index for event in events if event.type.endswith("_end"))
 
 
-def test_the_end_of_a_part_says_what_the_message_says():
-    whole = reply(reasoning(), assistant_item(), call())
+def test_the_end_of_a_part_holds_the_content_of_the_message():
+    whole = reply(reasoning(), text_item(), call())
     frames = [
         added(0, reasoning(encrypted_content="a")),
-        added(1, assistant_item(content=[])),
+        added(1, text_item(content=[])),
         grown(1, delta="Hel"),
         added(2, call()),
     ]
     events, message = fold([*frames, {"type": "response.completed", "response": whole}])
     ends = [getattr(event, "content", None) or event.tool_call for event in events if event.type.endswith("_end")]
     assert tuple(ends) == message.content
+
+
+def test_a_phase_is_read_from_the_finished_item():
+    item = text_item(phase="commentary")
+    done = {"type": "response.output_item.done", "output_index": 0, "item": item}
+    for output in ([item], []):
+        events, message = fold(
+            [
+                added(0, text_item(content=[])),
+                grown(0, delta="Hello."),
+                done,
+                {"type": "response.completed", "response": {**reply(), "output": output}},
+            ]
+        )
+        assert [piece.phase for piece in message.content] == ["commentary"]
+        assert [event.content.phase for event in events if event.type == "text_end"] == ["commentary"]
+
+
+def test_the_error_object_of_a_stream_is_kept():
+    error = {"code": "c", "message": "Oh.", "param": "input"}
+    _, message = fold([{"type": "error", "error": error}])
+    assert CODEC.encode_response(message, endpoint())["error"] == error
 
 
 GROWTHS = st.lists(
@@ -286,5 +308,5 @@ GROWTHS = st.lists(
 
 
 @given(frames=GROWTHS)
-def test_events_as_bytes_and_events_as_objects_say_the_same(frames):
+def test_events_as_bytes_and_as_objects_are_read_alike(frames):
     assert fold([json.dumps(frame).encode() for frame in frames]) == fold(frames)

@@ -1,8 +1,8 @@
-"""Would Google accept this body? The settings and tools; `check_turns` looks at the contents.
+"""Checks whether Google would accept a body: options and tools. `check_turns` checks the contents.
 
-Every rule quotes the refusal and says where it was seen; the threads were read on 2026-11-15. What recorded traffic
-contradicts is not here: keys in either spelling, contents of one role side by side, ids on calls of models that give
-none, a response that is empty, signatures that are missing in turns that are over.
+Every rule quotes the refusal and its source; the threads were read on 2026-11-15. No rule forbids what recorded traffic
+shows to be accepted: keys under both names, contents of one role side by side, ids on calls of models that give
+none, an empty response, missing signatures in finished turns.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.models.rules import Rules
 from segue.protocols.google_genai.check_turns import check_turns, objects_of
-from segue.protocols.google_genai.verbatim import Block, object_of, open_object, texts_of
+from segue.protocols.google_genai.keys import object_of, read_keys, texts_of
 from segue.protocols.kit.checking import check_json
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.verbatim import Block
 
 _BUDGET_ONLY: Final = re.compile(r"gemini-(?:1|2)\.")
 _ALWAYS_THINKS: Final = re.compile(r"gemini-(?:2\.5-pro|3(?:\.\d+)?-pro|3\.5-flash-lite)")
@@ -28,8 +29,8 @@ _NAMING_MODES: Final = frozenset({"ANY", "VALIDATED"})
 
 def check(body: Block, endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
-    wire, _ = open_object(body)
-    generation, _ = open_object(object_of(wire.get("generationConfig")))
+    wire = read_keys(body)
+    generation = read_keys(object_of(wire.get("generationConfig")))
     found = [*check_json(body), *check_turns(wire, endpoint), *_check_tools(wire, endpoint.rules)]
     found += [*_check_choice(wire), *_check_cache(wire), *_check_thinking(generation, endpoint)]
     found += _check_json_beside_tools(wire, generation, endpoint.rules)
@@ -50,52 +51,59 @@ def _check_tools(wire: Block, rules: Rules) -> Iterator[Violation]:
     name_of_tool = _pattern(rules.tool_name_first, rules.tool_name_alphabet, rules.tool_name_max)
     count = 0
     for at, tool in objects_of(wire.get("tools")):
-        opened, _ = open_object(tool)
-        for index, raw in objects_of(opened.get("functionDeclarations")):
+        for index, raw in objects_of(read_keys(tool).get("functionDeclarations")):
             count += 1
             path: Path = ("tools", at, "functionDeclarations", index)
-            function, _ = open_object(raw)
+            function = read_keys(raw)
             name = function.get("name")
             if not isinstance(name, str) or not name_of_tool.fullmatch(name):
                 # "Invalid function name. Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain
                 # underscores (_), dots (.), colons (:), or dashes (-)" (ccs #25 and #219, gemini-cli #7869)
-                yield Violation(code="tool_name", path=(*path, "name"), message=f"{name!r} is no name for a tool")
+                yield Violation(
+                    code="tool_name", path=(*path, "name"), message=f"{name!r} is not a valid tool name; rename it"
+                )
             elif name in seen:
                 # "Duplicate function declaration found: x" (rikkahub #1311, threads-mcp #1)
-                yield Violation(code="tool_name_taken", path=(*path, "name"), message=f"two tools are called {name!r}")
+                yield Violation(
+                    code="tool_name_taken",
+                    path=(*path, "name"),
+                    message=f"two tools have the name {name!r}; rename one",
+                )
             else:
                 seen.add(name)
             yield from _check_schema(function, path)
     if rules.max_tools and count > rules.max_tools:
         # "Maximum 512 function declarations can be provided." (google-genai 3.1.0)
-        yield Violation(code="too_many_tools", path=("tools",), message=f"{count} tools, {rules.max_tools} are taken")
+        message = f"{count} tools are declared, the limit is {rules.max_tools}; remove some"
+        yield Violation(code="too_many_tools", path=("tools",), message=message)
 
 
 def _check_schema(function: Block, path: Path) -> Iterator[Violation]:
     keys = [key for key in ("parameters", "parametersJsonSchema") if function.get(key) is not None]
     if len(keys) > 1:
         # "This field is mutually exclusive with `parameters`." (google-genai 3.1.0)
-        yield Violation(code="tool_schema", path=(*path, keys[1]), message="a tool has one schema, not two")
+        message = "a tool has two schemas; remove one of them"
+        yield Violation(code="tool_schema", path=(*path, keys[1]), message=message)
     for key in keys:
         kind = text_of(object_of(function[key]).get("type"))
         if kind is not None and kind.lower() != "object":
             # "parameters schema should be of type OBJECT" (Vertex: OmniRoute #3360)
-            yield Violation(
-                code="tool_schema", path=(*path, key, "type"), message="a tool's schema has to be of type object"
-            )
+            message = "the schema of a tool is not of type object; put it into an object"
+            yield Violation(code="tool_schema", path=(*path, key, "type"), message=message)
 
 
 def _check_choice(wire: Block) -> Iterator[Violation]:
-    config, _ = open_object(object_of(wire.get("toolConfig")))
-    calling, _ = open_object(object_of(config.get("functionCallingConfig")))
+    config = read_keys(object_of(wire.get("toolConfig")))
+    calling = read_keys(object_of(config.get("functionCallingConfig")))
     mode = (text_of(calling.get("mode")) or "").upper()
     if texts_of(calling.get("allowedFunctionNames")) and mode not in _NAMING_MODES:
-        # "Only set when the Mode is ANY."; VALIDATED takes them too (google-genai 3.1.0)
+        # "Only set when the Mode is ANY."; VALIDATED accepts them too (google-genai 3.1.0)
         path: Path = ("toolConfig", "functionCallingConfig", "allowedFunctionNames")
-        yield Violation(code="tool_choice", path=path, message="names go with the modes ANY and VALIDATED alone")
-    if mode and not any("functionDeclarations" in open_object(tool)[0] for _, tool in objects_of(wire.get("tools"))):
+        message = "function names need the mode ANY or VALIDATED; change the mode or remove the names"
+        yield Violation(code="tool_choice", path=path, message=message)
+    if mode and not any("functionDeclarations" in read_keys(tool) for _, tool in objects_of(wire.get("tools"))):
         # "Function calling config is set without function_declarations." (kelivo #317)
-        message = "a choice of functions needs functions to choose from"
+        message = "a function calling mode is set without functions; remove it or declare functions"
         yield Violation(code="tool_choice", path=("toolConfig", "functionCallingConfig"), message=message)
 
 
@@ -106,79 +114,89 @@ def _check_cache(wire: Block) -> Iterator[Violation]:
         if wire.get(key):
             # "CachedContent can not be used with GenerateContent request setting system_instruction, tools or
             # tool_config." (litellm #17304, langchain-google #978, vercel/ai #3333)
-            yield Violation(code="cached_content", path=(key,), message=f"{key} belongs into the cached content")
+            message = f"{key} is refused beside `cachedContent`; move it into the cached content"
+            yield Violation(code="cached_content", path=(key,), message=message)
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
 
 
 def _check_thinking(generation: Block, endpoint: Endpoint) -> Iterator[Violation]:
-    thinking, _ = open_object(object_of(generation.get("thinkingConfig")))
+    thinking = read_keys(object_of(generation.get("thinkingConfig")))
     budget, level = thinking.get("thinkingBudget"), thinking.get("thinkingLevel")
     path: Path = ("generationConfig", "thinkingConfig")
     if budget is not None and level is not None:
         # "You can only set only one of thinking budget and thinking level." (quoted by many clients, found 2026-11-15)
-        yield Violation(code="thinking_both", path=(*path, "thinkingBudget"), message="a budget or a level, not both")
+        message = "a thinking budget and a thinking level are set; remove one of them"
+        yield Violation(code="thinking_both", path=(*path, "thinkingBudget"), message=message)
     if isinstance(level, str) and endpoint.model.thinking_levels.get(level.lower(), "") is None:
         # "Thinking level MINIMAL is not supported for this model." (vellum-assistant #32687)
-        message = f"{endpoint.model.id} does not have the level {level}"
+        message = f"{endpoint.model.id} does not support the thinking level {level}; choose another level"
         yield Violation(code="thinking_level", path=(*path, "thinkingLevel"), message=message)
     if level is not None and _BUDGET_ONLY.search(endpoint.model.id):
         # "Thinking level is not supported for this model." (Roo-Code #10700)
-        message = f"{endpoint.model.id} takes a budget, not a level"
+        message = f"{endpoint.model.id} does not support thinking levels; set `thinkingBudget`"
         yield Violation(code="thinking_level", path=(*path, "thinkingLevel"), message=message)
     if budget == 0 and budget is not False and _ALWAYS_THINKS.search(endpoint.model.id):
         # "Budget 0 is invalid. This model only works in thinking mode." (gemini-balance #206, docker-agent #2051,
         # python-genai #2936)
-        yield Violation(
-            code="thinking_budget", path=(*path, "thinkingBudget"), message=f"{endpoint.model.id} always thinks"
-        )
+        message = f"{endpoint.model.id} cannot turn thinking off; set a budget above 0"
+        yield Violation(code="thinking_budget", path=(*path, "thinkingBudget"), message=message)
     least, most = endpoint.rules.min_thinking_budget, endpoint.rules.max_thinking_budget
     if isinstance(budget, int) and budget > 0 and not least <= budget <= (most or budget):
         # "The thinking budget (52428) is invalid." (Roo-Code #4399)
-        message = f"a budget is between {least} and {most} tokens"
+        message = f"the thinking budget is not between {least} and {most} tokens; change it"
         yield Violation(code="thinking_budget", path=(*path, "thinkingBudget"), message=message)
 
 
 def _check_generation(generation: Block, rules: Rules) -> Iterator[Violation]:
     root = "generationConfig"
-    heat, most, stops = (generation.get(key) for key in ("temperature", "maxOutputTokens", "stopSequences"))
-    if _is_number(heat) and rules.max_temperature and not 0 <= cast("float", heat) <= rules.max_temperature:
+    temperature, most, stops = (generation.get(key) for key in ("temperature", "maxOutputTokens", "stopSequences"))
+    if (
+        _is_number(temperature)
+        and rules.max_temperature
+        and not 0 <= cast("float", temperature) <= rules.max_temperature
+    ):
         # "temperature must be in the range [0.0, 2.0]." (google-genai 3.1.0)
-        message = f"temperature is between 0 and {rules.max_temperature:g}"
+        message = f"temperature is not between 0 and {rules.max_temperature:g}; change it"
         yield Violation(code="temperature", path=(root, "temperature"), message=message)
     yield from check_range("top_p", generation.get("topP"), (root, "topP"), rules)  # Google documentation
     if _is_number(most) and cast("float", most) < 1:
         # "the supported range is from 1 (inclusive)" (Vertex; google-genai 3.1.0: the maximum number of tokens)
-        yield Violation(code="max_tokens", path=(root, "maxOutputTokens"), message="at least one token is written")
+        yield Violation(code="max_tokens", path=(root, "maxOutputTokens"), message="the limit is below 1; raise it")
     if isinstance(stops, list) and 0 < rules.max_stop < len(cast("list[object]", stops)):
         # "up to 5" (Google documentation: GenerationConfig)
-        message = f"{rules.max_stop} stop sequences are taken"
+        message = f"there are more than {rules.max_stop} stop sequences; remove some"
         yield Violation(code="stop", path=(root, "stopSequences"), message=message)
     for key in ("presencePenalty", "frequencyPenalty"):
         if generation.get(key) is not None and f"{root}.{key}" in rules.refused_extra:
             # "Penalty is not enabled for models/gemini-2.5-pro" (vercel/ai #8943)
-            yield Violation(code="penalty", path=(root, key), message="the model takes no penalties")
+            yield Violation(code="penalty", path=(root, key), message=f"the model does not support `{key}`; remove it")
     schema = generation.get("responseSchema") or generation.get("responseJsonSchema")
     if isinstance(schema, Mapping) and generation.get("responseMimeType") not in ("application/json", "text/x.enum"):
         # "If set, a compatible response_mime_type must also be set." (google-genai 3.1.0)
-        yield Violation(code="output_schema", path=(root, "responseMimeType"), message="a schema needs its MIME type")
+        message = "a schema is set without `responseMimeType`; set it to application/json"
+        yield Violation(code="output_schema", path=(root, "responseMimeType"), message=message)
 
 
 def _check_json_beside_tools(wire: Block, generation: Block, rules: Rules) -> Iterator[Violation]:
-    tools = [open_object(tool)[0] for _, tool in objects_of(wire.get("tools"))]
+    tools = [read_keys(tool) for _, tool in objects_of(wire.get("tools"))]
     if not tools or generation.get("responseMimeType") != "application/json":
         return
     path: Path = ("generationConfig", "responseMimeType")
-    calling, _ = open_object(object_of(open_object(object_of(wire.get("toolConfig")))[0].get("functionCallingConfig")))
+    calling = read_keys(object_of(read_keys(object_of(wire.get("toolConfig"))).get("functionCallingConfig")))
     forces = (text_of(calling.get("mode")) or "").upper() == "ANY"
     if not rules.schema_with_tools:
         # "Function calling with a response mime type: 'application/json' is unsupported" (symfony/ai #803 and #1777);
         # "Tool use with ..." of Google's own tools (gemini-balance #264)
-        yield Violation(code="json_beside_tools", path=path, message="no JSON is promised beside tools")
+        message = "the model does not support JSON answers beside tools; remove the MIME type or the tools"
+        yield Violation(code="json_beside_tools", path=path, message=message)
     elif forces and not rules.schema_with_forced_choice:
-        # The newer ones say the same of "Forced function calling (ANY mode)" alone (vercel/ai 43318a3)
-        yield Violation(code="json_beside_tools", path=path, message="no JSON is promised where a call is demanded")
+        # Newer models refuse "Forced function calling (ANY mode)" only (vercel/ai 43318a3)
+        message = (
+            "the model does not support JSON answers beside a forced call; remove the MIME type or change the mode"
+        )
+        yield Violation(code="json_beside_tools", path=path, message=message)
 
 
 def _is_number(value: object) -> bool:

@@ -1,8 +1,8 @@
-"""Would Google accept these contents? Roles, parts, calls and their results, signatures.
+"""Checks whether Google would accept the contents of a body: roles, parts, calls and their results, signatures.
 
 Facts this file rests on:
-- Contents of one role side by side are one turn to the server.                           (recorded traffic, 2026-11)
-- Signatures are asked for in the running turn alone: behind the last content in which the user says something.
+- The server reads contents of one role side by side as one turn.                         (recorded traffic, 2026-11)
+- Signatures are required in the current turn only: behind the last content of the user that holds more than results.
                                                  (Google documentation: thought signatures, read 2026-11-15)
 """
 
@@ -14,21 +14,22 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.protocols.google_genai.content import CALL, RESULT, SIGNATURE
-from segue.protocols.google_genai.verbatim import Block, object_of, open_object
+from segue.protocols.google_genai.keys import object_of, read_keys
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.verbatim import Block
 
 _ROLES: Final = frozenset({"user", "model", "function", None})
 _NO_DATA: Final = frozenset({"thought", SIGNATURE, "partMetadata"})
-"""What is said of a part's data. How to look at a video may stand in a part of its own, behind the video: 2.0 Flash has
-answered that (as pydantic-ai has recorded)."""
+"""Keys that are not data. `videoMetadata` may stand in a part of its own, behind the video: 2.0 Flash accepts that
+(recorded by pydantic-ai)."""
 _REFUSES_EMPTY: Final = re.compile(r"gemini-2\.0")
-"""Who refuses a content of empty texts: before and after it is answered (1.5, 2.5 and 3 Flash, as pydantic-ai and
-mirascope have recorded)."""
+"""Models that refuse a content of empty texts; older and newer ones accept it (1.5, 2.5 and 3 Flash, recorded by
+pydantic-ai and mirascope)."""
 
 
 def objects_of(value: object) -> Iterator[tuple[int, Block]]:
-    """Give the objects of a list with their places; one that stands without a list is the first."""
+    """Give the objects of a list with their positions; one without a list is the first."""
     if isinstance(value, Mapping):
         yield 0, cast("Block", value)
     elif isinstance(value, (list, tuple)):
@@ -38,7 +39,7 @@ def objects_of(value: object) -> Iterator[tuple[int, Block]]:
 
 
 class _Turn:
-    """Contents of one role side by side: their parts, opened, with their places."""
+    """Contents of one role side by side: their parts, with their paths."""
 
     def __init__(self, *, is_model: bool, index: int) -> None:
         self.is_model = is_model
@@ -48,8 +49,8 @@ class _Turn:
     def having(self, field: str) -> list[tuple[Path, Block]]:
         return [(path, object_of(part[field])) for path, part in self.parts if field in part]
 
-    def has_text(self) -> bool:
-        """Whether the user says something here, besides what tools gave."""
+    def has_user_input(self) -> bool:
+        """Whether there is more than tool results."""
         return any(RESULT not in part for _, part in self.parts)
 
 
@@ -62,10 +63,10 @@ def check_turns(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
         if not (role is None or isinstance(role, str)) or role not in _ROLES:
             # "Please use a valid role: user, model." (openagent #1666, CLIProxyAPI #17)
             path: Path = ("contents", index, "role")
-            yield Violation(code="role", path=path, message=f"{role!r} is no role: user, model")
+            yield Violation(code="role", path=path, message=f"{role!r} is not a role; use user or model")
         parts: list[tuple[Path, Block]] = []
         for at, part in objects_of(content.get("parts")):
-            parts.append((("contents", index, "parts", at), open_object(part)[0]))
+            parts.append((("contents", index, "parts", at), read_keys(part)))
         yield from _check_parts(index, parts, endpoint)
         is_model = role == "model"
         if not turns or turns[-1].is_model != is_model:
@@ -73,33 +74,33 @@ def check_turns(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
         turns[-1].parts += parts
     if not turns and not isinstance(contents, str):
         # "* GenerateContentRequest.contents: contents is not specified" (langchain-google #1393)
-        yield Violation(code="no_contents", path=("contents",), message="contents is not specified")
+        yield Violation(code="no_contents", path=("contents",), message="there are no contents; add one")
         return
     yield from _check_pairs(turns)
     yield from _check_signatures(turns, endpoint)
     if turns and turns[-1].is_model and not endpoint.rules.last_assistant:
         # "Requests ending with a model turn are not supported" (LibreChat agents #323, langchain-google #1897)
-        message = "the last turn has to be the user's"
+        message = "the last turn is the model's, which it does not support; end with a user's turn"
         yield Violation(code="last_turn", path=("contents", turns[-1].index), message=message)
 
 
 def _check_parts(index: int, parts: list[tuple[Path, Block]], endpoint: Endpoint) -> Iterator[Violation]:
     if not parts:
         # "contents.parts must not be empty." (vercel/ai #3775, langgraph #3939)
-        yield Violation(code="no_parts", path=("contents", index, "parts"), message="a content has to have parts")
+        yield Violation(code="no_parts", path=("contents", index, "parts"), message="a content has no parts; add one")
         return
     is_empty = all(part.get("text") == "" and SIGNATURE not in part for _, part in parts)
     if is_empty and endpoint.rules.refused_text != "none" and _REFUSES_EMPTY.search(endpoint.model.id):
         # "Unable to submit request because it has an empty text parameter" (Portkey gateway #462, chatbox #1846)
-        yield Violation(code="empty_text", path=parts[0][0], message="a content has to say something")
+        yield Violation(code="empty_text", path=parts[0][0], message="a content has only empty texts; remove it")
     for path, part in parts:
         if part.keys() <= _NO_DATA:
             # "required oneof field 'data' must have one initialized field" (FLIT #70)
-            yield Violation(code="no_data", path=path, message="a part has to hold something")
+            yield Violation(code="no_data", path=path, message="a part has no data; remove it")
         for field in (CALL, RESULT):
             if field in part and not text_of(object_of(part[field]).get("name")):
                 # "function_response.name: Name cannot be empty." (CLIProxyAPI #2104, aimux #127)
-                yield Violation(code="no_name", path=(*path, field, "name"), message="the name of a tool is missing")
+                yield Violation(code="no_name", path=(*path, field, "name"), message="the tool name is missing; set it")
 
 
 def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:
@@ -109,18 +110,22 @@ def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:
         if calls and at == 0:
             # "Please ensure that function call turn comes immediately after a user turn or after a function response
             # turn." (gemini-cli #11814 and #26956, lobehub #10049)
-            yield Violation(code="call_first", path=calls[0][0], message="a call has to follow a user's turn")
+            yield Violation(
+                code="call_first", path=calls[0][0], message="the first turn has a call; begin with a user's turn"
+            )
         if calls and at + 1 < len(turns):
             count = len(turns[at + 1].having(RESULT))
             if count != len(calls):
                 # "Please ensure that the number of function response parts is equal to the number of function call
                 # parts of the function call turn." (gemini-cli #4217)
-                message = f"{len(calls)} calls, {count} results"
+                message = f"{len(calls)} calls have {count} results; send one result for each call"
                 yield Violation(code="result_count", path=("contents", turns[at + 1].index), message=message)
         if results and not (at and turns[at - 1].having(CALL)):
             # "Please ensure that function response turn comes immediately after a function call turn."
             # (langchain #27799)
-            yield Violation(code="result_without_call", path=results[0][0], message="a result has to follow its call")
+            yield Violation(
+                code="result_without_call", path=results[0][0], message="a result follows no call; remove it"
+            )
 
 
 def _check_signatures(turns: list[_Turn], endpoint: Endpoint) -> Iterator[Violation]:
@@ -128,11 +133,11 @@ def _check_signatures(turns: list[_Turn], endpoint: Endpoint) -> Iterator[Violat
         return
     for turn in reversed(turns):
         if not turn.is_model:
-            if turn.has_text():
+            if turn.has_user_input():
                 return
             continue
         first = next(((path, part) for path, part in turn.parts if CALL in part), None)
         if first is not None and not text_of(first[1].get(SIGNATURE)):
             # "Function call is missing a thought_signature in functionCall parts." (litellm #16893, strands #1764)
-            message = "the first call of a step has to carry its signature"
+            message = "the first call of a step has no signature; send the one it was received with"
             yield Violation(code="no_signature", path=first[0], message=message)

@@ -1,4 +1,4 @@
-"""Google's generateContent wire as one record; its folder is imported when it is first spoken."""
+"""The google-genai protocol as one record; its folder is imported on first use."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from segue.protocols.google_genai.stream import stream_decoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Codec, Endpoint
 
 _NAMED_WHOLE: Final = ("models/", "tunedModels/", "projects/", "publishers/")
-"""How ids begin that say themselves where the model is."""
+"""How ids begin that are paths already."""
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:
-    """Say where a request goes; `{model}` in a provider's own path stands for the id."""
+    """Give the path of a request; `{model}` in a provider's own path stands for the id."""
     method = ":streamGenerateContent?alt=sse" if stream else ":generateContent"
     model_id, path = endpoint.model.id, endpoint.dialect.path
     if path is None:
@@ -45,15 +45,15 @@ CODEC: Final = Codec(
     not_carried=NOT_IN_A_BODY
     | {
         "tool_name",  # of a result: the call's
-        "pieces",  # of a result: its words come before its media, whatever the order was
+        "pieces",  # of a result: its texts come before its media, whatever the order was
         # of content
-        "redacted",  # a thought without words is a thought with no words here
+        "redacted",  # a redacted thought is a thought with an empty text
         "arguments_text",  # args is an object here
-        "mime_type",  # of what lies at a URL: read from its name
+        "mime_type",  # of a URL: guessed from its name
         # of tools
-        "strict",  # there is a mode for all of them, and no word for one
+        "strict",  # there is a mode for all tools, and no field for one
         # of the prompt
-        "stream",  # the address says it
+        "stream",  # the URL decides it
         "options",  # levels become budgets
     },
     sdk_arguments=sdk_arguments,

@@ -1,9 +1,9 @@
-"""Error bodies of Google's wire.
+"""Error bodies.
 
 Facts this file rests on:
-- `{"error": {code, message, status, details: [{"@type", reason, ...}]}}`, also in mid-stream; `status` is a word of
-  google.rpc.Code, `code` the HTTP status.                               (google-genai 3.1.0: errors, read 2026-11-15)
-- A stream that is asked for as an array answers with an error in an array.                               (the same)
+- `{"error": {code, message, status, details: [{"@type", reason, ...}]}}`, also in mid-stream; `status` is a name
+  of google.rpc.Code, `code` the HTTP status.                            (google-genai 3.1.0: errors, read 2026-11-15)
+- A stream in the form of an array has its error in an array.                                             (the same)
 - Gateways answer with a text, a page, or `{"message"}` / `{"error": "text"}`.                   (litellm, Cloudflare)
 """
 
@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from segue.protocols.google_genai.verbatim import Block, object_of
+from segue.protocols.google_genai.keys import object_of
 from segue.protocols.kit.codec import WireError
 from segue.protocols.kit.reading import parse_body, text_of
+from segue.protocols.kit.verbatim import Block
 
 
 def decode_error(body: object, status: int | None) -> WireError:
@@ -44,7 +45,7 @@ def decode_error(body: object, status: int | None) -> WireError:
 
 
 def _reason(details: object) -> str | None:
-    """Find the reason that `google.rpc.ErrorInfo` gives; it is what to branch on."""
+    """Find the reason in `google.rpc.ErrorInfo`; it is more exact than the status."""
     if not isinstance(details, list):
         return None
     for detail in cast("list[object]", details):

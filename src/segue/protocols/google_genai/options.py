@@ -1,78 +1,65 @@
-"""What a generateContent request asks besides the conversation, both ways.
+"""The options of a generateContent request, both ways.
 
 Facts this file rests on:
-- Sampling, limits, schema and thinking stand in `generationConfig`, the choice of tools in `toolConfig`; whether the
-  reply is streamed is said by the address.                              (google-genai 3.1.0, read 2026-11-15)
-- Up to 2.5 thinking has a budget (0: off, -1: as the model likes), from 3 on a level: MINIMAL, LOW, MEDIUM, HIGH. Some
-  models cannot leave it off. Thoughts are told only when `includeThoughts` asks for them.
+- Sampling, limits, schema and thinking stand in `generationConfig`, the choice of tools in `toolConfig`. The URL
+  decides whether the reply is streamed.                                 (google-genai 3.1.0, read 2026-11-15)
+- Up to 2.5 thinking has a budget (0: off, -1: the model decides), from 3 on a level: MINIMAL, LOW, MEDIUM, HIGH. Some
+  models cannot turn it off. Thoughts are in the reply only with `includeThoughts`.
                              (Google documentation: thinking; google-genai 3.1.0; catalogue; read 2026-11-15)
-- `ANY` forces a call, of the `allowedFunctionNames` where there are some; `VALIDATED` leaves it open and keeps to the
+- `ANY` forces a call, of the `allowedFunctionNames` if there are any; `VALIDATED` does not force one and follows the
   schemas; `AUTO` and `NONE`.                                                           (google-genai 3.1.0)
 - A choice of functions is refused where none are declared.                                       (kelivo #317)
 - A schema of the answer needs `responseMimeType` beside it.                            (google-genai 3.1.0)
 
-A request is looked at as leaves by their path. Reading keeps the leaves that writing would spell differently, in
-`extra` of the options. When writing, what was kept counts only as long as it still says what the options say, and
-thinking only where the model takes that kind: who changes an option, or the model, changes the request.
+Format is written again for the same model only. Choice (`kit.verbatim`): `empty`, the objects that were received empty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.context import Options, ThinkingLevel
+from segue.conversation.content import Extra
+from segue.conversation.context import Options, ThinkingLevel, Tool
 from segue.errors import EncodeError
 from segue.models.thinking import budget_for_level, level_for_budget
+from segue.protocols.google_genai.keys import keep_format, name_in, object_of, read_keys, texts_of
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.schemas import from_openapi
-from segue.protocols.google_genai.verbatim import TO_CAMEL, TO_SNAKE, Block, Wire, texts_of
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import VERBATIM, left_over, text_of, verbatim_of
+from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.verbatim import Block, Wire, choose, chosen, data_of, restore
 
-Leaf: TypeAlias = tuple[str, ...]
-Leaves: TypeAlias = dict[Leaf, object]
 Thinking: TypeAlias = ThinkingLevel | int | None
 
 GENERATION: Final = "generationConfig"
-_THINKING: Final = (GENERATION, "thinkingConfig")
-_CALLING: Final = ("toolConfig", "functionCallingConfig")
-_BRANCHES: Final = frozenset({(GENERATION,), _THINKING, ("toolConfig",), _CALLING})
-"""Objects that are looked into; what stands anywhere else is a leaf."""
+THINKING: Final = "thinkingConfig"
+TOOL_CONFIG: Final = "toolConfig"
+CALLING: Final = "functionCallingConfig"
+_OBJECTS: Final[Mapping[str, str]] = {GENERATION: THINKING, TOOL_CONFIG: CALLING}
+"""The objects that hold options, and the object inside each."""
 
-BUDGET: Final = (*_THINKING, "thinkingBudget")
-LEVEL: Final = (*_THINKING, "thinkingLevel")
-_THOUGHTS: Final = (*_THINKING, "includeThoughts")
-MODE: Final = (*_CALLING, "mode")
-NAMES: Final = (*_CALLING, "allowedFunctionNames")
-_MIME: Final = (GENERATION, "responseMimeType")
-_JSON_SCHEMA: Final = (GENERATION, "responseJsonSchema")
-_OPEN_SCHEMA: Final = (GENERATION, "responseSchema")
-_PLAIN: Final[Mapping[str, Leaf]] = {
-    "max_tokens": (GENERATION, "maxOutputTokens"),
-    "temperature": (GENERATION, "temperature"),
-    "top_p": (GENERATION, "topP"),
-    "stop": (GENERATION, "stopSequences"),
-    "seed": (GENERATION, "seed"),
+BUDGET: Final = "thinkingBudget"
+LEVEL: Final = "thinkingLevel"
+_NAMES: Final = "allowedFunctionNames"
+_PLAIN: Final[Mapping[str, str]] = {
+    "max_tokens": "maxOutputTokens",
+    "temperature": "temperature",
+    "top_p": "topP",
+    "seed": "seed",
 }
-_LEAVES: Final[Mapping[str, tuple[Leaf, ...]]] = {
-    **{field: (leaf,) for field, leaf in _PLAIN.items()},
-    "thinking": (BUDGET, LEVEL),
-    "tool_choice": (MODE, NAMES),
-    "output_schema": (_MIME, _JSON_SCHEMA, _OPEN_SCHEMA),
-}
-"""Which leaves of the body speak of a field of `Options`."""
-_UNSAYABLE: Final = ("parallel_tool_calls", "cache_retention", "session_id", "user_id")
+_UNSUPPORTED: Final = ("parallel_tool_calls", "cache_retention", "session_id", "user_id")
 
 _IDLE: Final = frozenset({"auto", "none"})
-"""Choices that say nothing where there are no functions; said all the same, they are refused."""
+"""Choices that have no effect without functions, and are refused there."""
+NAMING_MODES: Final = frozenset({"ANY", "VALIDATED"})
+"""Modes that may name functions."""
 
-_JSON: Final = "application/json"
 _MODES: Final[Mapping[str, str]] = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
 _CHOICES: Final[Mapping[str, str]] = {"AUTO": "auto", "VALIDATED": "auto", "ANY": "required", "NONE": "none"}
-_LEVEL_VALUES: Final[Mapping[ThinkingLevel, str]] = {
+_LEVELS_OUT: Final[Mapping[ThinkingLevel, str]] = {
     "off": "LOW",  # the least that every model with levels has
     "minimal": "MINIMAL",
     "low": "LOW",
@@ -81,94 +68,86 @@ _LEVEL_VALUES: Final[Mapping[ThinkingLevel, str]] = {
     "xhigh": "HIGH",
     "max": "HIGH",
 }
-_LEVELS: Final[Mapping[str, ThinkingLevel]] = {"MINIMAL": "minimal", "LOW": "low", "MEDIUM": "medium", "HIGH": "high"}
+_LEVELS_IN: Final[Mapping[str, ThinkingLevel]] = {
+    "MINIMAL": "minimal",
+    "LOW": "low",
+    "MEDIUM": "medium",
+    "HIGH": "high",
+}
 _AUTOMATIC: Final = -1
-
-_THINKING_OF: Final = "thinking_of"
-"""The key of the shape that names the model which was asked for a kind of thinking that is not known to be its own."""
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
-def decode_options(body: Block, endpoint: Endpoint, *, has_functions: bool = True) -> Options:
-    """Read everything that is not the conversation itself."""
-    snake: list[str] = []
-    leaves: Leaves = {}
-    _pluck({key: value for key, value in body.items() if not _is_conversation(key, body)}, (), leaves, snake)
-    options = Options(**_meaning(leaves))  # pyright: ignore[reportArgumentType] - the fields have their types by _meaning
-    written = _write(options, endpoint, has_functions=has_functions)
-    odd = {leaf for leaf, value in leaves.items() if not _is_same(written, leaf, value)}
-    absent = [leaf for leaf in written if leaf not in leaves]
-    for group in _LEAVES.values():
-        if not odd.isdisjoint(group) or any(leaf in group for leaf in absent):
-            odd.update(leaf for leaf in group if leaf in leaves)  # what says one thing is kept together
-    kept = _grow({leaf: value for leaf, value in leaves.items() if leaf in odd})
-    verbatim: Wire = {}
-    if absent:
-        verbatim["absent"] = [".".join(leaf) for leaf in absent]
-    if snake:
-        verbatim["snake"] = snake
-    if "model" in body:
-        verbatim["model"] = body["model"]
-    if not _fits(leaves, endpoint):
-        verbatim[_THINKING_OF] = endpoint.model.id
-    if verbatim:
-        kept[VERBATIM] = verbatim
-    return replace(options, extra={PROTOCOL: kept}) if kept else options
+def decode_options(body: Block, endpoint: Endpoint, read: Collection[str], tools: Sequence[Tool]) -> Options:
+    """Read everything but the keys that were `read` already."""
+    received = {key: value for key, value in body.items() if key not in read}
+    if not received:
+        return Options()
+    wire = read_keys(received)
+    generation = read_keys(object_of(wire.get(GENERATION)))
+    thinking = read_keys(object_of(generation.get(THINKING)))
+    calling = read_keys(object_of(read_keys(object_of(wire.get(TOOL_CONFIG))).get(CALLING)))
+    budget, level = thinking.get(BUDGET), thinking.get(LEVEL)
+    mode, names = (text_of(calling.get("mode")) or "").upper(), texts_of(calling.get(_NAMES))
+    options = Options(
+        max_tokens=cast("int | None", _number(generation.get("maxOutputTokens"), int)),
+        temperature=cast("float | None", _number(generation.get("temperature"), int | float)),
+        top_p=cast("float | None", _number(generation.get("topP"), int | float)),
+        seed=cast("int | None", _number(generation.get("seed"), int)),
+        stop=_texts(generation.get("stopSequences")),
+        thinking=_thinking(budget, level),
+        tool_choice=names[0] if mode == "ANY" and len(names) == 1 else _CHOICES.get(mode),
+        output_schema=_schema(generation.get("responseJsonSchema"), generation.get("responseSchema")),
+    )
+    known = {"model"}
+    if options.thinking is not None or budget == _AUTOMATIC:
+        known.add(f"{GENERATION}.{THINKING}.{LEVEL if isinstance(level, str) else BUDGET}")
+    if options.tool_choice is not None:
+        known.add(f"{TOOL_CONFIG}.{CALLING}.mode")
+    if mode not in NAMING_MODES:
+        known.add(f"{TOOL_CONFIG}.{CALLING}.{_NAMES}")  # names have no effect here
+    empty: list[str] = []
+    filled = _filled(received, empty)
+    default = _encode_default(options, endpoint, tools)
+    model = _model_id(text_of(received.get("model")), endpoint)
+    extra = keep_format(filled, default, known, choose("empty", [], empty), only_for=model)
+    return options if extra is None else replace(options, extra=extra)
 
 
-def _is_conversation(key: str, body: Block) -> bool:
-    if key == "system_instruction":
-        return TO_CAMEL[key] not in body
-    return key in ("contents", "tools", "systemInstruction", "model")
+def _filled(received: Block, empty: list[str]) -> Wire:
+    """Give a body that has the objects of options, as the default has them; the ones received empty are listed."""
+    filled = dict(received)
+    for outer, inner in _OBJECTS.items():
+        key = name_in(filled, outer)
+        held = filled.get(key, {})
+        if isinstance(held, dict):
+            objects = filled[key] = dict(cast("Wire", held))
+            inner_key = name_in(objects, inner)
+            values = ((outer, received.get(key)), (inner, objects.get(inner_key)))
+            empty += [name for name, value in values if value == {}]
+            objects.setdefault(inner_key, {})
+    return filled
 
 
-def _is_same(written: Leaves, leaf: Leaf, value: object) -> bool:
-    return leaf in written and written[leaf] == value
+def _pruned(body: Wire, empty: Collection[str]) -> Wire:
+    """Remove objects without options, but for those that were received so."""
+    for outer, inner in _OBJECTS.items():
+        key = name_in(body, outer)
+        objects = body.get(key)
+        if isinstance(objects, dict):
+            held = cast("Wire", objects)
+            name = name_in(held, inner)
+            if held.get(name) == {} and inner not in empty:
+                del held[name]
+            if not held and outer not in empty:
+                del body[key]
+    return body
 
 
-def _pluck(branch: Block, path: Leaf, leaves: Leaves, snake: list[str] | None = None) -> None:
-    """Collect the leaves of a body; with `snake` in camelCase, and it is told which keys were spelt the other way."""
-    for raw, value in branch.items():
-        camel = TO_CAMEL.get(raw, raw)
-        key = raw if snake is None or camel in branch else camel
-        leaf = (*path, key)
-        if snake is not None and key != raw:
-            snake.append(".".join(leaf))
-        if leaf in _BRANCHES and isinstance(value, dict) and value:
-            _pluck(cast("Wire", value), leaf, leaves, snake)
-        else:
-            leaves[leaf] = value
-
-
-def _grow(leaves: Leaves) -> Wire:
-    """Give leaves their branches back."""
-    tree: Wire = {}
-    for leaf, value in leaves.items():
-        branch = tree
-        for key in leaf[:-1]:
-            below = branch.get(key)
-            # An empty object that was kept makes room for what is said now.
-            held: Wire = dict(cast("Wire", below)) if isinstance(below, dict) else {}
-            branch[key] = held
-            branch = held
-        branch.setdefault(leaf[-1], value)
-    return tree
-
-
-def _meaning(leaves: Leaves) -> Wire:
-    """Say what a body asks for, in the fields of `Options`; what has another form than it should have says nothing."""
-    return {
-        "max_tokens": _number(leaves.get(_PLAIN["max_tokens"]), int),
-        "temperature": _number(leaves.get(_PLAIN["temperature"]), int | float),
-        "top_p": _number(leaves.get(_PLAIN["top_p"]), int | float),
-        "seed": _number(leaves.get(_PLAIN["seed"]), int),
-        "stop": _texts(leaves.get(_PLAIN["stop"])),
-        "thinking": _thinking(leaves.get(BUDGET), leaves.get(LEVEL)),
-        "tool_choice": _choice(leaves.get(MODE), texts_of(leaves.get(NAMES))),
-        "output_schema": _schema(leaves.get(_JSON_SCHEMA), leaves.get(_OPEN_SCHEMA)),
-    }
+def _model_id(named: str | None, endpoint: Endpoint) -> str:
+    return (named or endpoint.model.id).removeprefix("models/")
 
 
 def _number(value: object, kind: object) -> object:
@@ -184,16 +163,10 @@ def _texts(value: object) -> tuple[str, ...] | None:
 
 def _thinking(budget: object, level: object) -> Thinking:
     if isinstance(level, str):
-        return _LEVELS.get(level.upper())
+        return _LEVELS_IN.get(level.upper())
     if not isinstance(budget, int) or isinstance(budget, bool) or budget < 0:
         return None
     return budget or "off"
-
-
-def _choice(mode: object, names: object) -> str | None:
-    wanted = texts_of(names)
-    literal = (text_of(mode) or "").upper()
-    return wanted[0] if literal == "ANY" and len(wanted) == 1 else _CHOICES.get(literal)
 
 
 def _schema(json_schema: object, open_schema: object) -> Block | None:
@@ -205,93 +178,69 @@ def _schema(json_schema: object, open_schema: object) -> Block | None:
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
-def encode_options(
-    options: Options, endpoint: Endpoint, named: str | None = None, *, has_functions: bool = True
-) -> Wire:
-    """Write the options, and the name of the model where the body had one.
+def encode_options(options: Options, endpoint: Endpoint, named: str | None, tools: Sequence[Tool]) -> Wire:
+    """Write the options, and the model where the body named one.
 
     Raises:
-        EncodeError: an option is set that the wire has no word for.
+        EncodeError: an option is set that the protocol does not support.
     """
-    for name in _UNSAYABLE:
+    for name in _UNSUPPORTED:
         if getattr(options, name) is not None:
-            raise EncodeError("this wire has no word for it", path=("options", name))
-    written = _write(options, endpoint, has_functions=has_functions)
-    if options.extra is None or PROTOCOL not in options.extra:
-        return _grow(written)
-    verbatim = verbatim_of(options.extra, PROTOCOL)
-    kept: Leaves = {}
-    _pluck(left_over(options.extra, PROTOCOL), (), kept)
-    absent = {tuple(path.split(".")) for path in texts_of(verbatim.get("absent"))}
-    merged = {leaf: value for leaf, value in {**written, **kept}.items() if leaf not in absent}
-    for leaf in _stale(options, merged, {*kept, *absent}, verbatim, endpoint):
-        merged.pop(leaf, None)
-        if leaf in written:
-            merged[leaf] = written[leaf]
-    body = _grow(merged)
-    for path in sorted(texts_of(verbatim.get("snake")), key=len, reverse=True):
-        _to_snake_case(body, path.split("."))
-    if "model" in verbatim:
-        body["model"] = named if named is not None and isinstance(verbatim["model"], str) else verbatim["model"]
-    return body
+            reason = f"{PROTOCOL} does not support `{name}`; remove it or choose another model"
+            raise EncodeError(reason, path=("options", name))
+    body = _encode_default(options, endpoint, tools)
+    extra = options.extra
+    if extra is None or PROTOCOL not in extra:
+        return _pruned(body, ())
+    restore(body, extra, PROTOCOL, model=_model_id(named, endpoint))
+    _drop_stale_names(body, extra)
+    return _pruned(body, texts_of(chosen(extra, PROTOCOL, "empty", [])))
 
 
-def _stale(options: Options, merged: Leaves, touched: set[Leaf], verbatim: Block, endpoint: Endpoint) -> set[Leaf]:
-    """Find the leaves that were kept and no longer say what the options say, or say it to another model."""
-    meaning = _meaning(merged)
-    stale: set[Leaf] = set()
-    for field, leaves in _LEAVES.items():
-        if not touched.isdisjoint(leaves) and meaning[field] != getattr(options, field):
-            stale.update(leaves)
-    if verbatim.get(_THINKING_OF) != endpoint.model.id and not _fits(merged, endpoint):
-        stale.update((BUDGET, LEVEL))
-    return stale
+def _drop_stale_names(body: Wire, extra: Extra) -> None:
+    """Remove names that were received beside a choice of tools which has changed since."""
+    data = object_of(object_of(data_of(extra, PROTOCOL).get(TOOL_CONFIG)).get(CALLING))
+    config = object_of(body.get(name_in(body, TOOL_CONFIG)))
+    calling = config.get(name_in(config, CALLING))
+    if _NAMES in data and isinstance(calling, dict):
+        held = cast("Wire", calling)
+        if (text_of(held.get("mode")) or "").upper() not in NAMING_MODES:
+            held.pop(name_in(held, _NAMES), None)
 
 
-def _to_snake_case(body: Wire, path: list[str]) -> None:
-    branch = body
-    for key in path[:-1]:
-        below = branch.get(key)
-        if not isinstance(below, dict):
-            return
-        branch = cast("Wire", below)
-    if path[-1] in branch and path[-1] in TO_SNAKE:
-        branch[TO_SNAKE[path[-1]]] = branch.pop(path[-1])
-
-
-def _fits(leaves: Leaves, endpoint: Endpoint) -> bool:
-    """Whether the model is known to take this kind of thinking."""
-    content = endpoint.dialect.thinking_format
-    return (LEVEL not in leaves or content == "level") and (BUDGET not in leaves or content == "budget")
-
-
-def _write(options: Options, endpoint: Endpoint, *, has_functions: bool) -> Leaves:
-    leaves: Leaves = {}
-    for field, leaf in _PLAIN.items():
+def _encode_default(options: Options, endpoint: Endpoint, tools: Sequence[Tool]) -> Wire:
+    """Write the options in the default format, with every object that may hold some."""
+    thinking: Wire = {}
+    calling: Wire = {}
+    generation: Wire = {THINKING: thinking}
+    for field, key in _PLAIN.items():
         value: object = getattr(options, field)
         if value is not None:
-            leaves[leaf] = list(options.stop or ()) if field == "stop" else value
+            generation[key] = value
+    if options.stop is not None:
+        generation["stopSequences"] = list(options.stop)
     if options.output_schema is not None:
-        leaves[_MIME] = _JSON
-        leaves[_JSON_SCHEMA] = options.output_schema
-    _write_thinking(options.thinking, endpoint, leaves)
+        generation["responseMimeType"] = "application/json"
+        generation["responseJsonSchema"] = options.output_schema
+    if options.thinking is not None:
+        _encode_thinking(options.thinking, endpoint, thinking)
     choice = options.tool_choice
-    if choice is not None and (has_functions or choice not in _IDLE):
-        leaves[MODE] = _MODES.get(choice, "ANY")
+    if choice is not None and (choice not in _IDLE or any(tool.kind == "function" for tool in tools)):
+        calling["mode"] = _MODES.get(choice, "ANY")
         if choice not in _MODES:
-            leaves[NAMES] = [choice]
-    return leaves
+            calling[_NAMES] = [choice]
+    return {GENERATION: generation, TOOL_CONFIG: {CALLING: calling}}
 
 
-def _write_thinking(asked: Thinking, endpoint: Endpoint, leaves: Leaves) -> None:
-    model, content = endpoint.model, endpoint.dialect.thinking_format
-    if asked is None or content not in ("level", "budget"):
-        return
-    if content == "level":
-        level = level_for_budget(asked) if isinstance(asked, int) else asked
-        leaves[LEVEL] = (model.thinking_levels.get(level) or _LEVEL_VALUES[level]).upper()
+def _encode_thinking(wanted: ThinkingLevel | int, endpoint: Endpoint, thinking: Wire) -> None:
+    model, form = endpoint.model, endpoint.dialect.thinking_format
+    if form == "level":
+        level = level_for_budget(wanted) if isinstance(wanted, int) else wanted
+        thinking[LEVEL] = (model.thinking_levels.get(level) or _LEVELS_OUT[level]).upper()
+    elif form == "budget":
+        level = wanted or "off"
+        thinking[BUDGET] = level if isinstance(level, int) else budget_for_level(level, endpoint.dialect)
     else:
-        level = asked or "off"
-        leaves[BUDGET] = level if isinstance(level, int) else budget_for_level(level, endpoint.dialect)
+        return
     if level != "off":
-        leaves[_THOUGHTS] = True
+        thinking["includeThoughts"] = True

@@ -1,16 +1,16 @@
-"""What Google's generateContent wire carries and refuses, at the Gemini API and at Vertex.
+"""What the google-genai protocol supports and refuses, at the Gemini API and at Vertex.
 
 Facts this file rests on:
-- Shapes and names.                                                       (google-genai 3.1.0, read 2026-11-15)
-- Contents of one role side by side, a call that does not follow a user's turn or a result, a first turn of the
-  model's: refused.                                           (pi #2251, gemini-cli #11814 and #26956, lobehub #10049)
-- Results and the user's words after them stand in two contents of the user's; mixing them in one is not safe.
+- Objects and names.                                                      (google-genai 3.1.0, read 2026-11-15)
+- Refused: contents of one role side by side, a call that does not follow a user's turn or a result, a first turn of
+  the model.                                                  (pi #2251, gemini-cli #11814 and #26956, lobehub #10049)
+- Results and the user's text after them stand in two contents of the user; both in one content may be refused.
                                                                          (recorded traffic, 2026-11; bifrost #1391)
-- A result may be an empty object; an error stands under `error`; ids are taken, also of 39 characters and at Vertex.
+- A result may be an empty object; an error stands under `error`; ids are accepted, also long ones and at Vertex.
                                                                                           (recorded traffic, 2026-11)
-- From Gemini 3 on the first call of every step has to be signed, and results carry images and PDF themselves.
+- From Gemini 3 on the first call of every step needs its signature, and results may hold images and PDF.
                                           (Google documentation: thought signatures; recorded traffic, 2026-11: a PDF)
-- From 3.6 Flash and 3.5 Flash-Lite on a request may not end with the model's turn, and sampling settings do nothing.
+- From 3.6 Flash and 3.5 Flash-Lite on a request may not end with the model's turn, and sampling options do nothing.
                     (Google documentation: latest models; LibreChat-AI/agents #323, live, 2026-07-21; pipecat #5821)
 """
 
@@ -46,16 +46,16 @@ RULES: Final = Rules(
     alternate=True,  # pi #2251: 400 for two of one role; gemini-cli #11814 for the model's
     first_user=True,  # "function call turn comes immediately after a user turn"; hermes-agent #41985
     system_messages="none",  # google-genai 3.1.0: the roles are user and model
-    text_signatures=True,  # google-genai 3.1.0: any part carries a thought signature
+    text_signatures=True,  # google-genai 3.1.0: any part may have a thought signature
     refused_text="empty",  # "it has an empty text parameter" (Portkey gateway #462, chatbox #1846)
     # -- reasoning
     reasoning_replay="open",  # a thought part needs no signature
     # -- settings
-    refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),  # no such words
+    refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),  # no such fields
     max_temperature=2.0,  # google-genai 3.1.0
     max_stop=5,  # google-genai 3.1.0
     schema_with_forced_choice=False,  # "Forced function calling (ANY mode) with ... is unsupported": vercel/ai 43318a3
-    extra_like=(("generationConfig.responseMimeType", "output_schema"),),  # JSON without a schema is refused alike
+    extra_like=(("generationConfig.responseMimeType", "output_schema"),),  # JSON without a schema is refused as well
 )
 
 DIALECT: Final = Dialect(
@@ -69,7 +69,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         pattern=GEMINI_3_ON,
         rules={
             "call_signature": "required",
-            # the levels that all of them have; none can be told not to think
+            # the levels that all of them have; none can turn thinking off
             "thinking_levels": frozenset({"low", "medium", "high"}),
             "result_media": ("image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"),
         },
@@ -109,7 +109,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "max_thinking_budget": 32_768,
         },
         dialect={"thinking_budgets": {"minimal": 128, "high": 32_768}},
-        source="Google documentation: thinking, budgets by model; cline #7735 (it cannot be told not to think)",
+        source="Google documentation: thinking, budgets by model; cline #7735 (it cannot turn thinking off)",
         read="2026-11-15",
     ),
     Family(

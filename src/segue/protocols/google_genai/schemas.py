@@ -1,10 +1,10 @@
-"""Schemas as Google's own dialect spells them, read as JSON schema.
+"""Schemas in Google's own dialect, read as JSON schema.
 
 Facts this file rests on:
-- `parameters` and `responseSchema` hold a subset of OpenAPI 3.0: types in capitals, `nullable`, counts as texts because
-  they are 64 bits wide; `parametersJsonSchema` and `responseJsonSchema` hold JSON schema. Either, never both.
+- `parameters` and `responseSchema` hold a subset of OpenAPI 3.0: types in capitals, `nullable`, counts as strings (64
+  bits); `parametersJsonSchema` and `responseJsonSchema` hold JSON schema. Only one of the two.
                                                                          (google-genai 3.1.0, read 2026-11-15)
-- Types are read in any case, keys in both spellings.           (the same: enums without case; protobuf's JSON mapping)
+- Types are read in any case, keys under both names.            (the same: enums without case; protobuf's JSON mapping)
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, cast
 
-from segue.protocols.google_genai.verbatim import TO_CAMEL, Block, Wire
+from segue.protocols.google_genai.keys import TO_CAMEL
+from segue.protocols.kit.verbatim import Block, Wire
 
 _SCHEMAS_BELOW: Final = frozenset({"properties", "$defs", "defs"})
 _LISTS_BELOW: Final = frozenset({"anyOf", "allOf", "oneOf", "prefixItems"})
@@ -20,7 +21,7 @@ _COUNTS: Final = frozenset({"minItems", "maxItems", "minLength", "maxLength", "m
 
 
 def from_openapi(schema: Block) -> Block:
-    """Read a schema of Google's dialect; one that is JSON schema already is given as it is."""
+    """Read a schema of Google's dialect; one that is JSON schema already is given unchanged."""
     read = _read(schema)
     return schema if read == schema else read
 
@@ -54,7 +55,7 @@ def _below(value: object) -> object:
 
 
 def _allow_null(schema: Wire) -> None:
-    """Say in the words of JSON schema that null will do."""
+    """Allow null in the way of JSON schema."""
     kind, choices = schema.get("type"), schema.get("anyOf")
     if isinstance(kind, str):
         del schema["nullable"]

@@ -1,9 +1,9 @@
-"""A request in the form that the official client takes: `models.generate_content(model=, contents=, config=)`.
+"""A request in the form that the official client accepts: `models.generate_content(model=, contents=, config=)`.
 
 Facts this file rests on:
-- The client takes contents as dicts in either spelling, bytes as bytes, and everything else in `config`, flat: what a
-  body says in `generationConfig` as well as what stands beside it.         (google-genai 3.1.0, read 2026-11-15)
-- What its config has no field for goes into `http_options.extra_body`, merged into the body.             (the same)
+- The client accepts contents as dicts with keys under both names, bytes as bytes, and everything else in `config`: the
+  keys of `generationConfig` and the keys beside it, flat.                  (google-genai 3.1.0, read 2026-11-15)
+- Keys that its config has no field for go into `http_options.extra_body`, merged into the body.          (the same)
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from segue.protocols.google_genai.verbatim import TO_CAMEL, Block, Wire, object_of
+from segue.protocols.google_genai.keys import TO_CAMEL, object_of
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.reading import standard_base64
+from segue.protocols.kit.verbatim import Block, Wire
 
 _BYTES: Final = frozenset({"thoughtSignature", "thought_signature", "continuationToken", "continuation_token"})
 _BLOBS: Final = frozenset({"inlineData", "inline_data"})
 _VERBATIM: Final = frozenset({"args", "response", "partMetadata", "part_metadata"})
-"""Objects of a part that are not Google's: nothing in them is bytes."""
+"""Objects of a part that the application defines: they hold no bytes."""
 _BESIDE: Final = frozenset(
     {
         "systemInstruction",
@@ -60,7 +61,7 @@ def sdk_arguments(body: Block, endpoint: Endpoint) -> dict[str, object]:
 
 
 def _with_bytes(value: object) -> object:
-    """Give plain values with bytes where the client wants bytes."""
+    """Give a value with bytes where the client expects bytes."""
     if isinstance(value, (list, tuple)):
         return [_with_bytes(item) for item in cast("Sequence[object]", value)]
     if not isinstance(value, Mapping):

@@ -1,12 +1,12 @@
 """A call whose arguments come piece by piece.
 
 Facts this file rests on:
-- At Vertex, where it is asked for, a call begins with its name and `willContinue`, goes on with `partialArgs` (each the
-  place of a value and the value, of texts as much as there is) and ends with a piece that does not continue.
+- At Vertex, if the request enables it, a call begins with its name and `willContinue`, continues with `partialArgs`
+  (each the path of a value and the value, of a text as much as there is) and ends with a piece without `willContinue`.
                         (google-genai 3.1.0: FunctionCall, PartialArg, read 2026-11-15; code-assistant #148)
-- The place is a JSON path, `$.foo.bar[0].data`.                                         (the same; RFC 9535)
+- The path is a JSON path, `$.foo.bar[0].data`.                                          (the same; RFC 9535)
 
-Texts are kept in pieces and joined once. A place that cannot be read is taken for the name of an argument.
+Texts are kept in pieces and joined once. A path that cannot be parsed is used as the name of an argument.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from __future__ import annotations
 import re
 from typing import Final, TypeAlias, cast
 
-from segue.protocols.google_genai.verbatim import Block, Wire, object_of, open_object
+from segue.protocols.google_genai.content import CALL, SIGNATURE
+from segue.protocols.google_genai.keys import object_of, read_keys
 from segue.protocols.kit.assembly import Part, join_chunks
+from segue.protocols.kit.verbatim import Block, Wire
 
 Step: TypeAlias = str | int
 
@@ -33,16 +35,17 @@ class _Growing:
 
 
 class PartialCall:
-    """One call under construction."""
+    """One call under construction; `call` holds its name and id on the wire."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: Part, call: Wire) -> None:
         self.part = part
+        self._call = call
         self._tree: Wire = {}
         self._open: dict[str, _Growing] = {}
 
     def add(self, piece: object) -> None:
-        """Take in one piece of the arguments."""
-        wire, _ = open_object(object_of(piece))
+        """Add one piece of the arguments."""
+        wire = read_keys(object_of(piece))
         path = wire.get("jsonPath")
         if not isinstance(path, str):
             return
@@ -61,12 +64,14 @@ class PartialCall:
             self._open.pop(path, None)
 
     def merge(self, arguments: Block) -> None:
-        """Take in arguments that came whole."""
+        """Add arguments that came whole."""
         self._tree.update(arguments)
 
-    def finish(self) -> None:
-        """Give the part what has arrived."""
-        self.part.arguments = cast("Wire", _settled(self._tree))
+    def finish(self) -> Wire:
+        """Set the arguments of the part; give the call as it would have been sent whole."""
+        self.part.arguments = cast("Wire", _joined(self._tree))
+        block: Wire = {CALL: {**self._call, "args": self.part.arguments}}
+        return block if self.part.signature is None else {**block, SIGNATURE: self.part.signature}
 
     def _put(self, steps: list[Step], value: object) -> None:
         node: object = self._tree
@@ -77,7 +82,7 @@ class PartialCall:
 
 
 def _set(node: object, step: Step, value: object, *, replaces: bool) -> object:
-    """Set what stands at one step, or keep what is there already; gives what stands there then."""
+    """Set the value at one step, or keep the one that is there; give the value that is there then."""
     if isinstance(node, dict):
         held = cast("dict[Step, object]", node)
         if replaces or not isinstance(held.get(step), (dict, list)):
@@ -90,7 +95,7 @@ def _set(node: object, step: Step, value: object, *, replaces: bool) -> object:
         if replaces or not isinstance(items[step], (dict, list)):
             items[step] = value
         return items[step]
-    return value  # a name inside of a list: nowhere to put it
+    return value  # a name inside a list is dropped
 
 
 def _steps(path: str) -> list[Step]:
@@ -107,11 +112,11 @@ def _steps(path: str) -> list[Step]:
     return steps if steps and isinstance(steps[0], str) else [path]
 
 
-def _settled(node: object) -> object:
+def _joined(node: object) -> object:
     if isinstance(node, _Growing):
         return join_chunks(node.chunks)
     if isinstance(node, dict):
-        return {key: _settled(value) for key, value in cast("Wire", node).items()}
+        return {key: _joined(value) for key, value in cast("Wire", node).items()}
     if isinstance(node, list):
-        return [_settled(value) for value in cast("list[object]", node)]
+        return [_joined(value) for value in cast("list[object]", node)]
     return node

@@ -5,50 +5,42 @@ Facts this file rests on:
   Google's own (`googleSearch`, `codeExecution`, `urlContext`, ...) or a server's.
                                                                                    (google-genai 3.1.0, read 2026-11-15)
 - One tool may stand without its list.                                                 (recorded traffic, 2026-11)
-- A tool that takes nothing has no schema.                  (google-genai 3.1.0: FunctionDeclaration, read 2026-11-15)
-- `parametersJsonSchema` takes JSON schema as it is, also at Vertex and also `$defs` and `additionalProperties`.
+- A tool without parameters has no schema.                  (google-genai 3.1.0: FunctionDeclaration, read 2026-11-15)
+- `parametersJsonSchema` accepts any JSON schema, also at Vertex and also `$defs` and `additionalProperties`.
                                                                                          (recorded traffic, 2026-11)
 
-By default all functions in a row share one object, and every tool of Google's has its own. Shapes: `apart` (a function
-that begins an object of its own), `joined` (a native tool beside functions in one object), `group` (how that object
-spells its list), `schema` (where a schema stood, and how it was spelt).
+By default all functions in a row share one object, and every tool of Google's has its own. Choices (`kit.verbatim`):
+`group` ("new" or "same"), whether a tool begins an object; `field`, the key that holds the functions of an object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, cast
+
+from msgspec.structs import replace
 
 from segue.conversation.context import NativeTool, Tool, ToolDefinition
 from segue.errors import Path
+from segue.protocols.google_genai.keys import keep_format, name_in, read_keys
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.schemas import from_openapi
-from segue.protocols.google_genai.verbatim import TO_SNAKE, Block, Wire, keep, object_of, open_object, put_back
-from segue.protocols.kit.reading import VERBATIM, expect_list, expect_object, native_definition, verbatim_of
+from segue.protocols.kit.reading import expect_list, expect_object, native_definition
+from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, restore
 
 _FUNCTIONS: Final = "functionDeclarations"
 _JSON_SCHEMA: Final = "parametersJsonSchema"
 _OPEN_SCHEMA: Final = "parameters"
-_KEYS: Final = frozenset({"name", "description"})
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
-def decode_tools(body: Block, verbatim: Wire) -> tuple[Tool, ...]:
-    """Read the tools of a body; how an empty list or a lone tool was spelt goes to the shape.
+def decode_tools(given: object) -> tuple[Tool, ...]:
+    """Read the tools of a body.
 
     Raises:
-        DecodeError: they are no list of objects.
+        DecodeError: they are not a list of objects.
     """
-    given = body.get("tools")
-    if not given:
-        if "tools" in body:
-            verbatim["tools"] = given
-        return ()
-    if isinstance(given, Mapping):
-        verbatim["tools"] = "single"
-        given = [cast("Block", given)]
     out: list[Tool] = []
     for index, item in enumerate(expect_list(given, ("tools",))):
         _decode_tool(expect_object(item, ("tools", index)), ("tools", index), out)
@@ -56,98 +48,80 @@ def decode_tools(body: Block, verbatim: Wire) -> tuple[Tool, ...]:
 
 
 def _decode_tool(tool: Block, path: Path, out: list[Tool]) -> None:
-    group = _FUNCTIONS if _FUNCTIONS in tool else TO_SNAKE[_FUNCTIONS]
-    declared = tool.get(group)
+    field = name_in(tool, _FUNCTIONS)
+    declared = tool.get(field)
     functions = cast("list[object]", declared) if isinstance(declared, list) else []
     if not functions or not all(_is_readable(function) for function in functions):
         out.append(NativeTool(protocol=PROTOCOL, definition=tool))
         return
-    first_verbatim: Wire = {"group": group} if group != _FUNCTIONS else {}
-    if out and out[-1].kind == "function":
-        first_verbatim["apart"] = True
+    group = "same" if out and out[-1].kind == "function" else "new"
+    choices: Block = {**choose("group", group, "new"), **choose("field", _FUNCTIONS, field)}
     for at, function in enumerate(functions):
-        declaration = expect_object(function, (*path, group, at))
-        out.append(_decode_function(declaration, first_verbatim if at == 0 else {}))
-    native = {key: value for key, value in tool.items() if key != group}
+        declaration = expect_object(function, (*path, field, at))
+        out.append(_decode_function(declaration, choices if at == 0 else EMPTY))
+    native = {key: value for key, value in tool.items() if key != field}
     if native:
-        out.append(NativeTool(protocol=PROTOCOL, definition=native, extra={PROTOCOL: {VERBATIM: {"joined": True}}}))
+        extra = keep_format(EMPTY, EMPTY, (), choose("group", "new", "same"))
+        out.append(NativeTool(protocol=PROTOCOL, definition=native, extra=extra))
 
 
 def _is_readable(function: object) -> bool:
     return isinstance(function, dict) and isinstance(cast("Wire", function).get("name"), str)
 
 
-def _decode_function(raw: Block, verbatim: Wire) -> ToolDefinition:
-    wire, wire_format = open_object(raw)
-    verbatim = {**verbatim, **wire_format}
-    description = wire.get("description", "")
-    if "description" in wire and not (isinstance(description, str) and description):
-        verbatim["description"] = description
-    known = set(_KEYS)
+def _decode_function(received: Block, choices: Block) -> ToolDefinition:
+    wire = read_keys(received)
+    description, schema, other = wire.get("description"), wire.get(_JSON_SCHEMA), wire.get(_OPEN_SCHEMA)
+    known: set[str] = {"description"} if isinstance(description, str) else set()
     parameters: Block = {}
-    if isinstance(wire.get(_JSON_SCHEMA), dict):
-        parameters = cast("Block", wire[_JSON_SCHEMA])
+    if isinstance(schema, dict):
+        parameters = cast("Block", schema)
         known.add(_JSON_SCHEMA)
-        if not parameters:
-            verbatim["schema"] = {"key": _JSON_SCHEMA}
-    elif isinstance(wire.get(_OPEN_SCHEMA), dict):
-        given = cast("Block", wire[_OPEN_SCHEMA])
-        parameters = from_openapi(given)
+    elif isinstance(other, dict):
+        parameters = from_openapi(cast("Block", other))
         known.add(_OPEN_SCHEMA)
-        verbatim["schema"] = {"key": _OPEN_SCHEMA} if parameters is given else {"key": _OPEN_SCHEMA, "spelt": given}
-    return ToolDefinition(
+    tool = ToolDefinition(
         name=cast("str", wire["name"]),
         description=description if isinstance(description, str) else "",
         parameters=parameters,
-        extra=keep(wire, known, verbatim),
     )
+    extra = keep_format(received, _encode_function(tool), known, choices)
+    return tool if extra is None else replace(tool, extra=extra)
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
-def encode_tools(tools: tuple[Tool, ...], verbatim: Block) -> object:
+def encode_tools(tools: tuple[Tool, ...]) -> list[Wire]:
     """Write the tools.
 
     Raises:
-        EncodeError: one of them is another wire's.
+        EncodeError: one of them is another protocol's.
     """
     out: list[Wire] = []
-    open_list: list[Wire] | None = None
+    functions: list[Wire] | None = None
     for index, tool in enumerate(tools):
-        original = verbatim_of(tool.extra, PROTOCOL)
         if tool.kind == "function":
-            if open_list is None or "apart" in original:
-                open_list = []
-                group = original.get("group")
-                out.append({group if isinstance(group, str) else _FUNCTIONS: open_list})
-            open_list.append(_encode_function(tool, original))
+            group = "new" if functions is None else "same"
+            if functions is None or chosen(tool.extra, PROTOCOL, "group", group) == "new":
+                functions = []
+                out.append({cast("str", chosen(tool.extra, PROTOCOL, "field", _FUNCTIONS)): functions})
+            functions.append(_encode_function(tool))
             continue
         definition = native_definition(PROTOCOL, tool, ("tools", index))
-        if "joined" in original and open_list is not None:
+        if functions is not None and chosen(tool.extra, PROTOCOL, "group", "new") == "same":
             for key, value in definition.items():
                 out[-1].setdefault(key, value)
         else:
             out.append(dict(definition))
-        open_list = None
-    return out[0] if verbatim.get("tools") == "single" and len(out) == 1 else out
+        functions = None
+    return out
 
 
-def _encode_function(tool: ToolDefinition, verbatim: Block) -> Wire:
+def _encode_function(tool: ToolDefinition) -> Wire:
     wire: Wire = {"name": tool.name}
     if tool.description:
         wire["description"] = tool.description
-    elif "description" in verbatim:
-        wire["description"] = verbatim["description"]
-    placed = object_of(verbatim.get("schema"))
-    if placed.get("key") == _OPEN_SCHEMA:
-        original = placed.get("spelt")
-        if not isinstance(original, Mapping):
-            wire[_OPEN_SCHEMA] = tool.parameters
-        elif from_openapi(cast("Block", original)) == tool.parameters:
-            wire[_OPEN_SCHEMA] = original
-        else:
-            wire[_JSON_SCHEMA] = tool.parameters
-    elif tool.parameters or placed.get("key") == _JSON_SCHEMA:
+    if tool.parameters:
         wire[_JSON_SCHEMA] = tool.parameters
-    return wire if tool.extra is None else put_back(wire, tool.extra)
+    return wire if tool.extra is None else restore(wire, tool.extra, PROTOCOL)

@@ -3,20 +3,20 @@
 Facts this file rests on:
 - The roles are `user` and `model`; results of tools are parts of a user's content, all of a step in one, in the order
   of its calls.             (google-genai 3.1.0, read 2026-11-15; gemini-cli #4217; bifrost #1391)
-- What the user says after results stands in a content of its own; both are the user's.     (recorded traffic, 2026-11)
+- A user's text after results stands in a content of its own; both have the role `user`.    (recorded traffic, 2026-11)
 - A content without a role is the user's; `parts` may be one part without its list.      (protobuf's JSON mapping)
 
-By default consecutive results share one content, and every other message has its own. What was spelt another way
-carries a shape: `apart` (a content of its own), `joined` (in the content before it), `role`, `roleless`, `parts`. Keys
-of a content itself stand under a key of their own in a result's `extra`, else in the message's.
+By default consecutive results share one content, and every other message has its own. Choice (`kit.verbatim`): `turn`
+("new" or "same"), whether a message begins a content. The message that begins a content keeps the format and data of
+its keys: in `extra`, of a result under `message` there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, assert_never, cast
+from typing import Final, cast
 
-from segue.conversation.content import AssistantContent, Extra, TextContent, ToolCall, UserContent
+from segue.conversation.content import AssistantContent, Extra, TextContent, UserContent
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -28,6 +28,7 @@ from segue.conversation.messages import (
 from segue.errors import EncodeError, Path
 from segue.protocols.google_genai.content import (
     RESULT,
+    call_in,
     decode_assistant_part,
     decode_user_part,
     encode_assistant_content,
@@ -35,23 +36,23 @@ from segue.protocols.google_genai.content import (
     encode_user_content,
     encode_user_parts,
 )
+from segue.protocols.google_genai.keys import keep_format
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.tool_results import (
-    CONTENT_KEYS,
     ERROR,
+    MESSAGE,
     OUTPUT,
     Calls,
     decode_result,
     encode_result,
     is_result,
 )
-from segue.protocols.google_genai.verbatim import Block, Wire, keep, object_of
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import VERBATIM, expect_list, expect_object, verbatim_of
+from segue.protocols.kit.reading import expect_list, expect_object
+from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, restore
 
 _TURN_KEYS: Final = frozenset({"role", "parts"})
 _NO_NAMES: Final[Mapping[str, str]] = {}
-_NOTHING: Final[Block] = {}
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
@@ -61,7 +62,7 @@ def decode_turns(items: object, endpoint: Endpoint, model: str) -> tuple[Message
     """Read the contents of a body.
 
     Raises:
-        DecodeError: they are no list of objects, or parts are none.
+        DecodeError: they are not a list of objects, or a part is not an object.
     """
     out: list[Message] = []
     calls = Calls()
@@ -71,23 +72,21 @@ def decode_turns(items: object, endpoint: Endpoint, model: str) -> tuple[Message
         if turn.get("role") == "model":
             out.append(_decode_model(turn, path, endpoint, model, calls))
         else:
-            _decode_user(turn, path, calls, out)
+            _decode_user(turn, path, endpoint, calls, out)
     return tuple(out)
 
 
-def parts_of(turn: Block, path: Path, verbatim: Wire) -> Sequence[Block]:
-    """Give the parts of a content, and note when they were no list.
+def parts_of(turn: Block, path: Path) -> list[Block]:
+    """Give the parts of a content; one without its list, or none, as a list.
 
     Raises:
-        DecodeError: one of them is no object.
+        DecodeError: one of them is not an object.
     """
     given = turn.get("parts")
     if given is None:
-        verbatim["parts"] = "null" if "parts" in turn else "absent"
-        return ()
+        return []
     if isinstance(given, Mapping):
-        verbatim["parts"] = "single"
-        return (cast("Block", given),)
+        return [cast("Block", given)]
     parts = expect_list(given, (*path, "parts"))
     for at, part in enumerate(parts):
         if type(part) is not dict:
@@ -95,14 +94,20 @@ def parts_of(turn: Block, path: Path, verbatim: Wire) -> Sequence[Block]:
     return cast("list[Block]", parts)
 
 
+def default_turn(role: str, turn: Block, parts: list[Block]) -> Wire:
+    """Give the default format of a content, whose parts are written as they were received."""
+    given = turn.get("parts")
+    return {"role": role, "parts": given if isinstance(given, list) else list(parts)}
+
+
 def decode_model_parts(
-    parts: Sequence[Block], id_prefix: str, tool_names: Mapping[str, str]
+    parts: Sequence[Block], id_prefix: str, tool_names: Mapping[str, str], endpoint: Endpoint, *, is_reply: bool
 ) -> tuple[AssistantContent, ...]:
-    """Read the parts of the model's turn; calls without an id get one of the prefix and their number."""
+    """Read the parts of the model's turn; calls without an id get one made of the prefix and their number."""
     pieces: list[AssistantContent] = []
     count = 0
     for part in parts:
-        piece = decode_assistant_part(part, f"{id_prefix}{count}", tool_names)
+        piece = decode_assistant_part(part, f"{id_prefix}{count}", tool_names, endpoint, is_reply=is_reply)
         if piece.kind == "toolCall":
             count += 1
         pieces.append(piece)
@@ -110,55 +115,52 @@ def decode_model_parts(
 
 
 def _decode_model(turn: Block, path: Path, endpoint: Endpoint, model: str, calls: Calls) -> AssistantMessage:
-    verbatim: Wire = {}
-    pieces = decode_model_parts(parts_of(turn, path, verbatim), f"call_{path[1]}_", _NO_NAMES)
-    made = [piece for piece in pieces if piece.kind == "toolCall"]
+    parts = parts_of(turn, path)
+    pieces = decode_model_parts(parts, f"call_{path[1]}_", _NO_NAMES, endpoint, is_reply=False)
+    made = [(piece.id, call_in(part)) for part, piece in zip(parts, pieces, strict=True) if piece.kind == "toolCall"]
     if made:
         calls.waiting = made
+    is_default = len(turn) == 2 and type(turn.get("parts")) is list
     return AssistantMessage(
         content=pieces,
         protocol=PROTOCOL,
         provider=endpoint.model.provider,
         model=model,
         stop_reason=StopReason.TOOL_USE if made else StopReason.STOP,
-        extra=keep(turn, _TURN_KEYS, verbatim) if verbatim or len(turn) != 2 else None,
+        extra=None if is_default else keep_format(turn, default_turn("model", turn, parts), _TURN_KEYS),
     )
 
 
-def _decode_user(turn: Block, path: Path, calls: Calls, out: list[Message]) -> None:
-    """Read a user's content as results and user messages, in the order in which it has them."""
-    opened = len(out)
-    original: Wire = {}
-    parts = parts_of(turn, path, original)
-    if turn.get("role") != "user":
-        original.update({"role": turn["role"]} if "role" in turn else {"roleless": True})
-    beyond = {key: value for key, value in turn.items() if key not in _TURN_KEYS}
+def _decode_user(turn: Block, path: Path, endpoint: Endpoint, calls: Calls, out: list[Message]) -> None:
+    """Read a user's content as results and user messages, in its order."""
+    first = len(out)
+    parts = parts_of(turn, path)
+    is_default = len(turn) == 2 and turn.get("role") == "user" and type(turn.get("parts")) is list
+    own = None if is_default else (turn, default_turn("user", turn, parts))
 
-    def place(*, is_result: bool) -> Wire:
-        """Say where the next message stands, if that is not where it would be written."""
-        default = is_result and bool(out) and out[-1].role == "toolResult"
-        if len(out) == opened:
-            return {**original, "apart": True} if default else original
-        return {} if default else {"joined": True}
+    def placed(default: str) -> Block:
+        received = "new" if len(out) == first else "same"
+        return EMPTY if received == default else choose("turn", default, received)
 
-    def add_text(texts: list[UserContent]) -> None:
-        verbatim = place(is_result=False)
-        extra = keep(beyond if len(out) == opened else _NOTHING, (), verbatim)
-        out.append(UserMessage(content=tuple(texts), extra=extra))
+    def add_pieces(pieces: list[UserContent]) -> None:
+        received, default = own if own is not None and len(out) == first else (EMPTY, EMPTY)
+        choices, extra = placed("new"), None
+        if choices or received:
+            extra = keep_format(received, default, _TURN_KEYS, choices)
+        out.append(UserMessage(content=tuple(pieces), extra=extra))
 
-    texts: list[UserContent] = []
+    pieces: list[UserContent] = []
     for part in parts:
         if not is_result(part):
-            texts.append(decode_user_part(part))
+            pieces.append(decode_user_part(part))
             continue
-        if texts:
-            add_text(texts)
-            texts = []
-        verbatim = place(is_result=True)
-        content = beyond if len(out) == opened else _NOTHING
-        out.append(decode_result(part, calls, dict(verbatim), content))
-    if texts or len(out) == opened:
-        add_text(texts)
+        if pieces:
+            add_pieces(pieces)
+            pieces = []
+        choices = placed("same" if out and out[-1].role == "toolResult" else "new")
+        out.append(decode_result(part, calls, endpoint, choices, own if len(out) == first else None))
+    if pieces or len(out) == first:
+        add_pieces(pieces)
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
@@ -168,30 +170,25 @@ def encode_turns(messages: Sequence[Message], endpoint: Endpoint) -> list[Wire]:
     """Write the messages.
 
     Raises:
-        EncodeError: a message holds something that the wire has no word for; `path` leads to it.
+        EncodeError: the protocol does not support something in a message; `path` leads to it.
     """
     turns = _Turns(endpoint)
     index = 0
     try:
         for index, message in enumerate(messages):  # noqa: B007 - the place of a failure
-            # One that says nothing of how it was spelt, as nearly all, is written without a detour.
-            if message.extra is not None:
-                turns.add_verbatim(message, message.extra)
-            elif type(message) is ToolResultMessage:
+            if type(message) is ToolResultMessage:
                 turns.add_result(message)
             elif type(message) is AssistantMessage:
-                turns.wire.append({"role": "model", "parts": turns.model_parts(message)})
+                turns.add_model(message)
             else:
-                turns.add_text(message)
+                turns.add_user(message)
     except EncodeError as error:
         raise _placed(error, messages[index], endpoint, ("messages", index)) from error
-    for turn, wire_format in turns.odd_parts:
-        _restore_parts(turn, wire_format)
-    return turns.wire
+    return turns.finish()
 
 
 def _placed(error: EncodeError, message: Message, endpoint: Endpoint, path: Path) -> EncodeError:
-    """Find the piece that cannot be written: looking for it again costs nothing where all goes well."""
+    """Find the piece that cannot be written; only a failure pays for the search."""
     for at, piece in enumerate(message.content if message.role != "system" else ()):
         try:
             if message.role == "assistant":
@@ -209,103 +206,62 @@ class _Turns:
     def __init__(self, endpoint: Endpoint) -> None:
         self.wire: list[Wire] = []
         self.endpoint = endpoint
-        self.with_ids = endpoint.dialect.call_ids
         self.open: list[Wire] | None = None  # the parts of the last content, if it is the user's
         self.after_result = False
-        self.calls: dict[str, ToolCall] = {}  # of the newest turn that called something: results answer those
-        self.odd_parts: list[tuple[Wire, object]] = []  # contents whose parts came as no list
+        self.calls: dict[str, Block] = {}  # of the newest turn with calls: results answer those
+        self.kept: list[tuple[int, Extra, bool]] = []  # contents with format or data, and whether a result holds it
 
-    def model_parts(self, message: AssistantMessage) -> list[Wire]:
-        """Write the parts of the model's turn, which ends the user's, and remember its calls."""
-        calls: dict[str, ToolCall] = {}
+    def finish(self) -> list[Wire]:
+        """Write format and data of contents, now that all their parts are there."""
+        for index, extra, is_result_extra in self.kept:
+            turn = self.wire[index]
+            if is_result_extra:
+                turn = cast("Wire", restore({MESSAGE: turn}, extra, PROTOCOL)[MESSAGE])
+            else:
+                turn = restore(turn, extra, PROTOCOL)
+            self.wire[index] = turn
+        return self.wire
+
+    def add_model(self, message: AssistantMessage) -> None:
+        calls: dict[str, Block] = {}
         parts = encode_assistant_parts(message.content, self.endpoint, calls)
         if calls:
             self.calls = calls
+        self._begin("model", parts, message.extra)
         self.open, self.after_result = None, False
-        return parts
 
     def add_result(self, message: ToolResultMessage) -> None:
-        """Write a result that says nothing of how it was spelt, beside the results before it."""
-        call = self.calls.get(message.tool_call_id)
-        content = message.content
+        call, content, extra = self.calls.get(message.tool_call_id), message.content, message.extra
         piece = content[0] if len(content) == 1 else None
-        if type(piece) is TextContent and call is not None and call.extra is None and self.with_ids:  # as nearly all
-            received = {ERROR if message.is_error else OUTPUT: piece.text}
-            part: Wire = {RESULT: {"id": message.tool_call_id, "name": call.name, "response": received}}
+        if extra is None and call is not None and type(piece) is TextContent and call.get("id") == message.tool_call_id:
+            # Fast path: this is nearly every result.
+            response = {ERROR if message.is_error else OUTPUT: piece.text}
+            part: Wire = {RESULT: {"id": message.tool_call_id, "name": call["name"], "response": response}}
         else:
             part = encode_result(message, call, self.endpoint)
-        if self.open is not None and self.after_result:
+        turn: object = "same" if self.after_result else "new"
+        if extra is not None:
+            turn = chosen(extra, PROTOCOL, "turn", turn)
+        if self.open is not None and turn == "same":
             self.open.append(part)
         else:
             self.open = [part]
-            self.wire.append({"role": "user", "parts": self.open})
-            self.after_result = True
-
-    def add_text(self, message: UserMessage | SystemMessage) -> None:
-        """Write what the user says and says nothing of how it was spelt."""
-        if message.role == "system":
-            # The roles are user and model; projection should have put it into a user's turn.
-            raise EncodeError("instructions in mid-conversation have no place on this wire")
-        self.open = encode_user_parts(message.content)
-        self.wire.append({"role": "user", "parts": self.open})
-        self.after_result = False
-
-    def add_verbatim(self, message: Message, extra: Extra) -> None:
-        """Write one message the way it was spelt."""
-        match message.role:
-            case "assistant":
-                self._begin("model", self.model_parts(message), extra, extra)
-            case "toolResult":
-                call = self.calls.get(message.tool_call_id)
-                self._add_verbatim_result(encode_result(message, call, self.endpoint), extra)
-            case "user":
-                self._add_verbatim_text(message, extra)
-            case "system":
-                self.add_text(message)
-            case _:
-                assert_never(message)
-
-    def _add_verbatim_result(self, part: Wire, extra: Extra) -> None:
-        verbatim = verbatim_of(extra, PROTOCOL)
-        if self.open is not None and ("apart" not in verbatim if self.after_result else "joined" in verbatim):
-            self.open.append(part)
-        else:
-            self.open = [part]
-            received = object_of(extra.get(PROTOCOL, _NOTHING).get(CONTENT_KEYS))
-            self._begin("user", self.open, extra, {PROTOCOL: received})
+            self._begin("user", self.open, extra, is_result=True)
         self.after_result = True
 
-    def _add_verbatim_text(self, message: UserMessage, extra: Extra) -> None:
-        parts = encode_user_parts(message.content)
-        if self.open is not None and "joined" in verbatim_of(extra, PROTOCOL):
+    def add_user(self, message: UserMessage | SystemMessage) -> None:
+        if message.role == "system":
+            # The roles are user and model; projection should have moved it into a user's turn.
+            raise EncodeError(f"{PROTOCOL} does not support instructions between messages; move them to a user message")
+        parts, extra = encode_user_parts(message.content), message.extra
+        if self.open is not None and extra is not None and chosen(extra, PROTOCOL, "turn", "new") == "same":
             self.open += parts
         else:
             self.open = parts
-            self._begin("user", parts, extra, extra)
+            self._begin("user", parts, extra)
         self.after_result = False
 
-    def _begin(self, role: str, parts: list[Wire], extra: Extra, received: Extra) -> None:
-        """Begin a content, with what it `received` besides and its role and parts in the way they were spelt."""
-        turn: Wire = {"role": role, "parts": parts}
-        self.wire.append(turn)
-        for key, value in received.get(PROTOCOL, _NOTHING).items():
-            if key != VERBATIM:
-                turn.setdefault(key, value)
-        verbatim = verbatim_of(extra, PROTOCOL)
-        if "role" in verbatim:
-            turn["role"] = verbatim["role"]
-        elif "roleless" in verbatim:
-            del turn["role"]
-        if "parts" in verbatim:
-            self.odd_parts.append((turn, verbatim["parts"]))
-
-
-def _restore_parts(turn: Wire, wire_format: object) -> None:
-    """Give parts as one without a list, or as nothing, if that is how they came and still says it all."""
-    parts = cast("list[Wire]", turn["parts"])
-    if wire_format == "single" and len(parts) == 1:
-        turn["parts"] = parts[0]
-    elif wire_format == "null" and not parts:
-        turn["parts"] = None
-    elif wire_format == "absent" and not parts:
-        del turn["parts"]
+    def _begin(self, role: str, parts: list[Wire], extra: Extra | None, *, is_result: bool = False) -> None:
+        if extra is not None and PROTOCOL in extra:
+            self.kept.append((len(self.wire), extra, is_result))
+        self.wire.append({"role": role, "parts": parts})

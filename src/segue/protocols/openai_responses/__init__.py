@@ -1,1 +1,1 @@
-"""OpenAI Responses: `POST /responses`, spoken by OpenAI, Azure, xAI and others."""
+"""OpenAI Responses: `POST /responses`, served by OpenAI, Azure, xAI and others."""

@@ -1,8 +1,8 @@
-"""What the provider refuses, as far as a body can show it.
+"""Checks whether the provider accepts a body.
 
-Each rule has its source beside it; the ones that only the wire's own inventor was seen to enforce are asked of it
-alone, because vendors of this wire are laxer. A body that continues a stored conversation may speak of items that are
-not in it, so there nothing is said about pairs.
+Each rule has its source beside it. Rules that only OpenAI was seen to enforce are checked for OpenAI alone, because
+other vendors of this protocol are less strict. A body that continues a stored conversation may refer to items that it
+does not contain, so its calls and outputs are not paired.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import split_data_url, text_of
 from segue.protocols.kit.schemas import is_closed
+from segue.protocols.kit.verbatim import Block
 from segue.protocols.openai_responses.content import object_of
-from segue.protocols.openai_responses.native import Item, kind_of, side_of
+from segue.protocols.openai_responses.native import kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
 
 _NEVER_REASON: Final = re.compile(r"(chatgpt-4o|gpt-3\.5|gpt-4(?!\d)|gpt-5-chat)")
-"""Models of OpenAI's that were seen to refuse `reasoning.effort`, and their kin."""
+"""OpenAI models that were seen to refuse `reasoning.effort`, and their variants."""
 _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})  # openai 3.49.0: EasyInputMessage
 _STORED: Final = ("previous_response_id", "conversation", "prompt")
 _ID_PREFIXES: Final[Mapping[str, str]] = {"reasoning": "rs", "message": "msg", "function_call": "fc"}
@@ -43,15 +44,15 @@ _OUTPUTS: Final = frozenset({"function_call_output", "custom_tool_call_output"})
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
-    """Say what the provider would refuse; an empty list when nothing is known against it."""
+    """List what the provider would refuse in a body."""
     found: list[Violation] = []
     own = endpoint.model.provider == PROVIDER
     given = body.get("input")
-    items: list[tuple[int, Item]] = []
+    items: list[tuple[int, Block]] = []
     if isinstance(given, list):
         entries = enumerate(cast("list[object]", given))
-        items = [(index, cast("Item", item)) for index, item in entries if isinstance(item, Mapping)]
-    found.extend(_settings(body, endpoint, own=own))
+        items = [(index, cast("Block", item)) for index, item in entries if isinstance(item, Mapping)]
+    found.extend(_options(body, endpoint, own=own))
     found.extend(_tools(body, endpoint.rules))
     for index, item in items:
         found.extend(_item(index, item, endpoint.rules, own=own))
@@ -63,31 +64,32 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         found.extend(_text_after_calls(items))
     found.extend(_order(items))
     if own and body.get("store") is not False:
-        found.extend(_unnamed(items))
+        found.extend(_stored_pairs(items))
     return found
 
 
-# -- the whole ---------------------------------------------------------------------------------------------------------
+# -- options and tools -------------------------------------------------------------------------------------------------
 
 
-def _settings(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Violation]:
+def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Violation]:
     if "input" not in body and not any(body.get(key) for key in _STORED):
         # "One of "input" or "previous_response_id" or 'prompt' or 'conversation_id' must be provided." (openai-python)
-        yield Violation(code="missing_input", path=("input",), message="there is nothing to answer")
+        yield Violation(code="missing_input", path=("input",), message="`input` is missing; add it")
     if body.get("previous_response_id") and body.get("conversation"):
         # openai 3.49.0: "cannot be used in conjunction with"                                          (2026-11-15)
-        yield Violation(code="two_histories", path=("conversation",), message="not beside previous_response_id")
+        message = "`conversation` cannot be used with `previous_response_id`; remove one of them"
+        yield Violation(code="two_histories", path=("conversation",), message=message)
     reasons = object_of(body.get("reasoning")).get("effort") != "none"
     refused = endpoint.rules.refused_options | endpoint.rules.refused_unless_off
     for option in ("temperature", "top_p"):
         value = body.get(option)
         if reasons and option in refused and value is not None and value != 1:
             # "Unsupported parameter: 'temperature' is not supported with this model." (litellm #34210, 2026-07-22); a
-            # model that is told not to reason took one (gpt-5.6: recordings of pydantic-ai, 2026-07)
-            yield Violation(code="unsupported_parameter", path=(option,), message="this model does not take it")
+            # model with effort none accepted one (gpt-5.6: recordings of pydantic-ai, 2026-07)
+            yield Violation(code="unsupported_parameter", path=(option,), message=_unsupported(option, endpoint))
     for option in ("temperature", "top_p"):
         # "Invalid 'temperature': decimal below minimum value. Expected a value >= 0" (recorded 400, 2025-10);
-        # openai-openapi 2.3.0 for the other ends                                                      (2026-11-15)
+        # openai-openapi 2.3.0 for the other limits                                                    (2026-11-15)
         yield from check_range(option, body.get(option), (option,), endpoint.rules)
     if not own:
         return
@@ -95,16 +97,22 @@ def _settings(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vi
     least = endpoint.rules.min_max_tokens
     if isinstance(tokens, int) and tokens < least:
         # openai-openapi 2.3.0: minimum 16                                                             (2026-11-15)
-        yield Violation(code="too_few_tokens", path=("max_output_tokens",), message=f"at least {least}")
+        message = f"`max_output_tokens` is {tokens}; set it to {least} or more"
+        yield Violation(code="too_few_tokens", path=("max_output_tokens",), message=message)
     if object_of(body.get("reasoning")).get("effort") is not None and _NEVER_REASON.match(endpoint.model.id):
         # "Unsupported parameter: 'reasoning.effort' is not supported with this model." (baml #2708 for gpt-4.1,
-        # OpenAI-DotNet #500 for gpt-4o, one-api #120 for gpt-5-chat); a summary alone is taken (litellm #38842)
-        path: Path = ("reasoning", "effort")
-        yield Violation(code="unsupported_parameter", path=path, message="this model does not reason")
+        # OpenAI-DotNet #500 for gpt-4o, one-api #120 for gpt-5-chat); a summary alone is accepted (litellm #38842)
+        message = _unsupported("reasoning.effort", endpoint)
+        yield Violation(code="unsupported_parameter", path=("reasoning", "effort"), message=message)
     for key, place in _MOVED.items():
         if key in body:
-            # The answer: "In the Responses API, this parameter has moved to ..." (OpenAI documentation: migration)
-            yield Violation(code="unsupported_parameter", path=(key,), message=f"has moved to {place}")
+            # "In the Responses API, this parameter has moved to ..." (OpenAI documentation: migration)
+            message = f"`{key}` is a parameter of another protocol; use `{place}`"
+            yield Violation(code="unsupported_parameter", path=(key,), message=message)
+
+
+def _unsupported(parameter: str, endpoint: Endpoint) -> str:
+    return f"{endpoint.model.id} does not support `{parameter}`; remove it or choose another model"
 
 
 def _tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
@@ -119,14 +127,14 @@ def _tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
         if rules.strict_closed and given.get("strict") is True and not is_closed(given.get("parameters")):
             # "'required' is required to be supplied and to be an array including every key in properties. Missing
             # 'unit'." (recorded 400, 2026)
-            message = "strict is for closed objects that require every property"
+            message = "a strict schema has to close every object and require every property; do so, or remove `strict`"
             yield Violation(code="schema_open", path=("tools", index, "parameters"), message=message)
 
 
 # -- one item ----------------------------------------------------------------------------------------------------------
 
 
-def _item(index: int, item: Item, rules: Rules, *, own: bool) -> Iterator[Violation]:
+def _item(index: int, item: Block, rules: Rules, *, own: bool) -> Iterator[Violation]:
     path: Path = ("input", index)
     kind = kind_of(item) or ("message" if "role" in item else "")
     if kind in _CALLS or kind in _OUTPUTS:
@@ -134,49 +142,54 @@ def _item(index: int, item: Item, rules: Rules, *, own: bool) -> Iterator[Violat
         longest = rules.call_id_max
         if not isinstance(call_id, str) or not call_id or (longest and len(call_id) > longest):
             # "Invalid 'input[95].call_id': string too long. Expected a string with maximum length 64" (fastllm #45)
-            yield Violation(code="invalid_call_id", path=(*path, "call_id"), message=f"1 to {longest} characters")
+            message = f"`call_id` has to be a string of 1 to {longest} characters; shorten it here and in its pair"
+            yield Violation(code="invalid_call_id", path=(*path, "call_id"), message=message)
     if kind in _CALLS and not _is_name(item.get("name"), rules):
         yield Violation(code="invalid_tool_name", path=(*path, "name"), message=_name_rule(rules))
     if own:
         yield from _identity(item, kind, path)
-        yield from _form(item, kind, path)
+        yield from _fields(item, kind, path)
     for key in ("content", "output"):
         parts = item.get(key)
         for place, part in enumerate(cast("list[object]", parts) if isinstance(parts, list) else []):
             if isinstance(part, Mapping):
-                yield from _part(cast("Item", part), item, (*path, key, place), own=own)
+                yield from _part(cast("Block", part), item, (*path, key, place), own=own)
 
 
-def _identity(item: Item, kind: str, path: Path) -> Iterator[Violation]:
+def _identity(item: Block, kind: str, path: Path) -> Iterator[Violation]:
     item_id, prefix = item.get("id"), _ID_PREFIXES.get(kind)
     if not isinstance(item_id, str) or prefix is None or (kind == "message" and item.get("role") != "assistant"):
         return
     if not item_id.startswith(prefix):
         # "Invalid 'input[133].id': 'thinking_0'. Expected an ID that begins with 'rs'." (vscode #316536, eca #465)
-        yield Violation(code="invalid_item_id", path=(*path, "id"), message=f"has to begin with {prefix!r}")
+        message = f"the id of a {kind} item has to begin with {prefix!r}; remove it"
+        yield Violation(code="invalid_item_id", path=(*path, "id"), message=message)
     elif len(item_id) > _LONGEST_ID:
         # "string too long. Expected a string with maximum length 64" (opencode #44587)
-        yield Violation(code="invalid_item_id", path=(*path, "id"), message=f"at most {_LONGEST_ID} characters")
+        message = f"the id of an item has at most {_LONGEST_ID} characters; remove it"
+        yield Violation(code="invalid_item_id", path=(*path, "id"), message=message)
 
 
-def _form(item: Item, kind: str, path: Path) -> Iterator[Violation]:
+def _fields(item: Block, kind: str, path: Path) -> Iterator[Violation]:
     if kind == "message" and text_of(item.get("role")) not in _ROLES:
-        # Refused: "Invalid value: 'tool'. Supported values are: ..." (openai-python #2677, 2025-10-04)
-        yield Violation(code="invalid_role", path=(*path, "role"), message=f"{item.get('role')!r} is no role")
+        # "Invalid value: 'tool'. Supported values are: ..." (openai-python #2677, 2025-10-04)
+        message = f"{item.get('role')!r} is not a role; use one of {', '.join(sorted(_ROLES))}"
+        yield Violation(code="invalid_role", path=(*path, "role"), message=message)
     if kind == "function_call" and not isinstance(item.get("arguments"), str):
         # openai-openapi 2.3.0: a JSON string; only a tool search has an object there (sub2api #3818)   (2026-11-15)
-        yield Violation(code="invalid_arguments", path=(*path, "arguments"), message="has to be JSON in a string")
+        message = "`arguments` has to be a string; encode the object as JSON"
+        yield Violation(code="invalid_arguments", path=(*path, "arguments"), message=message)
 
 
-def _unstored(index: int, item: Item) -> Iterator[Violation]:
+def _unstored(index: int, item: Block) -> Iterator[Violation]:
     if kind_of(item) == "reasoning" and item.get("id") and not item.get("encrypted_content"):
         # "Item with id 'rs_...' not found. Items are not persisted when `store` is set to false." (opencode #7724,
         # vercel/ai #7543)
-        message = "what is not stored has to carry its encrypted content"
+        message = "with `store: false` a reasoning item needs `encrypted_content`; remove the item"
         yield Violation(code="not_stored", path=("input", index, "id"), message=message)
 
 
-def _part(part: Item, item: Item, path: Path, *, own: bool) -> Iterator[Violation]:
+def _part(part: Block, item: Block, path: Path, *, own: bool) -> Iterator[Violation]:
     kind = kind_of(part)
     if kind == "input_file" and isinstance(data := part.get("file_data"), str):
         split = split_data_url(data)
@@ -184,18 +197,21 @@ def _part(part: Item, item: Item, path: Path, *, own: bool) -> Iterator[Violatio
         if own and (split is None or mime.startswith(("audio/", "video/"))):
             # "Expected a base64-encoded data URL with a valid file MIME type ..., but got unsupported MIME type
             # 'audio/mpeg'."                                                                 (recorded traffic, 2026-11)
-            yield Violation(code="invalid_file_data", path=(*path, "file_data"), message="a data URL of a known type")
+            message = "`file_data` has to be a base64 data URL of a document or image; convert it"
+            yield Violation(code="invalid_file_data", path=(*path, "file_data"), message=message)
     role = item.get("role")
     refused = _ASSISTANT_PARTS if role == "assistant" else _INPUT_PARTS if isinstance(role, str) else frozenset[str]()
     if own and kind in refused:
         # "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'." (OpenAI API; openai-agents)
-        yield Violation(code="invalid_part", path=(*path, "type"), message=f"{kind} cannot stand in a turn of {role}")
+        other = "output_text" if role == "assistant" else "input_text"
+        message = f"a message of the role {role} cannot have a part {kind!r}; use {other!r}"
+        yield Violation(code="invalid_part", path=(*path, "type"), message=message)
 
 
 # -- order and pairs ---------------------------------------------------------------------------------------------------
 
 
-def _pairs(items: list[tuple[int, Item]]) -> Iterator[Violation]:
+def _pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
     if any(item.get("type") == "item_reference" for _, item in items):
         return
     called: set[str | None] = set()
@@ -206,69 +222,72 @@ def _pairs(items: list[tuple[int, Item]]) -> Iterator[Violation]:
         if kind in _OUTPUTS:
             if call_id not in called:
                 # "No tool call found for function call output with call_id ..."          (pydantic-ai #4882, pi #6832)
-                message = "no call with this id stands before it"
+                message = "no call before this output has its `call_id`; remove the output"
                 yield Violation(code="unmatched_output", path=("input", index, "call_id"), message=message)
             elif call_id in answered:
                 # "Duplicate function_call_output for call_id 'terminal:0'. Each function_call must have exactly one
                 # matching function_call_output" (hermes-agent #102629, 2026-09-04)
-                message = "this call has its output already"
+                message = "the call has an output already; remove this one"
                 yield Violation(code="second_output", path=("input", index, "call_id"), message=message)
             answered.add(call_id)
             waiting.pop(call_id, None)
         elif call_id is not None:
-            # Calls of every kind may be answered: a tool search was, by a function's output.   (recorded, 2026-11)
+            # Any type of call may have an output: a tool search had a function's output.        (recorded, 2026-11)
             called.add(call_id)
             answered.discard(call_id)
             if kind in _CALLS and not item.get("async"):
                 waiting[call_id] = index
     for index in waiting.values():
         # "No tool output found for function call call_..."                             (livekit #5092; octofriend #233)
-        yield Violation(code="unanswered_call", path=("input", index), message="no output answers this call")
+        yield Violation(code="unanswered_call", path=("input", index), message="the call has no output; add one")
 
 
-def _order(items: list[tuple[int, Item]]) -> Iterator[Violation]:
+def _order(items: list[tuple[int, Block]]) -> Iterator[Violation]:
     for position, (index, item) in enumerate(items):
         kind = item.get("type")
         follower = items[position + 1][1] if position + 1 < len(items) else None
-        if kind == "reasoning" and _leads_nowhere(items[position - 1][1] if position else None, follower):
+        if kind == "reasoning" and _is_alone(items[position - 1][1] if position else None, follower):
             # "Item 'rs_...' of type 'reasoning' was provided without its required following item." (vercel/ai #7099)
-            yield Violation(code="reasoning_alone", path=("input", index), message="the item it led to is missing")
+            message = "the item that this reasoning led to is missing; remove the reasoning"
+            yield Violation(code="reasoning_alone", path=("input", index), message=message)
         if kind == "compaction_trigger" and follower is not None:
             # openai 3.49.0: "must be the last item"                                                     (2026-11-15)
-            yield Violation(code="trigger_not_last", path=("input", index), message="has to be the last item")
+            message = "`compaction_trigger` has to be the last item; move it to the end"
+            yield Violation(code="trigger_not_last", path=("input", index), message=message)
 
 
-def _leads_nowhere(before: Item | None, follower: Item | None) -> bool:
-    """Say whether reasoning stands alone. Put behind the message it led to, one that has no id, it was taken.
+def _is_alone(before: Block | None, follower: Block | None) -> bool:
+    """Whether reasoning has no item that it led to.
 
-    (recorded 200, 2025-04: o3-mini)
+    Behind the message that it led to, one without an id, it was accepted. (recorded 200, 2025-04: o3-mini)
     """
     if follower is not None and side_of(follower) == "assistant":
         return False
     return before is None or before.get("id") is not None or side_of(before) != "assistant" or "role" not in before
 
 
-def _unnamed(items: list[tuple[int, Item]]) -> Iterator[Violation]:
-    """What is kept at the provider is looked up by its id there, and so is what it led to.
+def _stored_pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
+    """Check that the item behind stored reasoning has an id: the provider looks both up by their ids.
 
-    "Item 'rs_...' of type 'reasoning' was provided without its required following item.": refused with a message of no
-    id behind it; with `store: false` the same was taken.                                   (recorded, 2025-09, 2026-08)
+    "Item 'rs_...' of type 'reasoning' was provided without its required following item.": refused where the message
+    behind it had no id; with `store: false` the same was accepted.                         (recorded, 2025-09, 2026-08)
     """
     for (index, item), (_, follower) in pairwise(items):
         if item.get("type") != "reasoning" or not item.get("id"):
             continue
         if side_of(follower) == "assistant" and not follower.get("id"):
-            message = "the item it led to has no id, so it counts as missing"
+            message = "the item behind stored reasoning has no id; add it, remove the reasoning, or set `store: false`"
             yield Violation(code="reasoning_alone", path=("input", index), message=message)
 
 
-def _text_after_calls(items: list[tuple[int, Item]]) -> Iterator[Violation]:
+def _text_after_calls(items: list[tuple[int, Block]]) -> Iterator[Violation]:
     called = False
     for index, item in items:
         kind = kind_of(item) or "message"
         if kind == "message" and called and item.get("role") == "assistant":
-            # DeepSeek, of the call before such words: "No tool output found for tool call call-a."  (recorded, 2026-11)
-            yield Violation(code="words_after_call", path=("input", index), message="calls end the turn of the model")
+            # DeepSeek, about the call before such text: "No tool output found for tool call call-a." (recorded 2026-11)
+            message = "calls have to end the turn of the model; move the text before them"
+            yield Violation(code="words_after_call", path=("input", index), message=message)
         called = kind in _CALLS or (called and side_of(item) == "assistant")
 
 
@@ -286,4 +305,5 @@ def _is_name(name: object, rules: Rules) -> bool:
 
 
 def _name_rule(rules: Rules) -> str:
-    return f"1 to {rules.tool_name_max} characters of {rules.tool_name_alphabet or 'any kind'}"
+    characters = rules.tool_name_alphabet or "any kind"
+    return f"the name has to be 1 to {rules.tool_name_max} characters of {characters}; rename the tool"

@@ -1,18 +1,20 @@
-"""The parts of input messages and of tool outputs, both ways: text, images, files.
+"""Parts of input messages and tool outputs: text, images and files.
 
 Facts this file rests on:
 - `input_text`, `input_image` (`image_url` or `file_id`, with `detail`) and `input_file` (`file_data`, `file_url` or
-  `file_id`) are what a message and an output may hold; `image_url` and `file_data` take data URLs.
+  `file_id`) are the parts of a message and of an output; `image_url` and `file_data` take data URLs.
                                                                             (openai 3.49.0; read 2026-11-15)
-- The types of the official client demand a `detail`; the server does not.    (openai 3.49.0; recorded traffic, 2026-11)
+- The types of the official client require `detail`; the server does not.     (openai 3.49.0; recorded traffic, 2026-11)
 - `file_data` without a `filename` is refused.                                (OpenAI documentation: file inputs)
-- One text may be spelt as a plain string, and mostly is.                                (recorded traffic, 2026-11)
+- A single text may be a plain string, and usually is one.                               (recorded traffic, 2026-11)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
+
+from msgspec.structs import replace
 
 from segue.conversation.content import (
     Extra,
@@ -24,25 +26,13 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError, Path
-from segue.protocols.kit.reading import (
-    VERBATIM,
-    data_url,
-    extra_of,
-    left_over,
-    split_data_url,
-    standard_base64,
-    verbatim_of,
-)
+from segue.protocols.kit.reading import data_url, native_block, split_data_url, standard_base64
+from segue.protocols.kit.verbatim import Block, Wire, data_of, keep, restore, same
 from segue.protocols.openai_responses.rules import PROTOCOL
 
-Wire = dict[str, object]
-
-ABSENT: Final = "absent"
-"""In a shape: the wire did not have this key, which segue would write."""
-
-_TEXT_KEYS: Final = frozenset({"type", "text"})
+_TEXT_TYPES: Final = ("input_text", "text", "output_text")
 _AUDIO_TYPES: Final[Mapping[str, str]] = {"wav": "audio/wav", "mp3": "audio/mpeg"}
-_ENDINGS: Final[Mapping[str, str]] = {
+_FILE_EXTENSIONS: Final[Mapping[str, str]] = {
     "application/pdf": ".pdf",
     "application/json": ".json",
     "text/plain": ".txt",
@@ -52,109 +42,102 @@ _ENDINGS: Final[Mapping[str, str]] = {
 }
 
 
-def object_of(value: object) -> Mapping[str, object]:
-    """Give an object as it is, anything else as an empty one."""
-    return cast("Mapping[str, object]", value) if isinstance(value, (dict, Mapping)) else {}
+def object_of(value: object) -> Block:
+    """Give an object unchanged, anything else as an empty object."""
+    return cast("Block", value) if isinstance(value, (dict, Mapping)) else {}
 
 
-def original(extra: Extra | None) -> Mapping[str, object] | None:
-    """Give all that this wire said beyond segue's words, shape included; None when it said nothing."""
-    return None if extra is None else extra.get(PROTOCOL)
+def drop_replaced(default: Wire, received: Block, *keys: str) -> None:
+    """Remove values that segue adds by itself where another value was received: `keep` then takes that one for data."""
+    for key in keys:
+        value = received.get(key)
+        if value is not None and key in default and not same(default[key], value):
+            del default[key]
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def decode_content(content: object) -> tuple[tuple[UserContent, ...], bool] | None:
-    """Read the content of a message or an output: what it holds, and whether it was a list where segue writes a string.
-
-    None when it is neither a string nor a list of parts.
-    """
+def decode_content(content: object) -> tuple[UserContent, ...] | None:
+    """Read the content of a message or an output; None when it is neither a string nor a list of parts."""
     if isinstance(content, str):
-        return ((TextContent(text=content),) if content else ()), False
+        return (TextContent(text=content),) if content else ()
     if not isinstance(content, list):
         return None
     parts = cast("list[object]", content)
     if not all(isinstance(part, (dict, Mapping)) for part in parts):
         return None
-    read = tuple(decode_part(cast("Mapping[str, object]", part)) for part in parts)
-    return read, is_plain(read)
+    return tuple(decode_part(cast("Block", part)) for part in parts)
 
 
-def is_plain(content: Sequence[UserContent]) -> bool:
-    """Say whether segue writes this content as a string: nothing, or one text with nothing to add."""
-    if len(content) > 1:
-        return False
-    return not content or (content[0].kind == "text" and bool(content[0].text) and not original(content[0].extra))
+def default_content(content: Sequence[UserContent], received: object) -> object:
+    """Give the content as segue writes it, made of the received parts."""
+    return encode_content(content, ()) if _is_string(content) else received
 
 
-def decode_part(part: Mapping[str, object]) -> UserContent:
-    """Read one part; what segue has no word for is kept as it is."""
-    kind = part.get("type")
-    if kind == "input_text" and isinstance(text := part.get("text"), str):
-        return TextContent(text=text) if len(part) == 2 else TextContent(text=text, extra=_text_extra(part))
-    if kind in ("text", "output_text") and isinstance(text := part.get("text"), str):
-        return TextContent(text=text, extra=extra_of(PROTOCOL, part, _TEXT_KEYS, {"type": kind}))
-    if kind == "input_image":
-        return _decode_image(part)
-    if kind == "input_file":
-        return _decode_file(part)
-    return NativeContent(protocol=PROTOCOL, block=dict(part), fallback=_part_fallback(part))
+def decode_part(part: Block) -> UserContent:
+    """Read one part; an unknown one is kept as `NativeContent`."""
+    kind, text = part.get("type"), part.get("text")
+    if kind == "input_text" and len(part) == 2 and isinstance(text, str):
+        return TextContent(text=text)
+    content: UserContent | None = None
+    if kind in _TEXT_TYPES and isinstance(text, str):
+        content = TextContent(text=text)
+    elif kind == "input_image":
+        content = _decode_image(part)
+    elif kind == "input_file":
+        content = _decode_file(part)
+    if content is None:
+        return NativeContent(protocol=PROTOCOL, block=dict(part), fallback=_part_fallback(part))
+    extra = _keep_part(part, content)
+    return content if extra is None else replace(content, extra=extra)
 
 
-def _text_extra(part: Mapping[str, object]) -> Extra | None:
-    return extra_of(PROTOCOL, part, _TEXT_KEYS)
+def _keep_part(part: Block, content: UserContent) -> Extra | None:
+    default = encode_part(content, ())
+    for key in ("image_url", "file_data"):
+        if key in default and key in part and getattr(content, "data", None) is not None:
+            # Media are stored once, in standard base64; the alphabet that was received is not kept.
+            part = {**part, key: default[key]}
+    drop_replaced(default, part, "detail")
+    return keep(PROTOCOL, part, default)
 
 
-def _decode_image(part: Mapping[str, object]) -> UserContent:
+def _decode_image(part: Block) -> UserContent | None:
     url, file_id = part.get("image_url"), part.get("file_id")
-    verbatim: Wire = {} if "detail" in part else {"detail": ABSENT}
-    known = {"type", "detail"} if part.get("detail") == "auto" else {"type"}
     if isinstance(url, str) and file_id is None:
         split = split_data_url(url)
         if split is None:
-            return ImageContent(url=url, extra=extra_of(PROTOCOL, part, known | {"image_url"}, verbatim))
+            return ImageContent(url=url)
         mime, data = split
-        if mime is not None:
-            extra = extra_of(PROTOCOL, part, known | {"image_url"}, verbatim)
-            return ImageContent(data=standard_base64(data), mime_type=mime, extra=extra)
+        return None if mime is None else ImageContent(data=standard_base64(data), mime_type=mime)
     if isinstance(file_id, str) and url is None:
-        extra = extra_of(PROTOCOL, part, known | {"file_id"}, verbatim)
-        return FileContent(file_id=file_id, mime_type="image/*", extra=extra)
-    return NativeContent(protocol=PROTOCOL, block=dict(part))
+        return FileContent(file_id=file_id, mime_type="image/*")
+    return None
 
 
-def _decode_file(part: Mapping[str, object]) -> UserContent:
+def _decode_file(part: Block) -> UserContent | None:
     given = [key for key in ("file_data", "file_url", "file_id") if part.get(key) is not None]
     source = part.get(given[0]) if len(given) == 1 else None
     name = part.get("filename")
     if not isinstance(source, str) or not (name is None or isinstance(name, str)):
-        return NativeContent(protocol=PROTOCOL, block=dict(part))
-    known = {"type", given[0]} if name is None else {"type", given[0], "filename"}
+        return None
     if given[0] == "file_url":
-        return FileContent(url=source, name=name, extra=extra_of(PROTOCOL, part, known))
+        return FileContent(url=source, name=name)
     if given[0] == "file_id":
-        return FileContent(file_id=source, name=name, extra=extra_of(PROTOCOL, part, known))
-    split = split_data_url(source)
-    mime, data = split if split is not None else (None, "")
+        return FileContent(file_id=source, name=name)
+    mime, data = split_data_url(source) or (None, "")
     if mime is None:
-        return NativeContent(protocol=PROTOCOL, block=dict(part))
-    verbatim = {"filename": ABSENT} if "filename" not in part else {}
-    return FileContent(
-        data=standard_base64(data),
-        mime_type=mime,
-        name=None if name == _nameless(mime) else name,
-        extra=extra_of(PROTOCOL, part, known, verbatim),
-    )
+        return None
+    name = None if name == _default_name(mime) else name
+    return FileContent(data=standard_base64(data), mime_type=mime, name=name)
 
 
-def _part_fallback(part: Mapping[str, object]) -> tuple[FallbackContent, ...]:
-    audio = part.get("input_audio")
-    if isinstance(audio, Mapping):
-        sound = cast("Mapping[str, object]", audio)
-        data, mime = sound.get("data"), _AUDIO_TYPES.get(str(sound.get("format")))
-        if isinstance(data, str) and mime is not None:
-            return (FileContent(data=standard_base64(data), mime_type=mime),)
+def _part_fallback(part: Block) -> tuple[FallbackContent, ...]:
+    audio = object_of(part.get("input_audio"))
+    data, mime = audio.get("data"), _AUDIO_TYPES.get(str(audio.get("format")))
+    if isinstance(data, str) and mime is not None:
+        return (FileContent(data=standard_base64(data), mime_type=mime),)
     text = part.get("text")
     return (TextContent(text=text),) if isinstance(text, str) and text else ()
 
@@ -162,36 +145,43 @@ def _part_fallback(part: Mapping[str, object]) -> tuple[FallbackContent, ...]:
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def encode_content(content: Sequence[UserContent], path: Path, *, as_list: bool) -> str | list[Wire]:
-    """Write the content of a message or an output: a string where that says it all, unless it was a list."""
-    if not as_list and is_plain(content):
+def encode_content(content: Sequence[UserContent], path: Path) -> str | list[Wire]:
+    """Write the content of a message or an output: a string where it has no more than one text, else a list."""
+    if _is_string(content):
         return content[0].text if content and content[0].kind == "text" else ""
+    return encode_parts(content, path)
+
+
+def encode_parts(content: Sequence[UserContent], path: Path) -> list[Wire]:
+    """Write content as a list of parts."""
     return [encode_part(piece, (*path, index)) for index, piece in enumerate(content)]
+
+
+def _is_string(content: Sequence[UserContent]) -> bool:
+    if len(content) > 1:
+        return False
+    only = content[0] if content else None
+    if only is None:
+        return True
+    return only.kind == "text" and bool(only.text) and not (only.extra is not None and only.extra.get(PROTOCOL))
 
 
 def encode_part(content: UserContent, path: Path) -> Wire:
     """Write one part.
 
     Raises:
-        EncodeError: media without anything that leads to them, or another protocol's block.
+        EncodeError: media without a source, or a block of another protocol.
     """
     match content.kind:
         case "text":
-            received = original(content.extra)
-            if not received:
-                return {"type": "input_text", "text": content.text}
-            part = {key: value for key, value in received.items() if key != VERBATIM}
-            part["type"] = verbatim_of(content.extra, PROTOCOL).get("type", "input_text")
-            part["text"] = content.text
-            return part
+            part: Wire = {"type": "input_text", "text": content.text}
         case "image":
-            return _encode_image(content, path)
+            part = _encode_image(content, path)
         case "file":
-            return _encode_file(content, path)
+            part = _encode_file(content, path)
         case "native":
-            if content.protocol != PROTOCOL:
-                raise EncodeError(f"a block of {content.protocol}", path=path)
-            return dict(content.block)
+            return dict(native_block(PROTOCOL, content, path))
+    return part if content.extra is None else restore(part, content.extra, PROTOCOL)
 
 
 def _encode_image(content: ImageContent, path: Path) -> Wire:
@@ -200,40 +190,36 @@ def _encode_image(content: ImageContent, path: Path) -> Wire:
     elif content.url is not None:
         url = content.url
     else:
-        raise EncodeError("an image without data or address", path=path)
-    return _with_detail(content.extra, {"type": "input_image", "image_url": url})
+        raise EncodeError("the image has no source; set `data` or `url`", path=path)
+    return _with_detail({"type": "input_image", "image_url": url}, content.extra)
 
 
-def _with_detail(extra: Extra | None, part: Wire) -> Wire:
-    rest = left_over(extra, PROTOCOL)
-    if "detail" not in rest and verbatim_of(extra, PROTOCOL).get("detail") != ABSENT:
+def _with_detail(part: Wire, extra: Extra | None) -> Wire:
+    if extra is None or "detail" not in data_of(extra, PROTOCOL):
         part["detail"] = "auto"
-    return {**rest, **part} if rest else part
+    return part
 
 
 def _encode_file(content: FileContent, path: Path) -> Wire:
-    rest = left_over(content.extra, PROTOCOL)
+    part: Wire = {"type": "input_file"}
     if content.data is not None:
         mime = content.mime_type or "application/octet-stream"
-        part: Wire = {**rest, "type": "input_file", "file_data": data_url(mime, content.data)}
-        if content.name is not None:
-            part["filename"] = content.name
-        elif "filename" not in part and verbatim_of(content.extra, PROTOCOL).get("filename") != ABSENT:
-            part["filename"] = _nameless(mime)
+        part["file_data"] = data_url(mime, content.data)
+        part["filename"] = _default_name(mime) if content.name is None else content.name
         return part
     if content.url is not None:
-        part = {**rest, "type": "input_file", "file_url": content.url}
-    elif content.file_id is not None:
-        if (content.mime_type or "").startswith("image/"):
-            return _with_detail(content.extra, {"type": "input_image", "file_id": content.file_id})
-        part = {**rest, "type": "input_file", "file_id": content.file_id}
+        part["file_url"] = content.url
+    elif content.file_id is None:
+        raise EncodeError("the file has no source; set `data`, `url` or `file_id`", path=path)
+    elif (content.mime_type or "").startswith("image/"):
+        return _with_detail({"type": "input_image", "file_id": content.file_id}, content.extra)
     else:
-        raise EncodeError("a file without data, address or id", path=path)
+        part["file_id"] = content.file_id
     if content.name is not None:
         part["filename"] = content.name
     return part
 
 
-def _nameless(mime: str) -> str:
-    """Name a file that has no name: the wire wants one, and this one is read as none."""
-    return f"unnamed-file{_ENDINGS.get(mime, '')}"
+def _default_name(mime: str) -> str:
+    """Name a file without a name: the wire requires one. When read, this name means none."""
+    return f"unnamed-file{_FILE_EXTENSIONS.get(mime, '')}"

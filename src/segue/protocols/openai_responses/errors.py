@@ -1,10 +1,10 @@
-"""Error bodies, and the error objects of streams.
+"""Error bodies, and error events of streams.
 
 Facts this file rests on:
 - An error body is `{"error": {"message", "type", "param", "code"}}`.        (openai 3.49.0; recorded traffic, 2026-11)
 - In a stream it is an event `{"type": "error", "code", "message", "param"}`, or `response.failed` with the `error` of
   the reply.                                                                   (openai 3.49.0: ResponseErrorEvent)
-- Vendors answer with a bare text, with `detail`, or with `error` as a text.    (vLLM, llama.cpp: recorded error bodies)
+- Vendors send a bare text, `detail`, or `error` as a text.                     (vLLM, llama.cpp: recorded error bodies)
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from segue.protocols.kit.reading import text_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
-    """Read an error body as far as it is one; a text is its own message."""
+    """Read an error body; a text is the message."""
     if isinstance(body, str):
         return WireError(status=status, message=body)
     if not isinstance(body, Mapping):
@@ -27,20 +27,20 @@ def decode_error(body: object, status: int | None) -> WireError:
     if inner is None and isinstance(whole.get("response"), Mapping):
         inner = cast("Mapping[str, object]", whole["response"]).get("error")
     if isinstance(inner, str):
-        return WireError(status=status, code=_text_or_none(whole.get("code")), message=inner)
+        return WireError(status=status, code=_code(whole.get("code")), message=inner)
     error = cast("Mapping[str, object]", inner) if isinstance(inner, Mapping) else whole
     message = text_of(error.get("message")) or text_of(error.get("detail")) or ""
     kind = text_of(error.get("type"))
     return WireError(
         status=status,
-        code=_text_or_none(error.get("code")),
-        # In an event `type` names the event, not the kind of error.
+        code=_code(error.get("code")),
+        # `type` of an event is the type of the event, not of the error.
         type=None if error is whole and kind == "error" else kind,
         message=message,
     )
 
 
-def _text_or_none(value: object) -> str | None:
+def _code(value: object) -> str | None:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return None
     return str(value)

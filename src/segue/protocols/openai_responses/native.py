@@ -1,12 +1,12 @@
-"""Items that only this wire knows: whose turn they belong to, and what others can read of them.
+"""Items that only this protocol has: the turn they belong to, and their fallback for other protocols.
 
 Facts this file rests on:
-- What the provider runs itself (searches, code, images, MCP, programs) and what it asks of the client's machine (shell,
-  patches, the computer) are items of the model's turn; the client's answers to the latter are items of their own.
+- Tools that the provider runs (searches, code, images, MCP, programs) and calls of tools on the client's machine
+  (shell, patches, the computer) are items of the model's turn; the client's outputs for the latter are own items.
                                                              (openai 3.49.0: ResponseInputItemParam, ResponseOutputItem)
-- `tool_search_output` and `shell_call_output` come from either side: `execution` tells for the one, for the other only
-  the provider's carry an `id`.                                          (openai 3.49.0; recorded traffic, 2026-11)
-- Tools and settings that change in mid-conversation are items of the developer's.                     (openai 3.49.0)
+- `tool_search_output` and `shell_call_output` come from either side: the one has `execution`, of the other only the
+  provider's have an `id`.                                               (openai 3.49.0; recorded traffic, 2026-11)
+- Tools and settings that change in mid-conversation are items of the developer.                       (openai 3.49.0)
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Final, Literal, TypeAlias, cast
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import FallbackContent, ImageContent, NativeContent, TextContent
 from segue.protocols.kit.reading import split_data_url, standard_base64
+from segue.protocols.kit.verbatim import Block
 from segue.protocols.openai_responses.content import object_of
 from segue.protocols.openai_responses.rules import PROTOCOL
 
-Item: TypeAlias = Mapping[str, object]
 Side: TypeAlias = Literal["assistant", "user", "system"]
 
 CLIENT_ITEMS: Final[Mapping[str, Side]] = {
@@ -37,17 +37,17 @@ CLIENT_ITEMS: Final[Mapping[str, Side]] = {
     "additional_tools": "system",
     "configuration_update": "system",
 }
-"""Items that the client sends; every other type is taken for the model's."""
+"""Items that the client sends; every other type belongs to the model."""
 
 
-def kind_of(wire: Item) -> str:
-    """Give the type of an item or a part; an empty text when it has none that can be one."""
+def kind_of(wire: Block) -> str:
+    """Give the type of an item or a part; an empty text when it is not a string."""
     kind = wire.get("type")
     return kind if isinstance(kind, str) else ""
 
 
-def side_of(item: Item) -> Side:
-    """Say in whose turn an item stands. A message has its role; what is unknown is taken for the model's."""
+def side_of(item: Block) -> Side:
+    """Give the role whose turn an item belongs to; an unknown type belongs to the model."""
     kind = item.get("type")
     if kind is None or kind == "message":
         role = item.get("role")
@@ -61,23 +61,23 @@ def side_of(item: Item) -> Side:
     return CLIENT_ITEMS.get(str(kind), "assistant")
 
 
-def is_item(block: Item) -> bool:
-    """Say whether a native block of a user's or a system turn is an item of its own, and not a part of a message."""
+def is_item(block: Block) -> bool:
+    """Whether a native block of a user or system turn is an item of its own, and not a part of a message."""
     kind = block.get("type")
     return isinstance(kind, str) and (kind in CLIENT_ITEMS or (kind == "message" and "role" in block))
 
 
-def native_item(item: Item) -> NativeContent:
-    """Keep an item as it is, with what others can read of it."""
+def native_item(item: Block) -> NativeContent:
+    """Keep an item unchanged, with its fallback."""
     reader = _READERS.get(str(item.get("type")))
     fallback = reader(item) if reader is not None else ()
     return NativeContent(protocol=PROTOCOL, block=item, fallback=fallback)
 
 
-# -- what others can read ----------------------------------------------------------------------------------------------
+# -- fallbacks ---------------------------------------------------------------------------------------------------------
 
 
-def _text_lines(*lines: str) -> tuple[FallbackContent, ...]:
+def _lines(*lines: str) -> tuple[FallbackContent, ...]:
     text = "\n".join(line for line in lines if line)
     return (TextContent(text=text),) if text else ()
 
@@ -86,38 +86,38 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _mappings(value: object) -> list[Item]:
+def _mappings(value: object) -> list[Block]:
     if not isinstance(value, list):
         return []
-    return [cast("Item", entry) for entry in cast("list[object]", value) if isinstance(entry, Mapping)]
+    return [cast("Block", entry) for entry in cast("list[object]", value) if isinstance(entry, Mapping)]
 
 
 def _json(value: object) -> str:
-    return encode_arguments(cast("Item", value)) if isinstance(value, Mapping) and value else ""
+    return encode_arguments(cast("Block", value)) if isinstance(value, Mapping) and value else ""
 
 
-def _web_search(item: Item) -> tuple[FallbackContent, ...]:
+def _web_search(item: Block) -> tuple[FallbackContent, ...]:
     details = object_of(item.get("action"))
-    given = _text(details.get("query")) or _text(details.get("url")) or _text(item.get("arguments"))
-    return _text_lines(f"[web search: {given}]") if given else ()
+    query = _text(details.get("query")) or _text(details.get("url")) or _text(item.get("arguments"))
+    return _lines(f"[web search: {query}]") if query else ()
 
 
-def _file_search(item: Item) -> tuple[FallbackContent, ...]:
+def _file_search(item: Block) -> tuple[FallbackContent, ...]:
     queries = item.get("queries")
-    asked = ", ".join(_text(query) for query in cast("list[object]", queries)) if isinstance(queries, list) else ""
+    query = ", ".join(_text(entry) for entry in cast("list[object]", queries)) if isinstance(queries, list) else ""
     found = [
         f"{_text(result.get('filename'))}: {_text(result.get('text'))}" for result in _mappings(item.get("results"))
     ]
-    return _text_lines(f"[file search: {asked}]" if asked else "", *found)
+    return _lines(f"[file search: {query}]" if query else "", *found)
 
 
-def _code(item: Item) -> tuple[FallbackContent, ...]:
+def _code(item: Block) -> tuple[FallbackContent, ...]:
     code = _text(item.get("code"))
     logs = [_text(output.get("logs")) for output in _mappings(item.get("outputs"))]
     images = tuple(
         _image_at(_text(output.get("url"))) for output in _mappings(item.get("outputs")) if output.get("url")
     )
-    return (*_text_lines(f"[code run]\n{code}" if code else "", *logs), *images)
+    return (*_lines(f"[code run]\n{code}" if code else "", *logs), *images)
 
 
 def _image_at(url: str) -> ImageContent:
@@ -125,7 +125,7 @@ def _image_at(url: str) -> ImageContent:
     return ImageContent(url=url) if split is None else ImageContent(data=split[1], mime_type=split[0] or "image/png")
 
 
-def _image(item: Item) -> tuple[FallbackContent, ...]:
+def _image(item: Block) -> tuple[FallbackContent, ...]:
     result = item.get("result")
     if not isinstance(result, str) or not result:
         return ()
@@ -135,56 +135,56 @@ def _image(item: Item) -> tuple[FallbackContent, ...]:
     return (ImageContent(data=standard_base64(result), mime_type=mime),)
 
 
-def _mcp_call(item: Item) -> tuple[FallbackContent, ...]:
+def _mcp_call(item: Block) -> tuple[FallbackContent, ...]:
     error = item.get("error")
-    given = _text(item.get("output")) or _text(error) or _json(error)
+    output = _text(item.get("output")) or _text(error) or _json(error)
     head = f"[{_text(item.get('server_label'))}: {_text(item.get('name'))} {_text(item.get('arguments'))}]"
-    return _text_lines(head, given)
+    return _lines(head, output)
 
 
-def _approval_request(item: Item) -> tuple[FallbackContent, ...]:
-    return _text_lines(f"[asked to approve {_text(item.get('name'))} {_text(item.get('arguments'))}]")
+def _approval_request(item: Block) -> tuple[FallbackContent, ...]:
+    return _lines(f"[asked to approve {_text(item.get('name'))} {_text(item.get('arguments'))}]")
 
 
-def _approval(item: Item) -> tuple[FallbackContent, ...]:
+def _approval(item: Block) -> tuple[FallbackContent, ...]:
     answer = "approved" if item.get("approve") is True else "not approved"
-    return _text_lines(f"[{answer}]", _text(item.get("reason")))
+    return _lines(f"[{answer}]", _text(item.get("reason")))
 
 
-def _action(item: Item) -> tuple[FallbackContent, ...]:
-    """What the model asked of the client's machine."""
-    asked = _json(item.get("action")) or _json(item.get("operation"))
-    return _text_lines(f"[{_text(item.get('type')).removesuffix('_call')}: {asked}]") if asked else ()
+def _action(item: Block) -> tuple[FallbackContent, ...]:
+    """Read a call of a tool on the client's machine."""
+    action = _json(item.get("action")) or _json(item.get("operation"))
+    return _lines(f"[{_text(item.get('type')).removesuffix('_call')}: {action}]") if action else ()
 
 
-def _output(item: Item) -> tuple[FallbackContent, ...]:
-    """What the client's machine answered: a text, a picture, or a list of both streams of each command."""
+def _output(item: Block) -> tuple[FallbackContent, ...]:
+    """Read the output of the client's machine: a text, an image, or a list of both streams of each command."""
     output = item.get("output")
     if isinstance(output, str):
-        return _text_lines(output)
-    picture = _text(object_of(output).get("image_url"))
-    if picture:
-        return (_image_at(picture),)
-    return _text_lines(*(_text(entry.get(key)) for entry in _mappings(output) for key in ("stdout", "stderr")))
+        return _lines(output)
+    image_url = _text(object_of(output).get("image_url"))
+    if image_url:
+        return (_image_at(image_url),)
+    return _lines(*(_text(entry.get(key)) for entry in _mappings(output) for key in ("stdout", "stderr")))
 
 
-def _program(item: Item) -> tuple[FallbackContent, ...]:
+def _program(item: Block) -> tuple[FallbackContent, ...]:
     code = _text(item.get("code"))
-    return _text_lines(f"[program]\n{code}") if code else ()
+    return _lines(f"[program]\n{code}") if code else ()
 
 
-def _program_output(item: Item) -> tuple[FallbackContent, ...]:
-    return _text_lines(_text(item.get("result")) or _text(item.get("output")))
+def _program_output(item: Block) -> tuple[FallbackContent, ...]:
+    return _lines(_text(item.get("result")) or _text(item.get("output")))
 
 
-def _message(item: Item) -> tuple[FallbackContent, ...]:
+def _message(item: Block) -> tuple[FallbackContent, ...]:
     content = item.get("content")
     if isinstance(content, str):
-        return _text_lines(content)
-    return _text_lines(*(_text(part.get("text")) or _text(part.get("refusal")) for part in _mappings(content)))
+        return _lines(content)
+    return _lines(*(_text(part.get("text")) or _text(part.get("refusal")) for part in _mappings(content)))
 
 
-_READERS: Final[Mapping[str, Callable[[Item], tuple[FallbackContent, ...]]]] = {
+_READERS: Final[Mapping[str, Callable[[Block], tuple[FallbackContent, ...]]]] = {
     "message": _message,
     "web_search_call": _web_search,
     "file_search_call": _file_search,
@@ -206,4 +206,4 @@ _READERS: Final[Mapping[str, Callable[[Item], tuple[FallbackContent, ...]]]] = {
     "program": _program,
     "program_output": _program_output,
 }
-"""What is not listed says nothing to others: references, compacted history, lists of tools, settings."""
+"""Other items have no fallback: references, compacted history, lists of tools, settings."""

@@ -1,12 +1,15 @@
-"""A request, both ways: the system prompt, the turns, the tools.
+"""Requests: the system prompt, the turns, the tools.
 
 Facts this file rests on:
 - `input` is a string or a list of items; messages come with and without `type`, their content as a string or as parts.
                                                                     (openai 3.49.0; recorded traffic, 2026-11)
-- Instructions are the key `instructions`, or a message of the role `system` or `developer`. Every vendor of this wire
-  reads the latter, and it can carry parts; so that is what segue writes.    (pi-ai 1.5.0; recorded traffic, 2026-11)
-- Outputs name their call by `call_id` alone; a custom tool's have a type of their own.             (openai 3.49.0)
-- Neighbouring items of the model's say nothing of where one reply ended: they are read as one turn.
+- Instructions are the key `instructions`, or a message of the role `system` or `developer`. Every vendor of this
+  protocol reads the latter, and it can hold parts; so segue writes that.    (pi-ai 1.5.0; recorded traffic, 2026-11)
+- Outputs name their call by `call_id` alone; those of custom tools have a type of their own.       (openai 3.49.0)
+- Adjacent items of the model do not show where one reply ended: they are read as one turn.
+
+Choice kept in `extra`: `field`, the key that holds the system prompt ("instructions", default "input") or a native
+block of a user or system turn ("input" for an item of its own, default "content").
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from segue.conversation.content import (
     TextContent,
     UserContent,
 )
-from segue.conversation.context import Context, Prompt
+from segue.conversation.context import Context, Prompt, Tool
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -33,19 +36,26 @@ from segue.conversation.messages import (
 )
 from segue.errors import EncodeError
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.reading import VERBATIM, expect_list, expect_object, extra_of, left_over, verbatim_of
-from segue.protocols.openai_responses.content import Wire, decode_content, encode_content, original
-from segue.protocols.openai_responses.fast_encode import fast_encode
-from segue.protocols.openai_responses.items import TurnReader, is_custom, write_turn
-from segue.protocols.openai_responses.native import Item, is_item, native_item, side_of
+from segue.protocols.kit.reading import expect_list, expect_object, text_of
+from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, keep, restore
+from segue.protocols.openai_responses.content import (
+    decode_content,
+    default_content,
+    encode_content,
+    encode_parts,
+    object_of,
+)
+from segue.protocols.openai_responses.fast_encode import write_turn_fast
+from segue.protocols.openai_responses.native import is_item, native_item, side_of
 from segue.protocols.openai_responses.options import decode_options, encode_options
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.tools import decode_tools, encode_tools
+from segue.protocols.openai_responses.turns import TurnReader, is_custom, write_turn
 
-_MESSAGE_KEYS: Final = frozenset({"type", "role", "content"})
-_OUTPUT_KEYS: Final = frozenset({"type", "call_id", "output"})
-_OUTPUTS: Final[Mapping[str, bool]] = {"function_call_output": False, "custom_tool_call_output": True}
-"""The outputs that are tool results -> whether their call is expected to be a custom one."""
+_FUNCTION_OUTPUT: Final = "function_call_output"
+_CUSTOM_OUTPUT: Final = "custom_tool_call_output"
+_SYSTEM: Final = "system"
+"""In the `extra` of a context: the message item of the system prompt."""
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -55,40 +65,25 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     """Read a body, or its bare list of items.
 
     Raises:
-        DecodeError: the body is not what this wire says.
+        DecodeError: the body has another structure than this protocol's.
     """
     if not isinstance(body, Mapping):
-        context = _Transcript(endpoint, endpoint.model.id).read(expect_list(body, ()), {})
-        return Prompt(context=context)
-    wire = body
-    named = wire.get("model")
-    model = named if isinstance(named, str) else None
-    verbatim: Wire = {}
-    given = wire.get("input")
+        transcript = _Transcript(endpoint, endpoint.model.id)
+        transcript.read(expect_list(body, ()))
+        return Prompt(context=transcript.context((), None))
+    model, instructions, given = text_of(body.get("model")), text_of(body.get("instructions")), body.get("input")
+    transcript = _Transcript(endpoint, model or endpoint.model.id)
+    transcript.system_prompt = instructions
     if given is None:
-        verbatim["input"] = "absent"
         items: list[object] = []
     elif isinstance(given, str):
-        verbatim["input"] = "string"
         items = [{"role": "user", "content": given}]
     else:
         items = expect_list(given, ("input",))
-    transcript = _Transcript(endpoint, model or endpoint.model.id)
-    instructions = wire.get("instructions")
-    if isinstance(instructions, str):
-        verbatim["system"] = "instructions"
-        transcript.system_prompt = instructions
-    context = transcript.read(items, verbatim)
-    tools = decode_tools(wire["tools"]) if isinstance(wire.get("tools"), list) else ()
-    if isinstance(wire.get("tools"), list) and not tools:
-        verbatim["tools"] = "empty"
-    context = Context(
-        system_prompt=context.system_prompt,
-        messages=context.messages,
-        tools=tools,
-        extra={PROTOCOL: {VERBATIM: verbatim}} if verbatim else None,
-    )
-    return Prompt(context=context, options=decode_options(wire, endpoint, tools), model=model)
+    transcript.read(items)
+    tools = decode_tools(body["tools"]) if isinstance(body.get("tools"), list) else ()
+    context = transcript.context(tools, body)
+    return Prompt(context=context, options=decode_options(body, endpoint, tools), model=model)
 
 
 class _Transcript:
@@ -98,30 +93,60 @@ class _Transcript:
         self.endpoint = endpoint
         self.model = model
         self.system_prompt: str | tuple[SystemContent, ...] | None = None
+        self.prompt_item: Block | None = None
         self.messages: list[Message] = []
         self.turn: list[AssistantContent] = []
         self.reader = TurnReader()
         self.calls: dict[str, tuple[str, bool]] = {}
 
-    def read(self, items: list[object], verbatim: Wire) -> Context:
-        """Read the items in order; what is found out about the prompt goes into `verbatim`."""
+    def read(self, items: list[object]) -> None:
+        """Read the items in order."""
         for index, entry in enumerate(items):
-            item = cast("Item", entry) if isinstance(entry, dict) else expect_object(entry, ("input", index))
+            item = cast("Block", entry) if isinstance(entry, dict) else expect_object(entry, ("input", index))
             match side_of(item):
                 case "assistant":
                     self.turn.extend(self.reader.read(item))
                 case "user":
                     self.close_turn()
-                    self.messages.append(self.answer(item))
+                    self.messages.append(self.user(item))
                 case "system":
                     self.close_turn()
                     message = self.system(item)
                     if index == 0 and self.system_prompt is None and _is_prompt(item, message):
-                        self.adopt_prompt(item, message, verbatim)
+                        content = item.get("content")
+                        self.system_prompt = content if isinstance(content, str) else message.content
+                        self.prompt_item = item
                     else:
                         self.messages.append(message)
         self.close_turn()
-        return Context(system_prompt=self.system_prompt, messages=tuple(self.messages))
+
+    def context(self, tools: tuple[Tool, ...], body: Block | None) -> Context:
+        """Give what was read, with what the body differs in from the default."""
+        received: Wire = {}
+        default: Wire = {}
+        if body is None:
+            body = {"input": []}
+        for key in ("model", "instructions"):
+            if key in body and not isinstance(body[key], str):
+                received[key] = body[key]
+        if "tools" in body and not tools:
+            received["tools"] = body["tools"]
+        given = body.get("input")
+        if not isinstance(given, (list, tuple)):
+            default["input"] = [{"role": "user", "content": given}] if isinstance(given, str) else []
+            if "input" in body:
+                received["input"] = given
+        if self.prompt_item is not None:
+            received[_SYSTEM] = self.prompt_item
+            default[_SYSTEM] = {"role": system_role(self.endpoint), "content": self.prompt_item.get("content")}
+        known = (f"{_SYSTEM}.type", "tools") if isinstance(body.get("tools"), list) else (f"{_SYSTEM}.type",)
+        choices = choose("field", "input", "instructions") if isinstance(body.get("instructions"), str) else EMPTY
+        return Context(
+            system_prompt=self.system_prompt,
+            messages=tuple(self.messages),
+            tools=tools,
+            extra=keep(PROTOCOL, received, default, known, choices),
+        )
 
     def close_turn(self) -> None:
         if not self.turn:
@@ -142,98 +167,68 @@ class _Transcript:
         self.turn = []
         self.reader = TurnReader()
 
-    def answer(self, item: Item) -> Message:
-        """Read what the user or the client said."""
-        kind = item.get("type")
-        if isinstance(kind, str) and kind in _OUTPUTS:
-            return self.result(item, custom=_OUTPUTS[kind])
-        read = decode_content(item.get("content")) if item.get("role") == "user" else None
-        if read is None or kind not in (None, "message"):
+    def user(self, item: Block) -> Message:
+        """Read an item of the user or of the client."""
+        kind, given = item.get("type"), item.get("content")
+        if kind in (_FUNCTION_OUTPUT, _CUSTOM_OUTPUT):
+            return self.result(item)
+        content = decode_content(given) if item.get("role") == "user" and kind in (None, "message") else None
+        if content is None:
             return UserMessage(content=(_item(item),))
-        content, was_list = read
-        if len(item) == 2 and not was_list:
+        if len(item) == 2 and isinstance(given, str):
             return UserMessage(content=content)
-        return UserMessage(
-            content=content, extra=extra_of(PROTOCOL, item, _MESSAGE_KEYS, _message_verbatim(item, was_list))
-        )
+        default: Wire = {"role": "user", "content": default_content(content, given)}
+        return UserMessage(content=content, extra=keep(PROTOCOL, item, default, known=("type",)))
 
-    def result(self, item: Item, *, custom: bool) -> Message:
-        call_id, read = item.get("call_id"), decode_content(item.get("output"))
-        if not isinstance(call_id, str) or read is None:
+    def result(self, item: Block) -> Message:
+        call_id, given = item.get("call_id"), item.get("output")
+        content = decode_content(given)
+        if not isinstance(call_id, str) or content is None:
             return UserMessage(content=(_item(item),))
-        name, expected = self.calls.get(call_id, ("", False))
-        content, was_list = read
-        verbatim: Wire = {"list": True} if was_list else {}
-        if custom != expected:
-            verbatim["custom"] = custom
-        return ToolResultMessage(
-            tool_call_id=call_id,
-            tool_name=name,
-            content=content,
-            extra=extra_of(PROTOCOL, item, _OUTPUT_KEYS, verbatim) if len(item) > 3 or verbatim else None,
-        )
+        name, is_custom_call = self.calls.get(call_id, ("", False))
+        kind = _CUSTOM_OUTPUT if is_custom_call else _FUNCTION_OUTPUT
+        extra: Extra | None = None
+        if len(item) != 3 or not isinstance(given, str) or item["type"] != kind:
+            output = default_content(content, given)
+            extra = keep(PROTOCOL, item, {"type": kind, "call_id": call_id, "output": output})
+        return ToolResultMessage(tool_call_id=call_id, tool_name=name, content=content, extra=extra)
 
-    def system(self, item: Item) -> SystemMessage:
-        read = decode_content(item.get("content"))
-        if read is None or item.get("type") not in (None, "message"):
+    def system(self, item: Block) -> SystemMessage:
+        given = item.get("content")
+        content = decode_content(given)
+        if content is None or item.get("type") not in (None, "message"):
             return SystemMessage(content=(_item(item),))
-        content, was_list = read
-        verbatim = _message_verbatim(item, was_list)
-        if item.get("role") != system_role(self.endpoint):
-            verbatim["role"] = item.get("role")
+        default: Wire = {"role": system_role(self.endpoint), "content": default_content(content, given)}
+        parts = cast("list[object]", given) if isinstance(given, list) else [given]
         return SystemMessage(
-            content=tuple(_as_system(piece, part) for piece, part in zip(content, _parts(item), strict=False)),
-            extra=extra_of(PROTOCOL, item, _MESSAGE_KEYS, verbatim),
+            content=tuple(_as_system(piece, part) for piece, part in zip(content, parts, strict=False)),
+            extra=keep(PROTOCOL, item, default, known=("type",)),
         )
 
-    def adopt_prompt(self, item: Item, message: SystemMessage, verbatim: Wire) -> None:
-        """Take the first message for the system prompt: a string for a string, pieces for parts."""
-        content = item.get("content")
-        self.system_prompt = content if isinstance(content, str) else message.content
-        wire_format = {**verbatim_of(message.extra, PROTOCOL), **left_over(message.extra, PROTOCOL)}
-        wire_format.pop("list", None)
-        if wire_format:
-            verbatim["system"] = wire_format
 
-
-def _is_prompt(item: Item, message: SystemMessage) -> bool:
+def _is_prompt(item: Block, message: SystemMessage) -> bool:
     if not message.content and not isinstance(item.get("content"), str):
-        return False  # a prompt of no pieces would not be written
-    return not any(piece.kind == "native" and _stands_alone(piece) for piece in message.content)
-
-
-def _parts(item: Item) -> list[object]:
-    content = item.get("content")
-    return cast("list[object]", content) if isinstance(content, list) else [content]
+        return False  # a prompt without content would not be written
+    return not any(piece.kind == "native" and _is_own_item(piece) for piece in message.content)
 
 
 def _as_system(piece: UserContent, part: object) -> SystemContent:
-    """Instructions hold text; a part of another kind is kept as it came."""
+    """Instructions hold text; a part of another kind is kept unchanged."""
     if piece.kind == "text" or piece.kind == "native":
         return piece
-    return NativeContent(protocol=PROTOCOL, block=cast("Item", part))
+    return NativeContent(protocol=PROTOCOL, block=cast("Block", part))
 
 
-def _item(item: Item) -> NativeContent:
+def _item(item: Block) -> NativeContent:
     native = native_item(item)
     if is_item(item):
         return native
-    return NativeContent(
-        protocol=PROTOCOL, block=item, fallback=native.fallback, extra={PROTOCOL: {VERBATIM: {"item": True}}}
-    )
-
-
-def _message_verbatim(item: Item, was_list: bool) -> Wire:
-    verbatim: Wire = {}
-    if "type" in item:
-        verbatim["type"] = item["type"]
-    if was_list:
-        verbatim["list"] = True
-    return verbatim
+    extra = keep(PROTOCOL, EMPTY, EMPTY, choices=choose("field", "content", "input"))
+    return NativeContent(protocol=PROTOCOL, block=item, fallback=native.fallback, extra=extra)
 
 
 def system_role(endpoint: Endpoint) -> str:
-    """Name the role that instructions have: the developer's for models that reason, where the provider knows it."""
+    """Name the role of instructions: `developer` for models that reason, where the provider has that role."""
     return "developer" if endpoint.dialect.developer_role and endpoint.model.reasoning else "system"
 
 
@@ -241,47 +236,36 @@ def system_role(endpoint: Endpoint) -> str:
 
 
 def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
-    """Write the body; what `decode_request` read comes out as it was.
+    """Write the body; the body that `decode_request` read is written unchanged.
 
     Raises:
-        EncodeError: something that this wire has no word for.
+        EncodeError: content or an option that this protocol does not support.
     """
-    context = prompt.context
-    verbatim = verbatim_of(context.extra, PROTOCOL)
+    context, extra = prompt.context, prompt.context.extra
     body: Wire = {} if prompt.model is None else {"model": prompt.model}
     items: list[Wire] = []
-    if context.system_prompt is not None:
-        if verbatim.get("system") == "instructions" and isinstance(context.system_prompt, str):
-            body["instructions"] = context.system_prompt
-        else:
-            items.extend(_encode_prompt(context.system_prompt, verbatim.get("system"), endpoint))
+    system_prompt = context.system_prompt
+    if isinstance(system_prompt, str) and chosen(extra, PROTOCOL, "field", "input") == "instructions":
+        body["instructions"] = system_prompt
+    elif system_prompt is not None and system_prompt != ():
+        items.append(_encode_prompt(system_prompt, extra, endpoint))
     _encode_messages(context.messages, items, endpoint)
-    whole = _as_string(items) if verbatim.get("input") == "string" else None
-    if items or verbatim.get("input") != "absent":
-        body["input"] = items if whole is None else whole
-    if context.tools or verbatim.get("tools") == "empty":
+    body["input"] = items
+    if context.tools:
         body["tools"] = encode_tools(context.tools)
-    encode_options(prompt.options, body, endpoint, context.tools)
+    if extra is not None:
+        restore(body, extra, PROTOCOL).pop(_SYSTEM, None)
+    for key, value in encode_options(prompt.options, endpoint, context.tools, prompt.model).items():
+        body.setdefault(key, value)
     return body
 
 
-def _as_string(items: list[Wire]) -> str | None:
-    """Give the only words of a request that was a string; None once it has grown."""
-    if len(items) == 1 and items[0].keys() == {"role", "content"} and items[0]["role"] == "user":
-        content = items[0]["content"]
-        return content if isinstance(content, str) else None
-    return None
-
-
-def _encode_prompt(prompt: str | tuple[SystemContent, ...], wire_format: object, endpoint: Endpoint) -> list[Wire]:
-    if not isinstance(prompt, str) and not prompt:
-        return []
-    item: Wire = {}
-    if isinstance(wire_format, Mapping):
-        item.update(cast("Mapping[str, object]", wire_format))
-    item.setdefault("role", system_role(endpoint))
-    item["content"] = prompt if isinstance(prompt, str) else encode_content(prompt, ("system_prompt",), as_list=True)
-    return [item]
+def _encode_prompt(prompt: str | tuple[SystemContent, ...], extra: Extra | None, endpoint: Endpoint) -> Wire:
+    content = prompt if isinstance(prompt, str) else encode_parts(prompt, ("system_prompt",))
+    item: Wire = {"role": system_role(endpoint), "content": content}
+    if extra is None:
+        return item
+    return dict(object_of(restore({_SYSTEM: item}, extra, PROTOCOL).get(_SYSTEM, item)))
 
 
 def _encode_messages(messages: Sequence[Message], items: list[Wire], endpoint: Endpoint) -> None:
@@ -293,24 +277,19 @@ def _encode_messages(messages: Sequence[Message], items: list[Wire], endpoint: E
         for index, message in enumerate(messages):  # noqa: B007 - the place of a failure
             if type(message) is ToolResultMessage:
                 content, call_id = message.content, message.tool_call_id
+                kind = _CUSTOM_OUTPUT if call_id in custom else _FUNCTION_OUTPUT
                 only = content[0] if len(content) == 1 else None
-                if (
-                    type(only) is not TextContent
-                    or only.extra is not None
-                    or message.extra is not None
-                    or not only.text
-                ):
-                    items.append(_encode_result(message, expected=call_id in custom))
-                else:
-                    # The short way, for these are most of an agent's messages.
-                    kind = "custom_tool_call_output" if call_id in custom else "function_call_output"
+                if type(only) is TextContent and only.extra is None and message.extra is None and only.text:
+                    # Fast path: most messages of an agent are such results.
                     items.append({"type": kind, "call_id": call_id, "output": only.text})
-            elif type(message) is AssistantMessage:
-                if fast_encode(items, message.content):
-                    has_custom = False
                 else:
-                    has_custom = write_turn(items, message.content, open_reasoning=open_reasoning)
-                if has_custom or custom:
+                    item: Wire = {"type": kind, "call_id": call_id, "output": encode_content(content, ())}
+                    items.append(restore(item, message.extra, PROTOCOL))
+            elif type(message) is AssistantMessage:
+                has_extra = False
+                if not write_turn_fast(items, message.content):
+                    has_extra = write_turn(items, message.content, open_reasoning=open_reasoning)
+                if has_extra or custom:
                     _note_custom(message.content, custom)
             else:
                 _encode_parts(message.content, message.extra, "user" if message.role == "user" else role, items)
@@ -319,14 +298,14 @@ def _encode_messages(messages: Sequence[Message], items: list[Wire], endpoint: E
 
 
 def _note_custom(content: Sequence[AssistantContent], custom: set[str]) -> None:
-    """Remember which calls take a text: an id may be used again, for a call of the other kind."""
+    """Note which calls are custom: a later call of the other kind may have the same id."""
     for piece in content:
         if piece.kind == "toolCall":
             (custom.add if is_custom(piece) else custom.discard)(piece.id)
 
 
 def _encode_parts(content: Sequence[UserContent], extra: Extra | None, role: str, items: list[Wire]) -> None:
-    """Write a user's or a system turn: one message, or several items where blocks in it are items of their own."""
+    """Write a user or system turn: one message, or several items where native blocks in it are items of their own."""
     only = content[0] if len(content) == 1 else None
     if type(only) is TextContent and only.text and only.extra is extra is None:
         items.append({"role": role, "content": only.text})
@@ -334,7 +313,7 @@ def _encode_parts(content: Sequence[UserContent], extra: Extra | None, role: str
     run: list[UserContent] = []
     wrote_item = False
     for piece in content:
-        if piece.kind == "native" and piece.protocol == PROTOCOL and _stands_alone(piece):
+        if piece.kind == "native" and piece.protocol == PROTOCOL and _is_own_item(piece):
             if run:
                 items.append(_encode_message(run, extra, role))
                 run = []
@@ -346,24 +325,9 @@ def _encode_parts(content: Sequence[UserContent], extra: Extra | None, role: str
         items.append(_encode_message(run, extra, role))
 
 
-def _stands_alone(piece: NativeContent) -> bool:
-    return is_item(piece.block) or verbatim_of(piece.extra, PROTOCOL).get("item") is True
+def _is_own_item(piece: NativeContent) -> bool:
+    return is_item(piece.block) or chosen(piece.extra, PROTOCOL, "field", "content") == "input"
 
 
 def _encode_message(content: Sequence[UserContent], extra: Extra | None, role: str) -> Wire:
-    verbatim = verbatim_of(extra, PROTOCOL)
-    item: Wire = {**left_over(extra, PROTOCOL)} if original(extra) else {}
-    if "type" in verbatim:
-        item["type"] = verbatim["type"]
-    item["role"] = verbatim.get("role", role)
-    item["content"] = encode_content(content, (), as_list=verbatim.get("list") is True)
-    return item
-
-
-def _encode_result(message: ToolResultMessage, *, expected: bool) -> Wire:
-    content, extra = message.content, message.extra
-    verbatim = verbatim_of(extra, PROTOCOL)
-    kind = "custom_tool_call_output" if verbatim.get("custom", expected) else "function_call_output"
-    output = encode_content(content, (), as_list=verbatim.get("list") is True)
-    item: Wire = {"type": kind, "call_id": message.tool_call_id, "output": output}
-    return {**left_over(extra, PROTOCOL), **item} if original(extra) else item
+    return restore({"role": role, "content": encode_content(content, ())}, extra, PROTOCOL)

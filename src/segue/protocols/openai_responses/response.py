@@ -1,17 +1,17 @@
-"""A whole reply, both ways: its items, its usage, why it stopped.
+"""Whole replies: items, usage, stop reason.
 
 Facts this file rests on:
 - There is no stop reason for calls: a reply is `completed`, with calls among its items or without.    (openai 3.49.0)
-- `incomplete` has its reason in `incomplete_details`; `failed` has it in `error`.                     (openai 3.49.0)
-- `input_tokens` includes what came from the cache and what was written to it; `output_tokens` includes reasoning.
+- The reason of `incomplete` stands in `incomplete_details`, that of `failed` in `error`.              (openai 3.49.0)
+- `input_tokens` includes tokens read from the cache and written to it; `output_tokens` includes reasoning.
                                                              (openai 3.49.0; recorded traffic, 2026-11: cached of total)
-- A reply repeats the request: tools, instructions, settings. All of it is kept, so that it can be written again:
-  under `reply`, where only the way back to a reply looks. None of it belongs into a request.
+- A reply repeats the request: tools, instructions, settings. No request sends it back, so it is kept under `reply`,
+  as the difference to the reply that segue writes by default.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from msgspec.structs import replace
@@ -22,17 +22,18 @@ from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.reading import left_over, number_of, of_reply, reply_extra, text_of
-from segue.protocols.openai_responses.content import ABSENT, Wire, object_of
+from segue.protocols.kit.reading import number_of, of_reply, said_in_reply, text_of
+from segue.protocols.kit.verbatim import Wire, apply, difference
+from segue.protocols.openai_responses.content import object_of
 from segue.protocols.openai_responses.errors import decode_error
-from segue.protocols.openai_responses.items import TurnReader, write_turn
 from segue.protocols.openai_responses.rules import PROTOCOL
+from segue.protocols.openai_responses.turns import TurnReader, write_turn
 
 _STATUSES: Final[Mapping[str, StopReason]] = {
     "completed": StopReason.STOP,
     "failed": StopReason.ERROR,
     "cancelled": StopReason.ABORTED,
-    # Read before it was finished: what is there is not the reply.
+    # An unfinished reply: the content is incomplete.
     "in_progress": StopReason.ERROR,
     "queued": StopReason.ERROR,
 }
@@ -40,13 +41,13 @@ _REASONS: Final[Mapping[str, StopReason]] = {
     "max_output_tokens": StopReason.LENGTH,
     "max_messages": StopReason.LENGTH,
     "content_filter": StopReason.ERROR,
-    # The user spoke before it was done; what it had said stands.
+    # A new user message interrupted it; the content so far is valid.
     "steered": StopReason.STOP,
 }
 _UNKNOWN_INCOMPLETE: Final = StopReason.ERROR
-"""`incomplete` for a reason that is not known: something is missing, and nobody knows what."""
+"""The stop reason of `incomplete` for an unknown reason: content is missing."""
 _UNKNOWN_STATUS: Final = StopReason.STOP
-"""A status that is not known, or none, on a reply that has content: vendors spell `completed` in other ways."""
+"""The stop reason of an unknown status, or none, on a reply with content: vendors have other names for `completed`."""
 _STATUS_OF: Final[Mapping[StopReason, str]] = {
     StopReason.STOP: "completed",
     StopReason.TOOL_USE: "completed",
@@ -60,23 +61,23 @@ _STATUS_OF: Final[Mapping[StopReason, str]] = {
 
 
 def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:
-    """Read a reply; one that is an error is a message that failed.
+    """Read a reply; an error body gives a failed message.
 
     Raises:
         DecodeError: it has neither output nor an error.
     """
     output = body.get("output")
     if "output" not in body and not _is_failure(body):
-        raise DecodeError("a reply has to have output", path=("output",))
+        raise DecodeError("the reply has no `output`; pass the body of a response", path=("output",))
     reader = TurnReader(tool_names)
-    items = cast("list[object]", output) if isinstance(output, list) else []
-    content = reader.read_all(items)
-    whole = all(isinstance(item, Mapping) for item in items) and isinstance(output, list)
+    entries = cast("list[object]", output) if isinstance(output, list) else []
+    items = [cast("JsonObject", item) for item in entries if isinstance(item, Mapping)]
+    content = tuple(piece for item in items for piece in reader.read(item))
     reason, raw = stop_of(body, called=any(piece.kind == "toolCall" for piece in content), has_content=bool(content))
     usage, written_long = decode_usage(body.get("usage"))
     if usage is not None:
         usage = replace(usage, cost=find_cost(endpoint.model.cost, usage, cache_write_long=written_long))
-    return replace(
+    message = replace(
         new_assistant_message(endpoint.model, content=content),
         protocol=PROTOCOL,
         response_id=text_of(body.get("id")),
@@ -86,18 +87,21 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         raw_stop_reason=raw,
         error_message=error_message_of(body, reason),
         diagnostics=tuple(reader.diagnostics),
-        extra=reply_extra_of(_beyond(body, usage is not None, whole=whole), has_output="output" in body),
     )
+    # The content holds what its items differ in, so the default has the items as received.
+    default = _default_response(message, items, endpoint)
+    found = difference(default, body if isinstance(body, dict) else dict(body))
+    return message if found is None else replace(message, extra=of_reply(PROTOCOL, found))
 
 
 def _is_failure(body: JsonObject) -> bool:
-    """Whether a body without output is a reply all the same: an error, or one that never came to its end."""
+    """Whether a body without output is a reply: an error, or an unfinished reply."""
     status = _STATUSES.get(text_of(body.get("status")) or "", StopReason.STOP)
     return body.get("error") is not None or body.get("type") == "error" or status != StopReason.STOP
 
 
 def stop_of(body: JsonObject, *, called: bool, has_content: bool) -> tuple[StopReason, str | None]:
-    """Say why a reply stopped, in our words and in the provider's."""
+    """Give the stop reason of a reply, segue's and the provider's."""
     status = text_of(body.get("status"))
     if status == "incomplete":
         why = text_of(object_of(body.get("incomplete_details")).get("reason"))
@@ -109,7 +113,7 @@ def stop_of(body: JsonObject, *, called: bool, has_content: bool) -> tuple[StopR
 
 
 def error_message_of(body: JsonObject, reason: StopReason) -> str | None:
-    """Give what the provider says went wrong; None when nothing did."""
+    """Give the provider's error message; None when the reply did not fail."""
     if reason not in (StopReason.ERROR, StopReason.ABORTED):
         return None
     if body.get("error") is not None or body.get("type") == "error":
@@ -119,7 +123,7 @@ def error_message_of(body: JsonObject, reason: StopReason) -> str | None:
 
 
 def decode_usage(given: object) -> tuple[Usage | None, int]:
-    """Read the tokens of a reply; with them how many were written to the cache for the longer time."""
+    """Read the usage of a reply, and how many tokens were written to the cache for the longer time."""
     if not isinstance(given, Mapping):
         return None, 0
     wire = cast("JsonObject", given)
@@ -133,64 +137,55 @@ def decode_usage(given: object) -> tuple[Usage | None, int]:
         reasoning=number_of(out.get("reasoning_tokens")),
         total_tokens=number_of(wire.get("total_tokens")),
     )
-    if _plain_usage(usage) != wire:
-        usage = replace(usage, extra={PROTOCOL: {"usage": wire}})
     return usage, number_of(object_of(into.get("cache_write_tokens_details")).get("ttl_12h_tokens"))
-
-
-def _beyond(body: JsonObject, has_usage: bool, *, whole: bool) -> Wire:
-    """Give what a reply says that the message itself does not tell."""
-    known = {"id", "model", "output", "usage"}
-    for key in ("id", "model"):
-        if not isinstance(body.get(key), str):
-            known.discard(key)
-    if not has_usage:
-        known.discard("usage")
-    if not whole:
-        known.discard("output")
-    return {key: value for key, value in body.items() if key not in known}
-
-
-def reply_extra_of(body: JsonObject, *, has_output: bool = True) -> Extra:
-    """Keep what only a reply says. An empty record still says that it was read, and that nothing is to be added."""
-    kept: Wire = {"body": body}
-    if not has_output:
-        kept["output"] = ABSENT
-    return of_reply(PROTOCOL, kept)
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
 def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
-    """Write a reply as its provider would have sent it; one that was read comes out as it was.
+    """Write a reply; one that was read is written unchanged.
 
     Raises:
-        EncodeError: content that this wire has no word for.
+        EncodeError: content that this protocol does not support.
     """
     output: list[Wire] = []
     try:
         write_turn(output, message.content, open_reasoning=True)
     except EncodeError as error:
         raise EncodeError(error.reason, path=("content", *error.path)) from error
-    reply = reply_extra(message.extra, PROTOCOL)
-    if reply is None:
-        body: Wire = _fresh(message, output, endpoint)
-    else:
-        body = dict(object_of(reply.get("body")))
-        if "output" not in body and reply.get("output") != ABSENT:
-            body["output"] = output
-    if message.response_id is not None:
-        body["id"] = message.response_id
-    if message.response_model is not None:
-        body["model"] = message.response_model
+    body = _default_response(message, output, endpoint)
+    entry = said_in_reply(message.extra, PROTOCOL)
+    return body if entry is None else cast("Wire", apply(body, entry))
+
+
+def error_extra(message: str, error: object) -> Extra | None:
+    """Keep the error object of a stream, as far as it differs from the default one."""
+    found = difference(_default_error(message), error)
+    return None if found is None else of_reply(PROTOCOL, {"in": {"error": found}})
+
+
+def _default_response(message: AssistantMessage, output: Sequence[JsonObject], endpoint: Endpoint) -> Wire:
+    status = _STATUS_OF[StopReason(message.stop_reason)]
+    body: Wire = {
+        "id": message.response_id or "",
+        "object": "response",
+        "status": status,
+        "error": _default_error(message.error_message) if status == "failed" else None,
+        "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
+        "model": message.response_model or message.model or endpoint.model.id,
+        "output": [_as_output(item, index) for index, item in enumerate(output)],
+    }
     if message.usage is not None:
-        kept = left_over(message.usage.extra, PROTOCOL).get("usage")
-        body["usage"] = kept if isinstance(kept, Mapping) else _plain_usage(message.usage)
+        body["usage"] = _encode_usage(message.usage)
     return body
 
 
-def _plain_usage(usage: Usage) -> Wire:
+def _default_error(message: str | None) -> Wire:
+    return {"code": "server_error", "message": message or ""}
+
+
+def _encode_usage(usage: Usage) -> Wire:
     into: Wire = {"cached_tokens": usage.cache_read}
     if usage.cache_write:
         into["cache_write_tokens"] = usage.cache_write
@@ -203,23 +198,8 @@ def _plain_usage(usage: Usage) -> Wire:
     }
 
 
-def _fresh(message: AssistantMessage, output: list[Wire], endpoint: Endpoint) -> Wire:
-    """Write a reply that never was on this wire."""
-    status = _STATUS_OF[StopReason(message.stop_reason)]
-    failed = status == "failed"
-    return {
-        "id": message.response_id or "",
-        "object": "response",
-        "status": status,
-        "error": {"code": "server_error", "message": message.error_message or ""} if failed else None,
-        "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
-        "model": message.model or endpoint.model.id,
-        "output": [_as_output(item, index) for index, item in enumerate(output)],
-    }
-
-
-def _as_output(item: Wire, index: int) -> Wire:
-    """Spell a message the way replies do: with an id, a status and parts."""
+def _as_output(item: JsonObject, index: int) -> JsonObject:
+    """Write a message as replies have it: with an id, a status and parts."""
     content = item.get("content")
     if item.get("role") != "assistant" or not isinstance(content, str):
         return item

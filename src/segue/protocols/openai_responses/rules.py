@@ -1,14 +1,14 @@
-"""What the OpenAI responses wire carries and refuses.
+"""Rules of the OpenAI Responses protocol.
 
 Facts this file rests on:
 - Limits of fields.                                     (openai-openapi 2.3.0 @f85dbe2, openai 3.49.0; read 2026-11-15)
-- `call_id` is checked for its length alone: dots, colons and others pass.       (ungate #41, live probe of 2026-08-16;
+- Only the length of `call_id` is checked: dots, colons and others are accepted.  (ungate #41, live probe of 2026-08-16;
                                                     recorded traffic, 2026-11: 64 characters with a colon at Bedrock)
-- Instructions are messages like others and stand anywhere.    (openai 3.49.0: EasyInputMessage; pi-ai 1.5.0 catalogue)
+- Instructions are messages and may stand anywhere.            (openai 3.49.0: EasyInputMessage; pi-ai 1.5.0 catalogue)
 - A history with calls needs no tools.                                                    (recorded traffic, 2026-11)
 - A reasoning item without the item it led to is refused, and so is the item without its reasoning.
                                                             (recorded traffic, 2026-11; vercel/ai #7099, mastra #8738)
-- Files in results are taken; `file_data` is a data URL, audio is not among its types.    (recorded traffic, 2026-11)
+- Results may have files; `file_data` is a data URL, audio is not among its types.        (recorded traffic, 2026-11)
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ RULES: Final = Rules(
     tool_name_alphabet="a-zA-Z0-9_-",  # openai-openapi 2.3.0
     tool_name_max=128,  # openai-openapi 2.3.0
     tool_error="text",  # openai 3.49.0: function_call_output has no flag
-    schema_root_object=True,  # as on the chat wire
-    schema_root_refused=frozenset({"oneOf", "anyOf", "allOf", "enum", "not"}),  # as on the chat wire
+    schema_root_object=True,  # as openai-chat
+    schema_root_refused=frozenset({"oneOf", "anyOf", "allOf", "enum", "not"}),  # as openai-chat
     # -- media: OpenAI documentation, file inputs
     user_media=_FILES,
     result_media=_FILES,  # openai 3.49.0: input_text, input_image and input_file in an output
@@ -59,11 +59,11 @@ RULES: Final = Rules(
     max_document_bytes=52_428_800,  # openai-openapi 2.3.0: file_data up to 70 MiB of base64
     # -- reasoning
     text_phases=True,  # `phase` of a message item (openai 3.49.0)
-    text_signatures=True,  # the id and status of the item a text came in
+    text_signatures=True,  # the id of the item that held the text
     reasoning_replay="signed",
     final_thinking="drop",  # "was provided without its required following item"
     # -- settings
-    refused_options=frozenset({"stop", "seed"}),  # openai 3.49.0: no such words
+    refused_options=frozenset({"stop", "seed"}),  # openai 3.49.0: no such parameters
     min_max_tokens=16,  # openai-openapi 2.3.0: max_output_tokens
     max_session_id=64,  # openai-openapi 2.3.0: prompt_cache_key
     max_temperature=2.0,
@@ -81,13 +81,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_6_ON}",
         rules={"refused_options": _SAMPLING},
-        source="'Unsupported parameter' (OpenAI documentation: GPT-5); @ai-sdk/openai 4.0.73 sends GPT-6 none at all",
+        source="'Unsupported parameter' (OpenAI documentation: GPT-5); @ai-sdk/openai 4.0.73 sends GPT-6 neither",
         read="2026-11-15",
     ),
     Family(
         pattern=OPENAI_GPT_5_5_UP,
         rules={"refused_unless_off": _SAMPLING},
-        source="litellm #34210 (live, 2026-07-22); with effort none they are taken (experiential #738, 2026-09-03)",
+        source="litellm #34210 (live, 2026-07-22); with effort none they are accepted (experiential #738, 2026-09-03)",
         read="2026-11-15",
     ),
     Family(

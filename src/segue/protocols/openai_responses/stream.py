@@ -1,36 +1,41 @@
-"""A streamed reply: typed events, item by item.
+"""Streamed replies: typed events, item by item.
 
 Facts this file rests on:
-- Items come as `output_item.added`, grow by deltas of their parts, and end in `output_item.done`, which holds them
-  whole. Usage and status stand in the reply of the terminal event alone.                              (openai 3.49.0)
+- Items begin with `output_item.added`, grow by deltas of their parts, and end with `output_item.done`, which holds
+  the whole item. Only the reply of the terminal event has usage and status.                           (openai 3.49.0)
 - `function_call_arguments.done` has no name and no call id: the item has them.                 (openai 3.49.0)
-- The `encrypted_content` of `output_item.added` may be unfinished; the one of the terminal reply is the one to keep.
+- The `encrypted_content` of `output_item.added` may be unfinished; the one of the terminal reply is complete.
                                                                        (openai 3.49.0; llm 0.32, changelog)
 - Vendors leave events out: deltas, `content_part.*`, even `output_item.added`; some end with `output` empty.
                                                       (llama.cpp server; recorded traffic, 2026-11: Azure, xAI)
 - An `error` event, or an object with `error` and no type, ends the reply.                (openai 3.49.0; OpenRouter)
+
+The terminal reply replaces what was streamed, so that a folded stream and a whole reply give the same message. Text
+that was not streamed before is streamed then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
 import msgspec
 
+from segue.conversation.arguments import encode_arguments
+from segue.conversation.content import AssistantContent
 from segue.conversation.messages import StopReason
-from segue.protocols.kit.assembly import Assembly, Part
+from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.kit.verbatim import Block
 from segue.protocols.openai_responses.errors import decode_error
-from segue.protocols.openai_responses.items import TurnReader
-from segue.protocols.openai_responses.native import Item, kind_of, native_item
-from segue.protocols.openai_responses.response import decode_response, error_message_of, reply_extra_of, stop_of
+from segue.protocols.openai_responses.native import kind_of, native_item
+from segue.protocols.openai_responses.response import decode_response, error_extra, error_message_of, stop_of
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.openai_responses.stream_reconcile import align, catch_up, reconcile
+from segue.protocols.openai_responses.turns import TurnReader, is_custom
 
-Frame = Mapping[str, object]
+Frame = Block
 
 _TEXT_PARTS: Final = frozenset({"output_text", "refusal", "text"})
 
@@ -38,7 +43,7 @@ _TEXT_PARTS: Final = frozenset({"output_text", "refusal", "text"})
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
     """Make a decoder for one streamed reply."""
     reader = _Reader(endpoint)
-    return StreamDecoder(reader, Assembly(endpoint.model, PROTOCOL, tool_names), reader.read_fast)
+    return StreamDecoder(reader, Assembly(endpoint.model, PROTOCOL, tool_names), reader.read_growth)
 
 
 class _Open:
@@ -53,8 +58,8 @@ class _Open:
         self.done = False
 
 
-class _FastDelta(msgspec.Struct, frozen=True, gc=False):
-    """What most events say: that something has grown. To read no more than that costs half of reading all of it."""
+class _Growth(msgspec.Struct, frozen=True, gc=False):
+    """The keys of a delta, which most events are. To read only these takes half the time."""
 
     type: str
     delta: str
@@ -63,28 +68,28 @@ class _FastDelta(msgspec.Struct, frozen=True, gc=False):
     summary_index: int | None = None
 
 
-_READ_FAST: Final = msgspec.json.Decoder(_FastDelta).decode
+_READ_GROWTH: Final = msgspec.json.Decoder(_Growth).decode
 _MISFIT: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What is anything else is read the long way."""
+"""Any other event is read in full."""
 
 
 class _Reader:
-    """What each event means."""
+    """Reads the events into an assembly."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self.items: dict[int | str | None, _Open] = {}
         self.turn: TurnReader | None = None
-        self.place: tuple[object, ...] = ()  # which kind of event the last one was, and of what it spoke
-        self.growing: Part | None = None  # what it made grow: a delta of the same place goes there without a search
+        self.place: tuple[object, ...] = ()  # type and indexes of the last event
+        self.growing: Part | None = None  # the part it added to: a delta of the same place goes there without a search
 
-    def read_fast(self, frame: bytes, out: Assembly) -> bool:
-        """Take in an event that makes the same thing grow as the one before, the short way; say whether it was one."""
+    def read_growth(self, frame: bytes, out: Assembly) -> bool:
+        """Fast path for a delta of the same place as the event before; gives whether the frame was one."""
         growing = self.growing
         if growing is None:
             return False
         try:
-            event = _READ_FAST(frame)
+            event = _READ_GROWTH(frame)
         except _MISFIT:
             return False
         if (event.type, event.output_index, event.content_index, event.summary_index) != self.place:
@@ -93,7 +98,7 @@ class _Reader:
         return True
 
     def read(self, frame: Frame, out: Assembly) -> None:
-        """Take one event in; events without a meaning for the message pass by."""
+        """Read one event; events that do not change the message are skipped."""
         kind = frame.get("type")
         place = (kind, frame.get("output_index"), frame.get("content_index"), frame.get("summary_index"))
         growing = self.growing
@@ -108,7 +113,7 @@ class _Reader:
             self.error(frame, out)
 
     def end(self, out: Assembly) -> None:
-        """No terminal event came: whatever arrived is kept, and it is an error."""
+        """End without a terminal event: an error, with the content that arrived."""
         out.finish()
 
     # -- items ---------------------------------------------------------------------------------------------------------
@@ -124,16 +129,16 @@ class _Reader:
     def item_added(self, frame: Frame, out: Assembly) -> None:
         item = frame.get("item")
         if isinstance(item, Mapping):
-            self.open(self.key(frame, cast("Item", item)), cast("Item", item), out)
+            self.open(self.key(frame, cast("Block", item)), cast("Block", item), out)
 
-    def key(self, frame: Frame, item: Item | None = None) -> int | str | None:
-        """Tell items apart: by their place in the output, by their id where a vendor has no place."""
+    def key(self, frame: Frame, item: Block | None = None) -> int | str | None:
+        """Identify an item: by its output index, by its id where a vendor has no index."""
         index = frame.get("output_index")
         if isinstance(index, int):
             return index
         return text_of(frame.get("item_id") if item is None else item.get("id"))
 
-    def open(self, key: int | str | None, item: Item, out: Assembly) -> _Open:
+    def open(self, key: int | str | None, item: Block, out: Assembly) -> _Open:
         kind = kind_of(item)
         state = self.items[key] = _Open(kind)
         if kind == "reasoning":
@@ -147,7 +152,7 @@ class _Reader:
         return state
 
     def part(self, frame: Frame, out: Assembly, kind: str) -> tuple[_Open, Part]:
-        """Find the part an event speaks of; open what was never announced."""
+        """Find the part an event belongs to; open it if no event did."""
         key = self.key(frame)
         state = self.items.get(key)
         if state is None:
@@ -160,7 +165,7 @@ class _Reader:
         return state, part
 
     def grow(self, part: Part, delta: str, out: Assembly) -> None:
-        """Make a part grow, and remember it where events tell the place they speak of."""
+        """Add to a part, and note it for the next delta where events have an output index."""
         out.grow(part, delta)
         if isinstance(self.place[1], int):
             self.growing = part
@@ -169,7 +174,7 @@ class _Reader:
 
     def part_added(self, frame: Frame, out: Assembly) -> None:
         part = frame.get("part")
-        if isinstance(part, Mapping) and kind_of(cast("Item", part)) in _TEXT_PARTS:
+        if isinstance(part, Mapping) and kind_of(cast("Block", part)) in _TEXT_PARTS:
             state = self.items.get(self.key(frame))
             if state is None or state.kind == "message":
                 self.part(frame, out, "message")
@@ -182,7 +187,7 @@ class _Reader:
     def text_done(self, frame: Frame, out: Assembly) -> None:
         text = frame.get("refusal") if "refusal" in frame else frame.get("text")
         if isinstance(text, str):
-            catch_up(self.part(frame, out, "message")[1], text, out)
+            _catch_up(self.part(frame, out, "message")[1], text, out)
 
     # -- thinking ------------------------------------------------------------------------------------------------------
 
@@ -220,7 +225,7 @@ class _Reader:
         if isinstance(text, str):
             _, part = self.part(frame, out, "function_call")
             if part.kind == "toolCall":
-                catch_up(part, text, out)
+                _catch_up(part, text, out)
 
     def input_delta(self, frame: Frame, out: Assembly) -> None:
         delta = frame.get("delta")
@@ -233,7 +238,7 @@ class _Reader:
         given = frame.get("item")
         if not isinstance(given, Mapping):
             return
-        item = cast("Item", given)
+        item = cast("Block", given)
         key = self.key(frame, item)
         state = self.items.get(key)
         if state is None:
@@ -242,7 +247,9 @@ class _Reader:
             state.done = True
             if self.turn is None:
                 self.turn = TurnReader(out.tool_names)
-            reconcile(state.parts, item, self.turn.read(item), out)
+            known = len(self.turn.diagnostics)
+            _settle(state.parts, self.turn.read(item), out)
+            out.diagnostics += self.turn.diagnostics[known:]
 
     def finished(self, frame: Frame, out: Assembly) -> None:
         given = frame.get("response")
@@ -250,7 +257,7 @@ class _Reader:
         if not isinstance(response.get("output"), list):
             response = {**response, "output": []}
         message = decode_response(response, self.endpoint, out.tool_names)
-        align(message.content, out)
+        _align(message.content, out)
         out.close_all()
         called = any(part.kind == "toolCall" for part in out.parts)
         status = {"status": str(frame.get("type")).removeprefix("response."), **response}
@@ -270,15 +277,96 @@ class _Reader:
     def error(self, frame: Frame, out: Assembly) -> None:
         error = decode_error(frame, None)
         out.raw_stop_reason = error.code or error.type or "error"
-        out.extra = reply_extra_of({"error": frame.get("error") or dict(frame)})
-        out.fail(error.message or error.code or "the provider reported an error")
+        message = error.message or error.code or "the provider reported an error"
+        out.extra = error_extra(message, frame.get("error") or dict(frame))
+        out.fail(message)
 
 
 def _section(frame: Frame) -> tuple[str, object]:
-    """Name the piece of reasoning an event belongs to."""
+    """Identify the text of a reasoning item that an event belongs to."""
     if "summary_index" in frame:
         return "summary", frame["summary_index"]
     return "content", frame.get("content_index")
+
+
+# -- finished items ----------------------------------------------------------------------------------------------------
+
+
+def _settle(parts: dict[int, Part], contents: Sequence[AssistantContent], out: Assembly) -> None:
+    """Close the parts of an item, by their index in it, with what the finished item holds."""
+    for index, content in enumerate(contents):
+        part = parts.get(index)
+        if part is None:
+            part = parts[index] = _open(content, out)
+        if part.closed is not None:
+            continue
+        if part.kind == content.kind:
+            _finish(part, content, out)
+        else:
+            # The finished item has another kind than the announced one.
+            out.close(part)
+            part.kind, part.closed = content.kind, content
+
+
+def _align(contents: Sequence[AssistantContent], out: Assembly) -> None:
+    """Replace what was streamed by the content of the terminal reply; parts that it lacks stay."""
+    if any(part.kind != content.kind for part, content in zip(out.parts, contents, strict=False)):
+        # Items grew in parallel, or have another kind than announced: the order of the reply is the valid one.
+        out.close_all()
+        out.parts = [_closed_part(content, index) for index, content in enumerate(contents)]
+        return
+    for index, content in enumerate(contents):
+        part = out.parts[index] if index < len(out.parts) else _open(content, out)
+        _finish(part, content, out)
+        part.closed = content
+
+
+def _closed_part(content: AssistantContent, index: int) -> Part:
+    part = Part(content.kind, index)
+    part.closed = content
+    return part
+
+
+def _finish(part: Part, content: AssistantContent, out: Assembly) -> None:
+    if part.closed is None:
+        _catch_up(part, _text_of(content), out)
+        out.close(part, content)
+
+
+def _catch_up(part: Part, text: str, out: Assembly) -> None:
+    """Stream what deltas left out of a text."""
+    so_far = join_chunks(part.chunks)
+    if len(text) > len(so_far) and text.startswith(so_far):
+        out.grow(part, text[len(so_far) :])
+
+
+def _text_of(content: AssistantContent) -> str:
+    """Give the text that the deltas of a content make up."""
+    match content.kind:
+        case "text":
+            return content.text
+        case "thinking":
+            return content.thinking
+        case "toolCall":
+            if is_custom(content):
+                return str(content.arguments.get("input"))
+            text = content.arguments_text
+            return encode_arguments(content.arguments) if text is None else text
+        case "native":
+            return ""
+
+
+def _open(content: AssistantContent, out: Assembly) -> Part:
+    """Begin a part that no event announced."""
+    match content.kind:
+        case "text":
+            return out.open_text()
+        case "thinking":
+            return out.open_thinking()
+        case "toolCall":
+            return out.open_call(content.id, content.name)
+        case "native":
+            return out.add_native(content.block, content.fallback)
 
 
 _HANDLERS: Final[Mapping[str, Callable[[_Reader, Frame, Assembly], None]]] = {
@@ -306,4 +394,4 @@ _HANDLERS: Final[Mapping[str, Callable[[_Reader, Frame, Assembly], None]]] = {
     "error": _Reader.error,
     "response.error": _Reader.error,
 }
-"""Events that are not listed (progress of server tools, annotations that the item repeats) say nothing more."""
+"""Other events (progress of server tools, annotations that the item repeats) add nothing to the message."""

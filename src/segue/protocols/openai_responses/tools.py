@@ -1,11 +1,13 @@
-"""Tools, both ways.
+"""Definitions of tools.
 
 Facts this file rests on:
 - A function is flat here: `name`, `description`, `parameters` and `strict` stand beside `type`.     (openai 3.49.0)
-- A function without `strict` is made strict by the server, which then demands every property and closes the object; an
-  unchanged schema needs `strict: false`.                                       (recorded traffic, 2026-11: 14 of 17)
-- A custom tool takes one text, free or by a grammar in `format`.                                    (openai 3.49.0)
-- All other tools, name spaces among them, are the provider's and are kept as they are.
+- The server makes a function without `strict` strict: it then requires every property and closes the object. A schema
+  that has to stay unchanged needs `strict: false`.                             (recorded traffic, 2026-11: 14 of 17)
+- A custom tool takes one text, free or restricted by a grammar in `format`.                         (openai 3.49.0)
+- All other tools, namespaces among them, are the provider's and are kept unchanged.
+
+Choice kept in `extra`: `type`, "custom" for a custom tool. Default "function".
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
+from msgspec.structs import replace
+
 from segue.conversation.context import NativeTool, Tool, ToolDefinition
-from segue.errors import DecodeError, EncodeError, Path
-from segue.protocols.kit.reading import expect_object, extra_of, left_over, text_of, verbatim_of
-from segue.protocols.openai_responses.content import ABSENT, Wire, original
+from segue.errors import DecodeError, Path
+from segue.protocols.kit.reading import expect_object, native_definition, text_of
+from segue.protocols.kit.verbatim import Block, Wire, choose, chosen, keep, restore
 from segue.protocols.openai_responses.rules import PROTOCOL
 
 _TEXT_SCHEMA: Final[Mapping[str, object]] = {
@@ -24,7 +28,7 @@ _TEXT_SCHEMA: Final[Mapping[str, object]] = {
     "properties": {"input": {"type": "string"}},
     "required": ["input"],
 }
-"""What a tool that takes one text looks like to others."""
+"""The parameters of a custom tool, for other protocols."""
 
 
 def decode_tools(tools: object) -> tuple[Tool, ...]:
@@ -40,37 +44,24 @@ def decode_tools(tools: object) -> tuple[Tool, ...]:
     )
 
 
-def _decode_tool(tool: Mapping[str, object]) -> Tool:
+def _decode_tool(tool: Block) -> Tool:
     kind, name = tool.get("type"), tool.get("name")
     if not isinstance(name, str) or kind not in ("function", "custom"):
         return NativeTool(protocol=PROTOCOL, definition=dict(tool))
-    known, verbatim = {"type", "name"}, dict[str, object]()
-    description = tool.get("description")
-    if isinstance(description, str):
-        known.add("description")
-        if not description:
-            verbatim["description"] = ""
+    description = text_of(tool.get("description")) or ""
     if kind == "custom":
-        verbatim["custom"] = True
-        extra = extra_of(PROTOCOL, tool, known, verbatim)
-        return ToolDefinition(name=name, description=text_of(description) or "", parameters=_TEXT_SCHEMA, extra=extra)
-    parameters = tool.get("parameters")
-    if isinstance(parameters, Mapping):
-        known.add("parameters")
-    elif "parameters" not in tool:
-        verbatim["parameters"] = ABSENT
-    strict = tool.get("strict")
-    if isinstance(strict, bool):
-        known.add("strict")
-    elif "strict" not in tool:
-        verbatim["strict"] = ABSENT
-    return ToolDefinition(
-        name=name,
-        description=text_of(description) or "",
-        parameters=cast("Mapping[str, object]", parameters) if isinstance(parameters, Mapping) else {},
-        strict=True if strict is True else None,
-        extra=extra_of(PROTOCOL, tool, known, verbatim),
-    )
+        read = ToolDefinition(name=name, description=description, parameters=_TEXT_SCHEMA)
+    else:
+        parameters = tool.get("parameters")
+        read = ToolDefinition(
+            name=name,
+            description=description,
+            parameters=cast("Block", parameters) if isinstance(parameters, Mapping) else {},
+            strict=True if tool.get("strict") is True else None,
+        )
+    known = ("description",) if tool.get("description") == "" else ()
+    extra = keep(PROTOCOL, tool, _default_tool(read, kind), known, choose("type", "function", kind))
+    return read if extra is None else replace(read, extra=extra)
 
 
 def encode_tools(tools: Sequence[Tool]) -> list[Wire]:
@@ -84,36 +75,25 @@ def encode_tools(tools: Sequence[Tool]) -> list[Wire]:
 
 def _encode_tool(tool: Tool, path: Path) -> Wire:
     if tool.kind == "native":
-        if tool.protocol != PROTOCOL:
-            raise EncodeError(f"a tool of {tool.protocol}", path=path)
-        return dict(tool.definition)
-    wire: Wire = {"type": "function", "name": tool.name}
-    if not original(tool.extra):
-        if tool.description:
-            wire["description"] = tool.description
-        wire["parameters"] = tool.parameters
-        wire["strict"] = tool.strict is True
-        return wire
-    verbatim, rest = verbatim_of(tool.extra, PROTOCOL), left_over(tool.extra, PROTOCOL)
-    wire = {**rest, **wire}
-    if tool.description or verbatim.get("description") == "":
+        return dict(native_definition(PROTOCOL, tool, path))
+    wire = _default_tool(tool, "custom" if _is_custom(tool) else "function")
+    return wire if tool.extra is None else restore(wire, tool.extra, PROTOCOL)
+
+
+def _default_tool(tool: ToolDefinition, kind: object) -> Wire:
+    wire: Wire = {"type": kind, "name": tool.name}
+    if tool.description:
         wire["description"] = tool.description
-    if verbatim.get("custom") is True:
-        wire["type"] = "custom"
-        return wire
-    if tool.parameters or ("parameters" not in rest and verbatim.get("parameters") != ABSENT):
+    if kind == "function":
         wire["parameters"] = tool.parameters
-    if tool.strict is not None or ("strict" not in rest and verbatim.get("strict") != ABSENT):
         wire["strict"] = tool.strict is True
     return wire
 
 
+def _is_custom(tool: Tool) -> bool:
+    return tool.extra is not None and chosen(tool.extra, PROTOCOL, "type", "function") == "custom"
+
+
 def custom_names(tools: Sequence[Tool]) -> frozenset[str]:
-    """Name the tools that take one text."""
-    return frozenset(
-        tool.name
-        for tool in tools
-        if tool.kind == "function"
-        and tool.extra is not None
-        and verbatim_of(tool.extra, PROTOCOL).get("custom") is True
-    )
+    """Name the custom tools."""
+    return frozenset(tool.name for tool in tools if tool.kind == "function" and _is_custom(tool))

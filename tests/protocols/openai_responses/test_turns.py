@@ -1,26 +1,32 @@
-"""Items of a model's turn: read into content, and written back as they were."""
+"""Items of the model's turn: read into content, and written back unchanged."""
 
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from protocols.openai_responses.bodies import THINKER, assistant_item, call, endpoint, output, reasoning, reply, user
+from protocols.openai_responses.bodies import THINKER, call, endpoint, output, reasoning, reply, text_item, user
 from segue.conversation.content import ImageContent, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import EncodeError
 from segue.protocols.openai_responses.codec import CODEC
-from segue.protocols.openai_responses.items import TurnReader, write_turn
+from segue.protocols.openai_responses.turns import TurnReader, write_turn
 
 P = "openai-responses"
 
 
-def text(words, signature=None, **shape):
-    return TextContent(text=words, text_signature=signature, extra={P: {"shape": shape}} if shape else None)
+def text(text, signature=None, phase=None, **patch):
+    extra = {P: {"verbatim": patch}} if patch else None
+    return TextContent(text=text, text_signature=signature, phase=phase, extra=extra)
 
 
-def bare(fields, thinking=""):
-    return ThinkingContent(thinking=thinking, extra={P: {"shape": {"reasoning": fields}}})
+def unsigned(fields, thinking=""):
+    return ThinkingContent(thinking=thinking, extra=item_choice(fields))
+
+
+def item_choice(fields):
+    return {P: {"verbatim": {"@item": {"from": "unsigned", "to": fields}}}}
 
 
 def written(content):
@@ -31,37 +37,41 @@ def written(content):
 
 MSG = '{"id":"msg_1","status":"completed"}'
 PART = {"type": "output_text", "text": "a", "annotations": [], "logprobs": []}
+SAME = {"@turn": {"from": "new", "to": "same"}}
 
 TURNS = {
     "an easy message is a plain text": ([{"type": "message", "role": "assistant", "content": "Hi"}], (text("Hi"),)),
     "an easy message may leave its type out": (
         [{"role": "assistant", "content": "Hi"}],
-        (text("Hi", type="absent"),),
+        (text("Hi", message={"in": {"type": {"from": "message"}}}),),
     ),
-    "a message of the provider's has its id in the signature": ([assistant_item("Hi")], (text("Hi", MSG),)),
+    "a message of the provider's has its id in the signature": ([text_item("Hi")], (text("Hi", MSG),)),
     "a phase is kept": (
-        [assistant_item("Hi", phase="final_answer")],
-        (text("Hi", '{"id":"msg_1","status":"completed","phase":"final_answer"}'),),
+        [text_item("Hi", phase="final_answer")],
+        (text("Hi", MSG, "final_answer"),),
     ),
     "a phase without an id is kept": (
         [{"type": "message", "role": "assistant", "content": "Hi", "phase": "commentary"}],
-        (text("Hi", '{"phase":"commentary"}'),),
+        (text("Hi", phase="commentary"),),
+    ),
+    "a phase that is no text stays in the signature": (
+        [text_item("Hi", phase=None)],
+        (text("Hi", '{"id":"msg_1","status":"completed","phase":null}'),),
+    ),
+    "a phase belongs to the first text of a message": (
+        [{**text_item(phase="commentary"), "content": [PART, {**PART, "text": "b"}]}],
+        (text("a", MSG, "commentary"), text("b", **SAME)),
     ),
     "a null status is not an absent one": (
-        [{**assistant_item("Hi"), "status": None}],
+        [{**text_item("Hi"), "status": None}],
         (text("Hi", '{"id":"msg_1","status":null}'),),
     ),
     "several texts of one message stay one message": (
-        [{**assistant_item(), "content": [PART, {**PART, "text": "b"}]}],
-        (text("a", MSG), text("b", joined=True)),
+        [{**text_item(), "content": [PART, {**PART, "text": "b"}]}],
+        (text("a", MSG), text("b", **SAME)),
     ),
     "annotations are kept": (
-        [
-            {
-                **assistant_item(),
-                "content": [{**PART, "annotations": [{"type": "file_path", "file_id": "f", "index": 1}]}],
-            }
-        ],
+        [{**text_item(), "content": [{**PART, "annotations": [{"type": "file_path", "file_id": "f", "index": 1}]}]}],
         (
             TextContent(
                 text="a",
@@ -70,15 +80,27 @@ TURNS = {
             ),
         ),
     ),
-    "a refusal is words": (
-        [{**assistant_item(), "content": [{"type": "refusal", "refusal": "No."}]}],
-        (text("No.", MSG, part="refusal"),),
+    "an easy message of one part stays a list": (
+        [{"type": "message", "role": "assistant", "content": [PART]}],
+        (text("a", **{"@content": {"from": "string", "to": "list"}}),),
     ),
-    "reasoning without words is a seal": (
+    "a message with an id stays a string": (
+        [{**text_item(), "content": "a"}],
+        (text("a", MSG, **{"@content": {"from": "list", "to": "string"}}),),
+    ),
+    "lists that a vendor leaves out": (
+        [{**text_item(), "content": [{"type": "output_text", "text": "a"}]}],
+        (text("a", MSG, annotations={"from": []}, logprobs={"from": []}),),
+    ),
+    "a refusal is a text": (
+        [{**text_item(), "content": [{"type": "refusal", "refusal": "No."}]}],
+        (text("No.", MSG, **{"@field": {"from": "text", "to": "refusal"}}),),
+    ),
+    "reasoning without text is a signature": (
         [reasoning()],
         (ThinkingContent(thinking="", thinking_signature='{"id":"rs_1","encrypted_content":"gAAA"}'),),
     ),
-    "several summaries are joined and cut again": (
+    "several summaries are joined and split again": (
         [reasoning(summary=[{"type": "summary_text", "text": "One."}, {"type": "summary_text", "text": "Two."}])],
         (
             ThinkingContent(
@@ -87,7 +109,7 @@ TURNS = {
             ),
         ),
     ),
-    "reasoning with content and an empty secret cannot be replayed": (
+    "reasoning with content and empty encrypted content is unsigned": (
         [
             {
                 "type": "reasoning",
@@ -99,7 +121,7 @@ TURNS = {
             }
         ],
         (
-            bare(
+            unsigned(
                 {
                     "id": "rs_1",
                     "encrypted_content": "",
@@ -111,19 +133,19 @@ TURNS = {
             ),
         ),
     ),
-    "behind bare reasoning ids are spelling and no signature": (
+    "behind unsigned reasoning ids are no signature": (
         [{"type": "reasoning", "id": "rs_1", "summary": []}, call(id="fc_1")],
         (
-            bare({"id": "rs_1"}),
+            unsigned({"id": "rs_1"}),
             ToolCall(
                 id="call_1",
                 name="read",
                 arguments={"path": "a"},
-                extra={P: {"shape": {"signature": '{"id":"fc_1"}'}}},
+                extra=item_choice({"id": "fc_1"}),
             ),
         ),
     ),
-    "a secret alone is the signature": (
+    "encrypted content alone is the signature": (
         [{"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}],
         (ThinkingContent(thinking="", thinking_signature="gAAA"),),
     ),
@@ -131,7 +153,7 @@ TURNS = {
         [call()],
         (ToolCall(id="call_1", name="read", arguments={"path": "a"}),),
     ),
-    "a call with id, status and name space": (
+    "a call with id, status and namespace": (
         [call(id="fc_1", status="completed", namespace="files")],
         (
             ToolCall(
@@ -142,7 +164,7 @@ TURNS = {
             ),
         ),
     ),
-    "the spelling of arguments is kept": (
+    "the text of arguments is kept": (
         [call(arguments='{"path": "a"}')],
         (ToolCall(id="call_1", name="read", arguments={"path": "a"}, arguments_text='{"path": "a"}'),),
     ),
@@ -154,11 +176,11 @@ TURNS = {
                 name="sql",
                 arguments={"input": "SELECT 1"},
                 thought_signature='{"id":"ctc_1"}',
-                extra={P: {"shape": {"custom": True}}},
+                extra={P: {"verbatim": {"@type": {"from": "function", "to": "custom"}}}},
             ),
         ),
     ),
-    "a generated image can be seen by others": (
+    "a generated image has a fallback": (
         [{"type": "image_generation_call", "id": "ig_1", "result": "AAAA", "output_format": "webp"}],
         (
             NativeContent(
@@ -168,7 +190,7 @@ TURNS = {
             ),
         ),
     ),
-    "a search can be read by others": (
+    "a search has a fallback": (
         [{"type": "web_search_call", "id": "ws_1", "action": {"type": "search", "query": "segue"}}],
         (
             NativeContent(
@@ -178,12 +200,12 @@ TURNS = {
             ),
         ),
     ),
-    "what is not known is kept": (
+    "an unknown item is kept": (
         [{"type": "brand_new_call", "id": "x_1"}],
         (NativeContent(protocol=P, block={"type": "brand_new_call", "id": "x_1"}),),
     ),
     "an order is kept": (
-        [reasoning(), assistant_item("a"), call()],
+        [reasoning(), text_item("a"), call()],
         (
             ThinkingContent(thinking="", thinking_signature='{"id":"rs_1","encrypted_content":"gAAA"}'),
             text("a", MSG),
@@ -211,18 +233,18 @@ def test_items_survive_both_directions(items, content):
                 "encrypted_content": "g",
             },
         ),
-        "any other text is the secret itself": (
+        "any other text is the encrypted content": (
             "gAAA",
             {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}], "encrypted_content": "gAAA"},
         ),
     }.values(),
-    ids=["a whole item, as pi stores it", "any other text is the secret itself"],
+    ids=["a whole item, as pi stores it", "any other text is the encrypted content"],
 )
-def test_signatures_that_others_stored_are_understood(signature, item):
+def test_signatures_that_others_stored_are_read(signature, item):
     assert written((ThinkingContent(thinking="Hm.", thinking_signature=signature),)) == [item]
 
 
-def test_a_signature_that_this_wire_did_not_make_is_no_id():
+def test_a_signature_of_another_protocol_is_ignored():
     turn = (TextContent(text="a", text_signature="toolu_1"), ToolCall(id="c", name="n", thought_signature="sig"))
     assert written(turn) == [
         {"type": "message", "role": "assistant", "content": "a"},
@@ -230,11 +252,56 @@ def test_a_signature_that_this_wire_did_not_make_is_no_id():
     ]
 
 
-def test_ids_go_with_the_bare_reasoning_they_followed():
-    items = [{"type": "reasoning", "id": "rs_1", "summary": []}, assistant_item("a"), call(id="fc_1")]
+def test_ids_are_removed_with_the_unsigned_reasoning_before_them():
+    items = [{"type": "reasoning", "id": "rs_1", "summary": []}, text_item("a"), call(id="fc_1")]
     turn = TurnReader().read_all(items)
     assert written(turn) == items
     assert all("id" not in item for item in written(turn[1:]))
+
+
+def test_a_phase_in_a_signature_of_an_older_file_is_written():
+    old = TextContent(text="Hi", text_signature='{"id":"msg_1","status":"completed","phase":"commentary"}')
+    assert written((old,)) == [text_item("Hi", phase="commentary")]
+    assert written((replace(old, phase="final_answer"),)) == [text_item("Hi", phase="final_answer")]
+
+
+def test_a_changed_text_leaves_nothing_stale_behind():
+    items = [{**text_item(), "content": [{"type": "refusal", "refusal": "No."}]}, {"role": "assistant", "content": "a"}]
+    turn = [replace(piece, text="Yes.") for piece in TurnReader().read_all(items)]
+    assert written(turn) == [
+        {**text_item(), "content": [{"type": "refusal", "refusal": "Yes."}]},
+        {"role": "assistant", "content": "Yes."},
+    ]
+
+
+def test_a_text_without_its_signature_is_a_plain_message():
+    vendor = {**text_item("Hi"), "content": [{"type": "output_text", "text": "Hi"}]}
+    turn = [replace(piece, text_signature=None) for piece in TurnReader().read_all([vendor])]
+    assert written(turn) == [{"type": "message", "role": "assistant", "content": "Hi"}]
+
+
+def test_annotations_stay_without_the_signature():
+    cited = {**PART, "annotations": [{"type": "file_path", "file_id": "f", "index": 1}]}
+    turn = [
+        replace(piece, text_signature=None) for piece in TurnReader().read_all([{**text_item(), "content": [cited]}])
+    ]
+    assert written(turn) == [{"type": "message", "role": "assistant", "content": [cited]}]
+
+
+def test_a_second_text_without_the_first_is_a_message():
+    turn = TurnReader().read_all([{**text_item(), "content": [PART, {**PART, "text": "b"}]}])
+    assert written(turn[1:]) == [{"type": "message", "role": "assistant", "content": "b"}]
+
+
+OLD = {P: {"shape": {"type": "absent", "list": True, "joined": True, "part": "refusal", "signature": '{"id":"x"}'}}}
+
+
+def test_format_of_an_older_file_is_ignored():
+    turn = (TextContent(text="a", extra=OLD), ToolCall(id="c", name="n", extra=OLD))
+    assert written(turn) == [
+        {"type": "message", "role": "assistant", "content": "a"},
+        {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"},
+    ]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +312,7 @@ def test_ids_go_with_the_bare_reasoning_they_followed():
     ],
     ids=["thinking without a signature", "another protocol's block"],
 )
-def test_what_the_wire_has_no_word_for_is_refused_with_its_place(content):
+def test_content_that_is_not_supported_is_refused_with_its_path(content):
     message = AssistantMessage(content=(TextContent(text="a"), content))
     with pytest.raises(EncodeError) as caught:
         CODEC.encode_request(Prompt(context=Context(messages=(message,))), endpoint())
@@ -283,7 +350,7 @@ ITEMS = [
 
 
 @pytest.mark.parametrize("item", ITEMS, ids=[str(item["type"]) + str(index) for index, item in enumerate(ITEMS)])
-def test_an_item_of_the_wires_own_is_replayed_as_it_was(item):
+def test_a_native_item_is_replayed_unchanged(item):
     body = {"model": "gpt-5.4", "input": [user(), item, user("And?")], "store": False}
     assert CODEC.encode_request(CODEC.decode_request(body, endpoint()), endpoint()) == body
 
@@ -299,15 +366,13 @@ def test_an_item_of_the_wires_own_is_replayed_as_it_was(item):
     ],
     ids=["compacted history", "an approval", "new tools", "a hosted shell's output", "the client's shell's output"],
 )
-def test_an_item_stands_in_the_turn_of_whoever_says_it(item, role):
+def test_an_item_belongs_to_the_turn_of_its_author(item, role):
     prompt = CODEC.decode_request([user(), item], endpoint())
     assert isinstance(prompt.context.messages[1], role)
 
 
-def test_neighbouring_items_of_the_models_are_one_turn():
-    prompt = CODEC.decode_request(
-        [user(), reasoning(), assistant_item("a"), call(), output(), assistant_item("b")], endpoint()
-    )
+def test_adjacent_items_of_the_model_are_one_turn():
+    prompt = CODEC.decode_request([user(), reasoning(), text_item("a"), call(), output(), text_item("b")], endpoint())
     roles = [message.role for message in prompt.context.messages]
     assert roles == ["user", "assistant", "toolResult", "assistant"]
     assert [piece.kind for piece in prompt.context.messages[1].content] == ["thinking", "text", "toolCall"]
@@ -316,7 +381,7 @@ def test_neighbouring_items_of_the_models_are_one_turn():
     )
 
 
-def test_a_result_of_the_applications_own_answers_a_custom_call_in_its_kind():
+def test_a_result_of_the_application_for_a_custom_call_has_its_type():
     items = [user(), {"type": "custom_tool_call", "call_id": "call_1", "name": "sql", "input": "SELECT 1"}]
     context = CODEC.decode_request(items, endpoint()).context
     context = context.add(ToolResultMessage(tool_call_id="call_1", tool_name="sql", content=(TextContent(text="1"),)))
@@ -325,7 +390,7 @@ def test_a_result_of_the_applications_own_answers_a_custom_call_in_its_kind():
 
 
 def test_a_reply_can_be_sent_back_item_by_item():
-    items = [reasoning(), assistant_item("Looking.", phase="commentary"), call(id="fc_1", status="completed")]
+    items = [reasoning(), text_item("Looking.", phase="commentary"), call(id="fc_1", status="completed")]
     message = CODEC.decode_response(reply(*items), endpoint(), {})
     body = CODEC.encode_request(Prompt(context=Context(messages=(message,))), endpoint(THINKER))
     assert body["input"] == items

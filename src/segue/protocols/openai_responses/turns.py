@@ -1,0 +1,275 @@
+"""Items of the model's turn: messages, reasoning, calls, and items that only this protocol has.
+
+Facts this file rests on:
+- A reply is a list of items; adjacent items of the model form one turn.                            (openai 3.49.0)
+- Item ids are sent with their reasoning or not at all; `call_id` always.             (mastra #10713, rig #751)
+- `phase` of a message, `namespace` and `caller` of a call have to be sent back.       (openai 3.49.0)
+- `type` of a message is optional, but llama.cpp recognises the model's messages by it alone. (llama.cpp #26394; tested)
+- A custom tool takes one text, not an object.                                             (openai 3.49.0)
+
+What the server needs to recognise an item (id, status, encrypted content) is the signature of the content, see
+`thinking`. Other models do not receive it.
+
+Choices kept in `extra` (see `kit.verbatim`); items of a reply are items of the next request, so they have them too:
+- `turn`: "same" for a text that stands in the message item of the text before it. Default "new".
+- `content`: "string" or "list". The default is a list for an item with an id, else a string.
+- `field`: "refusal" for a text that stood in a refusal part. Default "text".
+- `type`: "custom" for a call of a custom tool. Default "function".
+- `item`: the fields of an item that would be its signature, if the reasoning before it had one. They are valid only
+  while that reasoning stands in the turn, so the default is "unsigned" then, else "signed".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, cast
+
+from segue.conversation.arguments import encode_arguments, parse_arguments
+from segue.conversation.content import AssistantContent, Extra, TextContent, ThinkingContent, ToolCall
+from segue.conversation.messages import Diagnostic
+from segue.errors import EncodeError
+from segue.protocols.kit.reading import native_block, text_of
+from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, data_of, keep, restore
+from segue.protocols.openai_responses.content import drop_replaced, object_of
+from segue.protocols.openai_responses.native import native_item
+from segue.protocols.openai_responses.rules import PROTOCOL
+from segue.protocols.openai_responses.thinking import (
+    UNSIGNED,
+    decode_reasoning,
+    encode_reasoning,
+    read_signature,
+    write_signature,
+)
+
+_MESSAGE: Final[Block] = {"type": "message", "role": "assistant"}
+_MESSAGE_KEYS: Final = frozenset({"type", "role", "content"})
+_CALL_KEYS: Final = frozenset({"type", "call_id", "name", "arguments"})
+_CUSTOM_KEYS: Final = frozenset({"type", "call_id", "name", "input"})
+_PART_TYPES: Final = frozenset({"output_text", "refusal", "input_text", "text"})
+_EMPTY_LISTS: Final = ("annotations", "logprobs")
+"""Lists that an `output_text` has although they are empty."""
+_SIGNED: Final = "signed"
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+class TurnReader:
+    """Reads the items of one turn in order."""
+
+    __slots__ = ("diagnostics", "reasoning", "tool_names")
+
+    def __init__(self, tool_names: Mapping[str, str] | None = None) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self.reasoning = _SIGNED
+        self.tool_names = tool_names or {}
+
+    def read_all(self, items: Iterable[object]) -> tuple[AssistantContent, ...]:
+        """Read a list of items; entries that are no objects are skipped."""
+        content: list[AssistantContent] = []
+        for item in items:
+            if isinstance(item, (dict, Mapping)):
+                content.extend(self.read(cast("Block", item)))
+        return tuple(content)
+
+    def read(self, item: Block) -> Sequence[AssistantContent]:
+        """Read one item; a message may hold several texts."""
+        kind = item.get("type")
+        if kind == "function_call":
+            return (self._call(item),)
+        if kind == "reasoning":
+            thinking = decode_reasoning(item)
+            if thinking.thinking_signature is None:
+                self.reasoning = UNSIGNED
+            return (thinking,)
+        if kind == "message" or (kind is None and "role" in item):
+            return self._message(item)
+        if kind == "custom_tool_call":
+            return (self._custom_call(item),)
+        return (native_item(item),)
+
+    def _sign(self, fields: Wire, choices: Wire) -> str | None:
+        """Give the signature; behind unsigned reasoning an item with an id gets a choice instead."""
+        if self.reasoning == UNSIGNED and "id" in fields:
+            choices.update(choose("item", UNSIGNED, fields))
+            return None
+        return write_signature(fields)
+
+    def _message(self, item: Block) -> Sequence[AssistantContent]:
+        if item.get("role", "assistant") != "assistant":
+            return (native_item(item),)
+        fields: Wire = {key: value for key, value in item.items() if key not in _MESSAGE_KEYS}
+        message: Block = {key: item[key] for key in _MESSAGE if key in item}
+        default = "list" if "id" in fields else "string"
+        phase, content = text_of(fields.get("phase")), item.get("content")
+        if phase is not None:
+            del fields["phase"]
+        if isinstance(content, str):
+            choices = choose("content", default, "string")
+            signature = self._sign(fields, choices)
+            extra = keep(PROTOCOL, {"message": message}, {"message": _MESSAGE}, choices=choices)
+            return (TextContent(text=content, text_signature=signature, phase=phase, extra=extra),)
+        parts = cast("list[object]", content) if isinstance(content, list) else []
+        if not parts or not all(_is_part(part) for part in parts):
+            return (native_item(item),)
+        choices = choose("content", default, "list")
+        signature = self._sign(fields, choices)
+        read: list[AssistantContent] = []
+        for part in cast("list[Block]", parts):
+            text, extra = _decode_part(part, message, choices)
+            read.append(TextContent(text=text, text_signature=signature, phase=phase, extra=extra))
+            message, choices, signature, phase = EMPTY, choose("turn", "new", "same"), None, None
+        return read
+
+    def _call(self, item: Block) -> AssistantContent:
+        call_id, name, text = item.get("call_id"), item.get("name"), item.get("arguments")
+        if not isinstance(call_id, str) or not isinstance(name, str) or not isinstance(text, str):
+            return native_item(item)
+        parsed = parse_arguments(text)
+        if parsed.diagnostic is not None:
+            self.diagnostics.append(parsed.diagnostic)
+        choices: Wire = {}
+        signature = None
+        if len(item) > 4:
+            signature = self._sign({key: value for key, value in item.items() if key not in _CALL_KEYS}, choices)
+        return ToolCall(
+            id=call_id,
+            name=self.tool_names.get(name, name),
+            arguments=parsed.arguments,
+            arguments_text=parsed.text,
+            thought_signature=signature,
+            extra=keep(PROTOCOL, EMPTY, EMPTY, choices=choices) if choices else None,
+        )
+
+    def _custom_call(self, item: Block) -> AssistantContent:
+        call_id, name, text = item.get("call_id"), item.get("name"), item.get("input")
+        if not isinstance(call_id, str) or not isinstance(name, str) or not isinstance(text, str):
+            return native_item(item)
+        choices = choose("type", "function", "custom")
+        signature = self._sign({key: value for key, value in item.items() if key not in _CUSTOM_KEYS}, choices)
+        return ToolCall(
+            id=call_id,
+            name=self.tool_names.get(name, name),
+            arguments={"input": text},
+            thought_signature=signature,
+            extra=keep(PROTOCOL, EMPTY, EMPTY, choices=choices),
+        )
+
+
+def is_custom(call: ToolCall) -> bool:
+    """Whether a call is one of a custom tool."""
+    return call.extra is not None and chosen(call.extra, PROTOCOL, "type", "function") == "custom"
+
+
+def _is_part(part: object) -> bool:
+    if not isinstance(part, (dict, Mapping)):
+        return False
+    known = cast("Block", part)
+    kind = known.get("type")
+    if not isinstance(kind, str) or kind not in _PART_TYPES or "message" in known:
+        return False
+    return isinstance(known.get("refusal" if kind == "refusal" else "text"), str)
+
+
+def _decode_part(part: Block, message: Block, choices: Wire) -> tuple[str, Extra | None]:
+    """Give the text of a part, and what it and the message it begins differ in from the default."""
+    kind = part["type"]
+    is_default = len(part) == 4 and kind == "output_text" and part.get("annotations") == part.get("logprobs") == []
+    if is_default and not choices and message == _MESSAGE:
+        return cast("str", part["text"]), None
+    field = "refusal" if kind == "refusal" else "text"
+    text = cast("str", part[field])
+    default = _default_part(text, field)
+    choices = {**choices, **choose("field", "text", field)}
+    drop_replaced(default, part, *_EMPTY_LISTS)
+    received: Wire = dict(part)
+    if message:
+        received["message"], default["message"] = message, _MESSAGE
+    return text, keep(PROTOCOL, received, default, choices=choices)
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def write_turn(items: list[Wire], content: Sequence[AssistantContent], *, open_reasoning: bool = False) -> bool:
+    """Add the items of a turn, in order; gives whether a call in it has `extra`.
+
+    Raises:
+        EncodeError: thinking without a signature where only signed thinking can be sent, another protocol's block, or
+            arguments that are no JSON; its path begins with the index in the content.
+    """
+    has_extra = False
+    reasoning = _SIGNED
+    parts: list[Wire] | None = None
+    index = 0
+    try:
+        for index, piece in enumerate(content):  # noqa: B007 - the place of a failure
+            if type(piece) is TextContent:
+                parts = _write_text(piece, items, parts, reasoning)
+                continue
+            parts = None
+            if type(piece) is ToolCall:
+                items.append(_encode_call(piece, reasoning))
+                has_extra = has_extra or piece.extra is not None
+            elif type(piece) is ThinkingContent:
+                reasoning = reasoning if piece.thinking_signature else UNSIGNED
+                items.append(encode_reasoning(piece, open_reasoning=open_reasoning))
+            else:
+                items.append(dict(native_block(PROTOCOL, piece)))
+    except EncodeError as error:
+        raise EncodeError(error.reason, path=(index, *error.path)) from error
+    return has_extra
+
+
+def _provider_fields(signature: str | None, extra: Extra | None, reasoning: str) -> Wire:
+    """Give what the provider needs to recognise its item, as a new object."""
+    fields = read_signature(signature)
+    if fields is None and extra is not None:
+        fields = dict(object_of(chosen(extra, PROTOCOL, "item", reasoning)))
+    return fields or {}
+
+
+def _write_text(piece: TextContent, items: list[Wire], parts: list[Wire] | None, reasoning: str) -> list[Wire] | None:
+    """Write a text as a message, or into the message before it; gives the parts that the next text may join."""
+    extra, field = piece.extra, "text"
+    if extra is not None:
+        field = "refusal" if chosen(extra, PROTOCOL, "field", "text") == "refusal" else "text"
+        if parts is not None and chosen(extra, PROTOCOL, "turn", "new") == "same":
+            parts.append(restore(_default_part(piece.text, field, extra), extra, PROTOCOL))
+            return parts
+    item = _provider_fields(piece.text_signature, extra, reasoning)
+    items.append(item)
+    form: object = "list" if "id" in item else "string"
+    part = _default_part(piece.text, field, extra)
+    if extra is None:
+        item.update(_MESSAGE)
+    else:
+        is_list = field == "refusal" or bool(data_of(extra, PROTOCOL))
+        form = "list" if is_list else chosen(extra, PROTOCOL, "content", form)
+        part["message"] = _MESSAGE
+        item.update(object_of(restore(part, extra, PROTOCOL).pop("message", None)))
+    if piece.phase is not None:
+        item["phase"] = piece.phase
+    joinable = [part] if form == "list" else None
+    item["content"] = piece.text if joinable is None else joinable
+    return joinable
+
+
+def _default_part(text: str, field: str, extra: Extra | None = None) -> Wire:
+    if field == "refusal":
+        return {"type": "refusal", "refusal": text}
+    part: Wire = {"type": "output_text", "text": text}
+    data = data_of(extra, PROTOCOL)
+    for key in _EMPTY_LISTS:
+        if key not in data:
+            part[key] = []
+    return part
+
+
+def _encode_call(call: ToolCall, reasoning: str) -> Wire:
+    item = _provider_fields(call.thought_signature, call.extra, reasoning)
+    if is_custom(call) and isinstance(given := call.arguments.get("input"), str):
+        return {**item, "type": "custom_tool_call", "call_id": call.id, "name": call.name, "input": given}
+    text = call.arguments_text
+    arguments = encode_arguments(call.arguments) if text is None else text
+    return {**item, "type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
