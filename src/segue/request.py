@@ -23,9 +23,10 @@ from segue.projection.requirements import Requirement
 from segue.protocols.api import decode_request, get_codec, resolve_endpoint
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import Codec, Endpoint
-from segue.protocols.kit.reading import ASKED_OF, VERBATIM, as_mapping, verbatim_of
+from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.schemas import copy_title
 from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.kit.verbatim import for_new_request
 from segue.protocols.plain_text.transcript import write_transcript
 from segue.protocols.registry import get_protocol
 
@@ -103,19 +104,12 @@ class Request:
 
 
 def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
-    """Give what a codec writes of a projection."""
-    options = _asked_anew(projection.options, endpoint.model.protocol)
+    """Give what the protocol encodes of a projection; options are written in the default format."""
+    options = projection.options
+    extra = for_new_request(options.extra, endpoint.model.protocol)
+    if extra is not options.extra:
+        options = replace(options, extra=extra)
     return Prompt(context=projection.context, options=options, model=endpoint.model.id)
-
-
-def _asked_anew(options: Options, protocol: str) -> Options:
-    """Forget whom a body that was read was asked of: what is prepared is a new request, not that one written again."""
-    verbatim = verbatim_of(options.extra, protocol)
-    if options.extra is None or ASKED_OF not in verbatim:
-        return options
-    kept = {key: value for key, value in verbatim.items() if key != ASKED_OF}
-    part = {**options.extra[protocol], VERBATIM: kept}
-    return replace(options, extra={**options.extra, protocol: part})
 
 
 def prepare(

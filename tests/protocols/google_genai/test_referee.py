@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from projection.histories import TARGETS, home_contexts, make_options, ugly_contexts
+from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
 from protocols import traffic
 from protocols.every_protocol import vouched_for
 from protocols.exchanges import GOOGLE
@@ -74,7 +74,7 @@ def readable(context: Context) -> Context:
 @given(data=st.data())
 def test_the_models_accept_every_projected_history(data):
     model = data.draw(st.sampled_from(TARGETS["google-genai"]))
-    contexts = data.draw(st.sampled_from((ugly_contexts, home_contexts)))
+    contexts = data.draw(st.sampled_from((ugly_contexts, own_contexts)))
     context = readable(vouched_for(data.draw(contexts(model))))
     try:
         request = prepare(context, model, options=make_options(data.draw(st.integers(0, 2**32))))

@@ -35,6 +35,12 @@ CASES = {
     "a nested key": ({"function": {"name": "f"}}, {"function": {"name": "f", "strict": None}}),
     "a nested list": ({"a": [{"b": 1}, {"b": 2}]}, {"a": [{"b": 1}, {"b": 3, "c": 4}]}),
     "a list of another length": ({"a": [1, 2]}, {"a": [1]}),
+    "a longer list": ({"a": [{"b": 1}]}, {"a": [{"b": 2}, {"b": 3}]}),
+    "one item without its list": ({"a": [{"b": 1}]}, {"a": {"b": 1}}),
+    "a list without the object around it": ({"a": {"parts": [{"b": 1}], "role": "x"}}, {"a": [{"b": 1}]}),
+    "an object without the object around it": ({"a": {"parts": [{"b": 1}], "role": "x"}}, {"a": {"b": 1}}),
+    "an object for the JSON text around which an object stands": ({"a": {"output": '{"b":1}'}}, {"a": {"b": 1}}),
+    "base64 in another alphabet": ({"a": "a+/b" * 20 + "YQ=="}, {"a": "a-_b" * 20 + "YQ"}),
     "a long value": ({"a": "x" * 500}, {"a": None}),
 }
 
@@ -95,21 +101,56 @@ def test_a_choice_holds_while_its_default_does():
     assert restore({"a": 1}, extra, PROTOCOL) == {"a": 1}
 
 
-def test_a_choice_for_one_model_is_not_made_for_another():
-    extra = keep(PROTOCOL, {}, {}, choices=choose("limit", 9, {"max": 9}), only_for="m1")
-    assert chosen(extra, PROTOCOL, "limit", 9, model="m1") == {"max": 9}
-    assert chosen(extra, PROTOCOL, "limit", 9, model="m2") == 9
-    assert chosen(extra, PROTOCOL, "limit", 9) == {"max": 9}
+ALIASES = {"inline_data": "inlineData", "mime_type": "mimeType", "top_k": "topK"}
+INSTEAD = {"schema": "jsonSchema", "result": "output"}
+LONG = "x" * 500
+RENAMED = {
+    "a key": ({"inlineData": LONG}, {"inline_data": LONG}),
+    "a key and one inside": (
+        {"inlineData": {"mimeType": "a", "data": LONG}},
+        {"inline_data": {"mime_type": "a", "data": LONG}},
+    ),
+    "a key whose object has more": (
+        {"inlineData": {"data": LONG}},
+        {"inline_data": {"data": LONG, "mime_type": "a", "more": 1}},
+    ),
+    "a key beside the default one": ({"inlineData": 1}, {"inlineData": 1, "inline_data": 2}),
+    "a key of data": ({}, {"top_k": 3}),
+    "another form": ({"jsonSchema": {"type": "a"}}, {"schema": {"type": "A"}}),
+    "the same under another key": ({"jsonSchema": {"type": LONG}}, {"schema": {"type": LONG}}),
+    "both forms": ({"jsonSchema": 1}, {"jsonSchema": 1, "schema": 2}),
+    "a value for its JSON text": ({"output": f'["{LONG}"]'}, {"result": [LONG]}),
+}
 
 
-def test_a_new_request_gets_the_default_format():
-    extra = keep(PROTOCOL, {"limit": None, "n": 2}, {"limit": 1}, choices=choose("x", 1, 2), only_for="m1")
-    new = for_new_request(extra, PROTOCOL)
-    assert restore({"limit": 1}, new, PROTOCOL, model="m1") == {"limit": 1, "n": 2}
-    assert chosen(new, PROTOCOL, "x", 1, model="m1") == 1
-    free = keep(PROTOCOL, {"limit": None}, {"limit": 1})
-    assert for_new_request(free, PROTOCOL) is free
-    assert for_new_request(None, PROTOCOL) is None
+@pytest.mark.parametrize(("default", "received"), RENAMED.values(), ids=RENAMED.keys())
+def test_a_renamed_key_comes_back_and_its_value_is_not_kept_twice(default, received):
+    extra = json.loads(json.dumps(keep(PROTOCOL, received, default, aliases=ALIASES, instead=INSTEAD)))
+    assert same(restore(json.loads(json.dumps(default)), extra, PROTOCOL), received)
+    assert LONG not in json.dumps(extra)
+
+
+def test_an_alias_holds_a_changed_value_and_another_form_does_not():
+    extra = keep(
+        PROTOCOL, {"top_k": 3, "schema": "A"}, {"topK": 3, "jsonSchema": "a"}, aliases=ALIASES, instead=INSTEAD
+    )
+    assert restore({"topK": 4, "jsonSchema": "a"}, extra, PROTOCOL) == {"top_k": 4, "schema": "A"}
+    assert restore({"topK": 3, "jsonSchema": "b"}, extra, PROTOCOL) == {"top_k": 3, "jsonSchema": "b"}
+    assert restore({}, extra, PROTOCOL) == {}
+
+
+def test_data_stand_under_the_default_name():
+    extra = keep(PROTOCOL, {"inline_data": {"top_k": 3, "new": 1}}, {"inlineData": {}}, aliases=ALIASES)
+    assert data_of(extra, PROTOCOL) == {"inlineData": {"topK": 3, "new": 1}}
+
+
+def test_what_stands_inside_the_default_follows_a_change():
+    extra = keep(PROTOCOL, {"a": {"b": 1}}, {"a": [{"b": 1}]})
+    assert restore({"a": [{"b": 2}]}, extra, PROTOCOL) == {"a": {"b": 2}}
+    assert restore({"a": [{"b": 1}, {"b": 2}]}, extra, PROTOCOL) == {"a": [{"b": 1}, {"b": 2}]}
+    extra = keep(PROTOCOL, {"a": {"b": 1}}, {"a": {"output": '{"b":1}'}})
+    assert restore({"a": {"output": '{"c":1}'}}, extra, PROTOCOL) == {"a": {"c": 1}}
+    assert restore({"a": {"output": "text"}}, extra, PROTOCOL) == {"a": {"output": "text"}}
 
 
 @pytest.mark.parametrize(
@@ -136,6 +177,23 @@ def test_any_value_leads_to_any_other(default, received):
 
 @given(st.dictionaries(st.sampled_from("abcd"), JSON), st.dictionaries(st.sampled_from("abcd"), JSON))
 def test_any_object_leads_to_any_other(default, received):
-    extra = keep(PROTOCOL, received, default, known="ab")
+    extra = keep(PROTOCOL, received, default, known="ab", aliases={"d": "a"}, instead={"b": "c", "a": "b"})
     assert same(restore(json.loads(json.dumps(default)), json.loads(json.dumps(extra)), PROTOCOL), received)
     assert (extra is None) == same(default, received)
+
+
+def test_a_choice_for_one_model_is_not_made_for_another():
+    extra = keep(PROTOCOL, {}, {}, choices=choose("limit", 9, {"max": 9}), only_for="m1")
+    assert chosen(extra, PROTOCOL, "limit", 9, model="m1") == {"max": 9}
+    assert chosen(extra, PROTOCOL, "limit", 9, model="m2") == 9
+    assert chosen(extra, PROTOCOL, "limit", 9) == {"max": 9}
+
+
+def test_a_new_request_gets_the_default_format():
+    extra = keep(PROTOCOL, {"limit": None, "n": 2}, {"limit": 1}, choices=choose("x", 1, 2), only_for="m1")
+    new = for_new_request(extra, PROTOCOL)
+    assert restore({"limit": 1}, new, PROTOCOL, model="m1") == {"limit": 1, "n": 2}
+    assert chosen(new, PROTOCOL, "x", 1, model="m1") == 1
+    free = keep(PROTOCOL, {"limit": None}, {"limit": 1})
+    assert for_new_request(free, PROTOCOL) is free
+    assert for_new_request(None, PROTOCOL) is None

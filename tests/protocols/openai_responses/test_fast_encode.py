@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from projection.histories import TARGETS, make_home, make_ugly
+from projection.histories import TARGETS, make_own, make_ugly
 from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.errors import EncodeError
 from segue.protocols.openai_responses.fast_encode import write_turn_fast
@@ -71,7 +71,7 @@ def test_any_other_turn_is_left_to_the_full_path_with_nothing_written(content):
 @given(
     seed=st.integers(0, 2**32),
     model=st.sampled_from(TARGETS["openai-responses"]),
-    make=st.sampled_from([make_home, make_ugly]),
+    make=st.sampled_from([make_own, make_ugly]),
 )
 def test_both_paths_agree(seed, model, make):
     for message in make(seed, model).messages:

@@ -27,8 +27,8 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.functions import encode_call
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replies import keep_reply, read_stop
-from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.kit.retired_format import Block, Wire, object_of
+from segue.protocols.kit.streaming import StreamDecoder
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 

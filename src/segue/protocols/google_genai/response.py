@@ -35,7 +35,7 @@ from segue.protocols.google_genai.keys import TO_CAMEL, object_of, read_keys
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.turns import decode_model_parts, parts_of
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import expect_list, expect_object, number_of, of_reply, said_in_reply, text_of
+from segue.protocols.kit.reading import expect_list, expect_object, number_of, of_reply, reply_extra, text_of
 from segue.protocols.kit.verbatim import Block, Wire, apply, difference
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
@@ -204,7 +204,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, 
     body["modelVersion"] = message.response_model or message.model
     if message.response_id is not None:
         body["responseId"] = message.response_id
-    entry = said_in_reply(message.extra, PROTOCOL)
+    entry = reply_extra(message.extra, PROTOCOL)
     return body if entry is None else cast("Wire", apply(body, entry))
 
 

@@ -25,8 +25,8 @@ from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replies import keep_reply, read_stop
-from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.kit.retired_format import Block, Wire, object_of
+from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.mistral_chat.assistant import NO_ID, decode_thinking, made_id
 from segue.protocols.mistral_chat.content import decode_native, join_thoughts
 from segue.protocols.mistral_chat.errors import decode_error

@@ -22,7 +22,7 @@ from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.reading import number_of, of_reply, said_in_reply, text_of
+from segue.protocols.kit.reading import number_of, of_reply, reply_extra, text_of
 from segue.protocols.kit.verbatim import Wire, apply, difference
 from segue.protocols.openai_responses.content import object_of
 from segue.protocols.openai_responses.errors import decode_error
@@ -155,7 +155,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
     except EncodeError as error:
         raise EncodeError(error.reason, path=("content", *error.path)) from error
     body = _default_response(message, output, endpoint)
-    entry = said_in_reply(message.extra, PROTOCOL)
+    entry = reply_extra(message.extra, PROTOCOL)
     return body if entry is None else cast("Wire", apply(body, entry))
 
 
