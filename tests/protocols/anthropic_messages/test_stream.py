@@ -246,6 +246,23 @@ def test_a_delta_that_only_lengthens_a_block_takes_the_fast_path(frames, monkeyp
     assert [event.delta for event in decoder.feed(second)] == ["a"]
 
 
+MALFORMED = {
+    "redacted thinking without data": [opened(0, type="redacted_thinking"), closed(0)],
+    "a delta of a type that is a list": [{**delta(0, "x"), "delta": {"type": []}}],
+    "an index that is a list": [{**opened(0, type="text", text="hi"), "index": []}, {**closed(0), "index": {}}],
+    "thinking with a signature that is a number": [opened(0, type="thinking", thinking="hm", signature=5), closed(0)],
+    "a call without an id": [opened(0, type="tool_use", input={}), closed(0)],
+}
+
+
+@pytest.mark.parametrize("frames", MALFORMED.values(), ids=MALFORMED.keys())
+@pytest.mark.parametrize("is_torn", [False, True], ids=["whole", "torn"])
+def test_a_malformed_stream_ends_and_its_message_can_be_written(frames, is_torn):
+    events, message = decoded(START, *frames) if is_torn else finished(*frames)
+    assert events[-1] == ("error" if is_torn else "done")
+    assert CODEC.encode_response(message, SONNET)["id"] == "msg_1"
+
+
 def test_every_part_has_its_events_in_order():
     events, _ = finished(
         opened(0, type="thinking", thinking="", signature=""),

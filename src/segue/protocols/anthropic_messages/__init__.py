@@ -1,1 +1,1 @@
-"""The Anthropic messages wire: `POST /v1/messages`, spoken by Anthropic and, with other models, by many others."""
+"""The Anthropic Messages protocol: `POST /v1/messages`, of Anthropic and of many other providers."""

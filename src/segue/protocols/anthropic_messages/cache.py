@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, cast
 
-from segue.conversation.content import CacheMark, Extra
+from segue.conversation.content import CacheMark
 from segue.conversation.context import CacheRetention
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
@@ -57,14 +57,11 @@ def split_mark(native: Block) -> tuple[Block, CacheMark | None]:
     return {key: value for key, value in native.items() if key != CACHE_CONTROL}, mark
 
 
-def join_mark(native: Block, mark: CacheMark | None, extra: Extra | None) -> Wire:
-    """Give a native block or tool with its mark, and with data that was added to it."""
-    if mark is None and extra is None:
-        return native if isinstance(native, dict) else dict(native)
-    wire = dict(native)
+def join_mark(native: Block, mark: CacheMark | None) -> Wire:
+    """Give a native block or tool with its mark; it holds everything else itself."""
     if mark is not None:
-        wire[CACHE_CONTROL] = encode_mark(mark)
-    return restore(wire, extra, PROTOCOL)
+        return {**native, CACHE_CONTROL: encode_mark(mark)}
+    return native if isinstance(native, dict) else dict(native)
 
 
 # -- marks that the options ask for ------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Whether Anthropic accepts the messages of a body: roles, pairing of calls and results, thinking, media, blank text.
 
-The source of each rule stands beside it. The server merges consecutive turns of one role before it checks them
+Each rule has its source beside it. The server merges consecutive turns of one role before it checks them
 (anthropic 2.8.0; recorded traffic, 2026-11), so pairing is checked over runs of turns.
 """
 

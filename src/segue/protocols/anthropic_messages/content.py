@@ -156,7 +156,7 @@ def encode_native(content: NativeContent) -> Wire:
     Raises:
         EncodeError: it is a block of another protocol.
     """
-    return join_mark(native_block(PROTOCOL, content), content.cache_mark, content.extra)
+    return join_mark(native_block(PROTOCOL, content), content.cache_mark)
 
 
 def encode_user_blocks(pieces: Sequence[UserContent]) -> list[Wire]:
@@ -179,8 +179,8 @@ def encode_assistant_blocks(
 ) -> list[Wire]:
     """Write the content of an assistant turn. Content without `extra` takes a fast path.
 
-    A test of the class costs less than reading `kind`, and a branch that sees one class only is faster still. Thinking
-    without a signature may stand in a reply (`is_reply`) that was received so.
+    A test of the class costs less than reading `kind`, and a branch that sees one class only is faster still. In a
+    reply (`is_reply`) thinking may lack a signature: requests alone are refused for it.
 
     Raises:
         EncodeError: the protocol does not support a piece, or thinking lacks the signature that the target requires.

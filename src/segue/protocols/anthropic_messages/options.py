@@ -38,7 +38,7 @@ _CONTEXT_KEYS: Final = frozenset({"messages", "system", "tools"})
 _CONFIG: Final = "output_config"
 _EFFORT: Final = "output_config.effort"
 _FORMAT: Final = "output_config.format"
-"""While they are compared, keys of `output_config` that were read stand beside it."""
+"""While they are compared, the keys of `output_config` that were read are taken out of it."""
 
 
 class _Choice(NamedTuple):
@@ -79,7 +79,7 @@ def decode_options(body: Block, endpoint: Endpoint) -> Options:
         wire = cast("Block", value)
         if asked is None:
             if "type" not in wire:
-                known.append(choice.key)  # no data: data without a type belongs to an object that was read
+                known.append(choice.key)  # as data it would look like data inside of an object that was read
             continue
         has_data = wire.get("type") not in (None, _OFF)
         given: Wire = {choice.key: {key: item for key, item in wire.items() if key in choice.read or not has_data}}

@@ -140,7 +140,7 @@ def _decode_tool(tool: Block, endpoint: Endpoint) -> Tool:
 
 def _encode_tool(tool: Tool, endpoint: Endpoint, index: int) -> Wire:
     if tool.kind == "native":
-        return join_mark(native_definition(PROTOCOL, tool, ("tools", index)), tool.cache_mark, tool.extra)
+        return join_mark(native_definition(PROTOCOL, tool, ("tools", index)), tool.cache_mark)
     wire: Wire = {"name": tool.name}
     if tool.description:
         wire["description"] = tool.description

@@ -90,7 +90,7 @@ def finish_response(
         raw_stop_reason=raw,
         error_message=error or (refusal_of(body) if stop == StopReason.ERROR else None),
     )
-    entry = difference(_default_reply(message, endpoint, is_reply=True), body)
+    entry = difference(_default_reply(message, endpoint), dict(body))
     return message if entry is None else replace(message, extra=of_reply(PROTOCOL, entry))
 
 
@@ -156,17 +156,17 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
         EncodeError: the protocol does not support something in its content.
     """
     entry = reply_extra(message.extra, PROTOCOL)
-    wire = _default_reply(message, endpoint, is_reply=entry is not None)
+    wire = _default_reply(message, endpoint)
     return wire if entry is None else cast("Wire", apply(wire, entry))
 
 
-def _default_reply(message: AssistantMessage, endpoint: Endpoint, *, is_reply: bool) -> Wire:
+def _default_reply(message: AssistantMessage, endpoint: Endpoint) -> Wire:
     raw = message.raw_stop_reason
     wire: Wire = {
         "type": "message",
         "role": "assistant",
         "model": message.response_model or message.model,
-        "content": encode_assistant_blocks(message.content, endpoint, is_reply=is_reply),
+        "content": encode_assistant_blocks(message.content, endpoint, is_reply=True),
         "stop_reason": raw if raw in STOP_REASONS else _REASONS_BACK.get(message.stop_reason),
         "stop_sequence": None,
     }

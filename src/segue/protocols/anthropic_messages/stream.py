@@ -118,22 +118,24 @@ class _Reader:
         return True
 
     def read(self, frame: Block, out: Assembly) -> None:
-        kind = frame.get("type")
+        kind, index = frame.get("type"), frame.get("index")
+        if isinstance(index, (list, dict)):
+            index = None
         if kind == _DELTA:
             # Nearly every frame comes here, and a cast is a call: so the type is declared, and checked below.
             delta: Wire | None = frame.get("delta")  # pyright: ignore[reportAssignmentType]
             if isinstance(delta, dict):
-                block = self._blocks.get(frame.get("index"))
+                block = self._blocks.get(index)
                 if block is None or not isinstance(text := delta.get(block.grows_by), str):
-                    self._grow(frame.get("index"), delta, out)
+                    self._grow(index, delta, out)
                 elif text:
                     out.grow(block.part, text)
         elif kind == "content_block_start":
             block = frame.get("content_block")
             if isinstance(block, Mapping):
-                self._open(frame.get("index"), cast("Block", block), out)
+                self._open(index, cast("Block", block), out)
         elif kind == "content_block_stop":
-            block = self._blocks.pop(frame.get("index"), None)
+            block = self._blocks.pop(index, None)
             if block is not None:
                 self._close(block, out)
         elif kind == "message_start":
@@ -180,7 +182,7 @@ class _Reader:
                 self._grow_part(part, wire.get("thinking"), out)
             case "redacted_thinking":
                 part = out.open_thinking()
-                part.redacted, part.signature = True, text_of(wire.get("data"))
+                part.redacted, part.signature = True, text_of(wire.get("data")) or ""
             case "tool_use":
                 part = out.open_call(text_of(wire.get("id")) or "", text_of(wire.get("name")) or "")
             case _:
@@ -198,7 +200,7 @@ class _Reader:
         kind = delta.get("type")
         block = self._blocks.get(index)
         if block is None:
-            unopened = _UNOPENED.get(kind)
+            unopened = _UNOPENED.get(text_of(kind) or "")
             if unopened is not None:
                 block = self._open(index, {"type": unopened}, out)
                 self._grow_part(block.part, delta.get(block.grows_by), out)

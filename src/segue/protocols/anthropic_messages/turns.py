@@ -11,13 +11,13 @@ is true. A user message after results is a turn of its own, which the server mer
 results stays a prefix of the next, also where the reply between them has nothing to send. Only where turns have to
 alternate it joins the results.
 
-Choices kept in `extra`: `turn`, whether a user message or a result begins a wire message ("new") or stands in the one
+Choices kept in `extra`: `turn`, whether a user message or a result begins a wire message ("new") or is part of the one
 before it ("same"). Keys of the wire message that a result begins are kept under `message`, beside those of its block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar, cast
 
 from segue.conversation.content import AssistantContent, Extra, TextContent, UserContent
@@ -111,7 +111,7 @@ def _extra_of_content(content: object) -> Extra | None:
     """Give what is kept of an object whose content alone may differ from the default."""
     if type(content) is list:
         return None
-    if isinstance(content, str) and content != "text":  # which stands twice in the default block
+    if isinstance(content, str) and content != "text":  # which the default block has twice
         return _STRING
     return keep(PROTOCOL, {"content": content}, {"content": _default_content(content)})
 
@@ -158,7 +158,8 @@ class _UserTurn:
         self.joins = joins
         self.first = True
 
-    def decode(self, names: Block) -> None:
+    def decode(self, names: Mapping[str, str]) -> None:
+        """Add the messages; `names` are those of the tools, by the ids of their calls."""
         content = self.turn.get("content")
         if content is None or isinstance(content, str) or not content:
             self._add_user(_decode_content(self.turn, self.path, decode_user_block))
@@ -172,13 +173,12 @@ class _UserTurn:
             if pieces:
                 self._add_user(tuple(pieces))
                 pieces = []
-            name = names.get(call_id, "")
-            self._add_result(block, (*self.path, "content", at), call_id, cast("str", name))
+            self._add_result(block, (*self.path, "content", at), call_id, names.get(call_id, ""))
         if pieces:
             self._add_user(tuple(pieces))
 
     def _choice(self, *, is_result: bool) -> Wire:
-        """Give the choice of the turn that the next message stands in."""
+        """Give the choice of the turn that the next message belongs to."""
         joins = bool(self.out) and self.out[-1].role == "toolResult" and (is_result or self.joins)
         return choose(_TURN, "same" if joins else "new", "new" if self.first else "same")
 
