@@ -48,7 +48,7 @@ def test_a_projected_request_holds_every_piece_of_the_history(data):
     except EmptyConversation:
         return
     read = CODEC.decode_request(request.body, resolve_endpoint(model)).context
-    forgets = (CODEC.forgets - {"pieces"}) | {"extra"}
+    forgets = (CODEC.not_carried - {"pieces"}) | {"extra"}
     sent = texts_first(request.projection.context)
     assert without_fields(texts_first(read), forgets) == without_fields(sent, forgets)
 
