@@ -267,7 +267,7 @@ def encode_assistant(
         message["tool_calls"] = calls
     if prefix:
         message["prefix"] = True
-    if required is not None and REASONING_KEYS.isdisjoint(data_of(extra, PROTOCOL)):
+    if required is not None:
         add_required_reasoning(message, required)
     return restore(message, extra, PROTOCOL)
 
