@@ -6,7 +6,8 @@ Facts this file rests on:
 - Where null is refused, an empty string stands for it.                      (`null_content` of the dialect)
 - Other fields of a reply (`annotations`, null fields, the index of a call) are refused by strict vendors in a request.
                                                                                     (LibreChat #6724, freellmapi #1093)
-- `prefix` asks the model to continue the message.                                (DeepSeek documentation: chat prefix)
+- `prefix` asks the model to continue the message.
+                                     (DeepSeek API guides: chat prefix completion; LiteLLM: prefix; read 2026-11-15)
 
 Content is read in this order: thinking, text, refusal, native fields, calls.
 
