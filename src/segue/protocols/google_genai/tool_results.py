@@ -97,6 +97,7 @@ def decode_result(
         and not choices
         and inside is raw
         and len(part) == 1
+        and RESULT in part
         and len(inside) == 3
         and call is not None
         and call.get("id") == call_id

@@ -145,7 +145,7 @@ def _decode_user(turn: Block, path: Path, endpoint: Endpoint, calls: Calls, out:
     def add_pieces(pieces: list[UserContent]) -> None:
         received, default = own if own is not None and len(out) == first else (EMPTY, EMPTY)
         choices, extra = placed("new"), None
-        if choices or received:
+        if choices or default:
             extra = keep_format(received, default, _TURN_KEYS, choices)
         out.append(UserMessage(content=tuple(pieces), extra=extra))
 

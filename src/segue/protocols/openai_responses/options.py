@@ -31,7 +31,7 @@ from segue.errors import EncodeError
 from segue.models.thinking import THINKING_LEVELS, level_for_budget
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.schemas import is_closed, schema_name
+from segue.protocols.kit.schemas import choose_form, chosen_form, is_closed
 from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, data_of, keep, restore
 from segue.protocols.openai_responses.content import drop_replaced, object_of
 from segue.protocols.openai_responses.rules import PROTOCOL
@@ -68,12 +68,14 @@ def decode_options(body: JsonObject, endpoint: Endpoint, tools: Sequence[Tool]) 
         "user_id": user_id,
         "cache_retention": _decode_retention(body, endpoint),
     }
-    options = Options(**found)  # pyright: ignore[reportArgumentType]
+    choices = choose("field", "safety_identifier", field)
+    if (schema := found["output_schema"]) is not None:
+        choices.update(choose_form(cast("Block", schema), object_of(object_of(body.get("text")).get("format"))))
+    options = Options(**found, extra=keep(PROTOCOL, {}, {}, choices=choices))  # pyright: ignore[reportArgumentType]
     default = _default_options(options, EMPTY, endpoint, tools, field)
     drop_replaced(default, received, "store", "include")
     drop_replaced(cast("Wire", default.get("reasoning", {})), object_of(received.get("reasoning")), "summary")
     model = text_of(body.get("model")) or endpoint.model.id
-    choices = choose("field", "safety_identifier", field)
     if not endpoint.model.reasoning and ("reasoning" in received or _ENCRYPTED in _list(received.get("include"))):
         choices.update(choose("reasoning", model, "sent"))
     extra = keep(PROTOCOL, received, default, ("reasoning.effort",), choices, only_for=model)
@@ -109,18 +111,12 @@ def _decode_choice(choice: object, tools: Sequence[Tool]) -> str | None:
 
 
 def _decode_schema(text: object) -> Block | None:
-    """Read the schema of the answer; its name and description become the title and description of the schema."""
+    """Read the schema of the answer."""
     given = object_of(object_of(text).get("format"))
     schema = given.get("schema")
     if given.get("type") != "json_schema" or not isinstance(schema, Mapping):
         return None
-    read = cast("Block", schema)
-    name, description = given.get("name"), given.get("description")
-    if isinstance(name, str) and name and name != schema_name(read) and "title" not in read:
-        read = {**read, "title": name}
-    if isinstance(description, str) and "description" not in read:
-        read = {**read, "description": description}
-    return read
+    return cast("Block", schema)
 
 
 def _decode_retention(body: JsonObject, endpoint: Endpoint) -> CacheRetention | None:
@@ -183,9 +179,10 @@ def _default_options(
         level = level_for_budget(thinking) if isinstance(thinking, int) else thinking
         wire["reasoning"] = _encode_reasoning(level, object_of(data.get("reasoning")), endpoint)
     if schema is not None:
-        form: Wire = {"type": "json_schema", "name": schema_name(schema), "schema": schema, "strict": is_closed(schema)}
+        form: Wire = {"type": "json_schema", "schema": schema, "strict": is_closed(schema)}
         if isinstance(description := schema.get("description"), str):
             form["description"] = description
+        form.update(chosen_form(options.extra, PROTOCOL, schema))
         wire["text"] = {"format": form}
     return wire
 

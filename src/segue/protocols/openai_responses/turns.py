@@ -234,7 +234,7 @@ def _write_text(piece: TextContent, items: list[Wire], parts: list[Wire] | None,
     extra, field = piece.extra, "text"
     if extra is not None:
         field = "refusal" if chosen(extra, PROTOCOL, "field", "text") == "refusal" else "text"
-        if parts is not None and chosen(extra, PROTOCOL, "turn", "new") == "same":
+        if parts is not None and piece.phase is None and chosen(extra, PROTOCOL, "turn", "new") == "same":
             parts.append(restore(_default_part(piece.text, field, extra), extra, PROTOCOL))
             return parts
     item = _provider_fields(piece.text_signature, extra, reasoning)
