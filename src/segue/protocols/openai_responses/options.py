@@ -180,8 +180,6 @@ def _default_options(
         wire["reasoning"] = _encode_reasoning(level, object_of(data.get("reasoning")), endpoint)
     if schema is not None:
         form: Wire = {"type": "json_schema", "schema": schema, "strict": is_closed(schema)}
-        if isinstance(description := schema.get("description"), str):
-            form["description"] = description
         form.update(chosen_form(options.extra, PROTOCOL, schema))
         wire["text"] = {"format": form}
     return wire
