@@ -168,7 +168,7 @@ def _split(received: Block, default: Block, keys: _Keys, parent: str) -> tuple[W
         if name != key:
             entry: Wire | None = {"as": name}
             if usual is not MISSING and keys.aliases.get(key) != name:  # another form, not another name
-                entry["while"] = _digest(usual)
+                entry["while"] = digest(usual)
                 entry.update(_entry(usual, value, keys) or EMPTY)
                 patch[key] = entry
                 continue
@@ -425,7 +425,7 @@ def _apply_name(wire: Wire, key: str, rule: Block) -> None:
     name = rule["as"]
     if not isinstance(name, str) or name not in wire:
         return
-    if "while" in rule and rule["while"] != _digest(wire[name]):
+    if "while" in rule and rule["while"] != digest(wire[name]):
         return
     value = wire.pop(name)
     inner = {word: item for word, item in rule.items() if word not in ("as", "while")}
@@ -459,16 +459,17 @@ def _apply_items(items: list[object], rule: Block) -> list[object]:
 
 def _from(default: object) -> Wire:
     is_short = not default if _is_object(default) or _is_list(default) else len(str(default)) <= _LITERAL_LENGTH
-    return {"from": default} if is_short else {"fromDigest": _digest(default)}
+    return {"from": default} if is_short else {"fromDigest": digest(default)}
 
 
 def _is_from(rule: Block, usual: object) -> bool:
     if "from" in rule:
         return same(rule["from"], usual)
-    return "fromDigest" in rule and rule["fromDigest"] == _digest(usual)
+    return "fromDigest" in rule and rule["fromDigest"] == digest(usual)
 
 
-def _digest(value: object) -> str:
+def digest(value: object) -> str:
+    """Give a short text that is the same for the same JSON; empty for a value that cannot be encoded."""
     try:
         text = msgspec.json.encode(value, order="deterministic")
     except (TypeError, ValueError, RecursionError):
