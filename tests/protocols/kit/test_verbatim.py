@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segue.protocols.kit.verbatim import apply, choose, chosen, data_of, difference, keep, restore, same
+from segue.protocols.kit.verbatim import (
+    apply,
+    choose,
+    chosen,
+    data_of,
+    difference,
+    for_new_request,
+    keep,
+    restore,
+    same,
+)
 
 PROTOCOL = "some-wire"
 
@@ -83,6 +93,23 @@ def test_a_choice_holds_while_its_default_does():
     assert chosen(None, PROTOCOL, "turn", "same") == "same"
     assert choose("turn", "same", "same") == {}
     assert restore({"a": 1}, extra, PROTOCOL) == {"a": 1}
+
+
+def test_a_choice_for_one_model_is_not_made_for_another():
+    extra = keep(PROTOCOL, {}, {}, choices=choose("limit", 9, {"max": 9}), only_for="m1")
+    assert chosen(extra, PROTOCOL, "limit", 9, model="m1") == {"max": 9}
+    assert chosen(extra, PROTOCOL, "limit", 9, model="m2") == 9
+    assert chosen(extra, PROTOCOL, "limit", 9) == {"max": 9}
+
+
+def test_a_new_request_gets_the_default_format():
+    extra = keep(PROTOCOL, {"limit": None, "n": 2}, {"limit": 1}, choices=choose("x", 1, 2), only_for="m1")
+    new = for_new_request(extra, PROTOCOL)
+    assert restore({"limit": 1}, new, PROTOCOL, model="m1") == {"limit": 1, "n": 2}
+    assert chosen(new, PROTOCOL, "x", 1, model="m1") == 1
+    free = keep(PROTOCOL, {"limit": None}, {"limit": 1})
+    assert for_new_request(free, PROTOCOL) is free
+    assert for_new_request(None, PROTOCOL) is None
 
 
 @pytest.mark.parametrize("patch", [3, [], {"a": 3}, {"a": {}}, {"a": {"wrap": ["x"], "to": 3}}, {"a": {"at": {"9": 1}}}])

@@ -157,6 +157,19 @@ def _add(wire: Wire, key: str, value: object) -> None:
             _add(inner, name, item)
 
 
+def for_new_request(extra: Extra | None, protocol: str) -> Extra | None:
+    """Give the extra of options for a new request: format that was kept `only_for` a model applies to none.
+
+    A body that is decoded and encoded is the same request, wrong or not. A prepared request is a new one, and its
+    options are written in the default format.
+    """
+    part = extra.get(protocol) if extra is not None else None
+    patch = part.get(VERBATIM) if part is not None else None
+    if extra is None or part is None or not isinstance(patch, (dict, Mapping)) or _ONLY_FOR not in patch:
+        return extra
+    return {**extra, protocol: {**part, VERBATIM: {**cast("Block", patch), _ONLY_FOR: ""}}}
+
+
 # -- choices of a parent -----------------------------------------------------------------------------------------------
 
 
@@ -165,13 +178,19 @@ def choose(name: str, default: object, received: object) -> Wire:
     return {} if same(default, received) else {f"@{name}": {"from": default, "to": received}}
 
 
-def chosen(extra: Extra | None, protocol: str, name: str, default: object) -> object:
-    """Give the choice to make: the one that was received while the default is what it was then, else the default."""
+def chosen(extra: Extra | None, protocol: str, name: str, default: object, *, model: str | None = None) -> object:
+    """Give the choice to make: the one that was received while the default is what it was then, else the default.
+
+    With `model`, a choice that was kept `only_for` another model is not made.
+    """
     part = extra.get(protocol) if extra is not None else None
     patch = part.get(VERBATIM) if part is not None else None
     if not isinstance(patch, (dict, Mapping)):
         return default
-    entry = cast("Block", patch).get(f"@{name}")
+    rules = cast("Block", patch)
+    if model is not None and rules.get(_ONLY_FOR, model) != model:
+        return default
+    entry = rules.get(f"@{name}")
     if not isinstance(entry, (dict, Mapping)) or not same(cast("Block", entry).get("from"), default):
         return default
     return cast("Block", entry).get("to")
@@ -189,7 +208,9 @@ def difference(default: object, received: object) -> Wire | None:
     if isinstance(default, list) and isinstance(received, list):
         ours, theirs = cast("list[object]", default), cast("list[object]", received)
         if ours and len(ours) == len(theirs):
-            entries = ((str(at), difference(one, other)) for at, (one, other) in enumerate(zip(ours, theirs, strict=True)))
+            entries = (
+                (str(at), difference(one, other)) for at, (one, other) in enumerate(zip(ours, theirs, strict=True))
+            )
             return {"at": {at: entry for at, entry in entries if entry is not None}}
     elif isinstance(default, str) and isinstance(received, (dict, list)):
         path = _find(received, default)
@@ -209,6 +230,11 @@ def apply(default: object, entry: object) -> object:
     wire: Wire = {"": default}
     _apply_key(wire, "", entry)
     return wire.get("")
+
+
+def object_of(value: object) -> Block:
+    """Give an object as it is, an empty one for anything else."""
+    return cast("Block", value) if isinstance(value, (dict, Mapping)) else EMPTY
 
 
 def same(one: object, other: object) -> bool:
