@@ -36,6 +36,7 @@ CASES = {
     "a nested list": ({"a": [{"b": 1}, {"b": 2}]}, {"a": [{"b": 1}, {"b": 3, "c": 4}]}),
     "a list of another length": ({"a": [1, 2]}, {"a": [1]}),
     "a long value": ({"a": "x" * 500}, {"a": None}),
+    "keys with the names of ours": ({"a": 1}, {"a": 1, "verbatim": {"a": 2}, "shape": "s"}),
 }
 
 

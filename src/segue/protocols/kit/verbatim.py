@@ -72,7 +72,8 @@ def keep(
     """Give the `extra` that turns the default wire object back into the received one; None when they are equal.
 
     `known` are the keys whose meaning was read: where they differ, it is format. A nested key is named with its parent
-    ("function.strict"). Any other key that the default lacks is data, unless it is null, which says what absence says.
+    ("function.strict"). Any other key that the default lacks is data, unless it is null, which says what absence says,
+    or has the name of one of `FORMAT_KEYS`.
     `choices` come from `choose`. `only_for` names a model: for any other the format is not applied.
     """
     data, patch = _split(received, default, known, "")
@@ -126,7 +127,7 @@ def _split(received: Block, default: Block, known: Collection[str], parent: str)
         if usual is value:
             continue
         if usual is MISSING:
-            if value is None or f"{parent}{key}" in known:
+            if value is None or f"{parent}{key}" in known or (key in FORMAT_KEYS and not parent):
                 patch[key] = {"to": value}
             else:
                 data[key] = value
