@@ -26,6 +26,7 @@ from segue.protocols.kit.codec import Codec, Endpoint
 from segue.protocols.kit.reading import ASKED_OF, VERBATIM, as_mapping, verbatim_of
 from segue.protocols.kit.schemas import copy_title
 from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.kit.verbatim import for_new_request
 from segue.protocols.plain_text.transcript import write_transcript
 from segue.protocols.registry import get_protocol
 
@@ -110,6 +111,9 @@ def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
 
 def _asked_anew(options: Options, protocol: str) -> Options:
     """Forget whom a body that was read was asked of: what is prepared is a new request, not that one written again."""
+    extra = for_new_request(options.extra, protocol)
+    if extra is not options.extra:
+        return replace(options, extra=extra)
     verbatim = verbatim_of(options.extra, protocol)
     if options.extra is None or ASKED_OF not in verbatim:
         return options
