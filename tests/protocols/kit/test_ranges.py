@@ -1,4 +1,4 @@
-"""Numbers and texts out of range, in bodies that nobody projected: `check` names them."""
+"""`check` names numbers and texts out of range in bodies that were not projected."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ NAMED = {
 @pytest.mark.parametrize("protocol", TARGETS)
 def test_what_is_out_of_range_is_named_where_it_is_refused(protocol, options, protocols):
     if protocol == "openai-responses" and options.stop:
-        pytest.skip("this wire has no word for it")
+        pytest.skip("the protocol does not support it")
     codec, endpoint = get_codec(protocol), resolve_endpoint(TARGETS[protocol])
     prompt = Prompt(context=Context(messages=(UserMessage.of("hello"),)), options=options)
     found = codec.check(codec.encode_request(prompt, endpoint), endpoint)
     assert len(found) == (protocol in protocols), found
 
 
-def test_a_server_of_ones_own_may_be_asked_for_no_limit():
+def test_a_local_server_accepts_no_limit():
     endpoint = resolve_endpoint(Model("qwen3", "lmstudio", "openai-chat"))
     body = {"model": "qwen3", "messages": [{"role": "user", "content": "hello"}], "max_tokens": -1}
     assert get_codec("openai-chat").check(body, endpoint) == []

@@ -42,6 +42,7 @@ CASES = {
     "an object for the JSON text around which an object stands": ({"a": {"output": '{"b":1}'}}, {"a": {"b": 1}}),
     "base64 in another alphabet": ({"a": "a+/b" * 20 + "YQ=="}, {"a": "a-_b" * 20 + "YQ"}),
     "a long value": ({"a": "x" * 500}, {"a": None}),
+    "keys with the names of ours": ({"a": 1}, {"a": 1, "verbatim": {"a": 2}, "shape": "s"}),
 }
 
 

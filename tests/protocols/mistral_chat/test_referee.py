@@ -27,14 +27,14 @@ from segue.request import prepare
 
 WRONG = {
     "a list that is a text": {"messages": "hi"},
-    "a key nobody knows": {"messages": [{"role": "user", "content": "x", "foo": 1}]},
-    "a chunk nobody knows": {"messages": [{"role": "user", "content": [{"type": "odd", "text": "x"}]}]},
+    "an unknown key": {"messages": [{"role": "user", "content": "x", "foo": 1}]},
+    "an unknown chunk": {"messages": [{"role": "user", "content": [{"type": "odd", "text": "x"}]}]},
     "thinking that is a text": {
         "messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "x"}]}]
     },
     "a number that is a text": {"max_tokens": "1"},
-    "a word nobody knows": {"tool_choice": "perhaps"},
-    "a setting nobody knows": {"top_q": 1},
+    "an unknown value": {"tool_choice": "perhaps"},
+    "an unknown parameter": {"top_q": 1},
 }
 
 
@@ -79,9 +79,9 @@ def test_a_request_written_for_tests_is_one_that_the_provider_knows(case):
 def test_the_judges_accept_every_request(data):
     model = data.draw(st.sampled_from(TARGETS["mistral-chat"]))
     context = data.draw(st.one_of(ugly_contexts(model), own_contexts(model)))
-    asked = make_options(data.draw(st.integers(0, 2**32)))
+    options = make_options(data.draw(st.integers(0, 2**32)))
     try:
-        request = prepare(vouched_for(context), model, options=asked and replace(asked, extra=None))
+        request = prepare(vouched_for(context), model, options=options and replace(options, extra=None))
     except EmptyConversation:
         return
     assert complaints(request.body, resolve_endpoint(model)) == []
@@ -103,7 +103,7 @@ def test_but_for_the_place_of_calls_a_request_is_read_back_piece_by_piece(data):
 
 
 def sorted_calls(context: Context) -> tuple:
-    """Put the calls of every turn behind its words; an empty text says nothing."""
+    """Put the calls of every turn behind its text, without empty texts."""
     return tuple(
         replace(message, content=tuple(sorted(message.content, key=lambda piece: piece.kind == "toolCall")))
         for message in context.messages

@@ -41,7 +41,8 @@ def schema_name(schema: JsonObject) -> str:
 def choose_form(schema: JsonObject, form: JsonObject) -> dict[str, object]:
     """Choose the name and the description that stand beside a schema on the wire, as part of a patch."""
     received = {key: value for key in _SCHEMA_KEYS if isinstance(value := form.get(key), str) and value}
-    return choose(FORM, digest(schema), received) if "name" in received else {}
+    is_default = "name" not in received or received == {"name": schema_name(schema)}
+    return {} if is_default else choose(FORM, digest(schema), received)
 
 
 def chosen_form(extra: Extra | None, protocol: str, schema: JsonObject) -> JsonObject:

@@ -107,7 +107,8 @@ def keep(
     """Give the `extra` that turns the default wire object back into the received one; None when they are equal.
 
     `known` are the keys whose meaning was read: where they differ, it is format. A nested key is named with its parent
-    ("function.strict"). Any other key that the default lacks is data, unless it is null, which says what absence says.
+    ("function.strict"). Any other key that the default lacks is data, unless it is null, which says what absence says,
+    or has the name of one of `FORMAT_KEYS`.
     `choices` come from `choose`. `only_for` names a model: for any other the format is not applied.
 
     `aliases` gives other names of a key ({"top_p": "topP"}), at any depth: the value is compared with the one that has
@@ -177,7 +178,7 @@ def _split(received: Block, default: Block, keys: _Keys, parent: str) -> tuple[W
         else:
             entry = None
         if usual is MISSING:
-            if value is None or keys.is_known(f"{parent}{name}"):
+            if value is None or keys.is_known(f"{parent}{name}") or (key in FORMAT_KEYS and not parent):
                 patch[key] = {"to": value}
             else:
                 data[name] = value
