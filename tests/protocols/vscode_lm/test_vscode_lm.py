@@ -87,6 +87,18 @@ USER_PARTS: dict[str, tuple[Mapping[str, object], AnyContent]] = {
         {"$": "data", "data": "e30=", "mimeType": "application/json"},
         FileContent(data="e30=", mime_type="application/json"),
     ),
+    "data without padding": (
+        {"$": "data", "data": "AAA", "mimeType": "image/png"},
+        ImageContent(data="AAA=", mime_type="image/png", extra={P: {"shape": {"data": "AAA"}}}),
+    ),
+    "data in the URL alphabet": (
+        {"$": "data", "data": "A-_A", "mimeType": "application/pdf"},
+        FileContent(data="A+/A", mime_type="application/pdf", extra={P: {"shape": {"data": "A-_A"}}}),
+    ),
+    "data that cannot be base64": (
+        {"$": "data", "data": "x", "mimeType": "image/png"},
+        ImageContent(data="x", mime_type="image/png"),
+    ),
     "a part nobody knows": (
         {"$": "promptTsx", "value": {"node": 1}},
         NativeContent(protocol=P, block={"$": "promptTsx", "value": {"node": 1}}),
@@ -429,7 +441,7 @@ def keyed(**values):
 PART = keyed(
     kind=st.sampled_from(["text", "data", "toolCall", "toolResult", "new"]),
     value=st.just("hi"),
-    data=st.just("AAAA"),
+    data=st.sampled_from(["AAAA", "AAA", "A-_A", "x", "x!"]),
     mimeType=st.sampled_from(["image/png", "text/plain"]),
     callId=st.sampled_from(["c1", "c2"]),
     name=st.just("f"),
