@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.histories import TARGETS, make_options, ugly_contexts
+from property_testing import scaled_examples
 from protocols.every_protocol import vouched_for
 from protocols.vscode_lm.endpoints import EDITOR
 from protocols.vscode_lm.referee import complaints
@@ -327,7 +328,7 @@ def test_the_check_names_what_would_be_refused(body, codes):
     assert [violation.code for violation in CODEC.check(body, EDITOR)] == codes
 
 
-@settings(max_examples=200)
+@scaled_examples(2)
 @given(data=st.data())
 def test_every_request_we_make_is_of_the_form(data):
     [model] = TARGETS[P]
@@ -464,7 +465,7 @@ BODY = some(
 )
 
 
-@settings(max_examples=500)
+@scaled_examples(5)
 @given(body=BODY)
 def test_any_body_that_can_be_read_comes_out_as_it_was(body):
     for violation in CODEC.check(body, EDITOR):
@@ -474,7 +475,7 @@ def test_any_body_that_can_be_read_comes_out_as_it_was(body):
         assert CODEC.encode_request(read_body, EDITOR) == body
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(body=TURN)
 def test_any_reply_that_can_be_read_comes_out_as_it_was(body):
     with suppress(DecodeError):
