@@ -1,16 +1,19 @@
-"""What holds for every test: no network beyond this machine, and the same examples on every run."""
+"""What holds for every test: no network beyond this machine, the same examples on every run, skips named in a line."""
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import signal
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import settings
 
 from property_testing import fix_constants
+from protocols import traffic
 
 settings.load_profile("default")  # whatever the environment says: Hypothesis itself would look for CI
 fix_constants()
@@ -18,6 +21,40 @@ fix_constants()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what runs in its background deaf to Ctrl-C, and programs that tests start would be deaf as well.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs the recorded exchanges where there are none."""
+    if not traffic.exchanges():
+        for item in items:
+            if item.get_closest_marker("traffic") is not None:
+                item.add_marker(pytest.mark.skip(reason="on recorded exchanges (no ../shared/traffic)"), append=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Keep what is collected out of the garbage collector's reach: it lives as long as the session.
+
+    Otherwise each full collection, and each `gc.collect()` of a test, would look at all of it, for a second.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name what was skipped and why, one line for each reason.
+
+    A reason reads on from the number: `skipped: 12 tests in a browser (no chromium)`.
+    """
+    skipped = [report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped")]
+    for reason, count in sorted(Counter(skipped).items()):
+        kind = reason if reason.endswith(")") else f"({reason})"
+        terminalreporter.write_line(f"skipped: {count} {'test' if count == 1 else 'tests'} {kind}")
 
 
 class NetworkRefused(AssertionError):
