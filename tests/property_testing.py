@@ -15,10 +15,9 @@ Facts this file rests on (Hypothesis 6.170.15, read 2026-11-15):
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 
 from hypothesis import HealthCheck, settings
 from hypothesis.internal import constants_ast
@@ -43,9 +42,9 @@ class _Settings(TypedDict, total=False):
     suppress_health_check: list[HealthCheck]
 
 
-def scaled_examples(factor: float, **others: Unpack[_Settings]) -> Callable[[Any], Any]:
+def scaled_examples(factor: float, **others: Unpack[_Settings]) -> settings:
     """Draw `factor` times as many examples as the profile says; the other settings are passed on."""
-    return settings(max_examples=max(1, round(settings.default.max_examples * factor)), **others)
+    return settings(max_examples=max(1, round(settings().max_examples * factor)), **others)
 
 
 @cache

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -342,7 +343,8 @@ def hot_path(guard, name, yardstick, *ticks):
 
 
 def measuring(guard):
-    """Measure by the ticks that calls give: no clock is asked."""
+    """Measure by the ticks that calls give: no clock is asked, and nothing has to be kept from the collector."""
+    guard.settled = nullcontext
     return lambda suspects: guard.measure_paths(suspects, 3, timer=lambda call: call())
 
 
