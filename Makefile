@@ -11,9 +11,9 @@ EXPLORE_MINUTES ?= 10
 BENCH ?=
 
 # What `make quick` runs: the core types, the laws of projection and codecs, one exchange of each protocol, the flow of a
-# request. No program is started and no server.
-QUICK := tests/conversation tests/framing tests/models tests/projection tests/protocols/test_*.py \
-	tests/client/test_flow.py tests/test_errors.py tests/test_outbox.py tests/test_request.py tests/test_sessions.py
+# request.
+QUICK := tests/conversation tests/framing tests/models tests/projection tests/protocols/kit tests/protocols/test_*.py \
+	tests/client/flow tests/test_errors.py tests/test_outbox.py tests/test_request.py tests/test_sessions.py
 
 # Compiled files are kept whatever the environment says: the tests start hundreds of Python programs.
 unexport PYTHONDONTWRITEBYTECODE
