@@ -82,7 +82,7 @@ def test_a_mistake_ends_with_a_sentence_and_status_two(arguments, stdin, given):
 
 def test_a_reader_that_goes_away_ends_it_quietly(tmp_path):
     many = tmp_path / "many.jsonl"
-    many.write_text('{"messages": [{"role": "user", "content": "hello"}], "model": "m"}\n' * 20_000)
+    many.write_text('{"messages": [{"role": "user", "content": "hello"}], "model": "m"}\n' * 5_000)
     command = f"{sys.executable} -m segue convert {many} --to openai/gpt-5.4 --report none | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
     assert done.stdout.count("\n") == 1

@@ -117,7 +117,7 @@ def test_without_the_token_nothing_is_there(page):
         assert httpx2.get(root + path).status_code == 404
 
 
-@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux tells who listens where")
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="of listening ports (no /proc/net)")
 def test_nobody_else_in_the_network_can_reach_it(page):
     port = urlsplit(page).port
     assert port

@@ -9,9 +9,16 @@ import msgspec
 from segue.conversation.context import Context
 from segue.conversation.messages import Message
 from segue.errors import UnknownProtocol
+from segue.models.catalogue import find_models
+from segue.models.model import Model
 from segue.protocols.api import get_codec
 from segue.protocols.kit.codec import Codec
 from segue.protocols.registry import PROTOCOLS
+
+
+def find_model(model_id: str, provider: str) -> Model | None:
+    """Find a model of the catalogue, else None; `get_model` would rank all names to suggest some, which takes long."""
+    return next((model for model in find_models(provider=provider) if model.id == model_id), None)
 
 
 def all_codecs() -> list[Codec]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
+from property_testing import scaled_examples
 from protocols.every_protocol import all_codecs, cuts, joined_turns, message_given, wire_messages, without_fields
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import UserMessage
@@ -27,7 +28,7 @@ def prepared(context, model) -> Request | None:
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=NAMES)
-@settings(max_examples=120)
+@scaled_examples(1.2)
 @given(data=st.data())
 def test_any_history_becomes_a_request_the_target_accepts(codec, data):
     model = data.draw(st.sampled_from(TARGETS[codec.name]))
@@ -38,7 +39,7 @@ def test_any_history_becomes_a_request_the_target_accepts(codec, data):
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=NAMES)
-@settings(max_examples=60)
+@scaled_examples(0.6)
 @given(data=st.data())
 def test_a_projected_request_is_read_back_as_what_was_written(codec, data):
     model = data.draw(st.sampled_from(TARGETS[codec.name]))
@@ -59,7 +60,7 @@ def test_a_projected_request_is_read_back_as_what_was_written(codec, data):
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=NAMES)
-@settings(max_examples=60)
+@scaled_examples(0.6)
 @given(data=st.data())
 def test_the_targets_own_history_is_sent_without_a_change(codec, data):
     targets = [model for model in TARGETS[codec.name] if not model.router]  # a router is nobody's home
@@ -70,7 +71,7 @@ def test_the_targets_own_history_is_sent_without_a_change(codec, data):
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=NAMES)
-@settings(max_examples=60)
+@scaled_examples(0.6)
 @given(data=st.data())
 def test_a_request_that_was_answered_stays_the_beginning_of_every_later_one(codec, data):
     model = data.draw(st.sampled_from(TARGETS[codec.name]))
@@ -96,7 +97,7 @@ ASKED = ("max_tokens", "temperature", "top_p", "stop", "seed", "tool_choice", "o
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=NAMES)
-@settings(max_examples=100)
+@scaled_examples(1)
 @given(data=st.data())
 def test_what_is_asked_is_sent_or_was_reported(codec, data):
     model = data.draw(st.sampled_from(TARGETS[codec.name]))

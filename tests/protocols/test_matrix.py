@@ -25,11 +25,7 @@ from segue.protocols.kit.codec import Codec
 from segue.request import Request, convert
 
 CODECS = {codec.name: codec for codec in all_codecs()}
-ROWS: list[Any] = [
-    row
-    for row in traffic.exchanges()
-    if row["protocol"] in CODECS and row["status"] == 200 and isinstance(traffic.read(row["file"])["request"], dict)
-]
+ROWS: list[Any] = [row for row in traffic.exchanges() if row["protocol"] in CODECS and row["status"] == 200]
 EVERYTHING = ("text", "image", "document", "audio", "video")
 TARGETS = {
     "anthropic-messages": Model("claude-sonnet-4-6", "anthropic", "anthropic-messages", reasoning=True),
@@ -46,27 +42,26 @@ TARGETS = {
     "cohere-chat": Model("command-a-vision", "cohere", "cohere-chat"),
 }
 
-pytestmark = pytest.mark.skipif(not ROWS, reason="no recordings at hand")
+pytestmark = pytest.mark.traffic
 
 
-@pytest.mark.parametrize("target", CODECS.values(), ids=CODECS.keys())
-@pytest.mark.parametrize("row", ROWS, ids=[row["file"] for row in ROWS])
-def test_a_recorded_request_becomes_every_other_wires(row: Any, target: Codec):
-    if target.name == row["protocol"]:
-        pytest.skip("its own wire: the round trip is another test")
+@traffic.each_exchange(ROWS, traffic.has_json_request)
+def test_a_recorded_request_becomes_every_other_wires(row: Any):
     body = traffic.read(row["file"])["request"]
-    if "_raw" in body:
-        pytest.skip("no JSON request was recorded")
     prompt = decode_request(body, protocol=row["protocol"])
+    others = [codec for name, codec in CODECS.items() if name != row["protocol"]]  # its own is another test
+    found = {codec.name: faults(codec, body, row["protocol"], prompt) for codec in others}
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+
+
+def faults(target: Codec, body: dict[str, object], source: str, prompt: Prompt) -> list[object]:
+    """List what is wrong with a body after its conversion."""
     try:
-        request = convert(body, source=row["protocol"], target=TARGETS[target.name])
+        request = convert(body, source=source, target=TARGETS[target.name])
     except EmptyConversation:
-        assert not any(True for _ in words(prompt.context)), "there was something to say"
-        return
+        return ["there was something to say"] if any(True for _ in words(prompt.context)) else []
     endpoint = resolve_endpoint(TARGETS[target.name])
-    assert target.check(request.body, endpoint) == []
-    assert complaints(target, request, endpoint) == []
-    assert missing(prompt, request) == []
+    return [*target.check(request.body, endpoint), *complaints(target, request, endpoint), *missing(prompt, request)]
 
 
 def complaints(target: Codec, request: Request, endpoint: object) -> list[str]:

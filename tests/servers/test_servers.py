@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
@@ -40,6 +39,13 @@ def frames_of(codec: Codec, body: bytes) -> Sequence[bytes | tuple[str, bytes]]:
         return lines.feed(body) + lines.finish()
     decoder = AwsEventStreamDecoder() if codec.framing == "aws-event-stream" else SseDecoder()
     return [event.data for event in [*decoder.feed(body), *decoder.finish()]]
+
+
+def ask(server: ScriptedServer) -> socket.socket:
+    """Send a request and give the connection, from which nothing was read."""
+    raw = socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])))
+    raw.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+    return raw
 
 
 def model_of(codec: Codec) -> Model:
@@ -187,8 +193,8 @@ def test_a_silent_reply_goes_on_when_told(phase: Phase):
 def test_a_silent_reply_ends_when_the_other_side_has_had_enough(phase: Phase):
     with ScriptedServer() as server:
         server.reply(Reply.sse(BODY).broken(phase, "stall"))
-        with httpx2.Client(timeout=0.05) as client, pytest.raises(httpx2.ReadTimeout):
-            client.get(server.url)
+        with ask(server):
+            server.wait_until(lambda server: server.stalled == 1)
         server.wait_until(lambda server: server.stalled == 0 and server.open == 0)
         assert server.aborted == (0 if phase == Phase.CONNECTED else 1)
 
@@ -210,8 +216,7 @@ def test_a_stall_can_be_put_behind_any_chunk():
 def test_the_other_side_is_seen_to_reset():
     with ScriptedServer() as server:
         server.reply(Reply.sse(BODY).broken(Phase.BODY, "stall"))
-        raw = socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])))
-        raw.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        raw = ask(server)
         server.wait_until(lambda server: server.stalled == 1)
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         raw.close()
@@ -221,37 +226,33 @@ def test_the_other_side_is_seen_to_reset():
 def test_leaving_ends_what_is_still_running():
     before = threading.active_count()
     with ScriptedServer(default=Reply.sse(BODY).broken(Phase.BODY, "stall")) as server:
-        raw = socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])))
-        raw.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        raw = ask(server)
         server.wait_until(lambda server: server.stalled == 1)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
     with raw:
-        raw.settimeout(5)
+        raw.settimeout(60)
         assert b"".join(iter(lambda: raw.recv(1000), b"")).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
-STREAMS = 10_000 if os.environ.get("SEGUE_STRESS") else 500
-"""More of them with `SEGUE_STRESS=1`, in several processes."""
-
-
-def test_many_streams_run_at_once():
+@pytest.mark.parametrize("streams", [500, pytest.param(10_000, marks=pytest.mark.proof)])
+def test_many_streams_run_at_once(streams: int):
     reply = replies("openai-chat").stream().broken(Phase.BODY, "stall")
-    processes = max(1, STREAMS // 2500)
+    processes = max(1, streams // 2500)
     command = [sys.executable, str(Path(__file__).with_name("crowd.py"))]
     allow_many_files()
     with ScriptedServer(default=reply) as server, ExitStack() as running:
         started = [
             running.enter_context(
-                subprocess.Popen([*command, server.url, str(STREAMS // processes)], stdout=subprocess.PIPE)
+                subprocess.Popen([*command, server.url, str(streams // processes)], stdout=subprocess.PIPE)
             )
             for _ in range(processes)
         ]
         for process in started:
             running.callback(process.kill)
-        server.wait_until(lambda server: server.stalled == STREAMS, seconds=60)
-        assert (server.opened, server.open, len(server.requests)) == (STREAMS, STREAMS, STREAMS)
+        server.wait_until(lambda server: server.stalled == streams, seconds=60)
+        assert (server.opened, server.open, len(server.requests)) == (streams, streams, streams)
         server.go_on()
         lengths = [line.split() for process in started for line in process.communicate()[0].splitlines()]
         assert len({length for length, _ in lengths}) == 1
-        assert sum(int(times) for _, times in lengths) == STREAMS
-        server.wait_until(lambda server: (server.served, server.open) == (STREAMS, 0))
+        assert sum(int(times) for _, times in lengths) == streams
+        server.wait_until(lambda server: (server.served, server.open) == (streams, 0))

@@ -56,7 +56,7 @@ with Client(retry=0) as client, Conversation(
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="limits of files are asked for as Unix has them")
+@pytest.mark.skipif(sys.platform == "win32", reason="of full disks (no resource limits)")
 def test_a_disk_that_is_full_costs_neither_the_file_nor_the_answer(server: ScriptedServer, tmp_path: Path):
     server.reply(CHAT.answer(), CHAT.answer(), CHAT.answer())
     command = [sys.executable, "-c", FULL, str(tmp_path / "session.jsonl"), server.url]
@@ -166,7 +166,7 @@ def test_a_message_that_cannot_be_stored_leaves_the_conversation_as_it_was(
         assert conversation.ask("hello").text() == TEXT
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="a folder that even the superuser cannot write to")
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="of folders that nobody can write to (no /proc)")
 def test_a_folder_that_cannot_be_written_to_is_named(client: Client):
     with pytest.raises(OSError, match=r"session\.jsonl"):
         Conversation(CHAT.model("http://127.0.0.1"), client=client, path=f"/proc/{os.getpid()}/session.jsonl")

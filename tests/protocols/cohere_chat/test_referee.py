@@ -7,12 +7,13 @@ import json
 import cohere
 import httpx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from pydantic import ValidationError
 
 from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
+from property_testing import scaled_examples
 from protocols.cohere_chat.endpoints import REASONING
 from protocols.cohere_chat.referee import complaints, judge
 from protocols.every_protocol import vouched_for
@@ -45,7 +46,7 @@ def test_a_request_written_for_tests_is_one_that_the_provider_knows(case):
     assert CODEC.check(body, REASONING) == []
 
 
-@settings(max_examples=150)
+@scaled_examples(1.5)
 @given(data=st.data())
 def test_the_judge_accepts_every_request(data):
     model = data.draw(st.sampled_from(TARGETS["cohere-chat"]))

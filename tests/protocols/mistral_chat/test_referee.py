@@ -6,7 +6,7 @@ import json
 
 import httpx2
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mistral_common.tokens.tokenizers.base import TokenizerVersion
 from mistralai.client import Mistral
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from pydantic import ValidationError
 
 from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
+from property_testing import scaled_examples
 from protocols import traffic
 from protocols.every_protocol import vouched_for, without_fields
 from protocols.exchanges import MISTRAL
@@ -59,7 +60,6 @@ def test_the_validators_differ_by_the_version_of_the_tokenizer():
 
 
 @pytest.mark.traffic
-@pytest.mark.skipif(not traffic.of_protocol("mistral-chat"), reason="the recordings are not at hand")
 def test_the_judges_accept_what_was_answered():
     for row in traffic.of_protocol("mistral-chat"):
         body = traffic.read(row["file"])["request"]
@@ -74,7 +74,7 @@ def test_a_request_written_for_tests_is_one_that_the_provider_knows(case):
     assert CODEC.check(body, MEDIUM) == []
 
 
-@settings(max_examples=150)
+@scaled_examples(1.5)
 @given(data=st.data())
 def test_the_judges_accept_every_request(data):
     model = data.draw(st.sampled_from(TARGETS["mistral-chat"]))
@@ -87,7 +87,7 @@ def test_the_judges_accept_every_request(data):
     assert complaints(request.body, resolve_endpoint(model)) == []
 
 
-@settings(max_examples=100)
+@scaled_examples(1)
 @given(data=st.data())
 def test_but_for_the_place_of_calls_a_request_is_read_back_piece_by_piece(data):
     model = data.draw(st.sampled_from(TARGETS["mistral-chat"]))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_testing import scaled_examples
 from protocols.any_bodies import (
     assert_judged,
     assert_reply_comes_back,
@@ -64,25 +65,25 @@ REPLY = some(
 ENDPOINTS = st.sampled_from([QWEN, GPT_OSS])
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(body=BODY, endpoint=ENDPOINTS)
 def test_any_body_is_judged(body, endpoint):
     assert_judged(CODEC, body, endpoint)
 
 
-@settings(max_examples=500)
+@scaled_examples(5)
 @given(body=BODY, endpoint=ENDPOINTS)
 def test_any_body_that_can_be_read_comes_out_as_it_was(body, endpoint):
     assert_request_comes_back(CODEC, body, endpoint)
 
 
-@settings(max_examples=500)
+@scaled_examples(5)
 @given(body=REPLY, endpoint=ENDPOINTS)
 def test_any_reply_that_can_be_read_comes_out_as_it_was(body, endpoint):
     assert_reply_comes_back(CODEC, body, endpoint)
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(frames=st.lists(REPLY, max_size=4))
 def test_any_stream_ends_once(frames):
     assert_stream_ends_once(CODEC, frames, QWEN)

@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 
 import ollama
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from projection.histories import TARGETS, make_options, ugly_contexts
+from property_testing import scaled_examples
 from protocols.every_protocol import vouched_for
 from protocols.exchanges import OLLAMA
 from protocols.ollama_chat.endpoints import QWEN
@@ -189,7 +190,7 @@ def test_what_the_client_cannot_be_told_is_refused_by_name():
         request.sdk_arguments()
 
 
-@settings(max_examples=200)
+@scaled_examples(2)
 @given(data=st.data())
 def test_the_clients_types_accept_every_request_we_make(data):
     model = data.draw(st.sampled_from(TARGETS["ollama-chat"]))

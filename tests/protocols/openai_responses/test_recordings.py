@@ -19,7 +19,6 @@ TERMINAL = ("response.completed", "response.incomplete", "response.failed")
 
 
 @pytest.mark.traffic
-@pytest.mark.skipif(not STREAMS, reason="no recordings at hand")
 @pytest.mark.parametrize("row", STREAMS, ids=[row["file"] for row in STREAMS])
 def test_a_recorded_stream_is_its_terminal_reply(row):
     target = resolve_endpoint(Model(row["model"] or "", row["provider"], "openai-responses"))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
+from property_testing import scaled_examples
 from protocols.plain_text.endpoints import ANYTHING
 from protocols.plain_text.referee import complaints
 from segue.conversation.content import FileContent, ImageContent, TextContent, ThinkingContent, ToolCall
@@ -95,7 +96,7 @@ def test_only_turns_of_words_become_a_string(turns):
         write_transcript(turns)
 
 
-@settings(max_examples=200)
+@scaled_examples(2)
 @given(data=st.data())
 def test_every_history_becomes_turns_of_the_form_and_a_string(data):
     [model] = TARGETS["plain-text"]
@@ -248,7 +249,7 @@ BODY = some(messages=st.lists(TURN, max_size=4), model=st.just("m"), options=st.
 REPLY = some(role=st.just("assistant"), content=st.just("hi"), error=st.just("no"), score=st.just(1))
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(body=BODY)
 def test_any_body_that_can_be_read_comes_out_as_it_was(body):
     CODEC.check(body, ANYTHING)
@@ -256,7 +257,7 @@ def test_any_body_that_can_be_read_comes_out_as_it_was(body):
         assert CODEC.encode_request(CODEC.decode_request(body, ANYTHING), ANYTHING) == body
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(body=REPLY)
 def test_any_reply_that_can_be_read_comes_out_as_it_was(body):
     with suppress(DecodeError):

@@ -1,7 +1,7 @@
 """The shim in `examples/vscode`: it compiles against the editor's own types, and what goes in comes out.
 
-Needs npm and its packages; skipped, with the reason, where they cannot be had. The editor itself is a stand-in: a
-module with its classes, as its type declarations describe them.
+Needs npm and its packages: run by `make proof`, and skipped with the reason where they cannot be had. The editor itself
+is a stand-in: a module with its classes, as its type declarations describe them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pytest
 
 from protocols.exchanges import VSCODE
 
+pytestmark = pytest.mark.proof  # it installs npm packages
 SHIM = Path(__file__).parents[3] / "examples" / "vscode"
 PATIENCE = 240
 QUIETLY = ("--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--prefer-offline", "--fetch-retries=1")
@@ -92,15 +93,15 @@ def run(*command: str, place: Path, given: str | None = None) -> subprocess.Comp
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Copy the shim to where its packages may be installed, and install them."""
     if shutil.which("npm") is None or shutil.which("npx") is None:
-        pytest.skip("npm is not here")
+        pytest.skip("of the VS Code shim (no npm)")
     place = tmp_path_factory.mktemp("shim") / "vscode"
     shutil.copytree(SHIM, place, ignore=shutil.ignore_patterns("node_modules", "out"))
     try:
         done = run("npm", "install", *QUIETLY, place=place)
     except subprocess.TimeoutExpired:
-        pytest.skip("npm did not get its packages in time")
+        pytest.skip("of the VS Code shim (npm could not install its packages in time)")
     if done.returncode != 0:
-        pytest.skip("npm cannot get its packages here")
+        pytest.skip("of the VS Code shim (npm could not install its packages)")
     return place
 
 
@@ -126,7 +127,7 @@ def test_a_mistake_in_the_shim_would_not_compile(installed):
 def talks(installed: Path) -> dict[str, Any]:
     """Send every request through the compiled shim to a stand-in, and answer with the stream of its case."""
     if shutil.which("node") is None:
-        pytest.skip("node is not here")
+        pytest.skip("of the VS Code shim (no node)")
     done = run("npx", "--no-install", "tsc", place=installed)
     assert done.returncode == 0, done.stdout
     editor = installed / "node_modules" / "vscode"

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.histories import TARGETS, make_options, ugly_contexts
+from property_testing import scaled_examples
 from protocols.every_protocol import vouched_for
 from protocols.vscode_lm.endpoints import EDITOR
 from protocols.vscode_lm.referee import complaints
@@ -86,6 +87,18 @@ USER_PARTS: dict[str, tuple[Mapping[str, object], AnyContent]] = {
     "a file": (
         {"$": "data", "data": "e30=", "mimeType": "application/json"},
         FileContent(data="e30=", mime_type="application/json"),
+    ),
+    "data without padding": (
+        {"$": "data", "data": "AAA", "mimeType": "image/png"},
+        ImageContent(data="AAA=", mime_type="image/png", extra={P: {"shape": {"data": "AAA"}}}),
+    ),
+    "data in the URL alphabet": (
+        {"$": "data", "data": "A-_A", "mimeType": "application/pdf"},
+        FileContent(data="A+/A", mime_type="application/pdf", extra={P: {"shape": {"data": "A-_A"}}}),
+    ),
+    "data that cannot be base64": (
+        {"$": "data", "data": "x", "mimeType": "image/png"},
+        ImageContent(data="x", mime_type="image/png"),
     ),
     "a part nobody knows": (
         {"$": "promptTsx", "value": {"node": 1}},
@@ -315,7 +328,7 @@ def test_the_check_names_what_would_be_refused(body, codes):
     assert [violation.code for violation in CODEC.check(body, EDITOR)] == codes
 
 
-@settings(max_examples=200)
+@scaled_examples(2)
 @given(data=st.data())
 def test_every_request_we_make_is_of_the_form(data):
     [model] = TARGETS[P]
@@ -429,7 +442,7 @@ def keyed(**values):
 PART = keyed(
     kind=st.sampled_from(["text", "data", "toolCall", "toolResult", "new"]),
     value=st.just("hi"),
-    data=st.just("AAAA"),
+    data=st.sampled_from(["AAAA", "AAA", "A-_A", "x", "x!"]),
     mimeType=st.sampled_from(["image/png", "text/plain"]),
     callId=st.sampled_from(["c1", "c2"]),
     name=st.just("f"),
@@ -452,7 +465,7 @@ BODY = some(
 )
 
 
-@settings(max_examples=500)
+@scaled_examples(5)
 @given(body=BODY)
 def test_any_body_that_can_be_read_comes_out_as_it_was(body):
     for violation in CODEC.check(body, EDITOR):
@@ -462,7 +475,7 @@ def test_any_body_that_can_be_read_comes_out_as_it_was(body):
         assert CODEC.encode_request(read_body, EDITOR) == body
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(body=TURN)
 def test_any_reply_that_can_be_read_comes_out_as_it_was(body):
     with suppress(DecodeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from math import isfinite
 from typing import cast
@@ -158,12 +159,18 @@ def data_url(mime_type: str | None, data: str) -> str:
 
 
 def standard_base64(data: str) -> str:
-    """Spell base64 in the standard alphabet with padding, whichever way it came."""
-    original = data.translate(_URL_SAFE) if "-" in data or "_" in data else data
-    return original + "=" * (-len(original) % 4) if len(original) % 4 else original
+    """Write base64 in the standard alphabet with padding; what is not base64 is given back unchanged."""
+    if len(data) % 4 == 0 and "-" not in data and "_" not in data:
+        return data
+    digits = data.rstrip("=").translate(_URL_SAFE)
+    padding = -len(digits) % 4
+    if padding == 3 or len(data) - len(digits) > padding or not _BASE64_DIGITS.fullmatch(digits):
+        return data
+    return digits + "=" * padding
 
 
 _URL_SAFE = str.maketrans("-_", "+/")
+_BASE64_DIGITS = re.compile(r"[A-Za-z0-9+/]*")
 
 
 def native_block(protocol: str, content: NativeContent, path: Path = ()) -> Mapping[str, object]:

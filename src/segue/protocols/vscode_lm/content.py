@@ -4,6 +4,7 @@ Facts this file rests on:
 - A part is a text, a tool call with an object as input, a tool result, or data with a MIME type; others may come and
   are to be ignored by who does not know them.                                 (@types/vscode 1.140.0, read 2026-11-15)
 - In our JSON `$` names the class: text, toolCall, toolResult, data; bytes are base64.                       (our form)
+- Base64 without padding or in the URL alphabet is read as standard base64 and written back as received.  (our promise)
 - A part nobody knows, and whatever stands beside a part's own fields, comes back as it was.              (our promise)
 
 What an assistant shows (a data part) has no place among segue's words for a turn, so it is kept as it is, its picture
@@ -26,7 +27,7 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError, Path
-from segue.protocols.kit.reading import extra_of, left_over, standard_base64
+from segue.protocols.kit.reading import extra_of, left_over, standard_base64, verbatim_of
 from segue.protocols.vscode_lm.rules import PROTOCOL
 
 Part = Mapping[str, object]
@@ -84,10 +85,11 @@ def _media(part: Part) -> ImageContent | FileContent | None:
     data, mime = part.get("data"), part.get("mimeType")
     if not isinstance(data, str) or not isinstance(mime, str):
         return None
-    extra = extra_of(PROTOCOL, part, _DATA_KEYS)
+    standard = standard_base64(data)
+    extra = extra_of(PROTOCOL, part, _DATA_KEYS, None if standard == data else {"data": data})
     if mime.startswith("image/"):
-        return ImageContent(data=standard_base64(data), mime_type=mime, extra=extra)
-    return FileContent(data=standard_base64(data), mime_type=mime, extra=extra)
+        return ImageContent(data=standard, mime_type=mime, extra=extra)
+    return FileContent(data=standard, mime_type=mime, extra=extra)
 
 
 def _native(part: Part, fallback: tuple[FallbackContent, ...] = ()) -> NativeContent:
@@ -156,7 +158,9 @@ def _encode_media(piece: ImageContent | FileContent, path: Path) -> Wire:
         raise EncodeError("this API takes bytes, not where they lie", path=path)
     if piece.mime_type is None:
         raise EncodeError("a data part has to name its type", path=path)
-    return {KIND: "data", "data": piece.data, "mimeType": piece.mime_type}
+    received = verbatim_of(piece.extra, PROTOCOL).get("data")
+    data = received if isinstance(received, str) and standard_base64(received) == piece.data else piece.data
+    return {KIND: "data", "data": data, "mimeType": piece.mime_type}
 
 
 def _own_block(content: NativeContent, path: Path) -> Wire:
