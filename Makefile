@@ -59,11 +59,12 @@ check: $(TOOLS) ## format, lint, types, import layers, generated files in step, 
 	$(PY) -m ruff check .
 	$(PY) -m pyright --pythonpath $(PY)
 	$(VENV)/bin/lint-imports --no-cache
+	$(PY) scripts/check_words.py
 	@for writer in $(WRITERS); do echo "$(PY) $$writer --check"; $(PY) $$writer --check || exit 1; done
 	$(PY) -m sphinx -E -W --keep-going -q -b html docs docs/_build
 	$(PY) scripts/check_speed.py
 
-format: $(TOOLS) ## format the code and mend what the linter can
+format: $(TOOLS) ## format the code and fix what the linter can
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
