@@ -13,13 +13,12 @@ from typing import Final, TypeAlias, cast
 
 from segue.conversation.content import Extra
 from segue.protocols.kit.reading import VERBATIM
+from segue.protocols.kit.verbatim import MISSING as MISSING  # noqa: PLC0414 - one value for both formats
 
 Block: TypeAlias = Mapping[str, object]
 """A JSON object of the wire."""
 Wire: TypeAlias = dict[str, object]
 
-MISSING: Final = object()
-"""Stands for a key that is not there, where null would mean something else."""
 NOTHING: Final[Block] = {}
 """An object that says nothing."""
 
