@@ -530,6 +530,13 @@ def test_the_schema_is_read_unchanged_and_its_name_is_kept_beside_it():
     assert CODEC.encode_request(prompt, endpoint())["text"] == body["text"]
 
 
+def test_a_prepared_request_has_no_reasoning_for_a_model_that_does_not_reason():
+    body = {"model": "gpt-4o", "input": "Hi.", "reasoning": {"effort": "none", "summary": "auto"}}
+    prompt = CODEC.decode_request(body, endpoint(PLAIN))
+    assert CODEC.encode_request(prompt, endpoint(PLAIN))["reasoning"] == body["reasoning"]
+    assert "reasoning" not in prepare(prompt.context, "openai/gpt-4o", options=prompt.options).body
+
+
 GROWN = {
     "a string": ({"input": "Hi."}, [user()]),
     "no input": ({"previous_response_id": "resp_1"}, []),

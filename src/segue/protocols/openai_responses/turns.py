@@ -29,8 +29,8 @@ from segue.conversation.content import AssistantContent, Extra, TextContent, Thi
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError
 from segue.protocols.kit.reading import native_block, text_of
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, data_of, keep, restore
-from segue.protocols.openai_responses.content import drop_replaced, object_of
+from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, data_of, keep, object_of, restore
+from segue.protocols.openai_responses.content import drop_replaced
 from segue.protocols.openai_responses.native import native_item
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.thinking import (
