@@ -14,7 +14,7 @@ from segue.protocols.api import encode_response
 from segue.request import prepare
 
 HI = UserMessage.of("hi")
-REPLY: Extra = {"reply": {"openai-responses": {"body": {"service_tier": "default", "odd": "\ud800"}}}}
+REPLY: Extra = {"reply": {"openai-responses": {"in": {"service_tier": {"to": "default"}, "odd": {"to": "\ud800"}}}}}
 """What a reply said beyond segue's words: as it is never told, half a character in it harms nobody."""
 
 
