@@ -12,7 +12,7 @@ A patch is applied key by key, and only while the default is still what it was m
 the default format for it, and no stale text returns.
 
 Choices of a parent that a child remembers ("this result began a wire message of its own") are patches too: they stand
-under a name with `@`, see `choose` and `chosen`.
+under a name that begins with `@`, see `choose` and `chosen`.
 
 Entry of a patch, by key:
     {"to": v}                      the default has no such key; v was received
@@ -25,8 +25,8 @@ Entry of a patch, by key:
                                    (with `unwrap`: the text at `path` inside the default)
     {"base64": [...]}              the default is standard base64; "url" safe base64 was received, "bare" of padding
     {"in": patch}                  both are objects; the patch for their keys
-    {"at": {"0": entry}}           both are lists; entries by position. Of a longer list: `of` was the length of the
-                                   default, `more` are the items behind it
+    {"at": {"0": entry}, "of": n}  both are lists, the default has n items; entries by position. `more` are the
+                                   received items beyond those
     {"as": key, ...}               what the default writes under `key` was received under this name; the rest of the
                                    entry, if any, is about the value. With `while`, a digest of the default: only while
                                    the default is unchanged
@@ -116,6 +116,8 @@ def keep(
     another form ({"max_completion_tokens": "max_tokens"}): they are written only while the default is unchanged.
     """
     data, patch = _split(received, default, _Keys(known, aliases, instead), "")
+    if any(key[:1] == _MARK for key in patch):
+        patch = {f"{_MARK}{key}" if key[:1] == _MARK else key: entry for key, entry in patch.items()}
     if choices:
         patch.update(choices)
     if patch:
@@ -140,11 +142,17 @@ def restore(default: Wire, extra: Extra | None, protocol: str, *, model: str | N
     if isinstance(patch, (dict, Mapping)):
         rules = cast("Block", patch)
         if rules.get(_ONLY_FOR, model) == model:
-            _apply_keys(default, rules)
+            for key, entry in rules.items():
+                if key[:1] != _MARK:
+                    _apply_key(default, key, entry)
+                elif key[1:2] == _MARK:
+                    _apply_key(default, key[1:], entry)
     return default
 
 
-_ONLY_FOR: Final = "onlyFor"
+_MARK: Final = "@"
+"""Begins the names of a patch that are no keys of the wire object. A key that begins so itself has it twice."""
+_ONLY_FOR: Final = "@onlyFor"
 
 
 def data_of(extra: Extra | None, protocol: str) -> Block:
@@ -259,7 +267,7 @@ def for_new_request(extra: Extra | None, protocol: str) -> Extra | None:
 
 def choose(name: str, default: object, received: object) -> Wire:
     """Note a choice that is not the default one, as part of a patch; empty when it is."""
-    return {} if same(default, received) else {f"@{name}": {"from": default, "to": received}}
+    return {} if same(default, received) else {f"{_MARK}{name}": {"from": default, "to": received}}
 
 
 def chosen(extra: Extra | None, protocol: str, name: str, default: object, *, model: str | None = None) -> object:
@@ -274,7 +282,7 @@ def chosen(extra: Extra | None, protocol: str, name: str, default: object, *, mo
     rules = cast("Block", patch)
     if model is not None and rules.get(_ONLY_FOR, model) != model:
         return default
-    entry = rules.get(f"@{name}")
+    entry = rules.get(f"{_MARK}{name}")
     if not isinstance(entry, (dict, Mapping)) or not same(cast("Block", entry).get("from"), default):
         return default
     return cast("Block", entry).get("to")
@@ -319,9 +327,9 @@ def _entry_of_lists(default: list[object], received: list[object], keys: _Keys) 
     entries = (
         (str(at), _entry(one, other, keys)) for at, (one, other) in enumerate(zip(default, received, strict=False))
     )
-    entry: Wire = {"at": {at: entry for at, entry in entries if entry is not None}}
+    entry: Wire = {"at": {at: entry for at, entry in entries if entry is not None}, "of": len(default)}
     if len(received) > len(default):
-        entry.update(of=len(default), more=received[len(default) :])
+        entry["more"] = received[len(default) :]
     return entry
 
 
@@ -373,12 +381,6 @@ def same(one: object, other: object) -> bool:
     return one == other
 
 
-def _apply_keys(wire: Wire, patch: Block) -> None:
-    for key, entry in patch.items():
-        if key[:1] != "@" and key != _ONLY_FOR:
-            _apply_key(wire, key, entry)
-
-
 def _apply_key(wire: Wire, key: str, entry: object) -> None:
     """Change one key as its entry says, if the default is what the entry was made from."""
     if not isinstance(entry, (dict, Mapping)):
@@ -402,7 +404,8 @@ def _changed(usual: object, rule: Block) -> object:
     """Give the received value of a key that the default has: MISSING when it was absent, else the default."""
     if _is_object(usual) and "in" in rule:
         inner = dict(usual)
-        _apply_keys(inner, cast("Block", rule["in"]))
+        for key, entry in cast("Block", rule["in"]).items():
+            _apply_key(inner, key, entry)
         return inner
     if _is_list(usual) and "at" in rule:
         return _apply_items(usual, rule)
@@ -445,14 +448,14 @@ def _unwrapped(usual: object, rule: Block) -> object:
 
 
 def _apply_items(items: list[object], rule: Block) -> list[object]:
+    if rule.get("of") != len(items):
+        return items
     changed = list(items)
     for at, entry in cast("Block", rule["at"]).items():
         if at.isdecimal() and int(at) < len(changed):
             changed[int(at)] = apply(changed[int(at)], entry)
     more = rule.get("more")
-    if isinstance(more, (list, tuple)) and rule.get("of") == len(items):
-        changed += cast("Sequence[object]", more)
-    return changed
+    return changed + list(cast("Sequence[object]", more)) if isinstance(more, (list, tuple)) else changed
 
 
 # -- what an entry was made from ---------------------------------------------------------------------------------------
