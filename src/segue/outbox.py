@@ -30,7 +30,8 @@ from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection, Projector
-from segue.protocols.api import get_codec, resolve_endpoint
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.registry import get_protocol
 from segue.request import Request, fit_request, prompt_of
 
 _ENCODER: Final = msgspec.json.Encoder()
@@ -99,7 +100,7 @@ class Outbox:
         self._policy = policy
         self._projector = Projector(self._model, policy)
         self._endpoint = resolve_endpoint(self._model)
-        self._codec = get_codec(self._model.protocol)
+        self._codec = get_protocol(self._model.protocol)
         self._kept: _Kept | None = None
         key = self._endpoint.rules.cache_mark_key
         self._mark = None if key is None else f'"{key}"'.encode()

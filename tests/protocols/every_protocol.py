@@ -9,17 +9,16 @@ import msgspec
 from segue.conversation.context import Context
 from segue.conversation.messages import Message
 from segue.errors import UnknownProtocol
-from segue.protocols.api import get_codec
-from segue.protocols.kit.codec import Codec
-from segue.protocols.registry import PROTOCOLS
+from segue.protocols.kit.protocol import Protocol
+from segue.protocols.registry import PROTOCOLS, get_protocol
 
 
-def all_codecs() -> list[Codec]:
+def all_codecs() -> list[Protocol]:
     """Give every codec there is, in the registry's order."""
-    codecs: list[Codec] = []
+    codecs: list[Protocol] = []
     for name in PROTOCOLS:
         try:
-            codecs.append(get_codec(name))
+            codecs.append(get_protocol(name))
         except UnknownProtocol:
             continue
     return codecs

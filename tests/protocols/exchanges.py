@@ -24,8 +24,9 @@ from segue.conversation.messages import AssistantMessage
 from segue.framing.aws_event_stream import AwsEventStreamDecoder
 from segue.framing.ndjson import NdjsonDecoder
 from segue.framing.sse import SseDecoder
-from segue.protocols.api import get_codec
-from segue.protocols.kit.codec import Codec, Endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.protocol import Protocol
+from segue.protocols.registry import get_protocol
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -40,8 +41,8 @@ class Exchanges:
     written: Callable[[Frames], bytes]
 
     @cached_property
-    def codec(self) -> Codec:
-        return get_codec(self.endpoint.model.protocol)
+    def codec(self) -> Protocol:
+        return get_protocol(self.endpoint.model.protocol)
 
     @cached_property
     def names(self) -> list[str]:

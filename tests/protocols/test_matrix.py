@@ -21,7 +21,7 @@ from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.projection.report import Change, Loss
 from segue.protocols.api import decode_request, resolve_endpoint
-from segue.protocols.kit.codec import Codec
+from segue.protocols.kit.protocol import Protocol
 from segue.request import Request, convert
 
 CODECS = {codec.name: codec for codec in all_codecs()}
@@ -51,7 +51,7 @@ pytestmark = pytest.mark.skipif(not ROWS, reason="no recordings at hand")
 
 @pytest.mark.parametrize("target", CODECS.values(), ids=CODECS.keys())
 @pytest.mark.parametrize("row", ROWS, ids=[row["file"] for row in ROWS])
-def test_a_recorded_request_becomes_every_other_wires(row: Any, target: Codec):
+def test_a_recorded_request_becomes_every_other_wires(row: Any, target: Protocol):
     if target.name == row["protocol"]:
         pytest.skip("its own wire: the round trip is another test")
     body = traffic.read(row["file"])["request"]
@@ -69,7 +69,7 @@ def test_a_recorded_request_becomes_every_other_wires(row: Any, target: Codec):
     assert missing(prompt, request) == []
 
 
-def complaints(target: Codec, request: Request, endpoint: object) -> list[str]:
+def complaints(target: Protocol, request: Request, endpoint: object) -> list[str]:
     folder = target.name.replace("-", "_")
     return import_module(f"protocols.{folder}.referee").complaints(request.body, endpoint)
 

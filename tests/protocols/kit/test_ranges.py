@@ -7,7 +7,8 @@ import pytest
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import UserMessage
 from segue.models.model import Model
-from segue.protocols.api import get_codec, resolve_endpoint
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.registry import get_protocol
 
 TARGETS = {
     "anthropic-messages": Model("claude-sonnet-4-5", "anthropic", "anthropic-messages"),
@@ -33,7 +34,7 @@ NAMED = {
 def test_what_is_out_of_range_is_named_where_it_is_refused(protocol, options, protocols):
     if protocol == "openai-responses" and options.stop:
         pytest.skip("this wire has no word for it")
-    codec, endpoint = get_codec(protocol), resolve_endpoint(TARGETS[protocol])
+    codec, endpoint = get_protocol(protocol), resolve_endpoint(TARGETS[protocol])
     prompt = Prompt(context=Context(messages=(UserMessage.of("hello"),)), options=options)
     found = codec.check(codec.encode_request(prompt, endpoint), endpoint)
     assert len(found) == (protocol in protocols), found
@@ -42,4 +43,4 @@ def test_what_is_out_of_range_is_named_where_it_is_refused(protocol, options, pr
 def test_a_server_of_ones_own_may_be_asked_for_no_limit():
     endpoint = resolve_endpoint(Model("qwen3", "lmstudio", "openai-chat"))
     body = {"model": "qwen3", "messages": [{"role": "user", "content": "hello"}], "max_tokens": -1}
-    assert get_codec("openai-chat").check(body, endpoint) == []
+    assert get_protocol("openai-chat").check(body, endpoint) == []

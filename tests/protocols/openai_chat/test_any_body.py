@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from protocols.openai_chat.endpoints import endpoint, kinds_told
 from segue.errors import DecodeError
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 
 ENDPOINTS = (
     endpoint(),

@@ -11,7 +11,7 @@ from protocols.openai_chat.endpoints import GPT, PROTOCOL, body_of, endpoint, re
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import UserMessage
 from segue.errors import EncodeError
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 HI = {"role": "user", "content": "hi"}

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from protocols.openai_chat.endpoints import GPT, calling, chunk, endpoint, fold, reply
 from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.framing.sse import SseDecoder
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 
 DONE = "[DONE]"
 STOP = chunk(reason="stop")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from protocols.openai_chat.endpoints import chunk, endpoint, fold, kinds_told, reply
 from segue.conversation.content import TextContent, ThinkingContent
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 
 DONE = "[DONE]"
 STOP = chunk(reason="stop")

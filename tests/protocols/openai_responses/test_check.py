@@ -6,7 +6,7 @@ import pytest
 
 from protocols.openai_responses.bodies import PLAIN, VENDOR, assistant_item, call, endpoint, output, reasoning, user
 from segue.models.model import Model
-from segue.protocols.openai_responses.codec import CODEC
+from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
 
 LONG = "x" * 65
 SOUND = {"type": "input_file", "file_data": "data:audio/mpeg;base64,AAAA", "filename": "a.mp3"}
