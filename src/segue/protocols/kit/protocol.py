@@ -38,7 +38,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """One exchange as the provider would send and receive it, for tests and documentation.
 
     `request` is a body, `response` the whole reply, `stream` the same reply as parsed frames. `stream_error` is a frame
-    that reports an error in the middle of a stream. A part that the wire does not have is None.
+    that reports an error in the middle of a stream. `stream_end` is the text of a last SSE event that is not JSON, such
+    as `[DONE]`. A part that the wire does not have is None.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     response: dict[str, object] | None = None
     stream: tuple[dict[str, object], ...] | None = None
     stream_error: dict[str, object] | None = None
+    stream_end: str | None = None
 
 
 @final
