@@ -79,7 +79,7 @@ split = split_stream
 
 
 def _has_messages(folder: Path) -> bool:
-    """Whether the expected parts are messages; those of OpenAI's two protocols hold more and have tests of their own."""
+    """Whether the expected parts are messages; those of OpenAI's two protocols hold more and have their own tests."""
     first = next(iter(sorted(folder.glob("*/expected.json"))), None)
     return first is not None and "role" in json.loads(first.read_text("utf-8"))
 

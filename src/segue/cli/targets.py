@@ -24,7 +24,7 @@ class _ProtocolNames(click.Choice[str]):
         super().__init__(())
 
     @property
-    def choices(self) -> Sequence[str]:
+    def choices(self) -> Sequence[str]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return tuple(PROTOCOLS)
 
     @choices.setter

@@ -30,16 +30,24 @@ def joined_turns(context: Context) -> Context:
         earlier = messages[-1] if messages else None
         if earlier is not None and earlier.role == message.role and message.role in ("user", "assistant"):
             content = (*earlier.content, *message.content)
-            messages[-1] = cast("Message", msgspec.structs.replace(earlier, content=content))
+            messages[-1] = msgspec.structs.replace(earlier, content=content)
         else:
             messages.append(message)
     return msgspec.structs.replace(context, messages=tuple(messages))
 
 
-def message_given(message: Message) -> tuple[object, ...]:
-    """Give the role, the texts without blanks, the calls and the media, for wires that join the texts of a turn."""
+def message_given(message: Message, not_carried: Collection[str] = ()) -> tuple[object, ...]:
+    """Give the role, the texts without blanks, the calls and the media, for wires that join the texts of a turn.
+
+    Of calls the id is left out where `not_carried` names it.
+    """
     text = "".join("".join(piece.text.split()) for piece in message.content if piece.kind == "text")
-    calls = [(piece.id, piece.name, piece.arguments) for piece in message.content if piece.kind == "toolCall"]
+    has_ids = "id" not in not_carried
+    calls = [
+        (piece.id if has_ids else "", piece.name, piece.arguments)
+        for piece in message.content
+        if piece.kind == "toolCall"
+    ]
     media = [piece.kind for piece in message.content if piece.kind in ("image", "file")]
     return message.role, text, calls, media
 

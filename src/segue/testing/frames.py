@@ -68,7 +68,7 @@ def split_stream(framing: Framing, stream: bytes, size: int) -> list[Frame]:
             return [event.data for piece in pieces for event in aws.feed(piece)] + _data(aws.finish())
         case "ndjson" | "none":
             lines = NdjsonDecoder()
-            return [line for piece in pieces for line in lines.feed(piece)] + list(lines.finish())
+            return [*(line for piece in pieces for line in lines.feed(piece)), *lines.finish()]
 
 
 def _data(events: Iterable[object]) -> list[Frame]:

@@ -90,6 +90,12 @@ _ARGUMENTS: Final[tuple[dict[str, object], ...]] = (
 )
 _ARGUMENT_TEXTS: Final = (None, None, None, '{"path": "x"}', '{"pa', "[]", '{"path":"\\ud800"}')
 _SIGNATURES: Final = (None, None, "sig", "", "signature\ud800")
+_SCHEMAS: Final[tuple[dict[str, object], ...]] = (
+    {},
+    {"type": "object"},
+    {"anyOf": [{"properties": {"a": {}}}]},
+    {"type": "string"},
+)
 _STOPS: Final = (StopReason.STOP, StopReason.LENGTH, StopReason.TOOL_USE)
 
 ORIGINS: Final[tuple[tuple[str, str, str], ...]] = (
@@ -326,7 +332,7 @@ def make_broken_context(
             protocol = turns.pick((model.protocol, "cohere-chat"))
             tools.append(NativeTool(protocol=protocol, definition={"type": "web\ud800"}, extra=turns.extra()))
         else:
-            schema = turns.pick(({}, {"type": "object"}, {"anyOf": [{"properties": {"a": {}}}]}, {"type": "string"}))
+            schema = turns.pick(_SCHEMAS)
             tools.append(ToolDefinition(name=turns.pick(_NAMES), parameters=dict(schema), extra=turns.extra()))
     return Context(system_prompt=prompt, messages=fresh(turns.messages(most)), tools=tuple(tools))
 
@@ -442,6 +448,6 @@ def make_own_context(seed: int, model: Model, most: int = 10) -> Context:
     prompt = turns.pick((None, "Be brief.")) if turns.rules.system_prompt else None
     tools: tuple[ToolDefinition, ...] = ()
     if turns.rules.tools:
-        schema = {"type": "object", "properties": {}}
+        schema: dict[str, object] = {"type": "object", "properties": {}}
         tools = tuple(ToolDefinition(name=name, parameters=schema) for name in ("read", "write_file"))
     return Context(system_prompt=prompt, messages=fresh(messages), tools=tools)

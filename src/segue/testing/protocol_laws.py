@@ -10,6 +10,7 @@ segue's own protocols are tested with these functions, over the whole registry.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, NoReturn, TypeAlias, cast, final
@@ -101,7 +102,7 @@ def protocol_cases(record: Protocol, *, models: Sequence[Model] = (), histories:
     register_protocol(record)
     cases = [Case("the record is complete", partial(check_record, record))]
     cases += [
-        Case(f"{_title(law)} [{sample.name}]", partial(law, record, sample))
+        Case(f"{_title(law)} [{sample.name}]", partial(_check_sample, law, record, sample))
         for sample in record.samples()
         for law in SAMPLE_LAWS
     ]
@@ -114,9 +115,26 @@ def protocol_cases(record: Protocol, *, models: Sequence[Model] = (), histories:
     return cases
 
 
+def _check_sample(law: SampleLaw, record: Protocol, sample: Sample) -> None:
+    with _naming(record, _title(law), f"sample {sample.name}"):
+        law(record, sample)
+
+
 def _check_histories(law: HistoryLaw, record: Protocol, model: Model, histories: int) -> None:
     for seed in range(histories):
-        law(record, model, seed)
+        with _naming(record, _title(law), _where(model, seed)):
+            law(record, model, seed)
+
+
+@contextmanager
+def _naming(record: Protocol, law: str, where: str) -> Iterator[None]:
+    """Name what repeats an exception of the protocol's own functions."""
+    try:
+        yield
+    except BrokenLaw:
+        raise
+    except Exception as error:
+        raise BrokenLaw(f"{record.name}: {law} ({where}): raised {type(error).__name__}: {error}") from error
 
 
 def _title(law: SampleLaw | HistoryLaw) -> str:
@@ -135,20 +153,29 @@ def _expect_equal(record: Protocol, law: str, where: str, found: object, wanted:
 
 def _differences(found: object, wanted: object, path: str = "") -> Iterator[str]:
     """Name the first places where two values differ, so that a failure fits on a screen."""
-    if isinstance(found, Mapping) and isinstance(wanted, Mapping):
-        one, other = cast("Mapping[str, object]", found), cast("Mapping[str, object]", wanted)
+    one, other = _fields(found), _fields(wanted)
+    if one is not None and other is not None:
         for key in dict.fromkeys((*one, *other)):
             if key not in one or key not in other:
                 yield f"{path}.{key} is {'missing' if key not in one else 'not expected'}"
             elif one[key] != other[key]:
                 yield from _differences(one[key], other[key], f"{path}.{key}")
-    elif isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):  # pyright: ignore[reportUnknownArgumentType]
-        pairs = zip(cast("list[object]", found), cast("list[object]", wanted), strict=True)
-        for at, (one, other) in enumerate(pairs):
-            if one != other:
-                yield from _differences(one, other, f"{path}[{at}]")
-    else:
+        return
+    ours, theirs = _items(found), _items(wanted)
+    if ours is None or theirs is None or len(ours) != len(theirs):
         yield f"{path or 'value'} is {_short(found)}, expected {_short(wanted)}"
+        return
+    for at, (item, expected) in enumerate(zip(ours, theirs, strict=True)):
+        if item != expected:
+            yield from _differences(item, expected, f"{path}[{at}]")
+
+
+def _fields(value: object) -> Mapping[str, object] | None:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else None
+
+
+def _items(value: object) -> list[object] | None:
+    return cast("list[object]", value) if isinstance(value, list) else None
 
 
 def _short(value: object) -> str:
@@ -255,7 +282,9 @@ def check_folded_stream(record: Protocol, sample: Sample) -> None:
     law = "the folded stream equals the whole reply"
     events, message = _decode_stream(record, sample.stream)
     _check_events(record, sample.name, events)
-    _expect_equal(record, law, sample.name, events[-1].message if _is_terminal(events[-1]) else None, message)
+    last = events[-1]
+    final = last.message if last.type == "done" or last.type == "error" else None
+    _expect_equal(record, law, sample.name, final, message)
     if sample.response is not None:
         whole = record.decode_response(sample.response, resolve_endpoint(record.example), {})
         _expect_equal(record, law, sample.name, msgspec.to_builtins(message), msgspec.to_builtins(whole))
@@ -339,13 +368,16 @@ def check_damaged_bodies(record: Protocol, sample: Sample) -> None:
         _expect_equal(record, law, f"{sample.name}, response{where}", back, body)
 
 
+_ODD_VALUES: Final[tuple[object, ...]] = (None, 7, "odd", [], {}, [None])
+
+
 def _damaged(body: dict[str, object] | None) -> Iterator[tuple[dict[str, object], str]]:
     """Give copies of a body, each with one damage, and where it is."""
     for key in body or ():
         copied = dict(body or {})
         del copied[key]
         yield copied, f" without {key}"
-        for value in (None, 7, "odd", [], {}, [None]):
+        for value in _ODD_VALUES:
             yield {**(body or {}), key: value}, f" with {key}: {value!r}"
     if body is not None:
         yield {**body, "vendor_key": {"a": [1]}}, " with vendor_key"
@@ -369,10 +401,6 @@ def _decode_stream(
     decoder = record.stream_decoder(resolve_endpoint(record.example), names or {})
     events = [event for frame in frames for event in decoder.feed(frame)]
     return [*events, *decoder.finish()], decoder.message
-
-
-def _is_terminal(event: Event) -> bool:
-    return event.type in ("done", "error")
 
 
 def _check_events(record: Protocol, where: str, events: Sequence[Event]) -> None:
@@ -443,7 +471,9 @@ def check_projected_round_trip(record: Protocol, model: Model, seed: int) -> Non
     if "turns" in record.not_carried:
         sent, back = joined_turns(sent), joined_turns(back)
     if "pieces" in record.not_carried:
-        given, found = list(map(message_given, sent.messages)), list(map(message_given, back.messages))
+        given, found = (
+            [message_given(message, record.not_carried) for message in each.messages] for each in (sent, back)
+        )
         _expect_equal(record, law, where, found, given)
         return
     names = record.not_carried | {"extra"}  # wire format: the first half of this law compares it
