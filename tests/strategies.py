@@ -40,17 +40,9 @@ from segue.conversation.messages import (
     UsageCost,
     UserMessage,
 )
+from segue.protocols.registry import PROTOCOLS as REGISTERED
 
-PROTOCOLS: Final[tuple[str, ...]] = (
-    "anthropic-messages",
-    "openai-chat",
-    "openai-responses",
-    "google-genai",
-    "bedrock-converse",
-    "mistral-chat",
-    "ollama-chat",
-    "plain-text",
-)
+PROTOCOLS: Final[tuple[str, ...]] = tuple(REGISTERED)
 
 _ODD_TEXTS: Final = (
     "",

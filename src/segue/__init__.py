@@ -149,8 +149,9 @@ if TYPE_CHECKING:
     )
     from segue.protocols.detection import detect_protocol
     from segue.protocols.kit.codec import Violation, WireError
+    from segue.protocols.kit.protocol import Protocol
     from segue.protocols.kit.streaming import StreamDecoder
-    from segue.protocols.registry import resolve_dialect, resolve_rules
+    from segue.protocols.registry import register_protocol, resolve_dialect, resolve_rules
     from segue.request import Request, convert, prepare, transcribe
     from segue.sessions import append_header, append_message, read_session
     from segue.tokens import estimate_tokens
@@ -213,6 +214,7 @@ __all__ = [
     "ProjectionRefused",
     "Projector",
     "Prompt",
+    "Protocol",
     "Report",
     "Request",
     "RequestFailed",
@@ -287,6 +289,7 @@ __all__ = [
     "prepare",
     "project",
     "read_session",
+    "register_protocol",
     "resolve_dialect",
     "resolve_rules",
     "stream",
@@ -466,7 +469,9 @@ _MODULES = {
         "encode_response",
         "stream_decoder",
     ),
+    "segue.protocols.kit.protocol": ("Protocol",),
     "segue.protocols.registry": (
+        "register_protocol",
         "resolve_dialect",
         "resolve_rules",
     ),

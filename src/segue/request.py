@@ -20,9 +20,10 @@ from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection, project
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement
-from segue.protocols.api import decode_request, get_codec, resolve_endpoint
+from segue.protocols.api import decode_request, resolve_endpoint
 from segue.protocols.detection import detect_protocol
-from segue.protocols.kit.codec import Codec, Endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.schemas import copy_title
 from segue.protocols.kit.streaming import StreamDecoder
@@ -41,7 +42,9 @@ class Request:
     `body` and `content` are made when they are first asked for. `headers` hold no secret: whoever sends adds the key.
     """
 
-    def __init__(self, projection: Projection, endpoint: Endpoint, codec: Codec, content: bytes | None = None) -> None:
+    def __init__(
+        self, projection: Projection, endpoint: Endpoint, codec: Protocol, content: bytes | None = None
+    ) -> None:
         self.model = endpoint.model
         self.protocol = codec.name
         self.report: Report = projection.report
@@ -127,7 +130,7 @@ def prepare(
         return project(context, target, options=asked, policy=policy)
 
     projection = fit_request(projecting, target, options, policy)
-    return Request(projection, resolve_endpoint(target), get_codec(target.protocol))
+    return Request(projection, resolve_endpoint(target), get_protocol(target.protocol))
 
 
 def fit_request(

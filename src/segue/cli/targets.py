@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 import click
@@ -16,7 +16,23 @@ from segue.protocols.registry import PROTOCOLS, get_protocol
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
-PROTOCOL_NAMES: Final = click.Choice(list(PROTOCOLS))
+
+class _ProtocolNames(click.Choice[str]):
+    """The names of all protocols; those of installed packages are listed when the names are first needed."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+    @property
+    def choices(self) -> Sequence[str]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return tuple(PROTOCOLS)
+
+    @choices.setter
+    def choices(self, names: Sequence[str]) -> None:
+        """Ignore what the base class sets: the names are read anew."""
+
+
+PROTOCOL_NAMES: Final = _ProtocolNames()
 _ANY_ID: Final = "model"
 _EVERYTHING: Final[tuple[Modality, ...]] = ("text", "image", "document", "audio", "video")
 """The id of a target that is known by its protocol alone; it can do whatever a model of that protocol can."""

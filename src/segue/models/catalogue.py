@@ -28,24 +28,8 @@ import msgspec
 from segue.errors import ModelError, UnknownModel
 from segue.models.dialect import Dialect
 from segue.models.model import Modality, Model
+from segue.models.model_ids import first_party_providers
 from segue.models.rules import Rules
-
-_FIRST_PARTY_PREFIXES: Final[tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = (
-    (("claude-",), ("anthropic",)),
-    (("gpt-oss-",), ()),  # open weights: everyone serves them, and nobody more than others
-    (("gpt-", "o1", "o3", "o4", "chat-latest"), ("openai", "openai-codex")),
-    (("gemini-", "gemma-"), ("google", "google-vertex")),
-    (("grok-",), ("xai",)),
-    (("deepseek-",), ("deepseek",)),
-    (("mistral-", "ministral-", "codestral-", "devstral-", "magistral-", "pixtral-", "voxtral-"), ("mistral",)),
-    (("kimi-",), ("moonshotai", "moonshotai-cn", "kimi-coding")),
-    (("glm-",), ("zai", "zai-coding-cn")),
-    (("minimax-",), ("minimax", "minimax-cn")),
-    (("mimo-",), ("xiaomi",)),
-    (("muse-",), ("meta",)),
-    (("ling-", "ring-"), ("ant-ling",)),
-)
-"""How a maker's ids begin, in lower case, and the providers that are the maker itself, the first choice first."""
 
 _NEAR: Final = 0.6
 _PART: Final = 3
@@ -126,7 +110,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if (model := self._by_name.get(wanted)) is not None:
             return model
         served = self._by_id.get(wanted, ())
-        if providers := _first_party_providers(wanted):
+        if providers := first_party_providers(wanted):
             # The id of a known maker means the model there. A relay that spells it so is never meant by the id alone.
             by_provider = {model.provider: model for model in served}
             if provider_name := next(
@@ -211,12 +195,8 @@ def _check_overrides(model: Model, *, where: str) -> None:
         raise ModelError(f"{where}: {error}") from error
 
 
-def _first_party_providers(model_id: str) -> tuple[str, ...]:
-    return next((providers for beginnings, providers in _FIRST_PARTY_PREFIXES if model_id.startswith(beginnings)), ())
-
-
 def _is_made(model: Model, plain_id: str) -> bool:
-    return model.provider in _first_party_providers(model.id.lower()) and _plain(model.id) == plain_id
+    return model.provider in first_party_providers(model.id.lower()) and _plain(model.id) == plain_id
 
 
 def _plain(text: str) -> str:
@@ -249,7 +229,7 @@ def _nearest(name: str, models: Iterable[Model]) -> Iterator[str]:
         bare = model.id.rsplit("/", 1)[-1]
         score = max(likeness(model.full_name()), likeness(bare))
         if score >= _NEAR:
-            providers = _first_party_providers(bare.lower())
+            providers = first_party_providers(bare.lower())
             provider_name = providers.index(model.provider) if model.provider in providers else _ELSEWHERE
             ranked.append((-score, provider_name, _plain(bare), model.full_name()))
     ranked.sort(key=lambda row: row[2], reverse=True)  # of equals the higher version first

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from property_testing import scaled_examples
 from protocols.anthropic_messages.endpoints import OPUS, SONNET, endpoint_of
 from protocols.any_bodies import ODD, assert_judged, assert_reply_comes_back, assert_request_comes_back, one, some
-from segue.protocols.anthropic_messages.codec import CODEC
+from segue.protocols.anthropic_messages.protocol import PROTOCOL as CODEC
 
 ENDPOINTS = (SONNET, OPUS, endpoint_of("MiniMax-M2.7", "minimax"), endpoint_of("m", "somebody"))
 

@@ -20,7 +20,7 @@ from protocols.exchanges import ANTHROPIC
 from segue.conversation.context import Options, Prompt
 from segue.errors import EmptyConversation
 from segue.projection.projector import project
-from segue.protocols.anthropic_messages.codec import CODEC
+from segue.protocols.anthropic_messages.protocol import PROTOCOL as CODEC
 from segue.protocols.api import decode_response
 from strategies import storable_contexts
 

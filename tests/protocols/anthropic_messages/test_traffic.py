@@ -7,7 +7,7 @@ import pytest
 from protocols import traffic
 from protocols.anthropic_messages.endpoints import endpoint_of
 from segue.framing.sse import SseDecoder
-from segue.protocols.anthropic_messages.codec import CODEC
+from segue.protocols.anthropic_messages.protocol import PROTOCOL as CODEC
 from segue.protocols.kit.codec import Endpoint
 
 ROWS = traffic.of_protocol("anthropic-messages")

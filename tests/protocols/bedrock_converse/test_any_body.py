@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from property_testing import scaled_examples
 from protocols.any_bodies import ODD, assert_judged, assert_reply_comes_back, assert_request_comes_back, one, some
 from protocols.bedrock_converse.endpoints import ANYONE, KIMI, NOVA_2, OPUS, OSS, SONNET
-from segue.protocols.bedrock_converse.codec import CODEC
+from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 
 ENDPOINTS = (SONNET, OPUS, NOVA_2, KIMI, OSS, ANYONE)
 

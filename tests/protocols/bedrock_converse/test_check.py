@@ -20,7 +20,7 @@ from protocols.bedrock_converse.endpoints import (
 from protocols.exchanges import BEDROCK
 from segue.models.model import Model
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.bedrock_converse.codec import CODEC
+from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 
 TEXT = {"text": "hi"}
 CALL = {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}

@@ -30,7 +30,7 @@ from segue.conversation.context import Options
 from segue.errors import EmptyConversation, EncodeError
 from segue.framing.aws_event_stream import AwsEventStreamDecoder
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.bedrock_converse.codec import CODEC
+from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 from segue.protocols.bedrock_converse.sdk import sdk_arguments
 from segue.request import prepare
 

@@ -12,9 +12,9 @@ from protocols.mistral_chat.endpoints import LARGE
 from segue.conversation.content import TextContent
 from segue.conversation.context import Context, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, ToolResultMessage, UserMessage
-from segue.protocols.cohere_chat.codec import CODEC as COHERE
+from segue.protocols.cohere_chat.protocol import PROTOCOL as COHERE
 from segue.protocols.kit.verbatim import data_of
-from segue.protocols.mistral_chat.codec import CODEC as MISTRAL
+from segue.protocols.mistral_chat.protocol import PROTOCOL as MISTRAL
 
 HI = {"role": "user", "content": "hi"}
 CODECS = [pytest.param(MISTRAL, LARGE, id="mistral-chat"), pytest.param(COHERE, PLAIN, id="cohere-chat")]

@@ -14,7 +14,7 @@ from protocols.any_bodies import (
     some,
 )
 from protocols.cohere_chat.endpoints import PLAIN, REASONING
-from segue.protocols.cohere_chat.codec import CODEC
+from segue.protocols.cohere_chat.protocol import PROTOCOL as CODEC
 
 BLOCK = some(
     type=one("text", "image_url", "thinking", "document", "odd"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.cohere_chat.endpoints import PLAIN, endpoint_of
-from segue.protocols.cohere_chat.codec import CODEC
+from segue.protocols.cohere_chat.protocol import PROTOCOL as CODEC
 
 HI = {"role": "user", "content": "hi"}
 CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}

@@ -16,7 +16,7 @@ from segue.conversation.content import (
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.cohere_chat.codec import CODEC
+from segue.protocols.cohere_chat.protocol import PROTOCOL as CODEC
 
 
 def read(*messages) -> Context:

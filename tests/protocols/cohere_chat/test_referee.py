@@ -20,7 +20,7 @@ from protocols.every_protocol import vouched_for
 from protocols.exchanges import COHERE
 from segue.errors import EmptyConversation
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.cohere_chat.codec import CODEC
+from segue.protocols.cohere_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 WRONG = {

@@ -10,7 +10,7 @@ from segue.conversation.content import TextContent
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import UserMessage
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.cohere_chat.codec import CODEC
+from segue.protocols.cohere_chat.protocol import PROTOCOL as CODEC
 from segue.request import convert, prepare
 
 HI = {"role": "user", "content": "hi"}

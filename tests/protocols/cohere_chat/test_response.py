@@ -11,7 +11,7 @@ from segue.conversation.content import NativeContent, TextContent, ThinkingConte
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.model import Price
-from segue.protocols.cohere_chat.codec import CODEC
+from segue.protocols.cohere_chat.protocol import PROTOCOL as CODEC
 
 CALL = {"id": "f_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 TEXT = [{"type": "text", "text": "hi"}]

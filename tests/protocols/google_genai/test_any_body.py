@@ -15,7 +15,7 @@ from protocols.any_bodies import (
     some,
 )
 from protocols.google_genai.endpoints import NEWER, OLDER, VERTEX, endpoint_of
-from segue.protocols.google_genai.codec import CODEC
+from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 
 ENDPOINTS = (OLDER, NEWER, VERTEX, endpoint_of("m", "somebody"))
 

@@ -18,7 +18,7 @@ from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.errors import EmptyConversation
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.google_genai.codec import CODEC
+from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 

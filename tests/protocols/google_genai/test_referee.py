@@ -26,7 +26,7 @@ from segue.conversation.context import Context, NativeTool, Options, ToolDefinit
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.errors import EmptyConversation
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.google_genai.codec import CODEC
+from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 ROWS = traffic.of_protocol("google-genai")

@@ -7,7 +7,8 @@ import pytest
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import UserMessage
 from segue.models.model import Model
-from segue.protocols.api import get_codec, resolve_endpoint
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.registry import get_protocol
 
 TARGETS = {
     "anthropic-messages": Model("claude-sonnet-4-5", "anthropic", "anthropic-messages"),
@@ -38,7 +39,7 @@ def is_possible(protocol: str, options: Options) -> bool:
 )
 def test_what_is_out_of_range_is_named_where_it_is_refused(protocol, case):
     options, protocols = NAMED[case]
-    codec, endpoint = get_codec(protocol), resolve_endpoint(TARGETS[protocol])
+    codec, endpoint = get_protocol(protocol), resolve_endpoint(TARGETS[protocol])
     prompt = Prompt(context=Context(messages=(UserMessage.of("hello"),)), options=options)
     found = codec.check(codec.encode_request(prompt, endpoint), endpoint)
     assert len(found) == (protocol in protocols), found
@@ -47,4 +48,4 @@ def test_what_is_out_of_range_is_named_where_it_is_refused(protocol, case):
 def test_a_local_server_accepts_no_limit():
     endpoint = resolve_endpoint(Model("qwen3", "lmstudio", "openai-chat"))
     body = {"model": "qwen3", "messages": [{"role": "user", "content": "hello"}], "max_tokens": -1}
-    assert get_codec("openai-chat").check(body, endpoint) == []
+    assert get_protocol("openai-chat").check(body, endpoint) == []

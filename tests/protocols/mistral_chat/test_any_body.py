@@ -14,7 +14,7 @@ from protocols.any_bodies import (
     some,
 )
 from protocols.mistral_chat.endpoints import LARGE, MEDIUM, endpoint_of
-from segue.protocols.mistral_chat.codec import CODEC
+from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
 
 THOUGHT = some(type=one("text", "reference"), text=one("hm"), reference_ids=one([1]))
 CHUNK = some(

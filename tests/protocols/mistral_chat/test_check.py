@@ -7,7 +7,7 @@ from mistral_common.tokens.tokenizers.base import TokenizerVersion
 
 from protocols.mistral_chat.endpoints import LARGE, endpoint_of
 from protocols.mistral_chat.referee import objections
-from segue.protocols.mistral_chat.codec import CODEC
+from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
 
 HI = {"role": "user", "content": "hi"}
 ANSWER = {"role": "assistant", "content": "yes"}

@@ -16,7 +16,7 @@ from segue.conversation.content import (
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.mistral_chat.codec import CODEC
+from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
 
 M = "mistral-chat"
 UUID = "3fa85f64-5717-4562-b3fc-2c963f66afa6"

@@ -15,7 +15,7 @@ from segue.conversation.messages import AssistantMessage, Message, SystemMessage
 from segue.models.model import Model
 from segue.projection.policy import Texts
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.mistral_chat.codec import CODEC
+from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 TEXTS = Texts()

@@ -23,7 +23,7 @@ from protocols.mistral_chat.referee import complaints, judge, objections
 from segue.conversation.context import Context, Options
 from segue.errors import EmptyConversation, EncodeError
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.mistral_chat.codec import CODEC
+from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 WRONG = {

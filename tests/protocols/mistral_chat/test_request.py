@@ -15,7 +15,7 @@ from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.outbox import Outbox
 from segue.protocols.kit.verbatim import object_of
-from segue.protocols.mistral_chat.codec import CODEC
+from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 HI = {"role": "user", "content": "hi"}

@@ -9,7 +9,7 @@ from segue.conversation.content import TextContent, ToolCall
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.model import Price
-from segue.protocols.mistral_chat.codec import CODEC
+from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
 
 
 def reply(message=None, reason="stop", **more) -> dict:

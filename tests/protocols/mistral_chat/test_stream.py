@@ -7,7 +7,7 @@ import pytest
 from protocols.mistral_chat.endpoints import LARGE
 from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage, StopReason
-from segue.protocols.mistral_chat.codec import CODEC
+from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
 
 
 def chunk(delta=None, reason=None, index=0, **more) -> dict:

@@ -15,7 +15,7 @@ from protocols.any_bodies import (
     some,
 )
 from protocols.ollama_chat.endpoints import GPT_OSS, QWEN
-from segue.protocols.ollama_chat.codec import CODEC
+from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.ollama_chat.endpoints import QWEN
-from segue.protocols.ollama_chat.codec import CODEC
+from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 

@@ -25,7 +25,7 @@ from segue.conversation.context import Context, Options, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.errors import EmptyConversation, EncodeError
 from segue.protocols.api import decode_response
-from segue.protocols.ollama_chat.codec import CODEC
+from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 READABLE = [case for case in OLLAMA.names if case != "a-drawn-picture"]  # pictures in a reply stop the client itself

@@ -7,7 +7,7 @@ import pytest
 from protocols.exchanges import OLLAMA
 from protocols.ollama_chat.endpoints import QWEN
 from protocols.ollama_chat.referee import complaints
-from segue.protocols.ollama_chat.codec import CODEC
+from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
 
 
 @pytest.mark.parametrize("case", OLLAMA.having("request"))

@@ -9,7 +9,7 @@ from protocols.ollama_chat.endpoints import GPT_OSS, QWEN
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import UserMessage
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.ollama_chat.codec import CODEC
+from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
 from segue.request import convert, prepare
 
 HI = Context(messages=(UserMessage.of("hi"),))

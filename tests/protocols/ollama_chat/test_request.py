@@ -19,7 +19,7 @@ from segue.conversation.messages import AssistantMessage, StopReason, SystemMess
 from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
 from segue.protocols.api import encode_request
-from segue.protocols.ollama_chat.codec import CODEC
+from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
 from segue.request import convert, prepare
 
 P = "ollama-chat"

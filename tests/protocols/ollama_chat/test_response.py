@@ -14,7 +14,7 @@ from segue.models.model import Price
 from segue.protocols.api import encode_response
 from segue.protocols.detection import detect_reply
 from segue.protocols.kit.codec import Endpoint, WireError
-from segue.protocols.ollama_chat.codec import CODEC
+from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
 
 
 def reply(message: object = None, **top: object) -> dict[str, object]:

@@ -6,7 +6,7 @@ import pytest
 
 from protocols.ollama_chat.endpoints import QWEN
 from segue.conversation.messages import AssistantMessage, StopReason
-from segue.protocols.ollama_chat.codec import CODEC
+from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
 
 DONE = {"done": True, "done_reason": "stop", "prompt_eval_count": 3, "eval_count": 2}
 

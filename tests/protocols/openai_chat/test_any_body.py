@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from property_testing import scaled_examples
 from protocols.openai_chat.endpoints import endpoint, event_kinds
 from segue.errors import DecodeError
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 
 ENDPOINTS = (
     endpoint(),

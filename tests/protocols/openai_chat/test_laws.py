@@ -19,7 +19,7 @@ from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.reading import join_texts
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 PROTOCOL = "openai-chat"

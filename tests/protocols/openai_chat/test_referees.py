@@ -21,7 +21,7 @@ from segue.conversation.context import Context, Options
 from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.protocols.api import decode_response
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 openai = pytest.importorskip("openai")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from property_testing import scaled_examples
 from protocols.any_bodies import assert_judged, assert_reply_comes_back, assert_request_comes_back, one, some
 from protocols.openai_responses.bodies import PLAIN, THINKER, VENDOR, endpoint
-from segue.protocols.openai_responses.codec import CODEC
+from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
 
 ENDPOINTS = (endpoint(THINKER), endpoint(PLAIN), endpoint(VENDOR))
 

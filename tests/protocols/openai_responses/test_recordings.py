@@ -12,7 +12,7 @@ from protocols.openai_responses.bodies import THINKER, cases, endpoint, fixture
 from segue.errors import DecodeError
 from segue.models.model import Model
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.openai_responses.codec import CODEC
+from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
 
 STREAMS = [row for row in traffic.of_protocol("openai-responses") if "stream" in row["flags"] and row["status"] == 200]
 TERMINAL = ("response.completed", "response.incomplete", "response.failed")

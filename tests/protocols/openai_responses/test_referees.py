@@ -17,7 +17,7 @@ from segue.conversation.messages import AssistantMessage, SystemMessage, ToolRes
 from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.protocols.api import decode_response
-from segue.protocols.openai_responses.codec import CODEC
+from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 openai = pytest.importorskip("openai")

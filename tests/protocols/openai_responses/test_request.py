@@ -14,7 +14,7 @@ from segue.conversation.messages import AssistantMessage, SystemMessage, ToolRes
 from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
 from segue.projection.projector import project
-from segue.protocols.openai_responses.codec import CODEC
+from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 P = "openai-responses"

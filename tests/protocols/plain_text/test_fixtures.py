@@ -7,7 +7,7 @@ import pytest
 from protocols.exchanges import PLAIN_TEXT
 from protocols.plain_text.endpoints import ANYTHING
 from protocols.plain_text.referee import complaints
-from segue.protocols.plain_text.codec import CODEC
+from segue.protocols.plain_text.protocol import PROTOCOL as CODEC
 
 
 @pytest.mark.parametrize("case", ["text"])

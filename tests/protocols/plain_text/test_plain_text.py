@@ -17,7 +17,7 @@ from segue.conversation.context import Context, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EmptyConversation, EncodeError
 from segue.protocols.kit.codec import WireError
-from segue.protocols.plain_text.codec import CODEC
+from segue.protocols.plain_text.protocol import PROTOCOL as CODEC
 from segue.protocols.plain_text.transcript import write_transcript
 from segue.request import Request, prepare
 

@@ -7,7 +7,7 @@ import pytest
 from protocols.exchanges import VSCODE
 from protocols.vscode_lm.endpoints import EDITOR
 from protocols.vscode_lm.referee import complaints
-from segue.protocols.vscode_lm.codec import CODEC
+from segue.protocols.vscode_lm.protocol import PROTOCOL as CODEC
 
 
 @pytest.mark.parametrize("case", ["text", "calls-and-results"])

@@ -36,7 +36,7 @@ from segue.conversation.messages import (
 from segue.errors import DecodeError, EmptyConversation, EncodeError
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import WireError
-from segue.protocols.vscode_lm.codec import CODEC
+from segue.protocols.vscode_lm.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 P = "vscode-lm"

@@ -1,15 +1,19 @@
-"""What this protocol offers, in one record."""
+"""The `openai-chat` wire as one record; importing it imports the folder."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from segue.protocols.kit.codec import NOT_IN_A_BODY, Codec, Endpoint
+from segue.models.model import Model
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.openai_chat.check import check
+from segue.protocols.openai_chat.clues import CLUES
 from segue.protocols.openai_chat.errors import decode_error
 from segue.protocols.openai_chat.request import decode_request, encode_request
 from segue.protocols.openai_chat.response import decode_response, encode_response
-from segue.protocols.openai_chat.rules import PROTOCOL, RULES
+from segue.protocols.openai_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.openai_chat.rules import PROTOCOL as NAME
 from segue.protocols.openai_chat.stream import stream_decoder
 
 
@@ -60,9 +64,12 @@ _SDK_PARAMETERS: Final = frozenset(
 )
 """What `chat.completions.create` names as arguments (openai 3.49.0; read 2026-11-15)."""
 
-CODEC: Final = Codec(
-    name=PROTOCOL,
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
     rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
     framing="sse",
     path=_path,
     encode_request=encode_request,
@@ -91,4 +98,12 @@ CODEC: Final = Codec(
         "extra",
     },
     sdk_parameters=_SDK_PARAMETERS,
+    clues=CLUES,
+    example=Model("gpt-5.2", "openai", NAME, reasoning=True, input=("text", "image", "document")),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="OpenAI Chat Completions",
+        link="https://platform.openai.com/docs/api-reference/chat",
+        summary="`POST /chat/completions`. One list of messages; most vendors offer this wire.",
+    ),
 )

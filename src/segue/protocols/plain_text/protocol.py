@@ -1,15 +1,19 @@
-"""Plain text as one record; its folder is imported when it is first spoken."""
+"""The `plain-text` wire as one record; importing it imports the folder."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from segue.protocols.kit.codec import NOT_IN_A_BODY, Codec, Endpoint
+from segue.models.model import Model
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.plain_text.check import check
+from segue.protocols.plain_text.clues import CLUES
 from segue.protocols.plain_text.errors import decode_error
 from segue.protocols.plain_text.request import decode_request, encode_request
 from segue.protocols.plain_text.response import decode_response, encode_response
-from segue.protocols.plain_text.rules import PROTOCOL, RULES
+from segue.protocols.plain_text.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.plain_text.rules import PROTOCOL as NAME
 from segue.protocols.plain_text.stream import stream_decoder
 
 
@@ -17,9 +21,12 @@ def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contra
     return endpoint.dialect.path or ""  # nobody serves it: where it goes is the caller's business
 
 
-CODEC: Final = Codec(
-    name=PROTOCOL,
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
     rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
     framing="ndjson",
     path=_path,
     encode_request=encode_request,
@@ -37,4 +44,11 @@ CODEC: Final = Codec(
         "pieces",
         "extra",
     },
+    clues=CLUES,
+    example=Model("any", "plain-text", NAME),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="Plain text",
+        summary="Roles and strings, for targets that take nothing else; the JSON form is defined by segue.",
+    ),
 )

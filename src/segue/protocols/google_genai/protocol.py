@@ -1,17 +1,21 @@
-"""The google-genai protocol as one record; its folder is imported on first use."""
+"""The `google-genai` wire as one record; importing it imports the folder."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from segue.models.model import Model
 from segue.protocols.google_genai.check import check
+from segue.protocols.google_genai.clues import CLUES
 from segue.protocols.google_genai.errors import decode_error
 from segue.protocols.google_genai.request import decode_request, encode_request
 from segue.protocols.google_genai.response import decode_response, encode_response
-from segue.protocols.google_genai.rules import PROTOCOL, RULES
+from segue.protocols.google_genai.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.google_genai.rules import PROTOCOL as NAME
 from segue.protocols.google_genai.sdk import sdk_arguments
 from segue.protocols.google_genai.stream import stream_decoder
-from segue.protocols.kit.codec import NOT_IN_A_BODY, Codec, Endpoint
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 
 _NAMED_WHOLE: Final = ("models/", "tunedModels/", "projects/", "publishers/")
 """How ids begin that are paths already."""
@@ -29,11 +33,13 @@ def _path(endpoint: Endpoint, stream: bool) -> str:
     return path.replace("{model}", model_id.removeprefix("models/")) + method
 
 
-CODEC: Final = Codec(
-    name=PROTOCOL,
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
     rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
     framing="sse",
-    turns_key="contents",
     path=_path,
     encode_request=encode_request,
     decode_request=decode_request,
@@ -57,4 +63,12 @@ CODEC: Final = Codec(
         "options",  # levels become budgets
     },
     sdk_arguments=sdk_arguments,
+    clues=CLUES,
+    example=Model("gemini-3.5-flash", "google", NAME, reasoning=True, input=("text", "image", "document")),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="Google GenAI (Gemini API and Vertex)",
+        link="https://ai.google.dev/api/generate-content",
+        summary="`POST /models/{model}:generateContent`. Contents of the roles `user` and `model` hold parts.",
+    ),
 )

@@ -1,15 +1,19 @@
-"""The codec of the OpenAI responses wire: its functions, put together."""
+"""The `openai-responses` wire as one record; importing it imports the folder."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from segue.protocols.kit.codec import NOT_IN_A_BODY, Codec, Endpoint
+from segue.models.model import Model
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.openai_responses.check import check
+from segue.protocols.openai_responses.clues import CLUES
 from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.request import decode_request, encode_request
 from segue.protocols.openai_responses.response import decode_response, encode_response
-from segue.protocols.openai_responses.rules import PROTOCOL, RULES
+from segue.protocols.openai_responses.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.openai_responses.rules import PROTOCOL as NAME
 from segue.protocols.openai_responses.stream import stream_decoder
 
 _NOT_CARRIED: Final = NOT_IN_A_BODY | {
@@ -77,9 +81,12 @@ def _path(endpoint: Endpoint, stream: bool) -> str:
     return endpoint.dialect.path or "/responses"
 
 
-CODEC: Final = Codec(
-    name=PROTOCOL,
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
     rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
     framing="sse",
     path=_path,
     encode_request=encode_request,
@@ -90,6 +97,13 @@ CODEC: Final = Codec(
     decode_error=decode_error,
     check=check,
     not_carried=_NOT_CARRIED,
-    turns_key="input",
     sdk_parameters=_SDK_PARAMETERS,
+    clues=CLUES,
+    example=Model("gpt-5.4", "openai", NAME, reasoning=True, input=("text", "image", "document")),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="OpenAI Responses",
+        link="https://platform.openai.com/docs/api-reference/responses",
+        summary="`POST /responses`. A list of items: messages, reasoning, calls and their outputs.",
+    ),
 )

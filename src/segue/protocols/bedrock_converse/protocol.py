@@ -1,19 +1,23 @@
-"""The Bedrock Converse wire as one record; the folder is imported when the protocol is first used."""
+"""The `bedrock-converse` wire as one record; importing it imports the folder."""
 
 from __future__ import annotations
 
 from typing import Final
 from urllib.parse import quote
 
+from segue.models.model import Model
 from segue.protocols.bedrock_converse.check import check
+from segue.protocols.bedrock_converse.clues import CLUES
 from segue.protocols.bedrock_converse.document_names import names_documents
 from segue.protocols.bedrock_converse.errors import decode_error
 from segue.protocols.bedrock_converse.request import decode_request, encode_request
 from segue.protocols.bedrock_converse.response import decode_response, encode_response
-from segue.protocols.bedrock_converse.rules import PROTOCOL, RULES
+from segue.protocols.bedrock_converse.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.bedrock_converse.rules import PROTOCOL as NAME
 from segue.protocols.bedrock_converse.sdk import sdk_arguments
 from segue.protocols.bedrock_converse.stream import stream_decoder
-from segue.protocols.kit.codec import NOT_IN_A_BODY, Codec, Endpoint
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:
@@ -23,9 +27,12 @@ def _path(endpoint: Endpoint, stream: bool) -> str:
     return f"/model/{quote(endpoint.model.id, safe='')}/{'converse-stream' if stream else 'converse'}"
 
 
-CODEC: Final = Codec(
-    name=PROTOCOL,
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
     rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
     framing="aws-event-stream",
     path=_path,
     encode_request=encode_request,
@@ -55,4 +62,18 @@ CODEC: Final = Codec(
     },
     affects_later=names_documents,
     sdk_arguments=sdk_arguments,
+    clues=CLUES,
+    example=Model(
+        "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        "amazon-bedrock",
+        NAME,
+        reasoning=True,
+        input=("text", "image", "document"),
+    ),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="Amazon Bedrock Converse",
+        link="https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html",
+        summary="`POST /model/{id}/converse`. A block is an object with one key that names its type.",
+    ),
 )

@@ -1,16 +1,20 @@
-"""What this protocol offers, in one record."""
+"""The `mistral-chat` wire as one record; importing it imports the folder."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from segue.errors import EncodeError
-from segue.protocols.kit.codec import NOT_IN_A_BODY, Codec, Endpoint, JsonObject
+from segue.models.model import Model
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.mistral_chat.check import check
+from segue.protocols.mistral_chat.clues import CLUES
 from segue.protocols.mistral_chat.errors import decode_error
 from segue.protocols.mistral_chat.request import decode_request, encode_request
 from segue.protocols.mistral_chat.response import decode_response, encode_response
-from segue.protocols.mistral_chat.rules import PROTOCOL, RULES
+from segue.protocols.mistral_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.mistral_chat.rules import PROTOCOL as NAME
 from segue.protocols.mistral_chat.stream import stream_decoder
 
 
@@ -63,9 +67,12 @@ def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  
     return dict(body)
 
 
-CODEC: Final = Codec(
-    name=PROTOCOL,
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
     rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
     framing="sse",
     path=_path,
     encode_request=encode_request,
@@ -91,4 +98,12 @@ CODEC: Final = Codec(
         "extra",
     },
     sdk_arguments=_sdk_arguments,
+    clues=CLUES,
+    example=Model("mistral-large-4", "mistral", NAME, reasoning=True, input=("text", "image", "document")),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="Mistral Chat",
+        link="https://docs.mistral.ai/api/endpoint/chat",
+        summary="`POST /v1/chat/completions`, with chunks of its own: thinking, documents, references.",
+    ),
 )

@@ -1,25 +1,32 @@
-"""The Anthropic messages wire as one record; its folder is imported when it is first spoken."""
+"""The `anthropic-messages` wire as one record; importing it imports the folder."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from segue.models.model import Model
 from segue.protocols.anthropic_messages.check import check
+from segue.protocols.anthropic_messages.clues import CLUES
 from segue.protocols.anthropic_messages.errors import decode_error
 from segue.protocols.anthropic_messages.request import decode_request, encode_request
 from segue.protocols.anthropic_messages.response import decode_response, encode_response
-from segue.protocols.anthropic_messages.rules import PROTOCOL, RULES
+from segue.protocols.anthropic_messages.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.anthropic_messages.rules import PROTOCOL as NAME
 from segue.protocols.anthropic_messages.stream import stream_decoder
-from segue.protocols.kit.codec import NOT_IN_A_BODY, Codec, Endpoint
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
     return endpoint.dialect.path or "/v1/messages"
 
 
-CODEC: Final = Codec(
-    name=PROTOCOL,
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
     rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
     framing="sse",
     path=_path,
     encode_request=encode_request,
@@ -64,5 +71,13 @@ CODEC: Final = Codec(
             "tool_choice",
             "tools",
         }
+    ),
+    clues=CLUES,
+    example=Model("claude-opus-4-8", "anthropic", NAME, reasoning=True, input=("text", "image", "document")),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="Anthropic Messages",
+        link="https://docs.claude.com/en/api/messages",
+        summary="`POST /v1/messages`. Messages hold lists of typed blocks; thinking is signed.",
     ),
 )

@@ -1,16 +1,20 @@
-"""Ollama's own chat wire as one record; its folder is imported when it is first spoken."""
+"""The `ollama-chat` wire as one record; importing it imports the folder."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from segue.errors import EncodeError
-from segue.protocols.kit.codec import NOT_IN_A_BODY, Codec, Endpoint, JsonObject
+from segue.models.model import Model
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.ollama_chat.check import check
+from segue.protocols.ollama_chat.clues import CLUES
 from segue.protocols.ollama_chat.errors import decode_error
 from segue.protocols.ollama_chat.request import decode_request, encode_request
 from segue.protocols.ollama_chat.response import decode_response, encode_response
-from segue.protocols.ollama_chat.rules import PROTOCOL, RULES
+from segue.protocols.ollama_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.ollama_chat.rules import PROTOCOL as NAME
 from segue.protocols.ollama_chat.stream import stream_decoder
 
 
@@ -47,9 +51,12 @@ def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  
     return dict(body)
 
 
-CODEC: Final = Codec(
-    name=PROTOCOL,
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
     rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
     framing="ndjson",
     path=_path,
     encode_request=encode_request,
@@ -79,4 +86,12 @@ CODEC: Final = Codec(
         "extra",
     },
     sdk_arguments=_sdk_arguments,
+    clues=CLUES,
+    example=Model("qwen3-vl", "ollama", NAME, reasoning=True),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="Ollama",
+        link="https://docs.ollama.com/api/chat",
+        summary="`POST /api/chat`. Each message has one string `content`; arguments of calls are objects.",
+    ),
 )

@@ -1,16 +1,20 @@
-"""What this protocol offers, in one record."""
+"""The `cohere-chat` wire as one record; importing it imports the folder."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from segue.models.model import Model
 from segue.protocols.cohere_chat.check import check
+from segue.protocols.cohere_chat.clues import CLUES
 from segue.protocols.cohere_chat.errors import decode_error
 from segue.protocols.cohere_chat.request import decode_request, encode_request
 from segue.protocols.cohere_chat.response import decode_response, encode_response
-from segue.protocols.cohere_chat.rules import PROTOCOL, RULES
+from segue.protocols.cohere_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.cohere_chat.rules import PROTOCOL as NAME
 from segue.protocols.cohere_chat.stream import stream_decoder
-from segue.protocols.kit.codec import NOT_IN_A_BODY, Codec, Endpoint, JsonObject
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
@@ -53,9 +57,12 @@ def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  
     return arguments
 
 
-CODEC: Final = Codec(
-    name=PROTOCOL,
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
     rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
     framing="sse",
     path=_path,
     encode_request=encode_request,
@@ -83,4 +90,12 @@ CODEC: Final = Codec(
         "extra",
     },
     sdk_arguments=_sdk_arguments,
+    clues=CLUES,
+    example=Model("command-a-reasoning", "cohere", NAME, reasoning=True),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="Cohere Chat v2",
+        link="https://docs.cohere.com/reference/chat",
+        summary="`POST /v2/chat`. Text beside tool calls is a plan; thinking is a block of its own.",
+    ),
 )
