@@ -1,4 +1,4 @@
-"""Bodies put together at random: whatever JSON comes, it is judged, read and written, or refused by name."""
+"""Random bodies: any JSON is checked, read and written back, or reported as an error with its path."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ TURN = some(
     tool_call_id=one("c1", "c2"),
     name=one("bob"),
     shape=one("s"),
+    verbatim=one("v"),
 )
 BODY = some(
     model=one("qwen3", "m"),
@@ -67,19 +68,19 @@ ENDPOINTS = st.sampled_from([QWEN, GPT_OSS])
 
 @scaled_examples(3)
 @given(body=BODY, endpoint=ENDPOINTS)
-def test_any_body_is_judged(body, endpoint):
+def test_any_body_is_checked(body, endpoint):
     assert_judged(CODEC, body, endpoint)
 
 
 @scaled_examples(5)
 @given(body=BODY, endpoint=ENDPOINTS)
-def test_any_body_that_can_be_read_comes_out_as_it_was(body, endpoint):
+def test_any_body_that_can_be_read_is_written_as_received(body, endpoint):
     assert_request_comes_back(CODEC, body, endpoint)
 
 
 @scaled_examples(5)
 @given(body=REPLY, endpoint=ENDPOINTS)
-def test_any_reply_that_can_be_read_comes_out_as_it_was(body, endpoint):
+def test_any_reply_that_can_be_read_is_written_as_received(body, endpoint):
     assert_reply_comes_back(CODEC, body, endpoint)
 
 

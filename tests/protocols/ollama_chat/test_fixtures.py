@@ -1,4 +1,4 @@
-"""Whole exchanges written for these tests, in the eyes of a judge: what holds for every wire is tested elsewhere."""
+"""Exchanges written for these tests, checked by an independent validator; `test_exchanges` tests every protocol."""
 
 from __future__ import annotations
 

@@ -50,9 +50,9 @@ exports.LanguageModelError = class LanguageModelError extends Error {
 DRIVER = """
 const vscode = require("vscode");
 const { send } = require("./out/shim.js");
-const told = part => ({ class: part.constructor.name, ...part,
+const plain = part => ({ class: part.constructor.name, ...part,
   ...(part.data && { data: Buffer.from(part.data).toString("base64") }),
-  ...(part.content && { content: part.content.map(told) }) });
+  ...(part.content && { content: part.content.map(plain) }) });
 const made = {
   text: line => new vscode.LanguageModelTextPart(line.value),
   toolCall: line => new vscode.LanguageModelToolCallPart(line.callId, line.name, line.input),
@@ -68,14 +68,14 @@ async function* stream(lines) {
 (async () => {
   const out = [];
   for (const { body, lines } of JSON.parse(require("fs").readFileSync(0, "utf8"))) {
-    const heard = { lines: [] };
+    const received = { lines: [] };
     const model = { sendRequest: async (messages, options) => {
-      heard.messages = messages.map(told);
-      heard.options = options;
+      received.messages = messages.map(plain);
+      received.options = options;
       return { stream: stream(lines) };
     } };
-    await send(model, body, line => heard.lines.push(JSON.parse(line)));
-    out.push(heard);
+    await send(model, body, line => received.lines.push(JSON.parse(line)));
+    out.push(received);
   }
   process.stdout.write(JSON.stringify(out));
 })();
@@ -134,11 +134,11 @@ def talks(installed: Path) -> dict[str, Any]:
     editor.mkdir()
     (editor / "index.js").write_text(EDITOR_STAND_IN, "utf-8")
     (installed / "driver.js").write_text(DRIVER, "utf-8")
-    asked = [
+    requests = [
         {"body": VSCODE.part(case if case in SENT else "text", "request"), "lines": VSCODE.part(case, "stream")}
         for case in VSCODE.names
     ]
-    done = run("node", "driver.js", place=installed, given=json.dumps(asked))
+    done = run("node", "driver.js", place=installed, given=json.dumps(requests))
     assert done.returncode == 0, done.stderr
     return dict(zip(VSCODE.names, json.loads(done.stdout), strict=True))
 
@@ -176,7 +176,7 @@ def test_the_editors_classes_hold_what_our_request_says(talks, case):
 @pytest.mark.parametrize("case", VSCODE.names)
 def test_the_lines_that_the_shim_writes_are_the_reply(talks, case):
     lines = talks[case]["lines"]
-    known = [line for line in VSCODE.part(case, "stream") if line["$"] != "thinking"]  # the API asks to ignore it
+    known = [line for line in VSCODE.part(case, "stream") if line["$"] != "thinking"]  # the API requires to ignore it
     all_codecs = [{key: value for key, value in line.items() if key != "extra"} for line in known]
     assert lines == all_codecs
     _, message = VSCODE.decoded(lines)
