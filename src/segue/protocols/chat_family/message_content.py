@@ -148,8 +148,3 @@ def encode_message(blocks: Blocks, role: str, content: Sequence[UserContent], ex
         return dict(native_block(protocol, first, path))
     wire: Wire = {"role": role, "content": encode_content(blocks, content, (*path, "content"))}
     return wire if extra is None else restore(wire, extra, protocol)
-
-
-def encode_nothing(form: object, default: object = "") -> object:
-    """Write empty content for openai_chat, which still uses the retired format."""
-    return {"absent": MISSING, "null": None, "list": list[object](), "string": ""}.get(str(form), default)
