@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from segue.protocols.kit.assembly import Assembly, Part
     from segue.protocols.kit.clues import Clues
     from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject, Violation, WireError
+    from segue.protocols.kit.json_patch import apply, difference
     from segue.protocols.kit.protocol import Documentation, Framing, Protocol, Sample, read_samples
     from segue.protocols.kit.streaming import Frame, StreamDecoder, StreamReader
-    from segue.protocols.kit.verbatim import apply, choose, chosen, data_of, difference, keep, restore
+    from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
     from segue.protocols.registry import PROTOCOLS, all_protocols, get_protocol, register_protocol
 
 _MODULES = {
@@ -30,8 +31,9 @@ _MODULES = {
     "segue.protocols.kit.clues": ("Clues",),
     "segue.protocols.kit.codec": ("NOT_IN_A_BODY", "Endpoint", "JsonObject", "Violation", "WireError"),
     "segue.protocols.kit.protocol": ("Documentation", "Framing", "Protocol", "Sample", "read_samples"),
+    "segue.protocols.kit.json_patch": ("apply", "difference"),
     "segue.protocols.kit.streaming": ("Frame", "StreamDecoder", "StreamReader"),
-    "segue.protocols.kit.verbatim": ("apply", "choose", "chosen", "data_of", "difference", "keep", "restore"),
+    "segue.protocols.kit.verbatim": ("choose", "chosen", "data_of", "keep", "restore"),
     "segue.protocols.registry": ("PROTOCOLS", "all_protocols", "get_protocol", "register_protocol"),
 }
 """Where each name is found, in the order of the imports above."""
@@ -66,16 +68,16 @@ __all__ = [
     "restore",
 ]
 
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """Import the module that holds `name`."""
-        if name not in _HOMES:
+        if name not in _MODULE_OF:
             raise AttributeError(f"module 'segue.protocols' has no attribute {name!r}")
         from importlib import import_module
 
-        value = getattr(import_module(_HOMES[name]), name)
+        value = getattr(import_module(_MODULE_OF[name]), name)
         globals()[name] = value
         return value

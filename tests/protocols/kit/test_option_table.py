@@ -9,9 +9,10 @@ from segue.conversation.context import Options
 from segue.errors import EncodeError
 from segue.models.model import Model
 from segue.protocols.api import resolve_endpoint
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.option_table import Setting, Settings, decode_settings, encode_settings, listed, number, plain
 from segue.protocols.kit.option_table import texts as strings
-from segue.protocols.kit.verbatim import choose, chosen, data_of, for_new_request, object_of
+from segue.protocols.kit.verbatim import choose, chosen, data_of, for_new_request
 
 PROTOCOL = "some-wire"
 ENDPOINT = resolve_endpoint(Model("m", "mistral", "mistral-chat"))

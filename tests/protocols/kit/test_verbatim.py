@@ -8,17 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segue.protocols.kit.verbatim import (
-    apply,
-    choose,
-    chosen,
-    data_of,
-    difference,
-    for_new_request,
-    keep,
-    restore,
-    same,
-)
+from segue.protocols.kit.json_patch import apply, difference
+from segue.protocols.kit.json_values import same
+from segue.protocols.kit.verbatim import choose, chosen, data_of, for_new_request, keep, restore
 
 PROTOCOL = "some-wire"
 

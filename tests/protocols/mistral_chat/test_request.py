@@ -14,7 +14,7 @@ from segue.errors import EncodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.outbox import Outbox
-from segue.protocols.kit.verbatim import object_of
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 

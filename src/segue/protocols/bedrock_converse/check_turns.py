@@ -16,8 +16,8 @@ from segue.protocols.bedrock_converse.document_names import LONGEST
 from segue.protocols.bedrock_converse.media_types import Kind
 from segue.protocols.kit.checking import matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.verbatim import Block, object_of
 
 Placed: TypeAlias = tuple[Path, Block]
 

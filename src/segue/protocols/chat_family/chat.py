@@ -42,7 +42,8 @@ from segue.protocols.chat_family.message_content import (
     keep_message,
 )
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.verbatim import EMPTY, MISSING, Block, Wire, keep, restore
+from segue.protocols.kit.json_values import EMPTY, MISSING, Block, Wire
+from segue.protocols.kit.verbatim import keep, restore
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 

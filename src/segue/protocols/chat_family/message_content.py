@@ -19,8 +19,9 @@ from typing import Final, NamedTuple
 from segue.conversation.content import Extra, NativeContent, SystemContent, TextContent, UserContent
 from segue.conversation.messages import UserMessage
 from segue.errors import Path
+from segue.protocols.kit.json_values import MISSING, Block, Wire
 from segue.protocols.kit.reading import expect_list, expect_object, native_block
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, choose, chosen, keep, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 _BY_ROLE: Final = "by_role"
 _NATIVE: Final = "native"

@@ -15,7 +15,7 @@ from segue.errors import Path
 from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_request
 from segue.protocols.kit.checking import Found, Messages, calls_of, check_json, messages_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
-from segue.protocols.kit.verbatim import object_of
+from segue.protocols.kit.json_values import object_of
 
 _ROLES: Final = ("system", "user", "assistant", "tool")
 _BLOCKS: Final[Mapping[str, frozenset[str]]] = {

@@ -31,8 +31,9 @@ from segue.conversation.content import (
 from segue.errors import EncodeError, Path
 from segue.protocols.chat_family.message_content import Blocks, decode_text, encode_text
 from segue.protocols.cohere_chat.rules import PROTOCOL
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import data_url, native_block, split_data_url, standard_base64, text_of
-from segue.protocols.kit.verbatim import Block, Wire, choose, chosen, keep, object_of, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 _UNKNOWN: Final = "application/octet-stream"
 """The type that a data URL names by default where the content has none."""

@@ -19,6 +19,7 @@ from segue.errors import EncodeError
 from segue.models.thinking import budget_for_level
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.option_table import (
     Setting,
     Settings,
@@ -30,7 +31,6 @@ from segue.protocols.kit.option_table import (
     plain,
     texts,
 )
-from segue.protocols.kit.verbatim import Block, Wire, object_of
 
 _CONVERSATION: Final = frozenset({"messages", "tools"})
 _DEFAULT_LEVEL: Final[ThinkingLevel] = "high"

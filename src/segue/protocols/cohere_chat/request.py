@@ -26,8 +26,8 @@ from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.cohere_chat.turns import decode_assistant, encode_assistant, keep_assistant
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.functions import decode_tools, encode_tools
+from segue.protocols.kit.json_values import MISSING, Block, Wire
 from segue.protocols.kit.reading import expect_objects, is_of_reply
-from segue.protocols.kit.verbatim import MISSING, Block, Wire
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 

@@ -26,9 +26,9 @@ from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_reply
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.cohere_chat.turns import CITATIONS, decode_assistant, encode_assistant
 from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import number_of, text_of
 from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, restore_reply
-from segue.protocols.kit.verbatim import Block, Wire, object_of
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "COMPLETE": StopReason.STOP,

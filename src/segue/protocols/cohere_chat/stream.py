@@ -25,10 +25,10 @@ from segue.protocols.cohere_chat.turns import CITATIONS
 from segue.protocols.kit.assembly import Assembly, Part
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.functions import encode_call
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replies import keep_reply, read_stop
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.kit.verbatim import Block, Wire, object_of
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 

@@ -36,8 +36,9 @@ from segue.protocols.chat_family.message_content import decode_text, encode_text
 from segue.protocols.cohere_chat.content import decode_native
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.kit.functions import decode_call, encode_call
+from segue.protocols.kit.json_values import MISSING, Block, Wire
 from segue.protocols.kit.reading import expect_list, expect_object, native_block
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, choose, chosen, keep, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 CITATIONS: Final = "citations"
 _CONTENT: Final = "content"

@@ -19,8 +19,9 @@ from segue.conversation.content import ToolCall
 from segue.conversation.context import Context, NativeTool, Tool, ToolDefinition
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError, Path
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import expect_objects, native_definition
-from segue.protocols.kit.verbatim import Block, Wire, keep, object_of, restore
+from segue.protocols.kit.verbatim import keep, restore
 
 _FUNCTION: Final = "function"
 _CALL_KEYS: Final = frozenset({"index"})

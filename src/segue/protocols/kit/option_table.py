@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from segue.conversation.context import Options
 from segue.errors import EncodeError
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, keep, restore
+from segue.protocols.kit.json_values import EMPTY, Block, Wire
+from segue.protocols.kit.verbatim import keep, restore
 
 Reader: TypeAlias = Callable[[Block, Endpoint], object]
 """Gives the value of an option from a body; None when the body does not set it, or not in a way that is understood."""

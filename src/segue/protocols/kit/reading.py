@@ -16,8 +16,8 @@ from segue.errors import DecodeError, EncodeError, Path
 # JSON objects are dicts: to ask whether something is any mapping costs ten times as much, so that comes second.
 
 REPLY = "reply"
-"""The key of a message's `extra`, beside those of protocols, for what stood only in the reply. No request contains it, so
-it stays with the message and is never sent."""
+"""The key of a message's `extra`, beside those of protocols, for what stood only in the reply. It stays with the message
+and is never sent."""
 
 
 def of_reply(protocol: str, given: Mapping[str, object]) -> Extra:

@@ -11,8 +11,9 @@ from typing import cast
 
 from segue.conversation.content import Extra
 from segue.conversation.messages import StopReason
+from segue.protocols.kit.json_patch import apply, difference
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import of_reply, reply_extra
-from segue.protocols.kit.verbatim import Block, Wire, apply, difference
 
 
 def read_stop(reasons: Mapping[str, StopReason], reason: str | None, kinds: Collection[str]) -> StopReason:

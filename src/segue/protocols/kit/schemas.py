@@ -20,7 +20,8 @@ from msgspec.structs import replace
 from segue.conversation.content import Extra
 from segue.conversation.context import Options
 from segue.protocols.kit.codec import JsonObject
-from segue.protocols.kit.verbatim import choose, chosen, digest, object_of
+from segue.protocols.kit.json_values import digest, object_of
+from segue.protocols.kit.verbatim import choose, chosen
 
 DEFAULT_NAME: Final = "output"
 """What a schema is called that has no title."""

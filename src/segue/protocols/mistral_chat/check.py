@@ -21,8 +21,8 @@ from segue.protocols.kit.checking import (
     unanswered,
 )
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.ranges import check_range
-from segue.protocols.kit.verbatim import object_of
 
 _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
     "system": frozenset({"user", "assistant", "system"}),

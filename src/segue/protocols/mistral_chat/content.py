@@ -18,8 +18,8 @@ from typing import Final, assert_never, cast
 from segue.conversation.content import FallbackContent, NativeContent, TextContent, UserContent
 from segue.errors import Path
 from segue.protocols.chat_family.message_content import Blocks, decode_text, encode_text
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import native_block, text_of
-from segue.protocols.kit.verbatim import Block, Wire, object_of
 from segue.protocols.mistral_chat.media import decode_media, encode_file, encode_image
 from segue.protocols.mistral_chat.rules import PROTOCOL
 

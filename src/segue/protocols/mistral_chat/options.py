@@ -20,6 +20,7 @@ from typing import Final, cast
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.thinking import level_for_budget
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.option_table import (
     Setting,
     Settings,
@@ -32,7 +33,6 @@ from segue.protocols.kit.option_table import (
     text,
     texts,
 )
-from segue.protocols.kit.verbatim import Block, Wire, object_of
 from segue.protocols.mistral_chat.rules import PROTOCOL
 
 _CONVERSATION: Final = frozenset({"messages", "tools"})

@@ -25,8 +25,9 @@ from segue.protocols.chat_family.chat import MessagesReader, encode_frame, encod
 from segue.protocols.chat_family.message_content import decode_content, encode_message
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.functions import decode_tools, encode_tools
+from segue.protocols.kit.json_values import MISSING, Block, Wire
 from segue.protocols.kit.reading import expect_objects, is_of_reply
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, choose, chosen
+from segue.protocols.kit.verbatim import choose, chosen
 from segue.protocols.mistral_chat.content import BLOCKS
 from segue.protocols.mistral_chat.options import decode_options, encode_options
 from segue.protocols.mistral_chat.rules import PROTOCOL

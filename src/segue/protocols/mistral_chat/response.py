@@ -25,9 +25,9 @@ from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
 from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, expect_objects, number_of, text_of
 from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, restore_reply
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, object_of
 from segue.protocols.mistral_chat.errors import decode_error
 from segue.protocols.mistral_chat.rules import PROTOCOL
 from segue.protocols.mistral_chat.turns import decode_assistant, decode_chunks, encode_assistant

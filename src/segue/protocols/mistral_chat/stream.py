@@ -23,10 +23,10 @@ from segue.conversation.messages import Diagnostic
 from segue.models.model import Model
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replies import keep_reply, read_stop
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.kit.verbatim import Block, Wire, object_of
 from segue.protocols.mistral_chat.content import decode_native, join_thoughts
 from segue.protocols.mistral_chat.errors import decode_error
 from segue.protocols.mistral_chat.response import STOP_REASONS, decode_ran, decode_usage, encode_choice, encode_default

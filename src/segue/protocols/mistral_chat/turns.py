@@ -35,8 +35,9 @@ from segue.errors import Path
 from segue.protocols.chat_family.chat import Turn
 from segue.protocols.chat_family.message_content import decode_text, encode_text, is_default, join_blocks
 from segue.protocols.kit.functions import decode_call, encode_call
+from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, native_block
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, data_of, keep, object_of, restore
+from segue.protocols.kit.verbatim import data_of, keep, restore
 from segue.protocols.mistral_chat.content import decode_native, join_thoughts
 from segue.protocols.mistral_chat.rules import PROTOCOL
 

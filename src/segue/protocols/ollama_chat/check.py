@@ -15,7 +15,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.kit.checking import check_json
 from segue.protocols.kit.codec import Endpoint, Violation
-from segue.protocols.kit.verbatim import Block, object_of
+from segue.protocols.kit.json_values import Block, object_of
 
 _Found = Iterator[Violation]
 

@@ -22,8 +22,9 @@ from segue.conversation.arguments import ParsedArguments, encode_arguments, pars
 from segue.conversation.content import AssistantContent, NativeContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import DecodeError, EncodeError, Path
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import expect_object
-from segue.protocols.kit.verbatim import Block, Wire, choose, chosen, keep, object_of, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.ollama_chat.rules import PROTOCOL
 
 _ARGUMENTS: Final = "arguments"

@@ -19,8 +19,9 @@ from msgspec.structs import replace
 
 from segue.conversation.content import ImageContent, NativeContent
 from segue.errors import DecodeError, EncodeError, Path
+from segue.protocols.kit.json_values import Wire
 from segue.protocols.kit.reading import expect_list, split_data_url, standard_base64
-from segue.protocols.kit.verbatim import Wire, keep, restore
+from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.ollama_chat.rules import PROTOCOL
 
 _FIRST_BYTES: Final[tuple[tuple[int, bytes, str], ...]] = (

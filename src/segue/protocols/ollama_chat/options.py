@@ -26,7 +26,8 @@ from msgspec.structs import replace
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.thinking import level_for_budget
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.verbatim import Block, Wire, choose, chosen, keep, object_of, restore, same
+from segue.protocols.kit.json_values import Block, Wire, object_of, same
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.ollama_chat.rules import PROTOCOL
 
 _SWITCHED_ON: Final[ThinkingLevel] = "medium"

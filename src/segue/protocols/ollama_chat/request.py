@@ -15,8 +15,9 @@ from typing import Final, cast
 from segue.conversation.context import Context, Options, Prompt
 from segue.errors import DecodeError, EncodeError
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Wire
 from segue.protocols.kit.reading import expect_objects
-from segue.protocols.kit.verbatim import Wire, keep, restore
+from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.ollama_chat.options import decode_options, encode_options, is_verbatim
 from segue.protocols.ollama_chat.rules import PROTOCOL
 from segue.protocols.ollama_chat.tools import decode_tools, encode_tools

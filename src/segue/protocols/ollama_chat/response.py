@@ -24,8 +24,9 @@ from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_patch import apply, difference
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import expect_object, number_of, of_reply, reply_extra, text_of
-from segue.protocols.kit.verbatim import Block, Wire, apply, difference
 from segue.protocols.ollama_chat.content import rename_calls
 from segue.protocols.ollama_chat.errors import decode_error
 from segue.protocols.ollama_chat.rules import PROTOCOL

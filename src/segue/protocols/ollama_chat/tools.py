@@ -11,8 +11,9 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from segue.conversation.context import NativeTool, Tool, ToolDefinition
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_objects, native_definition
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, keep, object_of, restore
+from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.ollama_chat.rules import PROTOCOL
 
 _KNOWN: Final = frozenset({"function.description"})

@@ -42,8 +42,9 @@ from segue.conversation.messages import (
 from segue.errors import DecodeError, EncodeError, Path
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import expect_list, is_of_reply, join_texts, native_block
-from segue.protocols.kit.verbatim import Block, Wire, keep, restore
+from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.ollama_chat.content import decode_call, encode_calls, has_text_arguments, is_native_call
 from segue.protocols.ollama_chat.media import decode_images, encode_image, is_refused, native_images
 from segue.protocols.ollama_chat.rules import PROTOCOL

@@ -18,7 +18,7 @@ from typing import Final, cast
 from segue.conversation.content import NativeContent
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.verbatim import Block, Wire
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.openai_chat.calls import find_signature
 from segue.protocols.openai_chat.content import dump_value
 from segue.protocols.openai_chat.fast_decode import Delta, Json

@@ -33,9 +33,10 @@ from segue.conversation.context import CacheRetention, Options, ThinkingLevel, T
 from segue.errors import EncodeError
 from segue.models.thinking import THINKING_LEVELS, level_for_budget
 from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import choose_form, chosen_form, is_closed
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, data_of, keep, object_of, restore
+from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_responses.content import drop_replaced
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.tools import custom_names

@@ -28,8 +28,9 @@ from segue.conversation.arguments import encode_arguments, parse_arguments
 from segue.conversation.content import AssistantContent, Extra, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import native_block, text_of
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, data_of, keep, object_of, restore
+from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_responses.content import drop_replaced
 from segue.protocols.openai_responses.native import native_item
 from segue.protocols.openai_responses.rules import PROTOCOL

@@ -13,7 +13,8 @@ from typing import Final
 
 from segue.conversation.content import AnyContent, Extra, TextContent
 from segue.errors import DecodeError, EncodeError, Path
-from segue.protocols.kit.verbatim import Block, Wire, restore
+from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.verbatim import restore
 from segue.protocols.plain_text.rules import PROTOCOL
 
 TURN_KEYS: Final = frozenset({"role", "content"})

@@ -20,8 +20,9 @@ from segue.conversation.messages import AssistantMessage, Message, SystemMessage
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import EMPTY, Block, Wire
 from segue.protocols.kit.reading import expect_objects, is_of_reply, text_of
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, keep, restore
+from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.plain_text.content import decode_text_content, encode_turn
 from segue.protocols.plain_text.rules import PROTOCOL
 

@@ -16,8 +16,9 @@ from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_patch import apply, difference
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import of_reply, reply_extra
-from segue.protocols.kit.verbatim import Block, Wire, apply, difference
 from segue.protocols.plain_text.content import decode_text_content, encode_turn
 from segue.protocols.plain_text.errors import decode_error
 from segue.protocols.plain_text.rules import PROTOCOL

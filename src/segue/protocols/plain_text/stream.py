@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from segue.errors import DecodeError
 from segue.protocols.kit.assembly import Assembly, Part
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Wire
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.kit.verbatim import Wire
 from segue.protocols.plain_text.content import encode_turn
 from segue.protocols.plain_text.errors import decode_error
 from segue.protocols.plain_text.response import finish_response

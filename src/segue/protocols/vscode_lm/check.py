@@ -16,7 +16,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.kit.checking import check_json, matches_alphabet
 from segue.protocols.kit.codec import Endpoint, Violation
-from segue.protocols.kit.verbatim import Block, object_of
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.vscode_lm.content import KIND, RESULT
 
 _PLACES: Final[Mapping[str, str]] = {"toolCall": "assistant", RESULT: "user"}

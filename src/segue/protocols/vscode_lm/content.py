@@ -31,8 +31,9 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError, Path
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import native_block, standard_base64
-from segue.protocols.kit.verbatim import Block, Wire, data_of, keep, restore
+from segue.protocols.kit.verbatim import data_of, keep, restore
 from segue.protocols.vscode_lm.rules import PROTOCOL
 
 KIND: Final = "$"

@@ -18,8 +18,9 @@ from msgspec.structs import replace
 from segue.conversation.context import Context, NativeTool, Options, Prompt, Tool, ToolDefinition
 from segue.errors import DecodeError, EncodeError
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_objects, native_definition, text_of
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, keep, object_of, restore
+from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.vscode_lm.rules import PROTOCOL
 from segue.protocols.vscode_lm.turns import TurnReader, encode_turns
 

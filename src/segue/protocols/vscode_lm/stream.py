@@ -14,8 +14,8 @@ from collections.abc import Mapping
 
 from segue.protocols.kit.assembly import Assembly, Part
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.kit.verbatim import Block, Wire
 from segue.protocols.vscode_lm.content import KIND, decode_assistant_part, encode_assistant_parts, rename_calls
 from segue.protocols.vscode_lm.response import error_text, finish_response
 from segue.protocols.vscode_lm.rules import PROTOCOL

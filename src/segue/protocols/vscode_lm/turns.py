@@ -23,8 +23,9 @@ from segue.conversation.messages import AssistantMessage, Message, StopReason, T
 from segue.errors import DecodeError, EncodeError, Path
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_objects, is_of_reply
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, keep, object_of, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.vscode_lm.content import (
     KIND,
     RESULT,
