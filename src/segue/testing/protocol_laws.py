@@ -9,7 +9,7 @@ segue's own protocols are tested with these functions, over the whole registry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -127,7 +127,7 @@ def _check_histories(law: HistoryLaw, record: Protocol, model: Model, histories:
 
 
 @contextmanager
-def _naming(record: Protocol, law: str, where: str) -> Iterator[None]:
+def _naming(record: Protocol, law: str, where: str) -> Generator[None]:
     """Name what repeats an exception of the protocol's own functions."""
     try:
         yield
