@@ -28,7 +28,7 @@ class _ProtocolNames(click.Choice[str]):
         return tuple(PROTOCOLS)
 
     @choices.setter
-    def choices(self, names: object) -> None:
+    def choices(self, names: object) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Ignore what the base class sets: the names are read anew."""
 
 
