@@ -48,17 +48,17 @@ PROTOCOL: Final = Protocol(
         "is_error",  # where the model takes no status
         # of content
         "text_signature",
-        "thought_signature",  # this wire seals reasoning alone
+        "thought_signature",  # only reasoning is signed here
         "thinking_signature",  # where the model takes none
         "arguments_text",  # input is an object here
         "mime_type",  # of media whose type has several names
-        "name",  # of a file: made legal and different from the others; those of tools and calls are told
+        "name",  # of a file: made valid and unique; names of tools and calls are sent
         # of tools
         "strict",  # where the model does not take it
         # of the prompt
-        "system_prompt",  # a text and a list of one text are spelt alike
+        "system_prompt",  # a text and a list of one text are written alike
         "options",  # levels become budgets or efforts, retention becomes cache points
-        "stream",  # said by the address
+        "stream",  # part of the URL
     },
     affects_later=names_documents,
     sdk_arguments=sdk_arguments,

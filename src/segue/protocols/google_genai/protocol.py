@@ -18,11 +18,11 @@ from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 
 _NAMED_WHOLE: Final = ("models/", "tunedModels/", "projects/", "publishers/")
-"""How ids begin that say themselves where the model is."""
+"""How ids begin that are whole resource names."""
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:
-    """Say where a request goes; `{model}` in a provider's own path stands for the id."""
+    """Give the path of a request; `{model}` in a provider's own path stands for the id."""
     method = ":streamGenerateContent?alt=sse" if stream else ":generateContent"
     model_id, path = endpoint.model.id, endpoint.dialect.path
     if path is None:
@@ -51,22 +51,20 @@ PROTOCOL: Final = Protocol(
     not_carried=NOT_IN_A_BODY
     | {
         "tool_name",  # of a result: the call's
-        "pieces",  # of a result: its words come before its media, whatever the order was
+        "pieces",  # of a result: its text comes before its media
         # of content
-        "redacted",  # a thought without words is a thought with no words here
+        "redacted",  # a thought without text is an empty thought here
         "arguments_text",  # args is an object here
         "mime_type",  # of what lies at a URL: read from its name
         # of tools
-        "strict",  # there is a mode for all of them, and no word for one
+        "strict",  # there is a mode for all tools, and none for one
         # of the prompt
-        "stream",  # the address says it
+        "stream",  # part of the URL
         "options",  # levels become budgets
     },
     sdk_arguments=sdk_arguments,
     clues=CLUES,
-    example=Model(
-        "gemini-3.5-flash", "google", NAME, reasoning=True, input=("text", "image", "document")
-    ),
+    example=Model("gemini-3.5-flash", "google", NAME, reasoning=True, input=("text", "image", "document")),
     samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="Google GenAI (Gemini API and Vertex)",
