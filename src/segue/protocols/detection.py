@@ -117,9 +117,7 @@ def _clues(body: object, tables: _Tables) -> Iterator[_Clue]:
 
 def _of_model(model_id: str, body: Mapping[str, object], tables: _Tables) -> Iterator[_Clue]:
     for prefix, needed, clue in tables.model_ids:
-        if model_id.startswith(prefix) and (
-            needed is None or needed in body or _RESPONSE_SETTINGS.isdisjoint(body)
-        ):
+        if model_id.startswith(prefix) and (needed is None or needed in body or _RESPONSE_SETTINGS.isdisjoint(body)):
             yield clue
 
 
