@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from protocols import traffic
 from protocols.every_protocol import all_codecs
@@ -30,7 +31,13 @@ ROWS: list[Any] = [
     for row in traffic.exchanges()
     if row["protocol"] in CODECS and row["status"] == 200 and isinstance(traffic.read(row["file"])["request"], dict)
 ]
-TARGETS = {name: codec.example for name, codec in CODECS.items()}
+EVERYTHING = ("text", "image", "document", "audio", "video")
+SEE_AND_HEAR = {"openai-chat", "openai-responses", "google-genai", "mistral-chat"}
+"""Protocols that are tried with a model that reads every kind of media; the others with their example."""
+TARGETS = {
+    name: replace(codec.example, input=EVERYTHING) if name in SEE_AND_HEAR else codec.example
+    for name, codec in CODECS.items()
+}
 
 pytestmark = pytest.mark.skipif(not ROWS, reason="no recordings at hand")
 
