@@ -13,11 +13,12 @@ Sources: npm `@earendil-works/pi-ai` 1.5.0 and PyPI `litellm` 1.108.4, read 2026
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
+
+from segue.models.model_ids import is_claude
 
 Fields: TypeAlias = Mapping[str, object]
 """Fields of `Rules` or of `Dialect`, by name."""
@@ -113,7 +114,7 @@ class Flagged(NamedTuple):
 def _empty_signature(model: Flagged) -> Overrides:
     # Unsigned thinking is taken, so any readable thinking can be replayed; but Claude checks its seals behind every
     # gateway and refuses an empty one. (Anthropic documentation: extended thinking, 2026-11-15)
-    if not model.compat["allowEmptySignature"] or "claude" in model.id:
+    if not model.compat["allowEmptySignature"] or is_claude(model.id):
         return Overrides()
     return Overrides(rules={"reasoning_replay": "open"}, dialect={"empty_signature": True})
 
@@ -273,10 +274,5 @@ ROW_PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
 RELAYS: Final = frozenset({"cloudflare-ai-gateway", "opencode", "opencode-go", "openrouter", "vercel-ai-gateway"})
 """Who passes requests on to the makers below, who alone serve their models: behind a relay it is the same model."""
 
-FIRST_PARTY: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
-    (re.compile(r"claude-.*"), ""),
-    (re.compile(r"(?:gpt-(?!oss)|o\d).*"), ""),
-    (re.compile(r"gemini-.*"), "gemini/"),
-    (re.compile(r"grok-.*"), "xai/"),
-)
-"""How a maker's model is called, and what stands before that in litellm's keys."""
+FIRST_PARTY: Final[Mapping[str, str]] = {"anthropic": "", "openai": "", "google": "gemini/", "xai": "xai/"}
+"""First-party provider -> what stands before the id in litellm's keys."""

@@ -48,6 +48,7 @@ from catalogue_tables import (
 
 from segue.models.dialect import Dialect
 from segue.models.model import Modality, Model, Price, PriceTier
+from segue.models.model_ids import first_party_providers, is_claude
 from segue.models.rules import Rules
 
 TARGET: Final = Path(__file__).parent.parent / "src" / "segue" / "models" / "catalogue.json"
@@ -150,9 +151,9 @@ def find_first_party_row(model: PiModel, rows: Mapping[str, Row]) -> Row | None:
     if model.provider not in RELAYS:
         return None
     name = _RELAY_VARIANT.sub("", model.id.lower().rsplit("/", 1)[-1])
-    if name.startswith("claude-"):
+    if is_claude(name):
         name = name.replace(".", "-")
-    keys = (prefix + name for pattern, prefix in FIRST_PARTY if pattern.fullmatch(name))
+    keys = (FIRST_PARTY[provider] + name for provider in first_party_providers(name) if provider in FIRST_PARTY)
     return next((rows[key] for key in keys if key in rows), None)
 
 
@@ -252,7 +253,7 @@ def read_long_write(model: PiModel, row: Row) -> float | None:
     rate, base = row.get("cache_creation_input_token_cost_above_1hr"), row.get("input_cost_per_token")
     if isinstance(rate, float) and isinstance(base, float) and round(base * 1e6, 6) == round(model.cost.input, 6):
         return round(rate * 1e6, 6)
-    return round(2 * model.cost.input, 6) if "claude" in model.id and model.cost.cache_write > 0 else None
+    return round(2 * model.cost.input, 6) if is_claude(model.id) and model.cost.cache_write > 0 else None
 
 
 def read_price(model: PiModel, row: Row) -> Price:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
@@ -218,7 +219,7 @@ def _crashing(body, endpoint):
 
 def _lenient_order(prompt, endpoint):
     body = PLAIN.encode_request(prompt, endpoint)
-    return {**body, "messages": body["messages"][::-1]}
+    return {**body, "messages": list(reversed(cast("list[object]", body["messages"])))}
 
 
 class _Twice:

@@ -110,6 +110,7 @@ if TYPE_CHECKING:
         Catalogue,
         find_models,
         get_model,
+        load_catalogue,
         packaged_catalogue,
     )
     from segue.models.dialect import Dialect
@@ -121,6 +122,7 @@ if TYPE_CHECKING:
     )
     from segue.models.origin import new_assistant_message
     from segue.models.price import compute_cost
+    from segue.models.provider import Provider
     from segue.models.rules import Rules
     from segue.models.thinking import clamp_thinking_level, supported_thinking_levels
     from segue.outbox import Outbox
@@ -215,6 +217,7 @@ __all__ = [
     "Projector",
     "Prompt",
     "Protocol",
+    "Provider",
     "Report",
     "Request",
     "RequestFailed",
@@ -282,6 +285,7 @@ __all__ = [
     "get_model",
     "is_context_overflow",
     "load",
+    "load_catalogue",
     "load_message",
     "new_assistant_message",
     "packaged_catalogue",
@@ -417,6 +421,7 @@ _MODULES = {
         "Catalogue",
         "find_models",
         "get_model",
+        "load_catalogue",
         "packaged_catalogue",
     ),
     "segue.models.dialect": ("Dialect",),
@@ -428,6 +433,7 @@ _MODULES = {
     ),
     "segue.models.origin": ("new_assistant_message",),
     "segue.models.price": ("compute_cost",),
+    "segue.models.provider": ("Provider",),
     "segue.models.rules": ("Rules",),
     "segue.models.thinking": (
         "clamp_thinking_level",

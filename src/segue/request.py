@@ -13,7 +13,7 @@ from segue.conversation.content import AnyContent, Extra
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import DecodeError, EmptyConversation, UnknownModel
-from segue.models.catalogue import get_model
+from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.models.providers import find_row
 from segue.projection.policy import Policy, Texts
@@ -116,21 +116,54 @@ def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
 
 
 def prepare(
-    context: Context, model: Model | str, *, options: Options | None = None, policy: Policy | None = None
+    context: Context,
+    model: Model | str,
+    *,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    catalogue: Catalogue | None = None,
 ) -> Request:
     """Make a conversation ready for one model: project it, act on what the target requires, encode it.
+
+    `catalogue` has models and providers of the user's own; without it those of segue and of installed packages are
+    known.
 
     Raises:
         EmptyConversation: nothing visible would be left to send.
         ProjectionRefused: the policy refuses a change that is needed.
     """
-    target = get_model(model)
+    target = get_model(model, catalogue=catalogue)
+    policy = with_routers(policy, catalogue)
 
     def projecting(asked: Options | None) -> Projection:
         return project(context, target, options=asked, policy=policy)
 
     projection = fit_request(projecting, target, options, policy)
     return Request(projection, resolve_endpoint(target), get_protocol(target.protocol))
+
+
+def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy | None:
+    """Give a policy that also recognises routers of the user's own: a reply belongs to the model that it names.
+
+    The same object where the catalogue has none: segue's own routers are known to projection.
+    """
+    own = frozenset[str]() if catalogue is None else catalogue.routers - packaged_catalogue().routers
+    if not own:
+        return policy
+    policy = policy or Policy()
+    given = policy.same_model
+
+    def same_model(message: AssistantMessage, model: Model) -> bool:
+        if (
+            message.response_model == model.id
+            and (message.protocol, message.provider) == (model.protocol, model.provider)
+            and not model.router
+            and f"{message.provider}/{message.model}".lower() in own
+        ):
+            return True
+        return given is not None and given(message, model)
+
+    return replace(policy, same_model=same_model)
 
 
 def fit_request(
@@ -199,6 +232,7 @@ def convert(
     target_protocol: str | None = None,
     policy: Policy | None = None,
     source_model: Model | str | None = None,
+    catalogue: Catalogue | None = None,
 ) -> Request:
     """Turn one wire's request into another's.
 
@@ -216,11 +250,20 @@ def convert(
     protocol = source or detect_protocol(body)
     if protocol is None:
         raise DecodeError("this looks like no request that segue knows; say what it is with `source`")
-    prompt = decode_request(body, protocol=protocol, model=source_model)
-    return prepare_prompt(prompt, find_target(target, target_protocol), source=protocol, policy=policy)
+    writer = source_model if source_model is None else get_model(source_model, catalogue=catalogue)
+    prompt = decode_request(body, protocol=protocol, model=writer)
+    model = find_target(target, target_protocol, catalogue)
+    return prepare_prompt(prompt, model, source=protocol, policy=policy, catalogue=catalogue)
 
 
-def prepare_prompt(prompt: Prompt, model: Model, *, source: str, policy: Policy | None = None) -> Request:
+def prepare_prompt(
+    prompt: Prompt,
+    model: Model,
+    *,
+    source: str,
+    policy: Policy | None = None,
+    catalogue: Catalogue | None = None,
+) -> Request:
     """Make a request that was read off the wire `source` ready for a model."""
     if source != model.protocol:
         prompt = replace(prompt, options=copy_title(prompt.options, source))
@@ -232,15 +275,15 @@ def prepare_prompt(prompt: Prompt, model: Model, *, source: str, policy: Policy 
                 context=_strip_leading_extra(prompt.context, source),
                 options=replace(prompt.options, extra=None),
             )
-    return prepare(prompt.context, model, options=prompt.options, policy=policy)
+    return prepare(prompt.context, model, options=prompt.options, policy=policy, catalogue=catalogue)
 
 
-def find_target(target: Model | str, protocol: str | None) -> Model:
+def find_target(target: Model | str, protocol: str | None, catalogue: Catalogue | None = None) -> Model:
     """Find a target by name; with a protocol also one that the catalogue does not know."""
     if isinstance(target, Model):
         return target if protocol is None else replace(target, protocol=protocol)
     try:
-        found = get_model(target)
+        found = get_model(target, catalogue=catalogue)
     except UnknownModel:
         if protocol is None:
             raise

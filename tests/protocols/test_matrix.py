@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from protocols import traffic
 from protocols.every_protocol import all_codecs
@@ -26,7 +27,13 @@ from segue.request import Request, convert
 
 CODECS = {codec.name: codec for codec in all_codecs()}
 ROWS: list[Any] = [row for row in traffic.exchanges() if row["protocol"] in CODECS and row["status"] == 200]
-TARGETS = {name: codec.example for name, codec in CODECS.items()}
+ALL_MEDIA = ("text", "image", "document", "audio", "video")
+WITH_ALL_MEDIA = {"openai-chat", "openai-responses", "google-genai", "mistral-chat"}
+"""Protocols that are tried with a model that reads every kind of media; the others with their example."""
+TARGETS = {
+    name: replace(codec.example, input=ALL_MEDIA) if name in WITH_ALL_MEDIA else codec.example
+    for name, codec in CODECS.items()
+}
 
 pytestmark = pytest.mark.traffic
 

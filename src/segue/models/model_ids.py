@@ -1,16 +1,22 @@
-"""Facts about model ids: how the ids of each first-party provider begin.
+"""Facts about model ids: how those of each first-party provider begin, and which generations differ.
 
-The one table for them. The catalogue reads it to choose a provider for a bare id, detection to recognise a request, the
-scripts that write the catalogue to find prices. Families of models inside these (generations, sizes) are in
-`models.family`; ids of the same model at several providers in `models.equivalence`.
+The one table for facts that more than one place needs. The catalogue reads it to choose a provider for a bare id,
+detection to recognise a request, rules of several protocols for their families, `models.equivalence` to compare ids of
+several providers, and the scripts that write the catalogue to find prices. A pattern that only one protocol needs
+stands in its `rules.py`.
 
 Facts this file rests on:
 - The ids of each provider's own catalogue page.                       (catalogue of pi-ai 1.5.0; read 2026-11-15)
 - Cohere's first model was called `command`, without a suffix.         (cohere 7.3.1; read 2026-11-15)
+- Claude ids: a name, a generation (`-4-5`, elsewhere `-4.5`; once before the name: `claude-3-7-sonnet`), from 4.6 on no
+  date. Bedrock puts a region and `anthropic.` in front and `-v1:0` behind, Vertex `@date`.
+                                                  (Anthropic models overview; catalogue of pi-ai 1.5.0; read 2026-11-15)
+- OpenAI ids: `o1`, `o3`, `o4` and `gpt-5` onwards reason; gateways put `openai/` or `openai.` in front.     (the same)
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 FIRST_PARTY_PREFIXES: Final[tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = (
@@ -54,3 +60,56 @@ def first_party_providers(model_id: str) -> tuple[str, ...]:
 def first_party_prefixes(provider: str) -> tuple[str, ...]:
     """List how the ids of a provider's own models begin."""
     return tuple(prefix for prefixes, providers in FIRST_PARTY_PREFIXES if provider in providers for prefix in prefixes)
+
+
+# -- families ----------------------------------------------------------------------------------------------------------
+# Regular expressions, searched in an id, case ignored.
+
+CLAUDE: Final = r"claude-"
+CLAUDE_UP_TO_4_5: Final = (
+    r"claude-(?:instant|v?[123](?:[-.:@]|$)"
+    r"|(?:opus|sonnet|haiku)-4(?:[-.][0-5])?(?:[-.@:]\D|[-@]\d{8}|$)"
+    r"|4(?:[-.][0-5])?-(?:opus|sonnet|haiku))"
+)
+"""The last that take a budget for thinking, a prefilled answer and sampling settings alike."""
+CLAUDE_4_6: Final = r"claude-(?:(?:opus|sonnet)-4[-.]6|4[-.]6-(?:opus|sonnet))(?!\d)"
+"""Adaptive thinking, no prefill; sampling settings are still taken."""
+CLAUDE_READS_SYSTEM: Final = (
+    r"claude-(?:opus-4[-.](?:[89]|\d\d)(?!\d)|opus-(?:[5-9]|\d\d)(?!\d)|(?:fable|mythos)-\d"
+    r"|(?:sonnet|haiku)-(?:5[-.][5-9]|[6-9]|\d\d)(?!\d))"
+)
+"""Opus 4.8 and what came after it: instructions in mid-conversation have a role. Of Sonnet 5 the sources disagree."""
+CLAUDE_ADAPTIVE_THINKING_ONLY: Final = r"claude-(?:(?:fable|mythos)-5[-.]1|(?:opus|sonnet)-5[-.]5)(?!\d)"
+"""No tool can be demanded of them, thinking or not."""
+CLAUDE_ALWAYS_THINKS: Final = r"claude-(?:(?:fable|mythos)-(?:\d|preview)|(?:opus|sonnet)-5[-.]5(?!\d))"
+"""They refuse to be told not to think."""
+
+GEMINI_3_ON: Final = r"gemini-(?:[3-9]|\d\d)|gemini-(?:pro|flash|flash-lite)-latest"
+"""They sign their calls and refuse those that are not signed."""
+
+OPENAI_O_SERIES: Final = r"(?:^|[/.])o[134](?:-|$)"
+OPENAI_GPT_5_ALONE: Final = r"(?:^|[/.])gpt-5(?!\.\d|\d|-chat)"
+"""GPT-5 itself with its mini, nano, pro and codex, which always think."""
+OPENAI_GPT_5_1_TO_4: Final = r"(?:^|[/.])gpt-5\.[1-4](?!\d|-chat)"
+"""They can be asked not to think, and only then take sampling settings."""
+OPENAI_GPT_5_5_UP: Final = r"(?:^|[/.])gpt-5\.(?:[5-9]|\d\d)(?!\d)"
+"""They think unless asked not to, and only then take sampling settings."""
+OPENAI_GPT_6_ON: Final = r"(?:^|[/.])gpt-(?:[6-9]|\d\d)(?!\d)"
+OPENAI_GPT_5_5_ON: Final = f"{OPENAI_GPT_5_5_UP}|{OPENAI_GPT_6_ON}"
+
+MISTRAL: Final = r"(?:^|/)(?:open-)?(?:mistral|ministral|magistral|devstral|codestral|mixtral|pixtral)"
+
+CLAUDE_NAME: Final = r"(?P<name>claude-[a-z0-9-]+?)(?:[-@](?P<date>\d{8}))?"
+GEMINI_NAME: Final = r"(?P<name>gemini-[a-z0-9.-]+)(?P<date>)"
+"""The name and the date in an id, for comparing ids of several providers."""
+
+NATIVE_PROTOCOLS: Final[Mapping[str, frozenset[str]]] = {
+    "claude": frozenset({"anthropic-messages", "bedrock-converse"}),
+    "gemini": frozenset({"google-genai"}),
+}
+"""The protocols on which the signatures of a family are the provider's own; others change or replace them."""
+
+
+def is_claude(model_id: str) -> bool:
+    """Whether an id, of whichever provider, names a Claude model."""
+    return CLAUDE in model_id.lower()

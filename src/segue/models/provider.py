@@ -9,7 +9,7 @@ import msgspec
 
 
 @final
-class Provider(msgspec.Struct, frozen=True, kw_only=True):
+class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who serves and bills.
 
     `protocol` is the wire it speaks unless a model of its catalogue says otherwise. `rules` and `dialect` are keyed by

@@ -39,7 +39,7 @@ def find_endpoint(protocol: str | None, model: Model | str | None, named: str | 
         content = model if protocol is None or protocol == model.protocol else replace(model, protocol=protocol)
         return resolve_endpoint(content)
     if protocol is None:
-        raise UnknownProtocol("say which protocol or which model it is", name="")
+        raise UnknownProtocol("neither a protocol nor a model is given; pass protocol=... or model=...", name="")
     model_id = named or ""
     provider = find_provider(protocol, model_id) if model_id else None
     if provider is not None:

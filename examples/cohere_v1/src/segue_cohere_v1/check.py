@@ -63,8 +63,8 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Iterator[Violation]:
         name, path = tool.get("name"), ("tools", index, "name")
         if name is None and "description" not in tool:
             continue  # not one of the application's tools
-        letters, first = rules.tool_name_alphabet or "", rules.tool_name_first or ""
-        if not isinstance(name, str) or not matches_alphabet(name, letters) or not matches_alphabet(name[:1], first):
+        alphabet, first = rules.tool_name_alphabet or "", rules.tool_name_first or ""
+        if not isinstance(name, str) or not matches_alphabet(name, alphabet) or not matches_alphabet(name[:1], first):
             yield Violation(code="tool_name", path=path, message=f"{name!r} is not a valid tool name")
 
 

@@ -15,6 +15,7 @@ from segue.client.flow.backoff import Retry
 from segue.client.http.keys import Auth
 from segue.conversation.context import Options
 from segue.errors import MissingExtra, SettingsError
+from segue.models.catalogue import Catalogue
 from segue.request import Request
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class ClientSettings(TypedDict, total=False):
     an `AsyncClient`."""
     on_attempt: OnAttempt | None
     """Sees each attempt when it is over."""
+    catalogue: Catalogue | None
+    """Models and providers of the user's own, from `load_catalogue`."""
     environment: Mapping[str, str] | None
     """Where variables are looked up; the process's environment when not given. An empty one has none."""
     transport: object
@@ -89,6 +92,7 @@ class Setup:
         self.sticky = settings.get("sticky", False)
         self.on_request = settings.get("on_request")
         self.on_attempt = settings.get("on_attempt")
+        self.catalogue = settings.get("catalogue")
         environment = settings.get("environment")
         self.environment: Mapping[str, str] = os.environ if environment is None else environment
         self.transport: object = settings.get("transport")

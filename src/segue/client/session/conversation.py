@@ -23,7 +23,7 @@ from segue.conversation.content import SystemContent, ToolCall, ToolResultConten
 from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import ConversationError, SettingsError
-from segue.models.catalogue import get_model
+from segue.models.catalogue import Catalogue, get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.sessions import StrPath
@@ -52,10 +52,13 @@ class ConversationSettings(TypedDict, total=False):
 class _BaseConversation:
     """What both conversations have in common: everything but the sending."""
 
-    def __init__(self, model: Model | str | None, settings: ConversationSettings) -> None:
+    def __init__(
+        self, model: Model | str | None, settings: ConversationSettings, catalogue: Catalogue | None = None
+    ) -> None:
         unknown = sorted(set(settings) - set(ConversationSettings.__annotations__))
         if unknown:
             raise SettingsError(f"a conversation has no setting {unknown[0]!r}", key=unknown[0])
+        self._catalogue = catalogue
         self._options = settings.get("options")
         self._policy = settings.get("policy")
         self._fallback_models = tuple(settings.get("fallback_models", ()))
@@ -73,7 +76,7 @@ class _BaseConversation:
             fsync=settings.get("fsync", False),
         )
         try:
-            self._model = get_model(_last_model(self.context) if model is None else model)
+            self._model = get_model(_last_model(self.context) if model is None else model, catalogue=catalogue)
         except BaseException:
             self._history.close()
             raise
@@ -108,7 +111,7 @@ class _BaseConversation:
 
     def switch(self, model: Model | str) -> None:
         """Ask another model from now on; the history stays as it is."""
-        self._model = get_model(model)
+        self._model = get_model(model, catalogue=self._catalogue)
 
     def add(self, *messages: Message) -> None:
         """Add messages at the end, as they are."""
@@ -210,7 +213,7 @@ class Conversation(_BaseConversation):
         client: Client | None = None,
         **settings: Unpack[ConversationSettings],
     ) -> None:
-        super().__init__(model, settings)
+        super().__init__(model, settings, None if client is None else client.catalogue)
         self._client = client or Client()
         self._owns_client = client is None
 
@@ -269,7 +272,7 @@ class AsyncConversation(_BaseConversation):
         client: AsyncClient | None = None,
         **settings: Unpack[ConversationSettings],
     ) -> None:
-        super().__init__(model, settings)
+        super().__init__(model, settings, None if client is None else client.catalogue)
         self._client = client or AsyncClient()
         self._owns_client = client is None
 

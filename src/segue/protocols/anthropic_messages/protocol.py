@@ -41,13 +41,13 @@ PROTOCOL: Final = Protocol(
         "tool_name",  # of a result: read from its call
         # of content
         "text_signature",
-        "thought_signature",  # this wire seals thinking alone
+        "thought_signature",  # only thinking is signed here
         "arguments_text",  # input is an object here
         "mime_type",  # of what lies at a URL or has a file id
         # of tools
         "strict",  # where the provider does not take it
         # of the prompt
-        "options",  # levels become budgets or efforts, retention becomes marks, a limit has to be said
+        "options",  # levels become budgets or efforts, retention becomes marks, a limit is required
     },
     headers={"anthropic-version": "2026-10-21"},  # what anthropic 2.8.0 sends; read 2026-11-15
     sdk_parameters=frozenset(

@@ -77,7 +77,7 @@ PROTOCOL: Final = Protocol(
         # what a result is for the application
         "is_error",
         "tool_name",
-        # this wire has no place for seals
+        # signatures have no field
         "text_signature",
         "thinking_signature",
         "redacted",

@@ -16,7 +16,7 @@ from segue.errors import DecodeError, EncodeError, Path
 # JSON objects are dicts: to ask whether something is any mapping costs ten times as much, so that comes second.
 
 REPLY = "reply"
-"""The key of a message's `extra`, beside those of protocols, for what stood only in the reply. It stays with the message
+"""The key of a message's `extra`, beside those of protocols, for what stood only in the reply. It stays there
 and is never sent."""
 
 

@@ -87,13 +87,13 @@ PROTOCOL: Final = Protocol(
         # what a result is for the application
         "is_error",
         "tool_name",
-        # seals that this wire has no place for; that a seal is all there is
+        # signatures without a field; whether a signature is all there is
         "text_signature",
         "thought_signature",
         "redacted",
         # the type of bare sound and of what only has an address or an id; what others would see
         "mime_type",
-        # where calls stood among the words of a turn
+        # where calls stood among the texts of a turn
         "pieces",
         "extra",
     },

@@ -40,10 +40,10 @@ _CLIENT_ARGUMENTS: Final = frozenset(
 
 
 def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - the same
-    """Give what the client takes. It has no door for more, and itself drops ids and keywords of schemas it lacks.
+    """Give the arguments of the client, which takes no others and drops ids and schema keywords that it does not know.
 
     Raises:
-        EncodeError: the body says something that the client cannot be told, such as `truncate`.
+        EncodeError: the body has a key that the client has no argument for, such as `truncate`.
     """
     for key in body:
         if key not in _CLIENT_ARGUMENTS:
@@ -70,7 +70,7 @@ PROTOCOL: Final = Protocol(
     | {
         # of results
         "is_error",
-        # seals that this wire has no place for
+        # signatures without a field
         "thinking_signature",
         "redacted",
         "text_signature",
@@ -79,7 +79,7 @@ PROTOCOL: Final = Protocol(
         "arguments_text",  # arguments are an object here
         "mime_type",  # pictures are bare bytes
         "strict",
-        # of options: left open it is said to be false, for the server would stream
+        # of options: an unset one is written as false, because the server would stream
         "stream",
         # where one text of a turn ends and the next begins, and where pictures stood among them
         "pieces",

@@ -87,7 +87,7 @@ PROTOCOL: Final = Protocol(
         # reasoning is signed with the name of its field
         "thinking_signature",
         "redacted",
-        # seals that this wire has no place for
+        # signatures without a field
         "text_signature",
         "thought_signature",
         # strictness where the provider has none; the type of what only has an address; what others would see

@@ -20,11 +20,11 @@ _NOT_CARRIED: Final = NOT_IN_A_BODY | {
     # An output names its call alone, and has no flag for errors.
     "tool_name",
     "is_error",
-    # Reasoning has words or none; nothing says why.
+    # Reasoning has text or none; no field gives the reason.
     "redacted",
     # An address or a file id comes without a type.
     "mime_type",
-    # Not strict and not said are one word.
+    # False and unset are written alike.
     "strict",
     # Of several ways to the same media one is written: data, else the address, else the file id.
     "url",
@@ -32,7 +32,7 @@ _NOT_CARRIED: Final = NOT_IN_A_BODY | {
     # A signature in a form that this wire did not make has no place on it.
     "text_signature",
     "thought_signature",
-    # Items stand in one row: where one turn of a role ends and the next begins is not said.
+    # Items stand in one list: it does not separate two turns of the same role.
     "turns",
 }
 
@@ -77,7 +77,7 @@ _SDK_PARAMETERS: Final = frozenset(
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:
-    del stream  # told in the body
+    del stream  # a key of the body
     return endpoint.dialect.path or "/responses"
 
 
