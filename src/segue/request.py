@@ -42,8 +42,8 @@ class Request:
     """
 
     def __init__(self, projection: Projection, endpoint: Endpoint, codec: Codec, content: bytes | None = None) -> None:
-        self.model = endpoint.model
-        self.protocol = codec.name
+        self.model: Model = endpoint.model
+        self.protocol: str = codec.name
         self.report: Report = projection.report
         self.requirements: tuple[Requirement, ...] = projection.requirements
         self.tool_names: Mapping[str, str] = projection.tool_names

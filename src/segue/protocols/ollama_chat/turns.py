@@ -75,7 +75,7 @@ class Reading:
         self.system_prompt: SystemPrompt = None
         self.beside_prompt: Wire = {}
         self.messages: list[Message] = []
-        self.refused = False
+        self.refused: bool = False
         """Whether something was spelt as the server refuses it."""
         self._waiting: list[ToolCall] = []
         self._batch: list[ToolCall] = []
