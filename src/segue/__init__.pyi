@@ -13,6 +13,7 @@ from segue.client.http.clients import AsyncClient as AsyncClient
 from segue.client.http.clients import Client as Client
 from segue.client.http.clients import complete as complete
 from segue.client.http.clients import stream as stream
+from segue.client.http.settings import ClientSettings as ClientSettings
 from segue.client.http.streams import Stream as Stream
 from segue.client.session.conversation import AsyncConversation as AsyncConversation
 from segue.client.session.conversation import Conversation as Conversation

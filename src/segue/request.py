@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -62,7 +62,7 @@ class Request:
         return self._projection
 
     @cached_property
-    def body(self) -> dict[str, object]:
+    def body(self) -> dict[str, Any]:
         """The wire body, as plain values."""
         return self._codec.encode_request(prompt_of(self._projection, self._endpoint), self._endpoint)
 
@@ -83,7 +83,7 @@ class Request:
         """What goes with the body, besides the key."""
         return {"content-type": "application/json", **self._codec.headers, **self.model.headers}
 
-    def sdk_arguments(self) -> dict[str, object]:
+    def sdk_arguments(self) -> dict[str, Any]:
         """Give the arguments for the provider's own client; what it does not name stands under `extra_body`."""
         if self._codec.sdk_arguments is not None:
             return self._codec.sdk_arguments(self.body, self._endpoint)
