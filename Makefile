@@ -38,10 +38,11 @@ test: $(TOOLS) ## run the tests
 stress: $(TOOLS) ## ten thousand streams at once, on this machine alone
 	$(PY) scripts/stress.py
 
-check: $(TOOLS) ## format, lint, types, import layers, generated files in step, the site without a warning, hot paths
+check: $(TOOLS) ## format, lint, types (also of the snippets), import layers, generated files in step, the site without a warning, hot paths
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m pyright --pythonpath $(PY)
+	$(PY) scripts/check_types.py
 	$(VENV)/bin/lint-imports --no-cache
 	@for writer in $(WRITERS); do echo "$(PY) $$writer --check"; $(PY) $$writer --check || exit 1; done
 	$(PY) -m sphinx -E -W --keep-going -q -b html docs docs/_build
