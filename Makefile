@@ -54,10 +54,11 @@ explore: $(TOOLS) ## look for failing examples of the property tests, at random,
 proof: $(TOOLS) ## run the heavy tests: a thousand kills, ten thousand streams, what has to be installed first
 	$(PY) -m pytest -n auto -m proof $(PYTEST)
 
-check: $(TOOLS) ## format, lint, types, import layers, generated files in step, the site without a warning, hot paths
+check: $(TOOLS) ## format, lint, types (also of the snippets), import layers, generated files in step, the site without a warning, hot paths
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m pyright --pythonpath $(PY)
+	$(PY) scripts/check_types.py
 	$(VENV)/bin/lint-imports --no-cache
 	$(PY) scripts/check_words.py
 	@for writer in $(WRITERS); do echo "$(PY) $$writer --check"; $(PY) $$writer --check || exit 1; done

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -45,8 +45,8 @@ class Request:
     def __init__(
         self, projection: Projection, endpoint: Endpoint, codec: Protocol, content: bytes | None = None
     ) -> None:
-        self.model = endpoint.model
-        self.protocol = codec.name
+        self.model: Model = endpoint.model
+        self.protocol: str = codec.name
         self.report: Report = projection.report
         self.requirements: tuple[Requirement, ...] = projection.requirements
         self.tool_names: Mapping[str, str] = projection.tool_names
@@ -65,7 +65,7 @@ class Request:
         return self._projection
 
     @cached_property
-    def body(self) -> dict[str, object]:
+    def body(self) -> dict[str, Any]:
         """The wire body, as plain values."""
         return self._codec.encode_request(prompt_of(self._projection, self._endpoint), self._endpoint)
 
@@ -86,7 +86,7 @@ class Request:
         """What goes with the body, besides the key."""
         return {"content-type": "application/json", **self._codec.headers, **self.model.headers}
 
-    def sdk_arguments(self) -> dict[str, object]:
+    def sdk_arguments(self) -> dict[str, Any]:
         """Give the arguments for the provider's own client; what it does not name stands under `extra_body`."""
         if self._codec.sdk_arguments is not None:
             return self._codec.sdk_arguments(self.body, self._endpoint)

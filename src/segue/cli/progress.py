@@ -39,7 +39,7 @@ class Resumable:
             # Only there: a new file that is cut, even to nothing, is sent to the disk by ext4 when it is closed.
             self._file.truncate(done.bytes)
             self._file.seek(done.bytes)
-        self.line = done.line
+        self.line: int = done.line
         self._strip_leading_extra = 0
 
     def _read(self, path: str) -> _Note:

@@ -22,7 +22,10 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 class JsonArrayDecoder:
-    """Reads one stream. Feed it bytes as they come, then call `finish`; both give the elements that were completed."""
+    """Decodes a stream that is one JSON array, element by element.
+
+    Feed it bytes as they arrive, then call `finish`; both return the elements that were completed.
+    """
 
     __slots__ = ("_depth", "_in_array", "_in_string", "_pieces", "_skip")
 

@@ -17,7 +17,10 @@ _SPACE: Final = b" \t\r"
 
 
 class NdjsonDecoder:
-    """Reads one stream. Feed it bytes as they come, then call `finish`; both give the lines that were completed."""
+    """Decodes a stream of JSON lines (NDJSON).
+
+    Feed it bytes as they arrive, then call `finish`; both return the lines that were completed.
+    """
 
     __slots__ = ("_first", "_pieces")
 

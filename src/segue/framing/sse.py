@@ -38,7 +38,10 @@ class SseEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 class SseDecoder:
-    """Reads one stream. Feed it bytes as they come, then call `finish`; both give the events that were completed."""
+    """Decodes a stream of server-sent events (SSE).
+
+    Feed it bytes as they arrive, then call `finish`; both return the events that were completed.
+    """
 
     __slots__ = (
         "_between",

@@ -33,7 +33,8 @@ _LOCAL: Final = frozenset({"localhost", "127.0.0.1", None})
 _BY_HOST: Final[Mapping[str | None, Provider]] = {
     host: row
     for row in reversed(tuple(PROVIDERS.values()))  # the first row of a host is the one to keep
-    if (host := _host(row.base_url)) not in _LOCAL and "{" not in str(host)
+    for host in [_host(row.base_url)]
+    if host not in _LOCAL and "{" not in str(host)
 }
 
 

@@ -7,6 +7,7 @@ provider for that pair, else the protocol's own. It is the best evidence there i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -65,7 +66,7 @@ def decode_request(
 
 def encode_request(
     prompt: Prompt | Context, *, protocol: str | None = None, model: Model | str | None = None
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Write a request as it is, without projection: what `decode_request` read comes out as it was.
 
     Raises:
@@ -100,7 +101,7 @@ def decode_response(
     return get_protocol(endpoint.model.protocol).decode_response(plain, endpoint, tool_names or {})
 
 
-def encode_response(message: AssistantMessage, *, protocol: str, model: Model | str | None = None) -> dict[str, object]:
+def encode_response(message: AssistantMessage, *, protocol: str, model: Model | str | None = None) -> dict[str, Any]:
     """Write a reply as its provider would have sent it: the inverse of `decode_response`."""
     if not isinstance(message, AssistantMessage):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConversationError(f"expected an AssistantMessage, got a value of type {type(message).__name__}")

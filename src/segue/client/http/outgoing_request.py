@@ -56,11 +56,11 @@ class OutgoingRequest:
     def __init__(
         self, url: str, headers: dict[str, str], content: bytes, secrets: tuple[str, ...], *, is_signed: bool = True
     ) -> None:
-        self.url = url
-        self.headers = headers
-        self.content = content
-        self.secrets = secrets
-        self.is_signed = is_signed
+        self.url: str = url
+        self.headers: dict[str, str] = headers
+        self.content: bytes = content
+        self.secrets: tuple[str, ...] = secrets
+        self.is_signed: bool = is_signed
 
     def __repr__(self) -> str:
         return f"Letter({conceal(self.url, self.secrets)}, {len(self.content)} bytes)"
@@ -71,7 +71,7 @@ class RequestBuilder:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self.signer = AwsSigner()
+        self.signer: AwsSigner = AwsSigner()
 
     def __repr__(self) -> str:
         return "Desk()"

@@ -59,7 +59,7 @@ class Scan:
     )
 
     def __init__(self) -> None:
-        self.roles = ""
+        self.roles: str = ""
         """One letter for each message: what stands beside what is a question of substrings."""
         self.call_ids: list[str] = []
         """The ids of all calls, in order."""
@@ -69,33 +69,33 @@ class Scan:
         """The names of tools that only a result names."""
         self.foreign: set[int] = set()
         """Which of the messages are turns that the target did not write."""
-        self.paired = True
+        self.paired: bool = True
         """Each batch is directly followed by its results, in call order, and no result stands elsewhere."""
-        self.unfinished = False
+        self.unfinished: bool = False
         """A turn ended in an error or was aborted."""
-        self.unclean = False
+        self.unclean: bool = False
         """Half a surrogate pair in a text, an argument, a thought or a seal."""
-        self.original = False
+        self.original: bool = False
         """A call carries its provider's own spelling of its arguments."""
-        self.media = False
-        self.native = False
+        self.media: bool = False
+        self.native: bool = False
         """Images, files or native blocks; native blocks."""
-        self.signed = False
-        self.unsigned = False
+        self.signed: bool = False
+        self.unsigned: bool = False
         """Thinking with a seal; thinking without."""
-        self.unusable = False
+        self.unusable: bool = False
         """A seal that is none, or thinking that has neither words nor a seal."""
-        self.without_signature = False
+        self.without_signature: bool = False
         """The first call of a turn has no seal."""
-        self.thinks_last = False
+        self.thinks_last: bool = False
         """A turn ends in thinking."""
-        self.phases = False
+        self.phases: bool = False
         """A text of an assistant turn has a phase."""
-        self.extra = False
+        self.extra: bool = False
         """A message or content has an `extra` (beyond what it keeps of its reply), a cache mark or a prefix."""
         self.errors: list[int] = []
         """Which of the messages are results that are errors."""
-        self.blank = False
+        self.blank: bool = False
         """A text without words, or a message without content."""
 
     def add_unusual_signature(self, signature: str) -> None:

@@ -120,7 +120,7 @@ class MessagesReader(ABC):
     def __init__(self, blocks: Blocks, endpoint: Endpoint, model: str | None) -> None:
         self.blocks = blocks
         self.endpoint = endpoint
-        self.model = model or endpoint.model.id
+        self.model: str = model or endpoint.model.id
         self._system: Block | None = None
         self._system_prompt: str | tuple[SystemContent, ...] | None = None
         self._messages: list[Message] = []

@@ -69,7 +69,7 @@ class TurnReader:
         self.model = model
         self.system_prompt: SystemPrompt | None = None
         self.messages: list[Message] = []
-        self.has_refused_format = False
+        self.has_refused_format: bool = False
         """Whether some content has a format that the server refuses."""
         self._unanswered: list[ToolCall] = []
         self._calls: list[ToolCall] = []

@@ -53,7 +53,7 @@ class ChoiceReader:
         self.message_fields: Wire = {}
         self.choice_fields: Wire = {}
         self.reason: str | None = None
-        self.finished = False
+        self.finished: bool = False
 
     def grow_by(self, delta: Delta, out: Assembly) -> bool:
         """Read a delta of the fast path; give whether it has exactly one value, and that adds to an open part."""

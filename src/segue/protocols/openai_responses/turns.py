@@ -62,8 +62,8 @@ class TurnReader:
 
     def __init__(self, tool_names: Mapping[str, str] | None = None) -> None:
         self.diagnostics: list[Diagnostic] = []
-        self.reasoning = _SIGNED
-        self.tool_names = tool_names or {}
+        self.reasoning: str = _SIGNED
+        self.tool_names: Mapping[str, str] = tool_names or {}
 
     def read_all(self, items: Iterable[object]) -> tuple[AssistantContent, ...]:
         """Read a list of items; entries that are no objects are skipped."""
