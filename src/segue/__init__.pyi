@@ -21,6 +21,7 @@ from segue.conversation.arguments import ParsedArguments as ParsedArguments
 from segue.conversation.arguments import parse_arguments as parse_arguments
 from segue.conversation.content import AnyContent as AnyContent
 from segue.conversation.content import AssistantContent as AssistantContent
+from segue.conversation.content import CacheMark as CacheMark
 from segue.conversation.content import Extra as Extra
 from segue.conversation.content import FallbackContent as FallbackContent
 from segue.conversation.content import FileContent as FileContent
@@ -97,6 +98,7 @@ from segue.framing.sse import SseEvent as SseEvent
 from segue.models.catalogue import Catalogue as Catalogue
 from segue.models.catalogue import find_models as find_models
 from segue.models.catalogue import get_model as get_model
+from segue.models.catalogue import load_catalogue as load_catalogue
 from segue.models.catalogue import packaged_catalogue as packaged_catalogue
 from segue.models.dialect import Dialect as Dialect
 from segue.models.model import Modality as Modality
@@ -105,6 +107,7 @@ from segue.models.model import Price as Price
 from segue.models.model import PriceTier as PriceTier
 from segue.models.origin import new_assistant_message as new_assistant_message
 from segue.models.price import compute_cost as compute_cost
+from segue.models.provider import Provider as Provider
 from segue.models.rules import Rules as Rules
 from segue.models.thinking import clamp_thinking_level as clamp_thinking_level
 from segue.models.thinking import supported_thinking_levels as supported_thinking_levels
@@ -132,7 +135,9 @@ from segue.protocols.api import stream_decoder as stream_decoder
 from segue.protocols.detection import detect_protocol as detect_protocol
 from segue.protocols.kit.codec import Violation as Violation
 from segue.protocols.kit.codec import WireError as WireError
+from segue.protocols.kit.protocol import Protocol as Protocol
 from segue.protocols.kit.streaming import StreamDecoder as StreamDecoder
+from segue.protocols.registry import register_protocol as register_protocol
 from segue.protocols.registry import resolve_dialect as resolve_dialect
 from segue.protocols.registry import resolve_rules as resolve_rules
 from segue.request import Request as Request
