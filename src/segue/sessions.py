@@ -93,7 +93,16 @@ def append_message(path: StrPath, message: Message, *, fsync: bool = False) -> N
         DumpError: the message cannot be stored; the file is as it was.
         OSError: the file cannot be written.
     """
-    _append(path, dump_message(message), begin=_EMPTY_HEADER, fsync=fsync)
+    append_line(path, dump_message(message), fsync=fsync)
+
+
+def append_line(path: StrPath, line: bytes, *, fsync: bool = False) -> None:
+    """Append a message that `dump_message` has already written, like `append_message`.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    _append(path, line, begin=_EMPTY_HEADER, fsync=fsync)
 
 
 def append_header(path: StrPath, context: Context, *, fsync: bool = False) -> None:

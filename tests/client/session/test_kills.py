@@ -1,4 +1,4 @@
-"""Killed while saving, as often as `SEGUE_KILLS` says: nothing that was kept is lost, and the session opens again."""
+"""Writers that are killed while they save, `SEGUE_KILLS` times: no stored message is lost, and the file still opens."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 KILLS = int(os.environ.get("SEGUE_KILLS", "1000"))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="writers are forked, which this system cannot")
-def test_a_session_survives_a_thousand_kills(tmp_path: Path):
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_session_file_survives_killed_writers(tmp_path: Path):
     program = Path(__file__).with_name("killing.py")
     command = [sys.executable, str(program), str(tmp_path), str(KILLS), "20261115"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
