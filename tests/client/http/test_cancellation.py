@@ -306,7 +306,7 @@ def test_many_threads_share_a_client(server: ScriptedServer):
         def stream_reply() -> None:
             texts.extend(client.stream(HELLO, wire.model(server.url)).result().text() for _ in range(4))
 
-        threads = [threading.Thread(target=listen) for _ in range(16)]
+        threads = [threading.Thread(target=stream_reply) for _ in range(16)]
         for thread in threads:
             thread.start()
         for thread in threads:
