@@ -72,7 +72,7 @@ OPTIONS = [*TARGET, "--bad-lines", "skip", "--report", "json"]
 
 
 @pytest.mark.parametrize("data", INPUTS.values(), ids=INPUTS.keys())
-def test_processes_give_what_one_gives_byte_for_byte(data, tmp_path):
+def test_several_processes_give_the_same_bytes_as_one(data, tmp_path):
     many = tmp_path / "many.jsonl"
     many.write_bytes(data)
     alone = run(many, *OPTIONS)
@@ -94,7 +94,7 @@ def test_every_number_of_processes_gives_the_same_for_every_size_of_a_piece(data
 
 @pytest.mark.parametrize("source", ["file", "pipe"])
 @pytest.mark.parametrize("jobs", [1, 2, 4])
-def test_the_first_bad_line_ends_the_work_and_what_stood_before_it_is_written(jobs, source, tmp_path):
+def test_the_first_bad_line_stops_the_run_after_the_lines_before_it(jobs, source, tmp_path):
     many = tmp_path / "many.jsonl"
     many.write_bytes(b"\n".join([*LINES[:40], b"", b"{bad", *LINES[40:], b"{worse"]))
     stdin = many.read_bytes() if source == "pipe" else b""
@@ -110,7 +110,7 @@ def contents(out: str) -> list[str]:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_run_goes_on_behind_the_bad_line_that_ended_it(jobs, tmp_path):
+def test_a_run_resumes_after_the_bad_line_that_stopped_it(jobs, tmp_path):
     many, out = tmp_path / "many.jsonl", tmp_path / "out.jsonl"
     many.write_bytes(b"\n".join([*LINES[:40], b"{bad", *LINES[40:50], b"", b"{worse", *LINES[50:]]))
     arguments = [many, *TARGET, "--jobs", jobs, "-o", out]
@@ -120,7 +120,7 @@ def test_a_run_goes_on_behind_the_bad_line_that_ended_it(jobs, tmp_path):
     assert contents(out.read_text()) == [json.loads(item)["messages"][0]["content"] for item in LINES]
 
 
-def test_processes_that_cannot_be_forked_give_the_same(tmp_path):
+def test_spawned_processes_give_the_same_output(tmp_path):
     many = tmp_path / "many.jsonl"
     many.write_bytes(INPUTS["bad lines"])
     spawned = 'from segue.cli import workers\nworkers.start_method = lambda: "spawn"'
@@ -136,7 +136,7 @@ def test_no_process_is_started_for_less_than_two_pieces(tmp_path):
     assert run(many, *TARGET, "--jobs", 2, before=forbidden) == run(many, *TARGET)
 
 
-def test_a_pipe_may_have_a_path(tmp_path):
+def test_a_named_pipe_can_be_the_input(tmp_path):
     many = tmp_path / "many.jsonl"
     many.write_bytes(INPUTS["lines of many lengths"])
     with many.open("rb") as file:
@@ -146,7 +146,7 @@ def test_a_pipe_may_have_a_path(tmp_path):
     assert made.stdout.decode() == piped.out == run(many, *TARGET).out
 
 
-def test_a_file_that_goes_away_meanwhile_is_named(tmp_path):
+def test_an_input_file_that_disappears_is_named(tmp_path):
     many = tmp_path / "many.jsonl"
     many.write_bytes(INPUTS["lines of many lengths"])
     gone = (
@@ -219,14 +219,14 @@ def wait_for(look: Callable[[], Seen]) -> Seen:
 
 
 @needs_proc
-def test_a_killed_process_is_told_and_what_was_written_stays(tmp_path):
+def test_a_killed_worker_is_reported_and_the_output_kept(tmp_path):
     out = tmp_path / "out.jsonl"
     running = Running("-o", out)
     os.kill(running.workers[0], signal.SIGKILL)
     running.feed_until_it_ends()
     made = running.end()
     assert made.status == 2
-    assert "segue: a process that converts was killed by signal 9" in made.err
+    assert "segue: a worker process was killed by signal 9" in made.err
     written = contents(out.read_text())
     assert written == (contents(run("-", *TARGET, stdin=b"\n".join(LINES)).out) * 10_000)[: len(written)]
     assert json.loads((tmp_path / "out.jsonl.progress").read_text())["bytes"] == out.stat().st_size
@@ -234,7 +234,7 @@ def test_a_killed_process_is_told_and_what_was_written_stays(tmp_path):
 
 @needs_proc
 @pytest.mark.parametrize("to", ["all of them, as a terminal does", "the program alone"])
-def test_ctrl_c_ends_it_without_a_word_more_and_leaves_no_process(to):
+def test_ctrl_c_ends_the_run_quietly_and_leaves_no_process(to):
     running = Running()
     send = os.kill if to == "the program alone" else os.killpg
     send(running.process.pid, signal.SIGINT)
@@ -250,7 +250,7 @@ def test_no_process_outlives_a_program_that_was_killed():
 
 
 @needs_proc
-def test_a_reader_that_goes_away_ends_it_quietly():
+def test_a_closed_pipe_ends_the_program_quietly():
     running = Running()
     assert running.process.stdout is not None
     running.process.stdout.close()

@@ -1,4 +1,4 @@
-"""How commands name a model: by the catalogue, by one's own file of models, or by a protocol."""
+"""How commands find a model: in the catalogue, in a user's catalogue file, or by a protocol."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class _ProtocolNames(click.Choice[str]):
 PROTOCOL_NAMES: Final = _ProtocolNames()
 _ANY_ID: Final = "model"
 _EVERYTHING: Final[tuple[Modality, ...]] = ("text", "image", "document", "audio", "video")
-"""The id of a target that is known by its protocol alone; it can do whatever a model of that protocol can."""
+"""The id and inputs of a target that only a protocol names: it accepts everything that the protocol supports."""
 
 
 def catalogue_option(command: _Command) -> _Command:
-    """Let a command know models of the user's own."""
+    """Add the option for a user's own catalogue file."""
     return click.option(
         "--catalogue",
         metavar="FILE",
@@ -49,7 +49,7 @@ def catalogue_option(command: _Command) -> _Command:
 
 
 def complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    """Offer the catalogue's names to the shell."""
+    """Complete the names of the catalogue in the shell."""
     names = (model.full_name() for model in installed_catalogue().models)
     return [CompletionItem(name) for name in names if incomplete.lower() in name.lower()]
 
@@ -65,14 +65,14 @@ def open_catalogue(path: str | None) -> Catalogue:
 
 
 def find_target(name: str | None, protocol: str | None, catalogue: str | None) -> Model:
-    """Find the model that is meant.
+    """Find the target model.
 
     Raises:
-        UnknownModel: the catalogue has no such name, and no protocol says how to speak to it.
+        UnknownModel: the catalogue has no such name, and no protocol is given.
     """
     if name is None:
         if protocol is None:
-            raise click.UsageError("say which model is meant, with --to, or at least which wire, with --to-protocol")
+            raise click.UsageError("name the target model with --to, or only its protocol with --to-protocol")
         return Model(_ANY_ID, get_protocol(protocol).provider, protocol, reasoning=True, input=_EVERYTHING)
     try:
         found = get_model(name, catalogue=open_catalogue(catalogue))

@@ -21,6 +21,7 @@ one of that id. Upper and lower case do not matter. Nothing else is guessed: wha
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
@@ -200,6 +201,18 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         for model in self.models:
             served.setdefault(model.id.lower(), []).append(model)
         return {key: tuple(models) for key, models in served.items()}
+
+    @property
+    def date(self) -> str | None:
+        """The day, as `YYYY-MM-DD`, on which the oldest of the sources was read; None without sources."""
+        return min((source.read for source in self.sources), default=None)
+
+    def compute_age(self, today: dt.date) -> int | None:
+        """Return the days from `date` to `today`; None without a valid date."""
+        try:
+            return (today - dt.date.fromisoformat(self.date or "")).days
+        except ValueError:
+            return None
 
     def _unknown(self, name: str, served: tuple[Model, ...]) -> UnknownModel:
         if not served:

@@ -1,4 +1,4 @@
-"""Killed while saving, again and again: no message that was reported as kept is lost, and the session opens again."""
+"""Writers that are killed while they save, again and again: no stored message is lost, and the file still opens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="of forked writers (this system cannot fork)")
 @pytest.mark.parametrize("kills", [50, pytest.param(1000, marks=pytest.mark.proof)])
-def test_a_session_survives_being_killed(tmp_path: Path, kills: int):
+def test_a_session_file_survives_killed_writers(tmp_path: Path, kills: int):
     program = Path(__file__).with_name("killing.py")
     command = [sys.executable, str(program), str(tmp_path), str(kills), "20261115"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

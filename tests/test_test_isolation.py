@@ -58,11 +58,11 @@ def _imports(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_module_imports_the_public_face_it_is_part_of(path):
+def test_no_module_imports_the_package_root(path):
     """The layers contract cannot say this: the face is the parent of every layer."""
     assert "segue" not in _imports(path)
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_source_file_reads_in_one_sitting(path):
+def test_source_files_are_short(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 600
