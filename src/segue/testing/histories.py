@@ -116,7 +116,7 @@ class Choices:
     """Pseudo-random choices from one seed."""
 
     def __init__(self, seed: int) -> None:
-        self.random = Random(seed)  # noqa: S311 - reproducible choices, not a secret
+        self.random: Random = Random(seed)  # noqa: S311 - reproducible choices, not a secret
 
     def pick(self, options: Sequence[T]) -> T:
         """Choose one of several."""
