@@ -55,7 +55,7 @@ def test_a_stored_history_is_judged_by_what_the_model_would_not_be_told():
 def test_a_line_that_cannot_be_read_is_a_finding():
     found = run("check", "-", "--for", "anthropic-messages", stdin=f"{json.dumps(FINE)}\n{{oops\n")
     assert found.status == 1
-    assert "<stdin>:2: whole: error: no JSON" in found.out
+    assert "<stdin>:2: whole: error: not valid JSON" in found.out
 
 
 def test_show_tells_turns_origins_calls_media_and_costs():

@@ -141,7 +141,7 @@ def test_bad_lines_are_skipped_by_flag_and_named_by_number():
     made = run("convert", "-", "--to", "openai/gpt-5.4", "--bad-lines", "skip", stdin=BAD)
     assert made.status == 1
     assert len(made.out.splitlines()) == 3
-    assert "line 2: no JSON" in made.err
+    assert "line 2: not valid JSON" in made.err
     assert "line 4: nothing visible" in made.err
 
 
@@ -154,7 +154,7 @@ def test_a_bad_line_ends_the_work_otherwise_and_what_was_done_stays():
 
 def test_a_bad_first_line_is_a_bad_line_too():
     made = run("convert", "-", "--to", "openai/gpt-5.4", "--bad-lines", "skip", stdin="{oops\n" + LINE + "\n")
-    assert "line 1: no JSON" in made.err
+    assert "line 1: not valid JSON" in made.err
     assert len(made.out.splitlines()) == 1
 
 

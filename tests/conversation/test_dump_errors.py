@@ -57,9 +57,9 @@ UNSTORABLE: Final[Mapping[str, Unstorable]] = {
     "NaN deep inside": Unstorable({"a": [0, {"b": math.nan}]}, ("a", 1, "b"), "nan"),
     "infinity": Unstorable([1.0, math.inf], (1,), "inf"),
     "minus infinity": Unstorable({"a": -math.inf}, ("a",), "-inf"),
-    "a key that is a number": Unstorable({"a": {1: 2}}, ("a",), "the key 1 is no text"),
-    "a key that is null": Unstorable({None: 2}, (), "the key None is no text"),
-    "a key that is bytes": Unstorable({b"a": 2}, (), "the key b'a' is no text"),
+    "a key that is a number": Unstorable({"a": {1: 2}}, ("a",), "the key 1 is not a string"),
+    "a key that is null": Unstorable({None: 2}, (), "the key None is not a string"),
+    "a key that is bytes": Unstorable({b"a": 2}, (), "the key b'a' is not a string"),
     "bytes": Unstorable({"a": b"x"}, ("a",), "bytes"),
     "a bytearray": Unstorable(bytearray(b"x"), (), "bytearray"),
     "a date": Unstorable([dt.date(2026, 1, 1)], (0,), "date"),
@@ -69,9 +69,9 @@ UNSTORABLE: Final[Mapping[str, Unstorable]] = {
     "a function": Unstorable([len], (0,), "builtin_function"),
     "a complex number": Unstorable(1j, (), "complex"),
     "raw JSON": Unstorable(msgspec.Raw(b"1"), (), "Raw"),
-    "content among free-form values": Unstorable({"a": TextContent(text="x")}, ("a",), "TextContent cannot stand"),
-    "content in a list of free-form values": Unstorable([TextContent(text="x")], (0,), "TextContent cannot stand"),
-    "content as a free-form value": Unstorable(TextContent(text="x"), (), "TextContent cannot stand"),
+    "content among free-form values": Unstorable({"a": TextContent(text="x")}, ("a",), "TextContent is not allowed"),
+    "content in a list of free-form values": Unstorable([TextContent(text="x")], (0,), "TextContent is not allowed"),
+    "content as a free-form value": Unstorable(TextContent(text="x"), (), "TextContent is not allowed"),
     "an integer that is too long": Unstorable([10**MAX_DIGITS], (0,), "4,300 digits"),
     "a negative integer that is too long": Unstorable([-(10**MAX_DIGITS)], (0,), "4,300 digits"),
     "one level too many": Unstorable(nested(MAX_NESTING - 2), (0,) * (MAX_NESTING - 3), "200 levels"),
@@ -226,18 +226,18 @@ def test_a_message_alone_may_nest_as_deep_as_in_a_conversation():
 
 
 MISTAKES: Final[Mapping[str, tuple[object, tuple[str | int, ...]]]] = {
-    "nothing in place of a message": (None, ()),
+    "None in place of a message": (None, ()),
     "text in place of a message": ("hi", ()),
     "a conversation in place of a message": (EVERYTHING, ()),
-    "nothing in place of content": (UserMessage(content=(None,)), ("content", 0)),  # type: ignore[arg-type]
+    "None in place of content": (UserMessage(content=(None,)), ("content", 0)),  # type: ignore[arg-type]
     "text in place of content": (UserMessage(content=("hi",)), ("content", 0)),  # type: ignore[arg-type]
     "a message in place of content": (UserMessage(content=(UserMessage.of("hi"),)), ("content", 0, "type")),  # type: ignore[arg-type]
-    "nothing in place of text": (UserMessage.of(TextContent(text=None)), ("content", 0, "text")),  # type: ignore[arg-type]
-    "nothing in place of a reply's text": (
+    "None in place of text": (UserMessage.of(TextContent(text=None)), ("content", 0, "text")),  # type: ignore[arg-type]
+    "None in place of a reply's text": (
         AssistantMessage(content=(TextContent(text=None),)),  # type: ignore[arg-type]
         ("content", 0, "text"),
     ),
-    "nothing in place of thinking": (
+    "None in place of thinking": (
         AssistantMessage(content=(ThinkingContent(thinking=None),)),  # type: ignore[arg-type]
         ("content", 0, "thinking"),
     ),
@@ -294,15 +294,15 @@ SLIPS: Final[Mapping[str, tuple[object, tuple[str | int, ...]]]] = {
         ToolResultMessage(tool_call_id="a", content=(), is_error=1),  # type: ignore[arg-type]
         ("isError",),
     ),
-    "a seal in bytes": (
+    "a signature in bytes": (
         AssistantMessage(content=(ThinkingContent(thinking="", thinking_signature=b"x"),)),  # type: ignore[arg-type]
         ("content", 0, "thinkingSignature"),
     ),
-    "a call's seal in bytes": (
+    "a call's signature in bytes": (
         AssistantMessage(content=(ToolCall(id="a", name="b", thought_signature=b"x"),)),  # type: ignore[arg-type]
         ("content", 0, "thoughtSignature"),
     ),
-    "a text's seal in bytes": (
+    "a text's signature in bytes": (
         AssistantMessage(content=(TextContent(text="", text_signature=b"x"),)),  # type: ignore[arg-type]
         ("content", 0, "textSignature"),
     ),

@@ -250,7 +250,7 @@ class Refused(NamedTuple):
 
 REFUSED: Final[Mapping[str, Refused]] = {
     "null": Refused("null", (), "got null"),
-    "bad JSON": Refused("{", (), "no JSON"),
+    "bad JSON": Refused("{", (), "not valid JSON"),
     "a message without a role": Refused('{"content":[]}', ("role",), "is missing"),
     "a role of a provider's wire": Refused('{"role":"tool","content":"x"}', ("role",), "unknown role 'tool'"),
     "content that is null": Refused('{"role":"user","content":[null]}', ("content", 0), "got null"),
@@ -259,17 +259,19 @@ REFUSED: Final[Mapping[str, Refused]] = {
         '{"role":"user","content":[{"type":"audio"}]}', ("content", 0, "type"), "unknown type 'audio'"
     ),
     "thinking in a user message": Refused(
-        '{"role":"user","content":[{"type":"thinking","thinking":"x"}]}', ("content", 0, "type"), "cannot stand in user"
+        '{"role":"user","content":[{"type":"thinking","thinking":"x"}]}',
+        ("content", 0, "type"),
+        "is not allowed in user",
     ),
     "an image in a reply": Refused(
         '{"role":"assistant","api":"x","content":[{"type":"image","data":"x","mimeType":"image/png"}]}',
         ("content", 0, "type"),
-        "cannot stand in assistant",
+        "is not allowed in assistant",
     ),
     "a call in a tool result": Refused(
         '{"role":"toolResult","toolCallId":"x","content":[{"type":"toolCall","id":"a","name":"b"}]}',
         ("content", 0, "type"),
-        "cannot stand in toolResult",
+        "is not allowed in toolResult",
     ),
     "a stop reason that is a number": Refused('{"role":"assistant","stopReason":1}', ("stopReason",), "Expected"),
 }

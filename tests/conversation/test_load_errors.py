@@ -55,15 +55,17 @@ class Refused(NamedTuple):
 
 
 REFUSED: Final[Mapping[str, Refused]] = {
-    "empty input": Refused(b"", (), "nothing to read"),
-    "white space": Refused(b" \n", (), "nothing to read"),
-    "what is no JSON": Refused(b"hello", (), "no JSON"),
-    "a document that is cut off": Refused(dump(EVERYTHING)[:-1], (), "no JSON"),
+    "empty input": Refused(b"", (), "the input is empty"),
+    "white space": Refused(b" \n", (), "the input is empty"),
+    "what is no JSON": Refused(b"hello", (), "not valid JSON"),
+    "a document that is cut off": Refused(dump(EVERYTHING)[:-1], (), "not valid JSON"),
     "two documents": Refused(dump(Context()) * 2, (), "read_session"),
     "a session file": Refused(dump(Context()) + b"\n" + b'{"role":"user","content":[]}\n', (), "on line 2"),
-    "bytes that are no UTF-8": Refused(b'{"format":"segue/1","systemPrompt":"\xff"}', (), "no UTF-8"),
-    "a half of a character in bytes": Refused(b'{"format":"segue/1","systemPrompt":"\xed\xa0\x80"}', (), "no UTF-8"),
-    "UTF-16": Refused(dump(Context()).decode().encode("utf-16"), (), "no UTF-8"),
+    "bytes that are no UTF-8": Refused(b'{"format":"segue/1","systemPrompt":"\xff"}', (), "not valid UTF-8"),
+    "a half of a character in bytes": Refused(
+        b'{"format":"segue/1","systemPrompt":"\xed\xa0\x80"}', (), "not valid UTF-8"
+    ),
+    "UTF-16": Refused(dump(Context()).decode().encode("utf-16"), (), "not valid UTF-8"),
     "null": Refused(b"null", (), "expected an object, got null"),
     "a number": Refused(b"1", (), "expected an object, got int"),
     "text": Refused(b'"hello"', (), "expected an object, got str"),
@@ -220,7 +222,7 @@ def test_the_wrong_content_is_refused_both_ways_in(role, kinds):
             assert load_message(dump_message(message)) == message  # type: ignore[arg-type]
             continue
         stored = json.loads(msgspec.json.encode(message))
-        with pytest.raises(LoadError, match=f"'{kind}' cannot stand in {role}") as caught:
+        with pytest.raises(LoadError, match=f"'{kind}' is not allowed in {role}") as caught:
             load(ours(messages=[stored]))
         assert caught.value.path == ("messages", 0, "content", 1, "type")
         with pytest.raises(LoadError) as caught:
@@ -237,7 +239,7 @@ def test_the_wrong_content_is_refused_both_ways_in(role, kinds):
 def test_only_text_images_and_files_may_be_a_fallback():
     native = json.loads(msgspec.json.encode(SAMPLES["native"]))
     native["fallback"] = [dict(native)]
-    with pytest.raises(LoadError, match="'native' cannot stand in fallback") as caught:
+    with pytest.raises(LoadError, match="'native' is not allowed in fallback") as caught:
         load(message_given(native))
     assert caught.value.path == (*HERE, "content", 0, "fallback", 0, "type")
 

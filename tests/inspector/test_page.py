@@ -128,7 +128,7 @@ def test_a_mistake_is_told_and_nothing_old_stays(page):
     inspect(page, SESSION.read_text("utf-8"), TARGETS[0])
     page.fill("#text", "hello")
     page.click("#inspect")
-    sync_api.expect(page.locator("#problem")).to_contain_text("no JSON")
+    sync_api.expect(page.locator("#problem")).to_contain_text("not valid JSON")
     assert not page.is_visible("#overview")
 
 
