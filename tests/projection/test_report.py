@@ -281,7 +281,8 @@ def test_a_summary_tells_each_kind_once_the_costliest_first():
     )
     assert Report(changes).summary() == (
         "3 changes, something lost:\n"
-        "     1 x result_orphaned [content] A result without a call is left out. First at messages[5].\n"
+        "     1 x result_orphaned [content] "
+        f"{SENTENCES[C.RESULT_ORPHANED]} First at messages[5].\n"
         "     2 x id_changed [none] "
         f"{SENTENCES[C.ID_CHANGED]} First at messages[1].content[0].id."
     )
