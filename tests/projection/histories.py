@@ -1,7 +1,7 @@
 """Histories to try the laws on: ugly ones, as broken as storage allows, and well-formed ones of one target's own.
 
 Every message but a system message carries its index as timestamp, and no two pieces of content are the same object: so
-whoever compares what came out with what was given can tell what became of what.
+a comparison of the projection with the input can match the messages.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ _ARGUMENTS: Final[tuple[dict[str, object], ...]] = (
     {"a": ["bad \udc00"], "b": True},
 )
 _SPELLINGS: Final = (None, None, None, '{"path": "x"}', '{"pa', "[]", '{"path":"\\ud800"}')
-_SIGNATURES: Final = (None, None, "sig", "", "seal\ud800")
+_SIGNATURES: Final = (None, None, "sig", "", "sig\ud800")
 _STOPS: Final = (StopReason.STOP, StopReason.LENGTH, StopReason.TOOL_USE)
 _PROTOCOL_NAMES: Final = tuple(PROTOCOLS)
 
@@ -460,7 +460,7 @@ def make_policy(seed: int) -> Policy | None:
 
 
 class _OwnTurns:
-    """Draws what one target would have written and been told, without a flaw."""
+    """Draws a valid history that one target wrote."""
 
     def __init__(self, seed: int, model: Model) -> None:
         self.dice = _Dice(seed)
@@ -488,7 +488,7 @@ class _OwnTurns:
     def thinking(self) -> tuple[ThinkingContent, ...]:
         if not self.chance(2) or self.rules.reasoning_replay == "none":
             return ()
-        signatures = ("seal",) if self.rules.reasoning_replay == "signed" else ("seal", None)
+        signatures = ("sig0",) if self.rules.reasoning_replay == "signed" else ("sig0", None)
         opaque = self.pick(signatures)
         words = self.pick(("hm", "")) if opaque else "hm"
         return (ThinkingContent(thinking=words, thinking_signature=opaque, redacted=bool(opaque) and not words),)
@@ -503,7 +503,7 @@ class _OwnTurns:
             id=number,
             name=self.pick(("read", "write_file")),
             arguments=self.pick(_ARGUMENTS[:3]),
-            thought_signature="seal" if signed else None,
+            thought_signature="sig0" if signed else None,
         )
 
     def messages(self, most: int) -> list[Message]:
@@ -511,7 +511,7 @@ class _OwnTurns:
         while len(out) < most:
             content: list[AssistantContent] = [*self.thinking()]
             if self.chance(2):
-                content.append(replace(self.text(), text_signature=self.pick((None, "seal"))))
+                content.append(replace(self.text(), text_signature=self.pick((None, "sig0"))))
             if self.chance(4):
                 content.append(NativeContent(protocol=self.model.protocol, block={"type": "web"}))
             calls: list[ToolCall] = []

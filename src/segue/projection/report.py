@@ -89,31 +89,31 @@ class ChangeCode(StrEnum):
 
 SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.UNFINISHED_TURN: (
-        "An assistant turn that ended in an error or was aborted was removed; providers refuse partial turns."
+        "An assistant turn that ended in an error or was aborted is removed; providers refuse partial turns."
     ),
-    ChangeCode.UNFINISHED_RESULT: "A tool result was removed, because the unfinished turn with its call was removed.",
+    ChangeCode.UNFINISHED_RESULT: "A tool result is removed, because the unfinished turn with its call is removed.",
     ChangeCode.SURROGATE_REPLACED: (
-        "Half a surrogate pair, which is not valid UTF-8, was joined to its other half or replaced by U+FFFD."
+        "Half a surrogate pair, which is not valid UTF-8, is joined to its other half or replaced by U+FFFD."
     ),
     ChangeCode.SIGNED_BLOCK_UNUSABLE: (
-        "A signed block with half a surrogate pair was removed; repairing it would break the signature."
+        "A signed block with half a surrogate pair is removed; repairing it would break the signature."
     ),
     ChangeCode.RESULT_MISSING: (
-        "A tool call has no result; an error result was inserted. Append the result to keep the call."
+        "A tool call has no result; an error result is inserted. Append a ToolResultMessage to send the real one."
     ),
-    ChangeCode.RESULT_MOVED: "A tool result was moved behind its call, or into the order of the calls.",
+    ChangeCode.RESULT_MOVED: "A tool result is moved behind its call, or into the order of the calls.",
     ChangeCode.RESULT_DUPLICATE: (
-        "A second result for the same call was removed; Policy(duplicate_results=...) selects which one is sent."
+        "A second result for the same call is removed; Policy(duplicate_results=...) selects which one is sent."
     ),
     ChangeCode.RESULT_ORPHANED: (
-        'A tool result without a call was removed; Policy(orphan_results="text") sends it as text.'
+        'A tool result without a call is removed; Policy(orphan_results="text") sends it as text.'
     ),
     ChangeCode.RESULT_AS_TEXT: (
-        "A tool result was converted to text, because it has no call or the target does not support tools."
+        "A tool result is converted to text, because it has no call or the target does not support tools."
     ),
     ChangeCode.ARGUMENTS_UNPARSED: "The tool arguments are not valid JSON; the part that could be parsed is sent.",
-    ChangeCode.NATIVE_REPLACED: "A block that only another protocol supports was replaced by its fallback content.",
-    ChangeCode.NATIVE_DROPPED: "A block that only another protocol supports was removed; it has no fallback content.",
+    ChangeCode.NATIVE_REPLACED: "A block that only another protocol supports is replaced by its fallback content.",
+    ChangeCode.NATIVE_DROPPED: "A block that only another protocol supports is removed; it has no fallback content.",
     ChangeCode.MEDIA_OMITTED: "The model does not support this kind of media; a placeholder text is sent instead.",
     ChangeCode.MEDIA_FLATTENED: (
         "The protocol does not support this media type here; a short text with its type is sent instead."
@@ -122,61 +122,61 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "The media is larger than the target accepts; a placeholder text is sent. Send a smaller file."
     ),
     ChangeCode.MEDIA_EVICTED: (
-        "The conversation has more images or files than the target accepts; the oldest became placeholder texts."
+        "The conversation has more images or files than the target accepts; the oldest become placeholder texts."
     ),
     ChangeCode.MEDIA_MOVED: (
-        "Media was moved to a user turn, because the target does not accept it in its original place."
+        "Media is moved to a user turn, because the target does not accept it in its original place."
     ),
-    ChangeCode.MEDIA_RESOLVED: "A URL or file id was replaced by the content that Policy(media=...) supplies for it.",
+    ChangeCode.MEDIA_RESOLVED: "A URL or file id is replaced by the content that Policy(media=...) supplies for it.",
     ChangeCode.MEDIA_UNREACHABLE: (
         "The target cannot read this media; a placeholder text is sent. Supply the bytes with Policy(media=...)."
     ),
-    ChangeCode.MEDIA_TYPE_NAMED: "The MIME type was missing and was set from the first bytes of the data.",
+    ChangeCode.MEDIA_TYPE_NAMED: "The missing MIME type is set from the first bytes of the data.",
     ChangeCode.FILE_AS_TEXT: "A text file is sent as text, because the target does not accept it as a file.",
     ChangeCode.FILE_AS_IMAGE: "A file that is an image is sent as an image.",
     ChangeCode.THINKING_DROPPED: (
-        "Thinking was removed, because the target does not accept it or the policy excludes it."
+        "Thinking is removed, because the target does not accept it or the policy excludes it."
     ),
     ChangeCode.THINKING_AS_TEXT: (
         'Thinking of another model is sent as plain text; Policy(reasoning="drop") removes it.'
     ),
     ChangeCode.THINKING_UNSIGNED: "Thinking of another model is sent as thinking, without its signature.",
-    ChangeCode.THINKING_BLANK: "Thinking without text and without a usable signature was removed.",
-    ChangeCode.SIGNATURE_REMOVED: "A signature that only another model accepts was removed.",
+    ChangeCode.THINKING_BLANK: "Thinking without text and without a usable signature is removed.",
+    ChangeCode.SIGNATURE_REMOVED: "A signature that only another model accepts is removed.",
     ChangeCode.SIGNATURE_PLACEHOLDER: (
-        "The target requires a signature here; the placeholder that its documentation allows was added."
+        "The target requires a signature here; the placeholder that its documentation allows is added."
     ),
-    ChangeCode.EXTRA_REMOVED: "Fields that only another protocol or provider supports (extra) were removed.",
-    ChangeCode.PREFIX_REMOVED: "The target cannot continue a given message (prefix); the flag was removed.",
+    ChangeCode.EXTRA_REMOVED: "Fields that only another protocol or provider supports (extra) are removed.",
+    ChangeCode.PREFIX_REMOVED: "The target cannot continue a given message (prefix); the flag is removed.",
     ChangeCode.CALL_MOVED: (
-        "Tool calls were moved to the end of their turn, because the target accepts nothing after them."
+        "Tool calls are moved to the end of their turn, because the target accepts nothing after them."
     ),
     ChangeCode.ID_CHANGED: (
-        "A tool call id that the target refuses, or that was used before, was replaced in call and result."
+        "A tool call id that the target refuses, or that was used before, is replaced in call and result."
     ),
-    ChangeCode.NAME_CHANGED: "A tool name that the target refuses was replaced everywhere; replies are mapped back.",
-    ChangeCode.CALL_AS_TEXT: "A tool call was converted to text, because the target does not support tools.",
-    ChangeCode.ERROR_AS_TEXT: "The protocol has no error flag for tool results; the text was marked as an error.",
+    ChangeCode.NAME_CHANGED: "A tool name that the target refuses is replaced everywhere; replies are mapped back.",
+    ChangeCode.CALL_AS_TEXT: "A tool call is converted to text, because the target does not support tools.",
+    ChangeCode.ERROR_AS_TEXT: "The protocol has no error flag for tool results; the text is marked as an error.",
     ChangeCode.SYSTEM_AS_USER: (
-        "Instructions were converted to a user turn, because the target does not accept them in their place."
+        "Instructions are converted to a user turn, because the target does not accept them in their place."
     ),
-    ChangeCode.SYSTEM_AS_PROMPT: "Instructions before the first turn became the system prompt.",
-    ChangeCode.TEXT_BLANK: "A blank text, which the target refuses, was removed.",
-    ChangeCode.TURN_EMPTY: "A turn without content was removed.",
-    ChangeCode.TURN_FILLED: "Content was added to a turn that the target would refuse without it.",
-    ChangeCode.TURN_MERGED: "Consecutive user turns were merged, because the target requires alternating roles.",
-    ChangeCode.TURN_INSERTED: "A short turn was inserted, because the target requires it in its order of turns.",
-    ChangeCode.RESULT_FILLED: "A short text was added to a tool result without text, which the target refuses.",
-    ChangeCode.FINAL_SPACE: "White space at the end of the last turn, which the target refuses, was removed.",
-    ChangeCode.OPTION_REMOVED: "An option that the target does not support in this request was removed.",
-    ChangeCode.OPTION_CLAMPED: "An option was changed to the nearest value that the target accepts.",
+    ChangeCode.SYSTEM_AS_PROMPT: "Instructions before the first turn become the system prompt.",
+    ChangeCode.TEXT_BLANK: "A blank text, which the target refuses, is removed.",
+    ChangeCode.TURN_EMPTY: "A turn without content is removed.",
+    ChangeCode.TURN_FILLED: "Content is added to a turn that the target would refuse without it.",
+    ChangeCode.TURN_MERGED: "Consecutive user turns are merged, because the target requires alternating roles.",
+    ChangeCode.TURN_INSERTED: "A short turn is inserted, because the target requires it in its order of turns.",
+    ChangeCode.RESULT_FILLED: "A short text is added to a tool result without text, which the target refuses.",
+    ChangeCode.FINAL_SPACE: "White space at the end of the last turn, which the target refuses, is removed.",
+    ChangeCode.OPTION_REMOVED: "An option that the target does not support in this request is removed.",
+    ChangeCode.OPTION_CLAMPED: "An option is changed to the nearest value that the target accepts.",
     ChangeCode.THINKING_LEVEL: "The model does not support this thinking level; the nearest one is used.",
-    ChangeCode.TOOL_REMOVED: "A tool that the target does not support was removed.",
+    ChangeCode.TOOL_REMOVED: "A tool that the target does not support is removed.",
     ChangeCode.TOOL_ADDED: (
-        "A tool that only the history uses was declared, because the target requires a definition of every tool."
+        "A tool that only the history uses is declared, because the target requires a definition of every tool."
     ),
-    ChangeCode.TOOL_SCHEMA: "The JSON schema of a tool was changed to the subset that the target accepts.",
-    ChangeCode.CACHE_MARK_REMOVED: "The target accepts fewer cache marks; the oldest were removed.",
+    ChangeCode.TOOL_SCHEMA: "The JSON schema of a tool is changed to the subset that the target accepts.",
+    ChangeCode.CACHE_MARK_REMOVED: "The target accepts fewer cache marks; the oldest are removed.",
 }
 
 
