@@ -1,30 +1,31 @@
-"""What the sources of the catalogue say, and what that means for segue: tables for `update_catalogue.py`.
+"""The meaning of the flags of the catalogue's sources: tables for `update_catalogue.py`.
 
-Overrides in this order, the later wins:
-1. pi's `compat` flags: `PASSED_ON`, `MEANINGS`, `DEPENDING`; what is in `LEFT_OUT` changes neither what may be sent nor
-   how it is spelt. A flag in none of them stops the script.
+Overrides are applied in this order; the later wins:
+1. pi's `compat` flags: `PASSED_ON`, `MEANINGS`, `DEPENDING`. Flags in `LEFT_OUT` do not affect requests. If a flag is
+   in none of them, pi is not used until it is added.
 2. litellm's flags: `ROW_FLAGS`.
 
-What a provider does for all its models is kept by hand in `segue.models.providers`, and what follows from a model's id
-alone in the families of each protocol: the catalogue holds what is said of one model.
+What applies to all models of a provider is maintained by hand in `segue.models.providers`, and what follows from the id
+of a model in the families of each protocol. The catalogue has what applies to one model.
 
 Sources: npm `@earendil-works/pi-ai` 1.5.0 and PyPI `litellm` 1.108.4, read 2026-11-15; others beside their rows.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
+
+from segue.models.model_ids import is_claude
 
 Fields: TypeAlias = Mapping[str, object]
 """Fields of `Rules` or of `Dialect`, by name."""
 
 
 class Overrides(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model sets for itself."""
+    """The rules and dialect fields that a model overrides."""
 
     rules: Fields = msgspec.field(default_factory=dict[str, object])
     dialect: Fields = msgspec.field(default_factory=dict[str, object])
@@ -41,10 +42,10 @@ PROTOCOLS: Final[Mapping[str, str]] = {
     "openai-completions": "openai-chat",
     "openai-responses": "openai-responses",
 }
-"""pi's name of an API -> ours. Models of any other API are left out and counted."""
+"""pi's name of an API -> segue's. Models of any other API are left out and counted."""
 
 ADDED_UP: Final = frozenset({"refused_options"})
-"""Fields where several sources add to one another."""
+"""Fields whose values from several sources are combined."""
 
 # -- 1. pi's flags ----------------------------------------------------------------------------------------------------
 
@@ -65,7 +66,7 @@ PASSED_ON: Final[Mapping[str, str]] = {
     "thinkingTokenBudgetField": "thinking_budget_field",
     "zaiToolStream": "tool_stream",
 }
-"""Flag -> the field of the dialect that means the same and takes its value as it is."""
+"""Flag -> the field of the dialect with the same meaning and the same values."""
 
 MEANINGS: Final[Mapping[str, tuple[object, Overrides]]] = {
     "cacheControlFormat": ("anthropic", Overrides(rules={"cache_marks": 4})),
@@ -84,7 +85,7 @@ MEANINGS: Final[Mapping[str, tuple[object, Overrides]]] = {
     "supportsTemperature": (False, Overrides(rules={"refused_options": ["temperature", "top_p"]})),
     "supportsThinkingTokenBudget": (True, Overrides(dialect={"thinking_budget_field": "thinking_token_budget"})),
 }
-"""Flag -> the value that means something, and what it means."""
+"""Flag -> the value that has a meaning, and the meaning."""
 
 THINKING_FORMATS: Final[Mapping[object, str]] = {
     "ant-ling": "ling",
@@ -102,7 +103,7 @@ THINKING_FORMATS: Final[Mapping[object, str]] = {
 
 
 class Flagged(NamedTuple):
-    """The model a flag was found on, as far as the meaning of the flag depends on it."""
+    """The fields of a model that the meaning of a flag depends on."""
 
     id: str
     provider: str
@@ -111,26 +112,26 @@ class Flagged(NamedTuple):
 
 
 def _empty_signature(model: Flagged) -> Overrides:
-    # Unsigned thinking is taken, so any readable thinking can be replayed; but Claude checks its seals behind every
+    # Unsigned thinking is accepted, so thinking of any model can be sent. But Claude checks signatures behind every
     # gateway and refuses an empty one. (Anthropic documentation: extended thinking, 2026-11-15)
-    if not model.compat["allowEmptySignature"] or "claude" in model.id:
+    if not model.compat["allowEmptySignature"] or is_claude(model.id):
         return Overrides()
     return Overrides(rules={"reasoning_replay": "open"}, dialect={"empty_signature": True})
 
 
 def _system_messages(model: Flagged) -> Overrides:
-    # Claude takes them only right before an assistant turn, or last. (Anthropic documentation, 2026-11-15)
+    # Claude accepts them only right before an assistant turn, or last. (Anthropic documentation, 2026-11-15)
     where = "before_assistant" if model.protocol == "anthropic-messages" else "anywhere"
     return Overrides(rules={"system_messages": where if model.compat["supportsMidConvoSystemMessages"] else "none"})
 
 
 def _session_header(model: Flagged) -> Overrides:
-    # On Anthropic's wire pi sends `x-session-affinity` alone; the spelling without `session_id` is the nearest.
-    usual = {"openrouter": "openrouter"}.get(model.provider)
-    usual = usual or ("openai-nosession" if model.protocol == "anthropic-messages" else "openai")
-    # The Responses API of pi sends the header always, so a format without a switch is enough.
+    # With anthropic-messages pi sends only `x-session-affinity`; the format without `session_id` is the nearest.
+    default = {"openrouter": "openrouter"}.get(model.provider)
+    default = default or ("openai-nosession" if model.protocol == "anthropic-messages" else "openai")
+    # With the Responses API pi always sends the header, so a format without a switch is enough.
     on = model.compat.get("sendSessionAffinityHeaders", model.protocol == "openai-responses")
-    return Overrides(dialect={"session_header": model.compat.get("sessionAffinityFormat", usual) if on else "none"})
+    return Overrides(dialect={"session_header": model.compat.get("sessionAffinityFormat", default) if on else "none"})
 
 
 def _cache_long(model: Flagged) -> Overrides:
@@ -154,22 +155,22 @@ DEPENDING: Final[Mapping[str, Callable[[Flagged], Overrides]]] = {
     "supportsMidConvoSystemMessages": _system_messages,
     "thinkingFormat": _thinking_format,
 }
-"""Flag -> how it is read together with the model that has it."""
+"""Flag -> the function that converts it, with the model that has it."""
 
 LEFT_OUT: Final[Mapping[str, str]] = {
-    "allowedFallbackModels": "which models may answer in a model's place, if asked to; segue does not ask",
+    "allowedFallbackModels": "models that may answer instead, on request; segue does not request it",
     "chatTemplateArgs": "the switch of the `baseten` format, the same for every model that has it",
-    "chatTemplateKwargs": "template arguments of self-hosted models; the caller's own",
+    "chatTemplateKwargs": "template arguments of self-hosted models, which the caller chooses",
     "openRouterRouting": "a preference of the caller, not a fact about a model",
-    "supportsAdditionalTools": "tools that come in mid-conversation; segue's tools hold for the whole request",
-    "supportsEagerToolInputStreaming": "a way to stream arguments earlier that segue does not ask for",
-    "supportsMidConvoEffort": "a change of effort in mid-conversation; segue's options hold for the whole request",
+    "supportsAdditionalTools": "tools that are added during a conversation; segue's tools apply to the whole request",
+    "supportsEagerToolInputStreaming": "earlier streaming of arguments, which segue does not request",
+    "supportsMidConvoEffort": "a change of effort during a conversation; segue's options apply to the whole request",
     "supportsMidConvoToolAdditions": "as supportsAdditionalTools",
     "supportsMidConvoToolChanges": "as supportsAdditionalTools",
     "vercelGatewayRouting": "a preference of the caller, not a fact about a model",
     "vllmPriority": "a preference of the caller, not a fact about a model",
 }
-"""Flags that are neither about history nor about spelling, each with the reason."""
+"""Flags that do not affect requests, each with the reason."""
 
 # -- 2. litellm's flags -----------------------------------------------------------------------------------------------
 
@@ -180,9 +181,9 @@ ALL: Final = frozenset(PROTOCOLS.values())
 
 
 class RowFlag(NamedTuple):
-    """A flag of litellm: where it is `expected`, on these protocols, it means the overrides.
+    """A flag of litellm: if it has the `expected` value, with these protocols, the overrides apply.
 
-    `relayed` says that it is a fact about the model itself, so that it holds behind a relay as well.
+    `relayed` marks a fact about the model itself, which also applies behind a relay.
     """
 
     key: str
@@ -200,7 +201,7 @@ ROW_FLAGS: Final[tuple[RowFlag, ...]] = (
     _refusal("supports_sampling_params", ALL, relayed=True, refused_options=["temperature", "top_p"]),
     _refusal("supports_assistant_prefill", ALL, relayed=True, last_assistant=False),
     _refusal("supports_forced_tool_use", ALL - BEDROCK, relayed=True, tool_choices=["auto", "none"]),
-    # Bedrock has no word for `none`, and some of its models have no tool choice at all.
+    # Bedrock does not support `none`, and some of its models have no tool choice at all.
     _refusal("supports_forced_tool_use", BEDROCK, tool_choices=["auto"]),
     _refusal("supports_tool_choice", BEDROCK, tool_choices=[]),
     _refusal("supports_function_calling", ALL, tools=False),
@@ -268,15 +269,10 @@ ROW_PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
     "zai": ("zai/",),
     "zai-coding-cn": ("zai/",),
 }
-"""Provider -> what stands before the id in litellm's keys."""
+"""Provider -> the prefix of the id in litellm's keys."""
 
 RELAYS: Final = frozenset({"cloudflare-ai-gateway", "opencode", "opencode-go", "openrouter", "vercel-ai-gateway"})
-"""Who passes requests on to the makers below, who alone serve their models: behind a relay it is the same model."""
+"""Providers that forward requests to the first-party providers below, so that the model is the same."""
 
-FIRST_PARTY: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
-    (re.compile(r"claude-.*"), ""),
-    (re.compile(r"(?:gpt-(?!oss)|o\d).*"), ""),
-    (re.compile(r"gemini-.*"), "gemini/"),
-    (re.compile(r"grok-.*"), "xai/"),
-)
-"""How a maker's model is called, and what stands before that in litellm's keys."""
+FIRST_PARTY: Final[Mapping[str, str]] = {"anthropic": "", "openai": "", "google": "gemini/", "xai": "xai/"}
+"""First-party provider -> the prefix of the id in litellm's keys."""

@@ -1,17 +1,19 @@
-"""Write `src/segue/models/catalogue.json` anew, from what others keep up to date.
+"""Update `src/segue/models/catalogue.json` from two third-party packages.
 
-    python scripts/update_catalogue.py                            fetches both sources, newest versions
-    python scripts/update_catalogue.py --pi DIR --litellm WHEEL   reads what is already here
+    python scripts/update_catalogue.py                            downloads the newest version of both
+    python scripts/update_catalogue.py --pi DIR --litellm WHEEL   reads local copies
 
-Two sources, each for what it knows best:
-- npm `@earendil-works/pi-ai`: which models each provider serves over which API, prices, windows, thinking levels, and
-  `compat` flags for how a provider speaks. It decides what is in the catalogue.
+The two sources:
+- npm `@earendil-works/pi-ai`: the models of each provider and their APIs, prices, context windows, thinking levels, and
+  `compat` flags for differences between providers. It decides which models are in the catalogue.
 - PyPI `litellm`, its price table: retirement dates, input limits, PDF / audio / video, parameters a model refuses.
 
-What the flags mean stands in `catalogue_tables.py`. A flag of pi that it does not list stops this script: someone has
-to say whether it changes what may be sent, how it is spelt, or neither. What pi derives at run time from a provider's
-name or address, or from a model's id, is not repeated: that is kept by hand, in `segue.models.providers` and in the
-families of each protocol.
+If one of them cannot be downloaded or read, its part comes from the existing catalogue, with the version and date of
+that source; the script prints the reason. Without both, it changes nothing and exits with 1.
+
+`catalogue_tables.py` has the meaning of the flags. A version of pi with a flag that it does not list is not used: add
+the flag to one of the tables. What pi derives at run time from the name or URL of a provider, or from the id of a model, is not
+taken over: it is maintained by hand in `segue.models.providers` and in the families of each protocol.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ import tarfile
 import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from catalogue_tables import (
@@ -45,9 +47,12 @@ from catalogue_tables import (
     Flagged,
     Overrides,
 )
+from msgspec.structs import replace
 
+from segue.models.catalogue import Catalogue
 from segue.models.dialect import Dialect
 from segue.models.model import Modality, Model, Price, PriceTier
+from segue.models.model_ids import first_party_providers, is_claude
 from segue.models.rules import Rules
 
 TARGET: Final = Path(__file__).parent.parent / "src" / "segue" / "models" / "catalogue.json"
@@ -56,10 +61,10 @@ LITELLM_TABLE: Final = "litellm/model_prices_and_context_window_backup.json"
 
 
 class UnknownData(Exception):
-    """A source says something that the tables have no row for."""
+    """A source has a flag or value that `catalogue_tables.py` does not list."""
 
 
-# -- what the sources look like ---------------------------------------------------------------------------------------
+# -- formats of the sources -------------------------------------------------------------------------------------------
 
 
 class PiTier(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -83,7 +88,7 @@ class PiCost(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class PiImages(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """`resize` is what pi's own client shrinks pictures to; for `max_per_message` there is no rule of ours."""
+    """`resize` is the image size of pi's own client; segue has no rule for `max_per_message`."""
 
     max_per_request: int = 0
     max_per_message: int = 0
@@ -91,14 +96,14 @@ class PiImages(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class PiInputLimits(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """How much a request may hold."""
+    """The limits of a request."""
 
     images: PiImages = msgspec.field(default_factory=PiImages)
     max_request_bytes: int = 0
 
 
 class PiModel(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """One chat model of pi. The fields after `input_limits` are known and not taken."""
+    """One chat model of pi. The fields after `input_limits` are not used."""
 
     id: str
     name: str
@@ -122,37 +127,40 @@ class PiModel(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
     @property
     def protocol(self) -> str:
-        """Our name of its API."""
+        """Segue's name of its API."""
         return PROTOCOLS[self.api]
 
 
 Row: TypeAlias = Mapping[str, object]
-"""One row of litellm's table: open, some 200 keys, read by name."""
+"""One row of litellm's table; of some 200 keys, few are used."""
 
 NO_ROW: Final[Row] = {}
+
+AnyModel: TypeAlias = PiModel | Model
+_Read = TypeVar("_Read")
 
 _REGION: Final = re.compile(r"^[a-z-]+\.(?=[a-z0-9]+\.)")
 _RELAY_VARIANT: Final = re.compile(r"(?::\w+|-batch|-fast)$")
 
 
-def find_row(model: PiModel, rows: Mapping[str, Row]) -> Row | None:
-    """Give the provider's own row; on Bedrock that of another region will do."""
+def find_row(model: AnyModel, rows: Mapping[str, Row]) -> Row | None:
+    """Find the row of a model at its provider; on Bedrock, that of another region is used if needed."""
     ids = [model.id]
     if model.protocol == "bedrock-converse":
         plain = _REGION.sub("", model.id)
         ids += [plain, f"us.{plain}", f"global.{plain}"]
-    keys = (prefix + spelling for spelling in ids for prefix in ROW_PREFIXES.get(model.provider, ()))
+    keys = (prefix + model_id for model_id in ids for prefix in ROW_PREFIXES.get(model.provider, ()))
     return next((rows[key] for key in keys if key in rows), None)
 
 
-def find_first_party_row(model: PiModel, rows: Mapping[str, Row]) -> Row | None:
-    """Give the maker's row of a model that a relay serves under a spelling of its own."""
+def find_first_party_row(model: AnyModel, rows: Mapping[str, Row]) -> Row | None:
+    """Find the first-party row of a model that a relay serves under its own id."""
     if model.provider not in RELAYS:
         return None
     name = _RELAY_VARIANT.sub("", model.id.lower().rsplit("/", 1)[-1])
-    if name.startswith("claude-"):
+    if is_claude(name):
         name = name.replace(".", "-")
-    keys = (prefix + name for pattern, prefix in FIRST_PARTY if pattern.fullmatch(name))
+    keys = (FIRST_PARTY[provider] + name for provider in first_party_providers(name) if provider in FIRST_PARTY)
     return next((rows[key] for key in keys if key in rows), None)
 
 
@@ -160,15 +168,17 @@ def find_first_party_row(model: PiModel, rows: Mapping[str, Row]) -> Row | None:
 
 
 def compat_overrides(model: PiModel) -> Iterator[Overrides]:
-    """Read pi's flags.
+    """Convert pi's flags.
 
     Raises:
-        UnknownData: for a flag, or a value of one, that the tables do not have.
+        UnknownData: the tables do not list a flag or its value.
     """
     flagged = Flagged(id=model.id, provider=model.provider, protocol=model.protocol, compat=model.compat)
     for flag, value in sorted(model.compat.items()):
         if not any(flag in table for table in (PASSED_ON, MEANINGS, DEPENDING, LEFT_OUT)):
-            raise UnknownData(f"{model.provider}/{model.id}: no table knows the flag {flag!r} (here {value!r})")
+            raise UnknownData(
+                f"{model.provider}/{model.id}: unknown flag {flag!r} (value {value!r}); add it to catalogue_tables.py"
+            )
         if flag in PASSED_ON:
             yield Overrides(dialect={PASSED_ON[flag]: value})
         if flag in MEANINGS and MEANINGS[flag][0] == value:
@@ -177,20 +187,22 @@ def compat_overrides(model: PiModel) -> Iterator[Overrides]:
             try:
                 yield DEPENDING[flag](flagged)
             except KeyError as error:
-                raise UnknownData(f"{model.provider}/{model.id}: no word of ours for {flag} = {value!r}") from error
+                raise UnknownData(
+                    f"{model.provider}/{model.id}: unknown value {value!r} of {flag}; add it to catalogue_tables.py"
+                ) from error
     if model.input_limits.images.max_per_request:
         yield Overrides(rules={"max_images": model.input_limits.images.max_per_request})
 
 
 def row_overrides(protocol: str, row: Row, *, relayed: bool) -> Iterator[Overrides]:
-    """Read litellm's flags; behind a relay only those about the model itself."""
+    """Convert litellm's flags; for a relay, only those about the model itself."""
     for flag in ROW_FLAGS:
         if protocol in flag.protocols and row.get(flag.key) is flag.expected and (flag.relayed or not relayed):
             yield flag.overrides
 
 
 def fold(overrides: Iterable[Overrides]) -> Overrides:
-    """Fold in order: a later field replaces an earlier one or adds to it. Sorted, so that files can be compared."""
+    """Merge overrides in order: a later field replaces an earlier one or adds to it. Sorted, for readable diffs."""
     rules: dict[str, object] = {}
     dialect: dict[str, object] = {}
     for override in overrides:
@@ -208,35 +220,40 @@ ROW_MODALITIES: Final[Mapping[Modality, tuple[str, str]]] = {
     "audio": ("supports_audio_input", "audio"),
     "video": ("supports_video_input", "video"),
 }
-"""Modality -> litellm's flag, and its word in `supported_modalities`."""
+"""Modality -> litellm's flag, and its value in `supported_modalities`."""
 
 
 READ_WITH_IMAGES: Final[Mapping[str, Modality]] = {"mistral": "document"}
-"""Providers whose models that see also read this, whatever the sources say.
+"""Providers whose models with image input also accept this, even if the sources do not list it.
 
-Mistral reads PDF in the chat for its models that see. (Mistral documentation: document QnA; TanStack/ai #912, tried
-with the service on 2026-07-07; read 2026-11-15)
+Mistral accepts PDF in the chat for models with image input. (Mistral documentation: document QnA; TanStack/ai #912,
+tried with the service on 2026-07-07; read 2026-11-15)
 """
 
 
 def read_modalities(model: PiModel, *rows: Row) -> tuple[Modality, ...]:
-    """Text and images as pi says, the others as litellm says, and what a provider reads for all that see."""
-    words = {word for row in rows for word in msgspec.convert(row.get("supported_modalities") or [], list[str])}
-    more: list[Modality] = [
-        name
-        for name, (flag, word) in ROW_MODALITIES.items()
-        if word in words or any(row.get(flag) is True for row in rows)
-    ]
+    """Return text and images from pi, the others from litellm, and those of `READ_WITH_IMAGES`."""
+    more = row_modalities(*rows)
     known = READ_WITH_IMAGES.get(model.provider)
     if known is not None and "image" in model.input and known not in more:
         more.insert(0, known)
     return (*model.input, *more)
 
 
-def read_max_input(model: PiModel, row: Row) -> int:
-    """Give the limit of the input where the window is divided: litellm's two limits add up to pi's window.
+def row_modalities(*rows: Row) -> list[Modality]:
+    """Return the modalities that litellm's rows list."""
+    listed = {value for row in rows for value in msgspec.convert(row.get("supported_modalities") or [], list[str])}
+    return [
+        name
+        for name, (flag, value) in ROW_MODALITIES.items()
+        if value in listed or any(row.get(flag) is True for row in rows)
+    ]
 
-    Other differences between the sources are old or rounded numbers (128,000 beside 131,072).
+
+def read_max_input(model: AnyModel, row: Row) -> int:
+    """Return the input limit of a divided context window: litellm's two limits add up to the window.
+
+    Other differences between the sources are old or rounded numbers (128,000 and 131,072).
     """
     limit, rest = row.get("max_input_tokens"), row.get("max_output_tokens")
     if isinstance(limit, int | float) and isinstance(rest, int | float) and limit + rest == model.context_window:
@@ -244,19 +261,19 @@ def read_max_input(model: PiModel, row: Row) -> int:
     return 0
 
 
-def read_long_write(model: PiModel, row: Row) -> float | None:
-    """Give the rate of cache writes that are kept for an hour: litellm's, if its base rate agrees, else the rule.
+def read_long_write(model: AnyModel, row: Row) -> float | None:
+    """Return the price of cache writes for an hour: litellm's if its base price agrees, otherwise by the rule.
 
     Claude charges twice the input. (Anthropic documentation: prompt caching, pricing, 2026-11-15)
     """
     rate, base = row.get("cache_creation_input_token_cost_above_1hr"), row.get("input_cost_per_token")
     if isinstance(rate, float) and isinstance(base, float) and round(base * 1e6, 6) == round(model.cost.input, 6):
         return round(rate * 1e6, 6)
-    return round(2 * model.cost.input, 6) if "claude" in model.id and model.cost.cache_write > 0 else None
+    return round(2 * model.cost.input, 6) if is_claude(model.id) and model.cost.cache_write > 0 else None
 
 
 def read_price(model: PiModel, row: Row) -> Price:
-    """Take pi's rates, and litellm's for long cache writes."""
+    """Return pi's prices, and litellm's for long cache writes."""
     return Price(
         input=model.cost.input,
         output=model.cost.output,
@@ -277,20 +294,20 @@ def read_price(model: PiModel, row: Row) -> Price:
 
 
 def is_router(model: PiModel) -> bool:
-    """Say whether several models may answer to this id at the same time.
+    """Whether different models may answer requests to this id.
 
-    OpenRouter's own namespace holds nothing but such ids, and others are called "... Router". An alias that moves on
-    to the newest version (`~anthropic/claude-opus-latest`, `gemini-flash-latest`) has one writer at a time, and a
-    router of deployments (Fireworks' `routers/`) serves one model: neither counts.
+    All ids in OpenRouter's own namespace are routers, and others are named "... Router". An alias for the newest
+    version (`~anthropic/claude-opus-latest`, `gemini-flash-latest`) is one model at a time, and a router of deployments
+    (Fireworks' `routers/`) serves one model: neither counts.
     """
     own = model.provider == "openrouter" and (model.id == "auto" or model.id.startswith("openrouter/"))
     return own or re.search(r"\bRouter\b", model.name) is not None
 
 
 def build_model(model: PiModel, rows: Mapping[str, Row]) -> Model:
-    """Join what both sources say about one model.
+    """Merge both sources for one model.
 
-    The maker's row speaks for a relayed model too, but not of its price and its retirement.
+    The first-party row also applies to a relayed model, except for its price and retirement date.
     """
     row = find_row(model, rows) or NO_ROW
     first_party = find_first_party_row(model, rows) or NO_ROW
@@ -328,39 +345,109 @@ def build_model(model: PiModel, rows: Mapping[str, Row]) -> Model:
 
 
 def build_models(models: Iterable[PiModel], rows: Mapping[str, Row]) -> list[Model]:
-    """Join all of them, in the order of the catalogue: by provider, then by id."""
+    """Merge both sources for all models, sorted by provider and id."""
     return sorted((build_model(model, rows) for model in models), key=lambda model: (model.provider, model.id))
+
+
+# -- one source missing ----------------------------------------------------------------------------------------------
+
+ROW_RULES: Final = frozenset(field for flag in ROW_FLAGS for field in flag.overrides.rules)
+ROW_DIALECT: Final = frozenset(field for flag in ROW_FLAGS for field in flag.overrides.dialect)
+"""Fields of rules and dialect that litellm's flags can set."""
+
+
+def update_by_rows(model: Model, rows: Mapping[str, Row]) -> Model:
+    """Update an existing entry from litellm alone: for use without pi."""
+    row = find_row(model, rows) or NO_ROW
+    first_party = find_first_party_row(model, rows) or NO_ROW
+    overrides = fold(
+        (
+            Overrides(rules=model.rules, dialect=model.dialect),
+            *row_overrides(model.protocol, first_party, relayed=True),
+            *row_overrides(model.protocol, row, relayed=False),
+        )
+    )
+    retired = row.get("deprecation_date")
+    more = [modality for modality in row_modalities(row, first_party) if modality not in model.input]
+    return replace(
+        model,
+        input=(*model.input, *more),
+        max_input=read_max_input(model, row) or read_max_input(model, first_party) or model.max_input,
+        cost=replace(model.cost, cache_write_long=read_long_write(model, row) or model.cost.cache_write_long),
+        deprecated=retired if isinstance(retired, str) else model.deprecated,
+        rules=overrides.rules,
+        dialect=overrides.dialect,
+    )
+
+
+def keep_row_data(model: Model, existing: Model | None) -> Model:
+    """Add the data of litellm that an existing entry has to a new entry from pi alone: for use without litellm."""
+    if existing is None:
+        return model
+    rules = {field: value for field, value in existing.rules.items() if field in ROW_RULES}
+    dialect = {field: value for field, value in existing.dialect.items() if field in ROW_DIALECT}
+    kept = fold((Overrides(rules=rules, dialect=dialect), Overrides(rules=model.rules, dialect=model.dialect)))
+    more = [modality for modality in existing.input if modality in ROW_MODALITIES and modality not in model.input]
+    levels = dict(model.thinking_levels)
+    if existing.thinking_levels.get("off", "") is None:
+        levels.setdefault("off", None)
+    return replace(
+        model,
+        input=(*model.input, *more),
+        max_input=existing.max_input,
+        cost=replace(model.cost, cache_write_long=model.cost.cache_write_long or existing.cost.cache_write_long),
+        thinking_levels=levels,
+        deprecated=existing.deprecated,
+        rules=kept.rules,
+        dialect=kept.dialect,
+    )
+
+
+def merge_sources(pi: Sequence[PiModel] | None, rows: Mapping[str, Row] | None, existing: Catalogue) -> list[Model]:
+    """Build the models of the catalogue from the sources that could be read, and from the existing catalogue."""
+    if pi is None:
+        return [update_by_rows(model, rows or {}) for model in existing.models]
+    models = build_models(pi, rows or {})
+    if rows is not None:
+        return models
+    named = {model.full_name(): model for model in existing.models}
+    return [keep_row_data(model, named.get(model.full_name())) for model in models]
 
 
 # -- reading and writing ----------------------------------------------------------------------------------------------
 
 
 def read_pi(package: Path) -> tuple[str, list[PiModel], Counter[str]]:
-    """Give the version, the chat models of the APIs we speak, and how many of which other API were left out."""
+    """Return the version, the chat models of supported APIs, and the number of models of each unsupported API."""
     version = msgspec.json.decode((package / "package.json").read_bytes(), type=dict[str, object])["version"]
     models: list[PiModel] = []
-    unspoken: Counter[str] = Counter()
+    unsupported: Counter[str] = Counter()
     for path in sorted((package / "dist" / "providers" / "data").glob("[!.]*.json")):
         for api, entries in msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, object]]).items():
             chats = [entry for key, entry in entries.items() if key.startswith("chat:")]
             if api in PROTOCOLS:
                 models += msgspec.convert(chats, list[PiModel])
             elif chats:
-                unspoken[api] += len(chats)
-    return str(version), models, unspoken
+                unsupported[api] += len(chats)
+    if not models:
+        raise UnknownData(f"{package} lists no chat models; its format has changed")
+    build_models(models, {})  # raises for an unknown flag, before anything is written
+    return str(version), models, unsupported
 
 
 def read_litellm(wheel: Path) -> tuple[str, dict[str, Row]]:
-    """Give the version, which stands in the file's name, and the rows of models that one can talk to."""
+    """Return the version, which is part of the file name, and the rows of chat models."""
     with zipfile.ZipFile(wheel) as archive:
         table = msgspec.json.decode(archive.read(LITELLM_TABLE), type=dict[str, dict[str, object]])
     rows: dict[str, Row] = {key: row for key, row in table.items() if row.get("mode") in ("chat", "responses")}
+    if not rows:
+        raise UnknownData(f"{wheel.name}: {LITELLM_TABLE} lists no chat models; its format has changed")
     return wheel.name.split("-")[1], rows
 
 
 def fetch_pi(folder: Path) -> Path:
-    """Fetch and unpack the npm package."""
-    # Without `@latest` npm has been seen to hand out an old version.
+    """Download and unpack the npm package."""
+    # Without `@latest` npm has been seen to return an old version.
     command = ["npm", "pack", f"{PI_PACKAGE}@latest", "--silent"]
     name = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.split()[-1]
     with tarfile.open(folder / name) as archive:
@@ -369,13 +456,13 @@ def fetch_pi(folder: Path) -> Path:
 
 
 def fetch_litellm(folder: Path) -> Path:
-    """Fetch the wheel."""
+    """Download the wheel."""
     subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "litellm"], cwd=folder, check=True)
     return next(folder.glob("litellm-*.whl"))
 
 
 def render_model(model: Model) -> str:
-    """Write what is known of a model: no empty field, no rate of 0, and 3 rather than 3.0."""
+    """Write one model, without empty fields and prices of 0, and 3 instead of 3.0."""
 
     def rate(value: object) -> object:
         return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -393,36 +480,74 @@ def render_model(model: Model) -> str:
 
 
 def render(sources: list[dict[str, str]], models: Iterable[Model]) -> str:
-    """Write one line a model, so that a new version of the file can be read as a difference."""
+    """Write one line for each model, so that versions of the file have a readable diff."""
     lines = ",\n".join(map(render_model, models))
     return f'{{"sources": {json.dumps(sources)},\n"models": [\n{lines}\n]}}\n'
 
 
-def main() -> None:
-    """Read or fetch, join, write, and say what was found."""
-    parser = argparse.ArgumentParser(description="Write the model catalogue anew.")
-    parser.add_argument("--pi", type=Path, help=f"an unpacked {PI_PACKAGE} (default: fetch the newest)")
-    parser.add_argument("--litellm", type=Path, help="a litellm wheel (default: fetch the newest)")
-    parser.add_argument("--date", default=dt.datetime.now(tz=dt.UTC).date().isoformat(), help="when they were read")
-    parser.add_argument("--output", type=Path, default=TARGET)
-    given = parser.parse_args()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Read or download the sources, write the catalogue, and print what was done."""
+    parser = argparse.ArgumentParser(description="Update the model catalogue.")
+    parser.add_argument("--pi", type=Path, help=f"an unpacked {PI_PACKAGE} (default: download the newest)")
+    parser.add_argument("--litellm", type=Path, help="a litellm wheel (default: download the newest)")
+    parser.add_argument("--date", default=dt.datetime.now(tz=dt.UTC).date().isoformat(), help="the date of the sources")
+    parser.add_argument("--existing", type=Path, default=TARGET, help="the catalogue to update")
+    parser.add_argument("--output", type=Path, default=TARGET, help="the file to write")
+    given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        pi_version, pi_models, unspoken = read_pi(given.pi or fetch_pi(Path(folder)))
-        litellm_version, rows = read_litellm(given.litellm or fetch_litellm(Path(folder)))
+        pi = read_or_explain(PI_PACKAGE, lambda: read_pi(given.pi or fetch_pi(Path(folder))))
+        litellm = read_or_explain("litellm", lambda: read_litellm(given.litellm or fetch_litellm(Path(folder))))
+    if pi is None and litellm is None:
+        print(f"neither source could be read: {given.output} is unchanged")
+        return 1
+    needs_existing = pi is None or litellm is None
+    existing = Catalogue.read(given.existing) if needs_existing and given.existing.exists() else Catalogue(models=())
+    if needs_existing:
+        print(f"the missing data comes from {given.existing}: {len(existing.models)} models of {existing.date}")
+    if pi is None and not existing.models:
+        print(f"without {PI_PACKAGE} and without an existing catalogue there are no models: nothing was written")
+        return 1
+    known = {source.name: source for source in existing.sources}
+    versions = {PI_PACKAGE: pi and pi[0], "litellm": litellm and litellm[0]}
     sources = [
-        {"name": PI_PACKAGE, "version": pi_version, "read": given.date},
-        {"name": "litellm", "version": litellm_version, "read": given.date},
+        {"name": name, "version": version, "read": given.date}
+        if version
+        else {"name": name, "version": known[name].version, "read": known[name].read}
+        for name, version in versions.items()
+        if version or name in known
     ]
-    models = build_models(pi_models, rows)
+    models = merge_sources(pi and pi[1], litellm and litellm[1], existing)
     given.output.write_text(render(sources, models), encoding="utf-8")
-    own = sum(1 for model in pi_models if find_row(model, rows))
-    relayed = sum(1 for model in pi_models if not find_row(model, rows) and find_first_party_row(model, rows))
-    left_out = Counter(flag for model in pi_models for flag in model.compat if flag in LEFT_OUT)
     print(f"{len(models)} models of {len({model.provider for model in models})} providers -> {given.output}")
-    print(f"litellm: {own} by the provider's own row, {relayed} by the maker's row, {len(models) - own - relayed} none")
-    print(f"left out, other APIs: {dict(unspoken)}")
-    print(f"left out, flags: {dict(left_out)}")
+    if litellm is not None:
+        rows = litellm[1]
+        own = sum(1 for model in models if find_row(model, rows))
+        relayed = sum(1 for model in models if not find_row(model, rows) and find_first_party_row(model, rows))
+        rest = len(models) - own - relayed
+        print(f"litellm: {own} with the provider's row, {relayed} with the first-party row, {rest} without a row")
+    if pi is not None:
+        print(f"not included, unsupported APIs: {dict(pi[2])}")
+        print(f"not used, flags: {dict(Counter(flag for model in pi[1] for flag in model.compat if flag in LEFT_OUT))}")
+    return 0
+
+
+def read_or_explain(name: str, read: Callable[[], _Read]) -> _Read | None:
+    """Read a source; if it is missing or has another format, print the reason and return None."""
+    try:
+        return read()
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"{name}: cannot be downloaded or opened: {error}")
+    except (
+        UnknownData,
+        msgspec.MsgspecError,
+        LookupError,
+        StopIteration,
+        zipfile.BadZipFile,
+        tarfile.TarError,
+    ) as error:
+        print(f"{name}: its format has changed: {error!r}")
+    return None
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

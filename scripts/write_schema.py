@@ -45,7 +45,15 @@ TYPES: Final[Mapping[str, str]] = {
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "The document": ("Document",),
     "Messages": ("UserMessage", "AssistantMessage", "ToolResultMessage", "SystemMessage"),
-    "Content": ("TextContent", "ImageContent", "FileContent", "ThinkingContent", "ToolCall", "NativeContent", "CacheMark"),
+    "Content": (
+        "TextContent",
+        "ImageContent",
+        "FileContent",
+        "ThinkingContent",
+        "ToolCall",
+        "NativeContent",
+        "CacheMark",
+    ),
     "Tools": ("ToolDefinition", "NativeTool"),
     "What a provider reports": ("Usage", "UsageCost", "Diagnostic"),
 }

@@ -5,11 +5,12 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.histories import TARGETS, make_options, make_own, make_ugly
+from property_testing import scaled_examples
 from protocols.every_protocol import all_codecs
 from segue.conversation.content import TextContent
 from segue.conversation.context import Context, Options, ToolDefinition
@@ -39,9 +40,9 @@ def compare(outbox: Outbox, context: Context, model: Model, options: Options | N
 
 @pytest.mark.parametrize("protocol", NAMES)
 @pytest.mark.parametrize("make", [make_ugly, make_own], ids=["an ugly history", "the target's own history"])
-@settings(max_examples=40)
+@scaled_examples(0.4)
 @given(seed=st.integers(0, 2**32), data=st.data())
-def test_a_history_that_grows_is_sent_as_if_it_were_new(protocol, make, seed, data):
+def test_an_outbox_gives_the_same_bytes_as_prepare(protocol, make, seed, data):
     model = data.draw(st.sampled_from(TARGETS[protocol]))
     options = data.draw(st.sampled_from([None, Options(cache_retention="short"), make_options(seed)]))
     context = make(seed, model)
@@ -55,9 +56,9 @@ def test_a_history_that_grows_is_sent_as_if_it_were_new(protocol, make, seed, da
 
 
 @pytest.mark.parametrize("protocol", NAMES)
-@settings(max_examples=40)
+@scaled_examples(0.4)
 @given(seed=st.integers(0, 2**32), data=st.data())
-def test_an_edited_history_is_never_stale(protocol, seed, data):
+def test_an_edited_history_is_encoded_anew(protocol, seed, data):
     model = data.draw(st.sampled_from(TARGETS[protocol]))
     context = make_own(seed, model).add(*make_ugly(seed + 1, model).messages)
     outbox, chance = Outbox(model), Random(seed)
@@ -89,7 +90,7 @@ def edited(context: Context, chance: Random) -> Context:
 
 
 @pytest.mark.parametrize("protocol", NAMES)
-def test_what_is_old_is_not_written_again(protocol, monkeypatch):
+def test_old_messages_are_not_encoded_again(protocol, monkeypatch):
     """A long history costs no more messages to encode than a short one."""
     model = TARGETS[protocol][0]
     context = Context(tools=(ToolDefinition(name="read", description="", parameters={"type": "object"}),))
@@ -114,7 +115,7 @@ def test_what_is_old_is_not_written_again(protocol, monkeypatch):
     assert sum(written) < len(context.messages) / 2
 
 
-def test_what_is_kept_can_be_dropped():
+def test_reset_drops_the_kept_bytes():
     model = TARGETS["anthropic-messages"][0]
     context = make_own(7, model)
     outbox = Outbox(model)

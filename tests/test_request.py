@@ -1,10 +1,11 @@
-"""Where projection and codec meet: requests that are ready to send, and one wire turned into another."""
+"""Requests: prepared from conversations, and converted from one protocol to another."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from segue import (
     AssistantMessage,
@@ -15,6 +16,7 @@ from segue import (
     Model,
     Options,
     Policy,
+    SettingsError,
     StopReason,
     SystemMessage,
     TextContent,
@@ -50,7 +52,7 @@ def reply(*content: Any, model: Model = CLAUDE, stop: StopReason = StopReason.ST
     )
 
 
-def test_a_request_says_where_it_goes_and_holds_no_secret():
+def test_a_request_has_a_url_and_no_secret():
     request = prepare(Context(messages=(UserMessage.of("hi"),)), CLAUDE)
     assert request.url == "https://api.anthropic.com/v1/messages"
     assert request.headers == {"content-type": "application/json", "anthropic-version": "2026-10-21"}  # its client's
@@ -72,7 +74,7 @@ NOTHING = {
 
 @pytest.mark.parametrize("model", [CLAUDE, GPT, LOCAL], ids=lambda model: model.full_name())
 @pytest.mark.parametrize("messages", NOTHING.values(), ids=NOTHING.keys())
-def test_nothing_to_say_is_said_before_anything_is_sent(messages, model):
+def test_an_empty_conversation_is_refused(messages, model):
     with pytest.raises(EmptyConversation):
         prepare(Context(messages=messages), model, policy=Policy(reasoning="drop"))
 
@@ -98,7 +100,7 @@ def test_thinking_is_turned_off_where_the_running_tool_cycle_demands_it():
     assert later.body["thinking"] == {"type": "enabled", "budget_tokens": 16384}
 
 
-def test_a_tool_name_the_target_refuses_comes_back_as_it_was_given():
+def test_a_renamed_tool_comes_back_with_its_own_name():
     request = prepare(Context(messages=(UserMessage.of("read"),), tools=(TOOL,)), LOCAL)
     (tool,) = request.body["tools"]  # type: ignore[misc]
     wire_name = tool["function"]["name"]
@@ -126,7 +128,7 @@ def test_a_tool_name_the_target_refuses_comes_back_as_it_was_given():
     assert [call.name for call in answer.tool_calls()] == [TOOL.name]
 
 
-def test_what_the_official_client_does_not_name_stands_under_extra_body():
+def test_unknown_sdk_arguments_go_to_extra_body():
     body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "top_k": 5, "temperature": 0.5}
     request = convert(body, source="openai-chat", target=Model("m", "vllm", "openai-chat"))
     arguments = request.sdk_arguments()
@@ -152,7 +154,7 @@ CHAT = {
 
 
 @pytest.mark.parametrize("target", ["anthropic/claude-opus-4-8", "openai/gpt-5.4", "deepseek/deepseek-v4-pro"])
-def test_a_foreign_body_becomes_a_request_for_another_model(target):
+def test_a_request_is_converted_for_another_model(target):
     request = convert(CHAT, target=target)
     assert check(request.body, protocol=request.protocol, model=target) == []
     prompt = decode_request(request.body, protocol=request.protocol, model=target)
@@ -162,7 +164,7 @@ def test_a_foreign_body_becomes_a_request_for_another_model(target):
     )
 
 
-def test_a_target_the_catalogue_does_not_know_needs_a_protocol():
+def test_an_unknown_target_needs_target_protocol():
     request = convert(CHAT, target="house-model", target_protocol="anthropic-messages")
     assert request.body["model"] == "house-model"
     with pytest.raises(DecodeError):
@@ -205,9 +207,7 @@ WRITERS = {
 
 
 @pytest.mark.parametrize(("body", "target", "other", "seal"), WRITERS.values(), ids=WRITERS.keys())
-def test_signatures_of_a_body_that_names_no_model_are_kept_for_the_one_who_is_said_to_have_written_it(
-    body, target, other, seal
-):
+def test_source_model_keeps_the_signatures_of_a_body_without_a_model(body, target, other, seal):
     named = convert(body, target=target, source_model=target)
     assert seal in named.content.decode()
     assert named.report.changes == ()
@@ -253,14 +253,14 @@ def test_a_stream_decoder_is_found_by_protocol_or_model():
         assert (done.type, decoder.message.text()) == ("done", "Hi")
 
 
-def test_tokens_are_counted_by_the_provider_where_it_did_and_guessed_behind():
+def test_tokens_come_from_usage_and_are_estimated_after_it():
     context = Context(system_prompt="x" * 350, messages=(UserMessage.of("y" * 700),))
     assert estimate_tokens(context, CLAUDE) == 300
     counted = AssistantMessage(content=(TextContent(text="z"),), usage=Usage(input=1000, output=200, total_tokens=1200))
     assert estimate_tokens(context.add(counted, UserMessage.of("y" * 350)), CLAUDE) == 1300
 
 
-def test_a_conversation_is_told_in_words():
+def test_a_conversation_is_transcribed():
     context = Context(system_prompt="Be brief.").add(
         UserMessage.of("Weather?", ImageContent(data="aGk=", mime_type="image/png")),
         new_assistant_message(
@@ -315,3 +315,23 @@ def test_convert_keeps_leading_extra_if_the_body_names_the_target():
 def test_convert_keeps_extra_of_a_body_without_an_assistant_turn():
     body = {**WITH_EXTRA, "messages": WITH_EXTRA["messages"][:2]}  # type: ignore[index]
     assert keys_sent(Model("other-1", "other", "openai-chat"), body) == list(LEADING)
+
+
+# -- a model without an address ----------------------------------------------------------------------------------------
+
+NO_ADDRESS = Model("my-model", "my-server", "openai-chat")
+
+
+def test_the_url_of_a_model_without_a_base_url_raises_and_names_the_setting():
+    request = prepare(Context(messages=(UserMessage.of("hi"),)), NO_ADDRESS)
+    assert request.body["model"] == "my-model"
+    with pytest.raises(SettingsError, match=r"my-server/my-model has no base URL.*base_url=\.\.\.") as raised:
+        _ = request.url
+    assert raised.value.key == "base_url"
+
+
+def test_a_base_url_on_the_model_gives_the_request_a_url():
+    request = prepare(
+        Context(messages=(UserMessage.of("hi"),)), replace(NO_ADDRESS, base_url="http://127.0.0.1:8080/v1/")
+    )
+    assert request.url == "http://127.0.0.1:8080/v1/chat/completions"

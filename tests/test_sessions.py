@@ -12,10 +12,11 @@ from typing import Final
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from ancestors import GO, GO_READ, PI, PI_READ
+from property_testing import scaled_examples
 from samples import EVERYTHING
 from segue import sessions
 from segue.conversation.content import TextContent
@@ -81,7 +82,7 @@ def test_a_path_may_be_text(path):
     assert read_session(str(path)).messages == (UserMessage.of("hi"),)
 
 
-def test_each_line_is_written_at_once(path, monkeypatch):
+def test_each_line_is_one_write(path, monkeypatch):
     written: list[bytes] = []
 
     def write(handle: int, data: memoryview) -> int:
@@ -96,7 +97,7 @@ def test_each_line_is_written_at_once(path, monkeypatch):
     assert b"".join(written) == path.read_bytes()
 
 
-def test_what_the_system_does_not_take_at_once_is_written_after_it(path, monkeypatch):
+def test_a_partial_write_is_continued(path, monkeypatch):
     os_write = os.write
     monkeypatch.setattr(sessions.os, "write", lambda handle, data: os_write(handle, data[:7]))
     append_message(path, UserMessage.of("hi"))
@@ -104,7 +105,7 @@ def test_what_the_system_does_not_take_at_once_is_written_after_it(path, monkeyp
 
 
 @pytest.mark.parametrize("fsync", [False, True], ids=["in its own time", "before returning"])
-def test_the_disk_is_waited_for_when_asked(path, monkeypatch, fsync):
+def test_fsync_waits_for_the_disk(path, monkeypatch, fsync):
     synced: list[int] = []
     monkeypatch.setattr(sessions.os, "fsync", synced.append)
     append_header(path, Context(system_prompt="a"), fsync=fsync)
@@ -120,7 +121,7 @@ def test_a_message_that_cannot_be_stored_leaves_the_file_as_it_was(path):
     assert not path.exists()
 
 
-def test_a_file_system_without_locks_is_written_all_the_same(path, monkeypatch):
+def test_a_file_system_without_locks_is_written(path, monkeypatch):
     def refuse(handle: int, operation: int) -> None:
         raise OSError("no locks here")
 
@@ -201,9 +202,9 @@ def test_a_session_is_read_that_has(path, stored, context):
     assert read_session(path) == context
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@scaled_examples(0.3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(storable_contexts(max_messages=3))
-def test_what_was_appended_is_read(tmp_path, context):
+def test_appended_messages_are_read(tmp_path, context):
     path = tmp_path / "session.jsonl"
     path.unlink(missing_ok=True)
     append_header(path, context)
@@ -264,7 +265,7 @@ def test_a_file_that_is_not_there_is_reported_by_the_system(path):
 ONE_OF_EACH: Final[tuple[Message, ...]] = (UserMessage.of("é😀"), *EVERYTHING.messages[1:3])
 
 
-def test_a_torn_last_line_is_left_out_with_a_warning(path):
+def test_a_torn_last_line_is_skipped_with_a_warning(path):
     path.write_bytes(lines(HEADER, HI) + HO[:-1])
     with pytest.warns(TornLine, match="line 3") as caught:
         context = read_session(path)
@@ -315,7 +316,7 @@ def test_torn_lines_are_collected(path):
     assert torn(path).read_bytes() == lines(b'{"role":', b'{"ro')
 
 
-def test_a_whole_last_line_only_gets_its_line_break(path):
+def test_a_complete_last_line_gets_its_line_break(path):
     path.write_bytes(HEADER + b"\n" + HI)
     append_message(path, UserMessage.of("ho"))
     assert path.read_bytes() == lines(HEADER, HI, HO)
@@ -336,9 +337,9 @@ def test_zeros_that_a_crash_left_are_a_torn_line(path):
         assert read_session(path).messages == (UserMessage.of("hi"),)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@scaled_examples(0.5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(messages(), min_size=1, max_size=2), st.binary(max_size=30))
-def test_whatever_stands_at_the_end_appending_keeps_what_came_before(tmp_path, said, rest):
+def test_appending_keeps_every_earlier_line_whatever_the_end(tmp_path, said, rest):
     path = tmp_path / "session.jsonl"
     path.unlink(missing_ok=True)
     torn(path).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""`python -m segue`: the program, where its script is not on the path."""
+"""`python -m segue`: the same as the `segue` command."""
 
 from segue.cli.entry import main
 

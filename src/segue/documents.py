@@ -1,8 +1,8 @@
-"""What people hand over: a stored conversation, a wire request, a session, or many conversations in a file.
+"""Input files: a stored conversation, a request, a session, or many conversations, one on a line.
 
-How a file is told, by what it holds and never by its name:
-- One JSON value is one conversation: a stored one where it says its format or uses words that only stored files have,
-  else a wire request or the bare list of its messages.
+The kind of a file is detected by its content, not by its name:
+- One JSON value is one conversation: a stored one if it has `format` or keys that only stored files have, otherwise a
+  request or the list of its messages.
 - Several lines of JSON whose first has a `format` or a `role` are one session, read whole.
 - Several lines of any other JSON are one conversation each, read one at a time.
 """
@@ -29,20 +29,20 @@ from segue.sessions import read_session_lines
 
 @final
 class Document(NamedTuple):
-    """One conversation, read, and what it was read from."""
+    """One decoded conversation, and what it was decoded from."""
 
     prompt: Prompt
     protocol: str | None = None
-    """The wire it came in; None for a stored one."""
+    """The protocol of a request; None for a stored conversation."""
     body: Mapping[str, object] | list[object] | None = None
     line: int | None = None
 
     def prepare(self, model: Model, policy: Policy) -> Request:
-        """Make it ready for a model.
+        """Make a request for a model.
 
         Raises:
-            EmptyConversation: nothing visible would be left to send.
-            ProjectionRefused: the policy refuses a change that is needed.
+            EmptyConversation: the conversation has no content to send.
+            ProjectionRefused: the policy refuses a necessary change.
         """
         if self.protocol is None:
             return prepare(self.prompt.context, model, policy=policy)
@@ -51,7 +51,7 @@ class Document(NamedTuple):
 
 @final
 class BadLine(NamedTuple):
-    """A line of many that cannot be read, and why."""
+    """A line that cannot be read, and the reason."""
 
     line: int
     reason: str
@@ -62,64 +62,67 @@ Lines: TypeAlias = Iterator[tuple[int, bytes]]
 
 @final
 class Source(NamedTuple):
-    """An opened file: either one conversation, or lines of one each."""
+    """An opened file: either one conversation, or lines with one each."""
 
     document: Document | None
     lines: Lines
 
 
 def open_source(file: BinaryIO, name: str, *, protocol: str | None, model: Model | None = None) -> Source:
-    """Find out what a file holds, and read it if it is one conversation; `model` wrote the answers of a request.
+    """Detect the kind of a file, and read it if it is one conversation; `model` wrote the answers of a request.
 
     Raises:
-        LoadError: it is nothing that can be read.
-        DecodeError: it is no request of that protocol, or of none that segue knows.
+        LoadError: the file cannot be read as a conversation.
+        DecodeError: the file is not a request of that protocol, or of no known protocol.
     """
     numbered = ((number, line) for number, line in enumerate(file, 1) if not line.isspace())
     first = next(numbered, None)
     if first is None:
-        raise LoadError("nothing to read: the file is empty")
+        raise LoadError("the file is empty; a conversation in JSON or JSON Lines is expected")
     second = next(numbered, None)
     lines = chain((first,), () if second is None else (second,), numbered)
     if second is None:
         return Source(_read_alone(first[1], protocol, model), iter(()))
-    begins = _parsed(first[1])
-    if begins is None and (first[1].strip() in _OPENINGS or _parsed(second[1]) is None):
+    value = _parse_fast(first[1])
+    if value is None and (first[1].strip() in _OPENINGS or _parse_fast(second[1]) is None):
         return Source(read_document(b"".join(line for _, line in lines), protocol, model=model), iter(()))
-    if isinstance(begins, dict) and _is_session(cast("dict[str, object]", begins)):
+    if isinstance(value, dict) and _is_session(cast("dict[str, object]", value)):
         return Source(_read_session((line for _, line in lines), name), iter(()))
     return Source(None, lines)
 
 
 _OPENINGS: Final = (b"{", b"[")
-"""The first line of a document that is laid out over several."""
+"""The first line of a document that is formatted over several lines."""
 
 
 def read_document(
     data: bytes, protocol: str | None, line: int | None = None, *, model: Model | None = None
 ) -> Document:
-    """Read one conversation; `model` wrote the answers of a wire request, whatever the body says.
+    """Read one conversation; `model` wrote the answers of a request, even if the body names another model.
 
     Raises:
-        LoadError: it cannot be read as a stored conversation, or is no JSON.
-        DecodeError: it cannot be read as a request.
+        LoadError: the data is not JSON, or not a valid stored conversation.
+        DecodeError: the data is not a valid request.
     """
-    value = _parsed(data)
+    value = _parse_fast(data)
     if value is None:
         value = parse_json(data)
     if protocol is None and isinstance(value, dict) and _is_stored(cast("dict[str, object]", value)):
         return Document(Prompt(context=load(data)), line=line)
     if not isinstance(value, (dict, list)):
-        raise LoadError("neither a conversation nor a request: an object or a list of messages is expected")
+        raise LoadError("this is neither a conversation nor a request; a JSON object or a list of messages is expected")
     body = cast("dict[str, object] | list[object]", value)
     source_protocol = protocol or detect_protocol(body)
     if source_protocol is None:
-        raise DecodeError("neither a stored conversation nor a request of a wire that segue knows; --from says which")
+        raise DecodeError(
+            "this is not a stored conversation, and its protocol cannot be detected; if it is a request, name its"
+            " protocol with --from"
+        )
     return Document(decode_request(body, protocol=source_protocol, model=model), source_protocol, body, line)
 
 
 def read_line(data: bytes, protocol: str | None, line: int, *, model: Model | None = None) -> Document | BadLine:
-    """Read one conversation of many; what is wrong with it is said, not raised."""
+    """Read one conversation of many; an error is returned, not raised."""
     try:
         return read_document(data, protocol, line, model=model)
     except SegueError as error:
@@ -127,7 +130,7 @@ def read_line(data: bytes, protocol: str | None, line: int, *, model: Model | No
 
 
 def _read_alone(line: bytes, protocol: str | None, model: Model | None) -> Document:
-    value = _parsed(line)
+    value = _parse_fast(line)
     if protocol is None and isinstance(value, dict) and "role" in value and "messages" not in value:
         return _read_session(iter((line,)), "")
     return read_document(line, protocol, model=model)
@@ -137,8 +140,8 @@ def _read_session(lines: Iterator[bytes], name: str) -> Document:
     return Document(Prompt(context=read_session_lines(lines, name=name)))
 
 
-def _parsed(data: bytes) -> object | None:
-    """Read JSON the fast way; None where that cannot be done, which says only that someone must look closer."""
+def _parse_fast(data: bytes) -> object | None:
+    """Parse JSON with msgspec; None if that fails. `parse_json` is slower, accepts more and explains errors."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -152,7 +155,7 @@ def _is_session(first: Mapping[str, object]) -> bool:
 _STORED_KEYS: Final = frozenset({"format", "systemPrompt"})
 _STORED_MESSAGE_KEYS: Final = frozenset({"stopReason", "toolCallId", "api", "timestamp"})
 _STORED_KINDS: Final = frozenset({"toolCall"})
-"""Words of stored conversations that no wire has, beside the role `toolResult`."""
+"""Keys and values of stored conversations that no protocol has, beside the role `toolResult`."""
 
 
 def _is_stored(document: Mapping[str, object]) -> bool:
@@ -162,7 +165,7 @@ def _is_stored(document: Mapping[str, object]) -> bool:
     if not isinstance(messages, list):
         return False
     fields = [cast("dict[str, object]", item) for item in cast("list[object]", messages) if type(item) is dict]
-    # All keys at once: one by one it would cost a tenth of what converting a request does.
+    # All keys at once: one by one it would take a tenth of the time of a conversion.
     return not _STORED_MESSAGE_KEYS.isdisjoint(set[str]().union(*fields)) or any(map(_is_stored_message, fields))
 
 

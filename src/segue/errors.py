@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from segue.client.flow.attempts import Attempt
     from segue.conversation.messages import AssistantMessage
@@ -83,7 +84,7 @@ class LoadError(_PathError):
         super().__init__(message, path=path)
         self.line = line
         if line is not None:
-            self.args = (f"line {line}: {self.args[0]}",)
+            self.args: tuple[Any, ...] = (f"line {line}: {self.args[0]}",)
 
 
 class NewerFormat(LoadError):
@@ -111,7 +112,7 @@ class UnknownModel(ModelError):
     def __init__(self, message: str, *, name: str, suggestions: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.name = name
-        self.suggestions = tuple(suggestions)
+        self.suggestions: tuple[str, ...] = tuple(suggestions)
 
 
 class UnknownProtocol(ModelError):
@@ -120,7 +121,7 @@ class UnknownProtocol(ModelError):
     def __init__(self, message: str, *, name: str, suggestions: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.name = name
-        self.suggestions = tuple(suggestions)
+        self.suggestions: tuple[str, ...] = tuple(suggestions)
 
 
 class SettingsError(SegueError):
@@ -132,7 +133,7 @@ class SettingsError(SegueError):
     def __init__(self, message: str, *, key: str, suggestions: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.key = key
-        self.suggestions = tuple(suggestions)
+        self.suggestions: tuple[str, ...] = tuple(suggestions)
 
 
 class DecodeError(_PathError):

@@ -1,17 +1,17 @@
-"""An outbox: requests of a growing conversation to one model, which cost what is new and not what is old.
+"""Incremental requests: an outbox encodes only the new messages of a growing conversation with one model.
 
-How it works. Projection keeps a settled prefix; so the messages of one request are, but for the last few, the very
-objects of the request before. Their wire form is kept as bytes. A request is then the few new turns, written and put
-behind the kept bytes: one copy of the body, and next to no work.
+How it works: projection keeps a settled prefix, so all but the last few messages of a request are the same objects as
+in the request before. Their encoding is kept as bytes. A request is the kept bytes followed by the encoding of the new
+turns.
 
-What makes that right:
-- Wires never join an assistant turn to what came before it, and what is written of a turn does not depend on what comes
-  later. So, cut before an assistant turn, the turns of a whole history are those of its beginning and those of its end,
-  one after the other.                                                                      (law 6, over every protocol)
-- What does depend on something earlier is named by the codec (`affects_later`) and shown to it again.
-- Where the options ask for cache marks, these stand in the last turns; kept bytes never hold one.
-- Other options, tools or instructions than last time, marks of the conversation's own, a history with calls but
-  without tools: then everything is written anew. It is rare, and never stale.
+Why the result equals a full encoding:
+- No protocol merges an assistant turn with the turn before it, and the encoding of a turn does not depend on later
+  turns. So a history can be split before an assistant turn, and the encodings of both parts can be joined.
+                                                                                            (law 6, over every protocol)
+- The codec names messages that affect later turns (`affects_later`); they are passed to it again.
+- Cache marks that the options request are in the last turns; the kept bytes never contain one.
+- Everything is encoded anew if the options, tools or instructions differ from the last request, if the conversation has
+  its own cache marks, or if it has tool calls but no tools.
 """
 
 from __future__ import annotations
@@ -30,44 +30,45 @@ from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection, Projector
-from segue.protocols.api import get_codec, resolve_endpoint
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.registry import get_protocol
 from segue.request import Request, fit_request, prompt_of
 
 _ENCODER: Final = msgspec.json.Encoder()
 
 
 _GAP: Final = b"\0"
-"""Stands in a body for the turns that are kept; JSON has no such byte."""
+"""A placeholder in a body for the kept turns; JSON never contains this byte."""
 
 
 @final
 class _Kept:
-    """The beginning of a request, in bytes, and what it was written of."""
+    """The encoded prefix of a request, and the messages it encodes."""
 
     __slots__ = ("bare", "frame", "lead", "messages", "repeated_messages", "seams", "turns")
 
     def __init__(self, frame: Prompt) -> None:
         self.frame = frame
-        """All that is asked besides the messages; where it differs, so may every turn."""
+        """Everything in the request but the messages. If it differs, every turn may differ."""
         self.bare = _with(frame, (), tools=())
         self.lead = 0
-        """How many turns come before the first message: a system prompt may be one."""
+        """How many turns come before the first message: the system prompt may be one."""
         self.messages: tuple[Message, ...] = ()
         self.turns = bytearray()
-        """Their turns as JSON, with commas between them."""
+        """The turns of `messages` as JSON, separated by commas."""
         self.repeated_messages: tuple[Message, ...] = ()
-        """Those of the messages that later turns depend on."""
+        """The messages that affect later turns."""
         self.seams: list[tuple[int, int, int]] = [(0, 0, 0)]
-        """Where the history may be cut: so many messages, bytes of turns, and messages to be remembered."""
+        """Where the history can be split: counts of messages, bytes of turns, and repeated messages."""
 
     def keep_common(self, messages: Sequence[Message]) -> None:
-        """Forget what is no longer the beginning of the history, and what has no assistant turn behind it any more.
+        """Drop the kept messages that are not a prefix of the history, back to a place where it can be split.
 
-        A user's words behind a result may share its turn; so behind an edit the last seam may be none.
+        A user message after a tool result may share its turn, so after an edit the last split may no longer be valid.
         """
         kept = len(self.messages)
-        is_whole = len(messages) >= kept and all(map(is_, self.messages, messages))
-        common = kept if is_whole else sum(1 for _ in takewhile(bool, map(is_, self.messages, messages)))
+        is_prefix = len(messages) >= kept and all(map(is_, self.messages, messages))
+        common = kept if is_prefix else sum(1 for _ in takewhile(bool, map(is_, self.messages, messages)))
         while self.seams[-1][0] > common or not _is_seam(messages, self.seams[-1][0]):
             self.seams.pop()
         if self.seams[-1][0] == kept:
@@ -78,7 +79,7 @@ class _Kept:
         del self.turns[size:]
 
     def add(self, messages: Sequence[Message], turns: bytes, repeated_messages: Sequence[Message]) -> None:
-        """Keep some more messages and their turns."""
+        """Keep more messages and their turns."""
         self.messages += tuple(messages)
         self.repeated_messages += tuple(repeated_messages)
         if turns and self.turns:
@@ -88,10 +89,10 @@ class _Kept:
 
 
 class Outbox:
-    """`prepare` for one model, incremental: give it the grown conversation, and it pays for what is new.
+    """An incremental `prepare` for one model: pass it the grown conversation, and it encodes only the new messages.
 
-    What it gives equals `prepare(context, model, options=options, policy=policy)`, byte for byte. It recognises what it
-    has by the identity of messages, so an edited history costs what was edited and what comes after.
+    The result equals `prepare(context, model, options=options, policy=policy)`, byte for byte. Messages are recognized
+    by identity, so after an edit the edited message and all later ones are encoded again.
     """
 
     def __init__(self, model: Model | str, policy: Policy | None = None) -> None:
@@ -99,27 +100,30 @@ class Outbox:
         self._policy = policy
         self._projector = Projector(self._model, policy)
         self._endpoint = resolve_endpoint(self._model)
-        self._codec = get_codec(self._model.protocol)
+        self._codec = get_protocol(self._model.protocol)
+        self._turns_key = self._codec.turns_key or ""
         self._kept: _Kept | None = None
         key = self._endpoint.rules.cache_mark_key
         self._mark = None if key is None else f'"{key}"'.encode()
 
     def prepare(self, context: Context, *, options: Options | None = None) -> Request:
-        """Make the conversation, as it is now, ready to send.
+        """Make a request from the whole conversation.
 
         Raises:
-            EmptyConversation: nothing visible would be left to send.
-            ProjectionRefused: the policy refuses a change that is needed.
+            EmptyConversation: the conversation has no content to send.
+            ProjectionRefused: the policy refuses a necessary change.
         """
 
         def projecting(asked: Options | None) -> Projection:
             return self._projector.project(context, options=asked)
 
         projection = fit_request(projecting, self._model, options, self._policy)
-        return Request(projection, self._endpoint, self._codec, self._write(projection))
+        # A wire whose turns do not stand in one list has nothing that could be kept: the body is written as a whole.
+        content = self._write(projection) if self._turns_key else None
+        return Request(projection, self._endpoint, self._codec, content)
 
     def reset(self) -> None:
-        """Forget everything and free its memory; the next request is made from the whole."""
+        """Drop the kept bytes and free their memory; the next request is encoded in full."""
         self._projector.reset()
         self._kept = None
 
@@ -131,11 +135,11 @@ class Outbox:
         if kept is None or kept.frame != frame:
             kept = self._begin(frame)
         kept.keep_common(messages)
-        content = self._write_behind(kept, messages) if kept.messages else None
-        if content is None:  # there is nothing to stand behind, or a mark belongs into what is kept
-            content = self._write_behind(self._begin(frame), messages)
+        content = self._encode_after(kept, messages) if kept.messages else None
+        if content is None:  # nothing is kept, or a cache mark belongs into the kept turns
+            content = self._encode_after(self._begin(frame), messages)
         if content is None:
-            raise AssertionError("what is written from the whole is written whole")
+            raise AssertionError("a full encoding always succeeds")
         return content
 
     def _begin(self, frame: Prompt) -> _Kept:
@@ -143,18 +147,18 @@ class Outbox:
         kept.lead = len(self._turns(kept, ()))
         return kept
 
-    def _write_behind(self, kept: _Kept, messages: Sequence[Message]) -> bytes | None:
-        """Write what is new behind what is kept, and keep what no later request can change."""
+    def _encode_after(self, kept: _Kept, messages: Sequence[Message]) -> bytes | None:
+        """Encode the new messages after the kept turns, and keep those that no later request can change."""
         new = messages[len(kept.messages) :]
         shown = _with(kept.frame, (*kept.repeated_messages, *new))
         body = self._codec.encode_request(shown, self._endpoint)
-        turns = cast("list[object]", body[self._codec.turns_key])
+        turns = cast("list[object]", body[self._turns_key])
         repeated = len(self._turns(kept, kept.repeated_messages)) if kept.repeated_messages else kept.lead
         fresh = turns[repeated:]
-        if kept.turns and self._asks_for_marks(kept.frame) and not self._is_marked(_ENCODER.encode(fresh)):
+        if kept.turns and self._requests_marks(kept.frame) and not self._is_marked(_ENCODER.encode(fresh)):
             return None
         gap = [msgspec.Raw(_GAP)] if kept.turns else []
-        body[self._codec.turns_key] = [*turns[: kept.lead], *gap, *fresh]
+        body[self._turns_key] = [*turns[: kept.lead], *gap, *fresh]
         head, _, foot = _ENCODER.encode(body).partition(_GAP)
         content = b"".join((head, kept.turns, foot)) if gap else head
         self._settle(kept, new, fresh)
@@ -167,17 +171,17 @@ class Outbox:
             return
         behind = len(self._turns(kept, rest)) - kept.lead
         turns = _ENCODER.encode(fresh[: len(fresh) - behind])[1:-1]
-        if self._asks_for_marks(kept.frame) and self._is_marked(turns):
-            return  # the conversation has marks of its own, so where one goes depends on all of it
+        if self._requests_marks(kept.frame) and self._is_marked(turns):
+            return  # the conversation has its own cache marks, whose places depend on all of it
         affects_later = self._codec.affects_later
         kept.add(done, turns, () if affects_later is None else tuple(filter(affects_later, done)))
 
     def _turns(self, kept: _Kept, messages: Sequence[Message]) -> list[object]:
-        """Write some messages, to see how many turns they are."""
+        """Encode some messages, to count their turns."""
         body = self._codec.encode_request(_with(kept.bare, messages), self._endpoint)
-        return cast("list[object]", body[self._codec.turns_key])
+        return cast("list[object]", body[self._turns_key])
 
-    def _asks_for_marks(self, frame: Prompt) -> bool:
+    def _requests_marks(self, frame: Prompt) -> bool:
         return self._mark is not None and frame.options.cache_retention in ("short", "long")
 
     def _is_marked(self, turns: bytes) -> bool:
@@ -191,14 +195,14 @@ def _with(prompt: Prompt, messages: Sequence[Message], tools: tuple[Tool, ...] |
 
 
 def _is_seam(messages: Sequence[Message], at: int) -> bool:
-    """Whether a history may be cut here: at either end, or before an assistant turn."""
+    """Whether a history can be split here: at either end, or before an assistant turn."""
     return at in (0, len(messages)) or messages[at].role == "assistant"
 
 
 def _find_seam(messages: Sequence[Message]) -> int:
-    """Find the last place where a history may be cut: before an assistant turn that someone has answered.
+    """Find the last place where a history can be split: before an assistant turn that has a reply.
 
-    What was answered is there to stay, and the turns behind hold what the marks of a request go on.
+    A turn with a reply no longer changes, and the turns after it include those that get cache marks.
     """
     is_answered = False
     for at in range(len(messages) - 1, 0, -1):

@@ -1,10 +1,10 @@
-"""Where projection and codec meet: a stored conversation becomes a request, one wire's request becomes another's."""
+"""Requests: projects and encodes a stored conversation, and converts a request of one protocol to another."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -12,17 +12,18 @@ from msgspec.structs import replace
 from segue.conversation.content import AnyContent, Extra
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import AssistantMessage, Message
-from segue.errors import DecodeError, EmptyConversation, UnknownModel
-from segue.models.catalogue import get_model
+from segue.errors import DecodeError, EmptyConversation, SettingsError, UnknownModel
+from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.models.providers import find_row
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection, project
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement
-from segue.protocols.api import decode_request, get_codec, resolve_endpoint
+from segue.protocols.api import decode_request, resolve_endpoint
 from segue.protocols.detection import detect_protocol
-from segue.protocols.kit.codec import Codec, Endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.schemas import copy_title
 from segue.protocols.kit.streaming import StreamDecoder
@@ -31,19 +32,21 @@ from segue.protocols.plain_text.transcript import write_transcript
 from segue.protocols.registry import get_protocol
 
 _READER: Final = Model("reader", "plain-text", "plain-text")
-"""Whoever reads a transcript."""
+"""The target of `transcribe`."""
 _DEFAULT_TEXTS: Final = Texts()
 
 
 class Request:
-    """What is to be sent, where, and what was changed to make it so.
+    """A request for one model: body, URL, headers, and the report of what projection changed.
 
-    `body` and `content` are made when they are first asked for. `headers` hold no secret: whoever sends adds the key.
+    `body` and `content` are encoded on first access. `headers` contain no secret: the client adds the key.
     """
 
-    def __init__(self, projection: Projection, endpoint: Endpoint, codec: Codec, content: bytes | None = None) -> None:
-        self.model = endpoint.model
-        self.protocol = codec.name
+    def __init__(
+        self, projection: Projection, endpoint: Endpoint, codec: Protocol, content: bytes | None = None
+    ) -> None:
+        self.model: Model = endpoint.model
+        self.protocol: str = codec.name
         self.report: Report = projection.report
         self.requirements: tuple[Requirement, ...] = projection.requirements
         self.tool_names: Mapping[str, str] = projection.tool_names
@@ -58,33 +61,43 @@ class Request:
 
     @property
     def projection(self) -> Projection:
-        """What the model is told, in neutral form."""
+        """The projected conversation and options, in segue's types."""
         return self._projection
 
     @cached_property
-    def body(self) -> dict[str, object]:
-        """The wire body, as plain values."""
+    def body(self) -> dict[str, Any]:
+        """The request body as dicts and lists."""
         return self._codec.encode_request(prompt_of(self._projection, self._endpoint), self._endpoint)
 
     @cached_property
     def content(self) -> bytes:
-        """The wire body, as the bytes to send."""
+        """The request body as JSON bytes."""
         return msgspec.json.encode(self.body)
 
     @property
     def url(self) -> str:
-        """Where the request goes."""
+        """The URL that the request is sent to.
+
+        Raises:
+            SettingsError: neither the model nor its provider has a base URL.
+        """
         row = find_row(self.model.provider, self.model.base_url)
-        base = self.model.base_url or (row.base_url if row is not None else None) or ""
+        base = self.model.base_url or (row.base_url if row is not None else None)
+        if not base:
+            raise SettingsError(
+                f"{self.model.full_name()} has no base URL, so its requests have no address; set it on the model:"
+                f" Model({self.model.id!r}, {self.model.provider!r}, {self.protocol!r}, base_url=...)",
+                key="base_url",
+            )
         return base.rstrip("/") + self._codec.path(self._endpoint, bool(self._projection.options.stream))
 
     @property
     def headers(self) -> dict[str, str]:
-        """What goes with the body, besides the key."""
+        """The headers of the request, without the key."""
         return {"content-type": "application/json", **self._codec.headers, **self.model.headers}
 
-    def sdk_arguments(self) -> dict[str, object]:
-        """Give the arguments for the provider's own client; what it does not name stands under `extra_body`."""
+    def sdk_arguments(self) -> dict[str, Any]:
+        """Return the arguments for the provider's own client; unknown ones are in `extra_body`."""
         if self._codec.sdk_arguments is not None:
             return self._codec.sdk_arguments(self.body, self._endpoint)
         named = self._codec.sdk_parameters
@@ -95,16 +108,16 @@ class Request:
         return {**arguments, "extra_body": beyond} if beyond else arguments
 
     def decode(self, body: object) -> AssistantMessage:
-        """Read the whole reply; tool names that were changed on the way out are mapped back."""
+        """Decode a reply that was not streamed; renamed tools get their own names back."""
         return self._codec.decode_response(as_mapping(body), self._endpoint, self.tool_names)
 
     def stream_decoder(self) -> StreamDecoder:
-        """Make a decoder for the streamed reply."""
+        """Make a decoder for a streamed reply."""
         return self._codec.stream_decoder(self._endpoint, self.tool_names)
 
 
 def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
-    """Give what the protocol encodes of a projection; options are written in the default format."""
+    """Return what the protocol encodes of a projection; options are written in the default format."""
     options = projection.options
     extra = for_new_request(options.extra, endpoint.model.protocol)
     if extra is not options.extra:
@@ -113,36 +126,72 @@ def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
 
 
 def prepare(
-    context: Context, model: Model | str, *, options: Options | None = None, policy: Policy | None = None
+    context: Context,
+    model: Model | str,
+    *,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    catalogue: Catalogue | None = None,
 ) -> Request:
-    """Make a conversation ready for one model: project it, act on what the target requires, encode it.
+    """Make a request: project the conversation for the model, meet the requirements of the model, encode it.
+
+    `catalogue` has models and providers of the user's own; without it those of segue and of installed packages are
+    known.
 
     Raises:
-        EmptyConversation: nothing visible would be left to send.
-        ProjectionRefused: the policy refuses a change that is needed.
+        EmptyConversation: the conversation has no content to send.
+        ProjectionRefused: the policy refuses a necessary change.
     """
-    target = get_model(model)
+    target = get_model(model, catalogue=catalogue)
+    policy = with_routers(policy, catalogue)
 
     def projecting(asked: Options | None) -> Projection:
         return project(context, target, options=asked, policy=policy)
 
     projection = fit_request(projecting, target, options, policy)
-    return Request(projection, resolve_endpoint(target), get_codec(target.protocol))
+    return Request(projection, resolve_endpoint(target), get_protocol(target.protocol))
+
+
+def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy | None:
+    """Give a policy that also recognises routers of the user's own: a reply belongs to the model that it names.
+
+    The same object where the catalogue has none: segue's own routers are known to projection.
+    """
+    own = frozenset[str]() if catalogue is None else catalogue.routers - packaged_catalogue().routers
+    if not own:
+        return policy
+    policy = policy or Policy()
+    given = policy.same_model
+
+    def same_model(message: AssistantMessage, model: Model) -> bool:
+        if (
+            message.response_model == model.id
+            and (message.protocol, message.provider) == (model.protocol, model.provider)
+            and not model.router
+            and f"{message.provider}/{message.model}".lower() in own
+        ):
+            return True
+        return given is not None and given(message, model)
+
+    return replace(policy, same_model=same_model)
 
 
 def fit_request(
     projecting: Callable[[Options | None], Projection], model: Model, options: Options | None, policy: Policy | None
 ) -> Projection:
-    """Project, act on what the target requires, and see that something is left to say.
+    """Project, meet the requirements of the model, and check that there is content to send.
 
     Raises:
-        EmptyConversation: nothing visible would be left to send.
+        EmptyConversation: the conversation has no content to send.
     """
     projection = projecting(options)
     if projection.requirements:
         projection = _disable_thinking(projection, projecting, model, options)
     if not _has_text(projection.context.messages, _DEFAULT_TEXTS if policy is None else policy.texts):
-        raise EmptyConversation("nothing visible is left to send: no messages, blank ones, or unfinished turns only")
+        raise EmptyConversation(
+            "the conversation has no content to send: it has no messages, or only empty or unfinished ones; add a user"
+            " message"
+        )
     return projection
 
 
@@ -152,18 +201,18 @@ def _disable_thinking(
     model: Model,
     options: Options | None,
 ) -> Projection:
-    """Turn thinking off for this request where the running tool cycle demands it, and say so."""
-    demands = [requirement for requirement in projection.requirements if requirement.kind == "thinkingOff"]
-    if not demands or model.thinking_levels.get("off", "") is None:
+    """Turn thinking off for this request if the running tool cycle requires it, and report it."""
+    is_required = any(requirement.kind == "thinkingOff" for requirement in projection.requirements)
+    if not is_required or model.thinking_levels.get("off", "") is None:
         return projection
-    calmed = projecting(replace(options or Options(), thinking="off"))
+    without_thinking = projecting(replace(options or Options(), thinking="off"))
     change = Change(
         code=ChangeCode.OPTION_REMOVED,
         path=("options", "thinking"),
         loss=Loss.CONTENT,
-        detail="the running tool cycle was opened without thinking that could be replayed",
+        detail="the running tool cycle began without thinking that can be sent back",
     )
-    return replace(calmed, report=Report((*calmed.report.changes, change)))
+    return replace(without_thinking, report=Report((*without_thinking.report.changes, change)))
 
 
 def _has_text(messages: Sequence[Message], texts: Texts) -> bool:
@@ -180,10 +229,10 @@ def _is_visible(content: AnyContent, fillers: set[str]) -> bool:
 
 
 def transcribe(context: Context, *, policy: Policy | None = None) -> str:
-    """Write a conversation as one text: who spoke, in words; calls, results and media told in words too.
+    """Write a conversation as one text, with the roles, tool calls, results and media as text.
 
     Raises:
-        EmptyConversation: there is nothing to tell.
+        EmptyConversation: the conversation has no content.
     """
     return write_transcript(prepare(context, _READER, policy=policy).body)
 
@@ -196,29 +245,42 @@ def convert(
     target_protocol: str | None = None,
     policy: Policy | None = None,
     source_model: Model | str | None = None,
+    catalogue: Catalogue | None = None,
 ) -> Request:
-    """Turn one wire's request into another's.
+    """Convert a request of one protocol to a request for a model of any protocol.
 
-    `source` is the body's protocol, found out when it is not given; `target` a model, or the name of one; with
-    `target_protocol` also of one that the catalogue does not know.
+    `source` is the protocol of the body; without it, it is detected. `target` is a model or its name; with
+    `target_protocol` the name may be one that the catalogue does not have.
 
-    `source_model` is who wrote the assistant's turns. Without it that is the model the body names. Some wires name it
-    in the address and not in the body (Google, Bedrock, Vertex): then nobody is known to have written them, and their
-    signatures are left out. They are not taken for the target's own, because one of another model is refused.
+    `source_model` is the model that wrote the assistant turns. Without it, that is the model that the body names. Some
+    protocols name the model in the URL and not in the body (Google, Bedrock, Vertex). Then the writer is unknown and
+    the signatures are dropped: a provider refuses signatures of another model.
 
     Raises:
-        DecodeError: the body's protocol cannot be told, or the body is not what it says.
-        UnknownModel: the catalogue has no model of such a name.
+        DecodeError: the protocol cannot be detected, or the body does not fit it.
+        UnknownModel: the catalogue has no model of that name.
     """
     protocol = source or detect_protocol(body)
     if protocol is None:
-        raise DecodeError("this looks like no request that segue knows; say what it is with `source`")
-    prompt = decode_request(body, protocol=protocol, model=source_model)
-    return prepare_prompt(prompt, find_target(target, target_protocol), source=protocol, policy=policy)
+        raise DecodeError(
+            "the protocol of this body cannot be detected; pass source=..., the name of its protocol, such as"
+            " 'openai-chat'"
+        )
+    writer = source_model if source_model is None else get_model(source_model, catalogue=catalogue)
+    prompt = decode_request(body, protocol=protocol, model=writer)
+    model = find_target(target, target_protocol, catalogue)
+    return prepare_prompt(prompt, model, source=protocol, policy=policy, catalogue=catalogue)
 
 
-def prepare_prompt(prompt: Prompt, model: Model, *, source: str, policy: Policy | None = None) -> Request:
-    """Make a request that was read off the wire `source` ready for a model."""
+def prepare_prompt(
+    prompt: Prompt,
+    model: Model,
+    *,
+    source: str,
+    policy: Policy | None = None,
+    catalogue: Catalogue | None = None,
+) -> Request:
+    """Make a request for a model from one that was decoded from the protocol `source`."""
     if source != model.protocol:
         prompt = replace(prompt, options=copy_title(prompt.options, source))
     else:
@@ -229,15 +291,15 @@ def prepare_prompt(prompt: Prompt, model: Model, *, source: str, policy: Policy 
                 context=_strip_leading_extra(prompt.context, source),
                 options=replace(prompt.options, extra=None),
             )
-    return prepare(prompt.context, model, options=prompt.options, policy=policy)
+    return prepare(prompt.context, model, options=prompt.options, policy=policy, catalogue=catalogue)
 
 
-def find_target(target: Model | str, protocol: str | None) -> Model:
-    """Find a target by name; with a protocol also one that the catalogue does not know."""
+def find_target(target: Model | str, protocol: str | None, catalogue: Catalogue | None = None) -> Model:
+    """Find a target by name; with a protocol, the catalogue need not have it."""
     if isinstance(target, Model):
         return target if protocol is None else replace(target, protocol=protocol)
     try:
-        found = get_model(target)
+        found = get_model(target, catalogue=catalogue)
     except UnknownModel:
         if protocol is None:
             raise
@@ -253,7 +315,7 @@ def _writer(prompt: Prompt) -> str | None:
 
 
 def _strip_leading_extra(context: Context, protocol: str) -> Context:
-    """Forget what the first messages said in another vendor's spelling; later ones are told apart by projection."""
+    """Drop another vendor's extra fields of the messages before the first answer; projection handles the later ones."""
     messages: list[Message] = []
     for position, message in enumerate(context.messages):
         if message.role == "assistant":

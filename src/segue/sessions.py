@@ -1,14 +1,15 @@
-"""Session files: a conversation that grows by one line a message.
+"""Session files: JSON Lines with one line for each message, written by appending.
 
-Facts this file rests on:
-- A write to a file opened with O_APPEND goes to its end, whoever else has it open; one write for each line keeps lines
-  whole as long as nothing crashes.                                                                  (POSIX, write(2))
-- A crash, a full disk or a lost machine can leave the front part of a line. It shows: the front part of a JSON object
-  is never JSON.                                                                                     (RFC 8259)
-- The ancestors store one message a line, without a header.             (ktsoator/or llm e3b9904, read 2026-11-15)
+Facts this file relies on:
+- A write to a file opened with O_APPEND goes to its end, even if other processes write to it. One write for each line
+  keeps lines intact unless something crashes.                                                       (POSIX, write(2))
+- A crash or a full disk can leave an incomplete line. It is recognizable: a prefix of a JSON object is never JSON.
+                                                                                                     (RFC 8259)
+- The libraries that segue's format comes from store one message on a line, without a header.
+                                                                        (ktsoator/or llm e3b9904, read 2026-11-15)
 
-The first line is a header (`format`, `systemPrompt`, `tools`, `extra`), every other line a message; a header further
-down replaces the one before it. A whole stored conversation on one line is a header that brings its messages along.
+The first line is a header (`format`, `systemPrompt`, `tools`, `extra`), every other line a message. A later header
+replaces the one before it. A whole stored conversation on one line is a header with messages.
 """
 
 from __future__ import annotations
@@ -38,17 +39,17 @@ StrPath: TypeAlias = str | os.PathLike[str]
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 _CHUNK: Final = 4096
 _EMPTY_HEADER: Final = dump(Context())
-"""How a session begins that was begun with a message: the format and nothing else."""
+"""The header of a session without a system prompt or tools: only the format."""
 
 
 def read_session(path: StrPath) -> Context:
     """Read a session file, line by line.
 
-    Where no header stands first, the lines are an ancestor's until one comes. A last line that was cut off is left
-    out, with a `TornLine` warning; a last line without a line break is read like any other. Blank lines are skipped.
+    Lines before the first header are read in the format of the libraries that segue's comes from. An incomplete last
+    line is skipped, with a `TornLine` warning; a complete one without a line break is read. Blank lines are skipped.
 
     Raises:
-        LoadError: a line cannot be read; `line` says which, `path` where in it.
+        LoadError: a line cannot be read; `line` is its number, `path` the place in it.
         OSError: the file cannot be read.
     """
     with Path(path).open("rb") as file:
@@ -56,10 +57,10 @@ def read_session(path: StrPath) -> Context:
 
 
 def read_session_lines(lines: Iterable[bytes], *, name: str) -> Context:
-    """Read a session from its lines, wherever they come from; `name` is what warnings call it. See `read_session`.
+    """Read a session from its lines; `name` is its name in warnings. See `read_session`.
 
     Raises:
-        LoadError: a line cannot be read; `line` says which, `path` where in it.
+        LoadError: a line cannot be read; `line` is its number, `path` the place in it.
     """
     header: Context | None = None
     messages: list[Message] = []
@@ -70,7 +71,8 @@ def read_session_lines(lines: Iterable[bytes], *, name: str) -> Context:
             entry = load_line(line, foreign=header is None)
         except LoadError as error:
             if not line.endswith(b"\n") and not is_json(line):
-                warnings.warn(f"{name}: line {number}, the last one, is cut off", TornLine, stacklevel=3)
+                text = f"{name}: line {number}, the last one, is incomplete and was skipped; a write was interrupted"
+                warnings.warn(text, TornLine, stacklevel=3)
                 break
             raise type(error)(error.reason, path=error.path, line=number) from error.__cause__
         if isinstance(entry, Context):
@@ -84,23 +86,31 @@ def read_session_lines(lines: Iterable[bytes], *, name: str) -> Context:
 
 
 def append_message(path: StrPath, message: Message, *, fsync: bool = False) -> None:
-    """Add one message to a session file, and begin the file where there is none.
+    """Append one message to a session file; a missing file is created.
 
-    A line that was cut off at the end is moved to `<path>.torn` first, so that the file is clean and nothing is lost.
-    With `fsync` the message is on the disk when this returns.
+    An incomplete last line is moved to `<path>.torn` first. With `fsync` the message is on the disk when this returns.
 
     Raises:
-        DumpError: the message cannot be stored; the file is as it was.
+        DumpError: the message cannot be stored; the file is unchanged.
         OSError: the file cannot be written.
     """
-    _append(path, dump_message(message), begin=_EMPTY_HEADER, fsync=fsync)
+    append_line(path, dump_message(message), fsync=fsync)
+
+
+def append_line(path: StrPath, line: bytes, *, fsync: bool = False) -> None:
+    """Append a message that `dump_message` has already written, like `append_message`.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    _append(path, line, begin=_EMPTY_HEADER, fsync=fsync)
 
 
 def append_header(path: StrPath, context: Context, *, fsync: bool = False) -> None:
-    """Add a header with the system prompt, tools and `extra` of a conversation, which hold for the file from now on.
+    """Append a header with the system prompt, tools and `extra` of a conversation; it replaces earlier headers.
 
     Raises:
-        DumpError: they cannot be stored; the file is as it was.
+        DumpError: they cannot be stored; the file is unchanged.
         OSError: the file cannot be written.
     """
     _append(path, dump(msgspec.structs.replace(context, messages=())), begin=None, fsync=fsync)
@@ -121,15 +131,15 @@ def _append(path: StrPath, line: bytes, *, begin: bytes | None, fsync: bool) -> 
 
 
 def _lock(handle: int) -> None:
-    """Keep other writers out until the file is closed: half of their line would look like a torn one."""
+    """Lock the file until it is closed: half of another writer's line would look like an incomplete one."""
     if sys.platform != "win32":
-        # Some network file systems have no locks. There each write still goes to the end, whole.
+        # Some network file systems have no locks. There each write still goes to the end.
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX)
 
 
 def _repair_end(handle: int, torn: str) -> bool:
-    """Move a line that was cut off out of the way; say whether the last line is whole but lacks its line break."""
+    """Move an incomplete last line away; return whether the last line is complete but has no line break."""
     start, rest = _find_rest(handle)
     if not rest or is_json(rest):
         return bool(rest)
@@ -142,7 +152,7 @@ def _repair_end(handle: int, torn: str) -> bool:
 
 
 def _find_rest(handle: int) -> tuple[int, bytes]:
-    """Find what stands after the last line break, and where it begins."""
+    """Return what follows the last line break, and its position."""
     rest = b""
     end = os.lseek(handle, 0, os.SEEK_END)
     while end:
@@ -158,15 +168,15 @@ def _find_rest(handle: int) -> tuple[int, bytes]:
 
 
 def _write_line(handle: int, line: bytes) -> None:
-    """Write a line in one go. Where the system takes only part of it, the rest follows under the same lock.
+    """Write a line in one write. If the system writes only a part, the rest follows under the same lock.
 
-    Where it takes no more, because the disk is full or a limit is reached, the file is as it was.
+    If it cannot write more, because the disk is full or a limit is reached, the file is restored.
     """
     begin = os.lseek(handle, 0, os.SEEK_END)
-    waiting = memoryview(line + b"\n")
+    remaining = memoryview(line + b"\n")
     try:
-        while waiting:
-            waiting = waiting[os.write(handle, waiting) :]
+        while remaining:
+            remaining = remaining[os.write(handle, remaining) :]
     except OSError:
         with suppress(OSError):
             os.ftruncate(handle, begin)

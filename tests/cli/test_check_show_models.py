@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 
 import pytest
 
 from cli.running import SESSION, run
+from segue.cli.models import describe_date
+from segue.models.catalogue import Catalogue, Source, packaged_catalogue
 
 BROKEN = {
     "model": "claude-opus-4-8",
@@ -21,18 +24,18 @@ FINE = {**BROKEN, "messages": BROKEN["messages"][:1]}
 
 
 @pytest.mark.parametrize("target", ["anthropic/claude-opus-4-8", "anthropic-messages"])
-def test_a_request_that_would_be_refused_is_a_finding(target):
+def test_an_invalid_request_is_a_finding(target):
     found = run("check", "-", "--for", target, stdin=json.dumps(BROKEN))
     assert found.status == 1
     assert "messages[1]" in found.out
     assert "error" in found.out
 
 
-def test_a_request_that_would_be_taken_is_none():
-    assert run("check", "-", "--for", "anthropic-messages", stdin=json.dumps(FINE)) == (0, "", "nothing found\n")
+def test_a_valid_request_has_no_findings():
+    assert run("check", "-", "--for", "anthropic-messages", stdin=json.dumps(FINE)) == (0, "", "no problems found\n")
 
 
-def test_findings_as_json_name_code_place_and_line():
+def test_findings_as_json_have_code_path_and_line():
     lines = f"{json.dumps(FINE)}\n{json.dumps(BROKEN)}\n"
     found = json.loads(run("check", "-", "--for", "anthropic-messages", "--format", "json", stdin=lines).out)
     assert {row["line"] for row in found} == {2}
@@ -44,7 +47,7 @@ def test_findings_for_github_are_workflow_commands():
     assert all(line.startswith("::error file=<stdin>,line=1,title=") for line in out.splitlines())
 
 
-def test_a_stored_history_is_judged_by_what_the_model_would_not_be_told():
+def test_a_stored_history_is_checked_by_its_projection():
     lossy = run("check", SESSION, "--for", "openai/gpt-5.4")
     assert lossy.status == 1
     assert "messages[1].content[0]: warning" in lossy.out
@@ -52,13 +55,13 @@ def test_a_stored_history_is_judged_by_what_the_model_would_not_be_told():
     assert "error_as_text" in run("check", SESSION, "--for", "openai/gpt-5.4", "--all").out
 
 
-def test_a_line_that_cannot_be_read_is_a_finding():
+def test_an_unreadable_line_is_a_finding():
     found = run("check", "-", "--for", "anthropic-messages", stdin=f"{json.dumps(FINE)}\n{{oops\n")
     assert found.status == 1
-    assert "<stdin>:2: whole: error: not valid JSON" in found.out
+    assert "<stdin>:2: whole file: error: not valid JSON" in found.out
 
 
-def test_show_tells_turns_origins_calls_media_and_costs():
+def test_show_prints_turns_models_calls_media_and_costs():
     out = run("show", SESSION).out
     for given in (
         "1 assistant  anthropic/claude-sonnet-4-5 over anthropic-messages as claude-sonnet-4-5-20250929",
@@ -72,14 +75,14 @@ def test_show_tells_turns_origins_calls_media_and_costs():
         assert given in out
 
 
-def test_show_folds_thinking_unless_all_is_wanted():
+def test_show_shortens_thinking_without_full():
     folded, full = run("show", SESSION).out, run("show", SESSION, "--full").out
     assert "(235 characters)" in folded
     assert "(235 characters)" not in full
     assert len(full) > len(folded)
 
 
-def test_show_picks_one_conversation_of_many():
+def test_show_selects_one_conversation_of_a_file():
     lines = "".join(json.dumps({"messages": [{"role": "user", "content": f"number {n}"}]}) + "\n" for n in range(3))
     assert "number 1" in run("show", "-", "--line", 2, stdin=lines).out
     assert run("show", "-", "--line", 9, stdin=lines).status == 2
@@ -88,14 +91,14 @@ def test_show_picks_one_conversation_of_many():
 FILTERS = {
     "words": (("claude sonnet",), lambda model: "claude" in model["id"] + model.get("name", "").lower()),
     "a provider": (("--provider", "mistral"), lambda model: model["provider"] == "mistral"),
-    "what it reads": (
+    "its inputs": (
         ("--input", "audio", "--input", "video"),
         lambda model: {"audio", "video"} <= set(model["input"]),
     ),
-    "thinking": (("--reasoning",), lambda model: model["reasoning"]),
+    "reasoning": (("--reasoning",), lambda model: model["reasoning"]),
     "a window": (("--window", "900000"), lambda model: model["contextWindow"] >= 900_000),
     "a price": (("--max-price", "0.5"), lambda model: model.get("cost", {}).get("input", 0) <= 0.5),
-    "a wire": (("--protocol", "google-genai"), lambda model: model["protocol"] == "google-genai"),
+    "a protocol": (("--protocol", "google-genai"), lambda model: model["protocol"] == "google-genai"),
 }
 
 
@@ -118,3 +121,24 @@ def test_the_table_of_models_has_a_row_each():
     rows = json.loads(run("models", "--provider", "anthropic", "--json").out)
     assert len(table.out.splitlines()) == len(rows) + 1
     assert f"{len(rows)} models" in table.err
+
+
+@pytest.mark.parametrize("arguments", [("--provider", "anthropic"), ("anthropic/claude-sonnet-4-5",), ("--json",)])
+def test_the_date_of_the_catalogue_is_shown(arguments):
+    assert f"the catalogue was updated on {packaged_catalogue().date}" in run("models", *arguments).err
+
+
+AGES = {"180 days": (180, False), "181 days": (181, True)}
+
+
+@pytest.mark.parametrize(("days", "warns"), AGES.values(), ids=AGES.keys())
+def test_a_catalogue_older_than_180_days_is_a_warning(days: int, warns: bool):
+    catalogue = Catalogue(models=(), sources=(Source(name="a", version="1", read="2026-01-01"),))
+    text = describe_date(catalogue, dt.date(2026, 1, 1) + dt.timedelta(days=days))
+    assert "2026-01-01" in text
+    assert text.startswith("warning: ") is warns
+    assert ("pip install -U segue" in text) is warns
+
+
+def test_a_catalogue_without_a_date_is_described_as_such():
+    assert describe_date(Catalogue(models=()), dt.date(2026, 1, 1)) == "the date of the catalogue is unknown"

@@ -27,7 +27,7 @@ TARGET = ["--to", "deepseek/deepseek-v4-pro"]
 SIZES = [1, 200, 1000]
 """Bytes of a piece: a line or two, some lines, many; half as much again is too long for the shared memory."""
 
-needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux names the processes of one")
+needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="of child processes (no /proc)")
 
 
 def line(content: object) -> bytes:
@@ -68,22 +68,33 @@ INPUTS: dict[str, bytes] = {
 }
 
 
+OPTIONS = [*TARGET, "--bad-lines", "skip", "--report", "json"]
+
+
 @pytest.mark.parametrize("data", INPUTS.values(), ids=INPUTS.keys())
-def test_processes_give_what_one_gives_byte_for_byte(data, tmp_path):
+def test_several_processes_give_the_same_bytes_as_one(data, tmp_path):
     many = tmp_path / "many.jsonl"
     many.write_bytes(data)
-    options = [*TARGET, "--bad-lines", "skip", "--report", "json"]
-    alone = run(many, *options)
-    for jobs, size in zip([2, 4, 2], SIZES, strict=True):
-        assert run(many, *options, "--jobs", jobs, size=size) == alone
-    assert run(many, *options, size=200) == alone
-    assert run("-", *options, "--jobs", 2, size=200, stdin=data) == alone
-    assert run("-", *options, stdin=data) == alone
+    alone = run(many, *OPTIONS)
+    assert run(many, *OPTIONS, "--jobs", 4, size=200) == alone
+    assert run("-", *OPTIONS, "--jobs", 2, size=1, stdin=data) == alone
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("data", INPUTS.values(), ids=INPUTS.keys())
+@pytest.mark.parametrize("size", [None, *SIZES])
+@pytest.mark.parametrize("jobs", [1, 2, 4])
+def test_every_number_of_processes_gives_the_same_for_every_size_of_a_piece(data, size, jobs, tmp_path):
+    many = tmp_path / "many.jsonl"
+    many.write_bytes(data)
+    alone = run(many, *OPTIONS)
+    assert run(many, *OPTIONS, "--jobs", jobs, size=size) == alone
+    assert run("-", *OPTIONS, "--jobs", jobs, size=size, stdin=data) == alone
 
 
 @pytest.mark.parametrize("source", ["file", "pipe"])
 @pytest.mark.parametrize("jobs", [1, 2, 4])
-def test_the_first_bad_line_ends_the_work_and_what_stood_before_it_is_written(jobs, source, tmp_path):
+def test_the_first_bad_line_stops_the_run_after_the_lines_before_it(jobs, source, tmp_path):
     many = tmp_path / "many.jsonl"
     many.write_bytes(b"\n".join([*LINES[:40], b"", b"{bad", *LINES[40:], b"{worse"]))
     stdin = many.read_bytes() if source == "pipe" else b""
@@ -99,7 +110,7 @@ def contents(out: str) -> list[str]:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_run_goes_on_behind_the_bad_line_that_ended_it(jobs, tmp_path):
+def test_a_run_resumes_after_the_bad_line_that_stopped_it(jobs, tmp_path):
     many, out = tmp_path / "many.jsonl", tmp_path / "out.jsonl"
     many.write_bytes(b"\n".join([*LINES[:40], b"{bad", *LINES[40:50], b"", b"{worse", *LINES[50:]]))
     arguments = [many, *TARGET, "--jobs", jobs, "-o", out]
@@ -109,13 +120,13 @@ def test_a_run_goes_on_behind_the_bad_line_that_ended_it(jobs, tmp_path):
     assert contents(out.read_text()) == [json.loads(item)["messages"][0]["content"] for item in LINES]
 
 
-def test_processes_that_cannot_be_forked_give_the_same(tmp_path):
+def test_spawned_processes_give_the_same_output(tmp_path):
     many = tmp_path / "many.jsonl"
     many.write_bytes(INPUTS["bad lines"])
-    options = [*TARGET, "--bad-lines", "skip", "--report", "json"]
     spawned = 'from segue.cli import workers\nworkers.start_method = lambda: "spawn"'
-    assert run(many, *options, "--jobs", 2, size=200, before=spawned) == run(many, *options)
-    assert run("-", *options, "--jobs", 2, size=200, before=spawned, stdin=INPUTS["bad lines"]) == run(many, *options)
+    alone = run(many, *OPTIONS)
+    assert run(many, *OPTIONS, "--jobs", 2, size=200, before=spawned) == alone
+    assert run("-", *OPTIONS, "--jobs", 2, size=200, before=spawned, stdin=INPUTS["bad lines"]) == alone
 
 
 def test_no_process_is_started_for_less_than_two_pieces(tmp_path):
@@ -125,7 +136,7 @@ def test_no_process_is_started_for_less_than_two_pieces(tmp_path):
     assert run(many, *TARGET, "--jobs", 2, before=forbidden) == run(many, *TARGET)
 
 
-def test_a_pipe_may_have_a_path(tmp_path):
+def test_a_named_pipe_can_be_the_input(tmp_path):
     many = tmp_path / "many.jsonl"
     many.write_bytes(INPUTS["lines of many lengths"])
     with many.open("rb") as file:
@@ -135,7 +146,7 @@ def test_a_pipe_may_have_a_path(tmp_path):
     assert made.stdout.decode() == piped.out == run(many, *TARGET).out
 
 
-def test_a_file_that_goes_away_meanwhile_is_named(tmp_path):
+def test_an_input_file_that_disappears_is_named(tmp_path):
     many = tmp_path / "many.jsonl"
     many.write_bytes(INPUTS["lines of many lengths"])
     gone = (
@@ -208,14 +219,14 @@ def wait_for(look: Callable[[], Seen]) -> Seen:
 
 
 @needs_proc
-def test_a_killed_process_is_told_and_what_was_written_stays(tmp_path):
+def test_a_killed_worker_is_reported_and_the_output_kept(tmp_path):
     out = tmp_path / "out.jsonl"
     running = Running("-o", out)
     os.kill(running.workers[0], signal.SIGKILL)
     running.feed_until_it_ends()
     made = running.end()
     assert made.status == 2
-    assert "segue: a process that converts was killed by signal 9" in made.err
+    assert "segue: a worker process was killed by signal 9" in made.err
     written = contents(out.read_text())
     assert written == (contents(run("-", *TARGET, stdin=b"\n".join(LINES)).out) * 10_000)[: len(written)]
     assert json.loads((tmp_path / "out.jsonl.progress").read_text())["bytes"] == out.stat().st_size
@@ -223,7 +234,7 @@ def test_a_killed_process_is_told_and_what_was_written_stays(tmp_path):
 
 @needs_proc
 @pytest.mark.parametrize("to", ["all of them, as a terminal does", "the program alone"])
-def test_ctrl_c_ends_it_without_a_word_more_and_leaves_no_process(to):
+def test_ctrl_c_ends_the_run_quietly_and_leaves_no_process(to):
     running = Running()
     send = os.kill if to == "the program alone" else os.killpg
     send(running.process.pid, signal.SIGINT)
@@ -239,7 +250,7 @@ def test_no_process_outlives_a_program_that_was_killed():
 
 
 @needs_proc
-def test_a_reader_that_goes_away_ends_it_quietly():
+def test_a_closed_pipe_ends_the_program_quietly():
     running = Running()
     assert running.process.stdout is not None
     running.process.stdout.close()

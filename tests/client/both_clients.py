@@ -50,14 +50,14 @@ class Received:
         return self
 
 
-def held(client: Client | AsyncClient) -> list[bool]:
+def idle_connections(client: Client | AsyncClient) -> list[bool]:
     http = client._http if isinstance(client, Client) else client._http.here()
     pool = http._transport._pool  # pyright: ignore[reportAttributeAccessIssue]
     assert not pool._requests
     return [connection.is_idle() for connection in pool.connections]
 
 
-def listen(
+def stream_reply(
     model: Model,
     *,
     context: Context = HELLO,
@@ -71,16 +71,16 @@ def listen(
     given: ClientSettings = {"timeout": 10.0, "retry": ONCE, **settings}  # pyright: ignore[reportAssignmentType]
     asked = {"options": options, "policy": policy, "fallback_models": fallback_models}
     if is_async:
-        return asyncio.run(_listen_async(model, context, asked, given))
+        return asyncio.run(_stream_async(model, context, asked, given))
     with Client(**given) as client:
         with client.stream(context, model, **asked) as stream:  # pyright: ignore[reportArgumentType]
             events = list(stream)
-        return Received(events, stream.message, stream.attempts, held(client))
+        return Received(events, stream.message, stream.attempts, idle_connections(client))
 
 
-async def _listen_async(model: Model, context: Context, asked: dict[str, object], settings: ClientSettings) -> Received:
+async def _stream_async(model: Model, context: Context, asked: dict[str, object], settings: ClientSettings) -> Received:
     async with AsyncClient(**settings) as client:
         async with client.stream(context, model, **asked) as stream:  # pyright: ignore[reportArgumentType]
             events = [event async for event in stream]
         assert len(asyncio.all_tasks()) == 1
-        return Received(events, stream.message, stream.attempts, held(client))
+        return Received(events, stream.message, stream.attempts, idle_connections(client))

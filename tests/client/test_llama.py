@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from client.both_clients import Received, held
+from client.both_clients import Received, idle_connections
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.settings import ClientSettings
 from segue.client.session.conversation import AsyncConversation, Conversation
@@ -44,33 +44,33 @@ def test_a_stream(llama_server: LlamaServer, protocol: str):
         for _ in range(2):
             stream = client.stream(ASKED, llama_server.model(protocol), options=WARM)
             events = list(stream)
-            received = Received(events, stream.message, stream.attempts, held(client)).check()
+            received = Received(events, stream.message, stream.attempts, idle_connections(client)).check()
             assert received.events[-1].type == "done", (received.message.error_message, received.attempts)
             assert received.message.stop_reason in ENDS
 
 
 @each_wire
-def test_a_stream_with_tasks_many_at_once(llama_server: LlamaServer, protocol: str):
+def test_many_concurrent_async_streams(llama_server: LlamaServer, protocol: str):
     async def run() -> list[AssistantMessage]:
         async with AsyncClient(**PATIENT) as client:
             model = llama_server.model(protocol)
             streams = [client.stream(ASKED, model, options=WARM) for _ in range(12)]
             messages = await asyncio.gather(*(stream.result() for stream in streams))
-            assert all(held(client))
+            assert all(idle_connections(client))
             return messages
 
     assert all(message.stop_reason in ENDS for message in asyncio.run(run()))
 
 
 @each_wire
-def test_a_stream_is_broken_off(llama_server: LlamaServer, protocol: str):
+def test_a_stream_is_closed_early(llama_server: LlamaServer, protocol: str):
     with Client(**PATIENT) as client:
         with client.stream(ASKED, llama_server.model(protocol), options=WARM) as stream:
             for event in stream:
                 if event.type.endswith("_delta"):
                     break
         assert stream.message.stop_reason == StopReason.ABORTED
-        assert held(client) == []
+        assert idle_connections(client) == []
         assert client.complete(ASKED, llama_server.model(protocol), options=WARM).stop_reason in ENDS
 
 
@@ -90,7 +90,7 @@ def converse_over(conversation: Conversation, models: list[Model], *, streams: b
 
 @pytest.mark.parametrize("order", list(permutations(WIRES)), ids=" > ".join)
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
-def test_a_tool_is_called_over_each_wire_in_one_conversation(
+def test_a_tool_is_called_over_each_protocol_in_one_conversation(
     llama_server: LlamaServer, order: tuple[str, ...], streams: bool, tmp_path
 ):
     models = [llama_server.model(protocol) for protocol in order]
@@ -109,7 +109,7 @@ def test_a_tool_is_called_over_each_wire_in_one_conversation(
     assert read_session(path) == conversation.context
 
 
-def test_the_same_with_tasks(llama_server: LlamaServer):
+def test_an_async_conversation_calls_a_tool(llama_server: LlamaServer):
     async def run() -> Context:
         async with AsyncClient(**PATIENT) as client:
             models = [llama_server.model(protocol) for protocol in WIRES]
@@ -125,7 +125,7 @@ def test_the_same_with_tasks(llama_server: LlamaServer):
 
 
 @each_wire
-def test_too_long_a_conversation_is_an_overflow_and_goes_where_there_is_room(llama_server: LlamaServer, protocol: str):
+def test_an_overflow_leads_to_a_model_with_a_larger_window(llama_server: LlamaServer, protocol: str):
     crowded = llama_server.model(protocol)
     long = Context(messages=(UserMessage.of("word " * llama_server.window),))
     with Client(**PATIENT) as client, pytest.raises(RequestFailed) as raised:

@@ -63,8 +63,7 @@ KINDS = {
 """The categories of the labels. They do not distinguish a rate limit from a quota, nor a signature from a structure."""
 
 
-@pytest.mark.traffic
-@pytest.mark.skipif(not LABELLED.exists(), reason="the labelled texts are not at hand")
+@pytest.mark.skipif(not LABELLED.exists(), reason="on labelled error messages (no ../shared/facts)")
 @pytest.mark.parametrize("with_provider", [True, False], ids=["its provider known", "its provider unknown"])
 def test_every_labelled_text_is_right(*, with_provider: bool) -> None:
     wrong = []
@@ -80,7 +79,6 @@ REFUSED = [row for row in exchanges() if row["status"] >= 400]
 
 
 @pytest.mark.traffic
-@pytest.mark.skipif(not REFUSED, reason="the recordings are not at hand")
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: row["file"])
 def test_a_recorded_error_is_classified(row: dict[str, Any]) -> None:
     body = read(row["file"])["response"]

@@ -16,7 +16,7 @@ from segue import prepare, read_session
 sync_api = pytest.importorskip("playwright.sync_api")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here: apt-get install chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="in a browser (no chromium)")
 QUIET = (
     "--no-sandbox",
     "--disable-gpu",
@@ -78,14 +78,14 @@ def inspect(page, text: str, *names: str) -> None:
     page.wait_for_selector("#rows[data-done]")
 
 
-def test_a_pasted_conversation_is_shown_with_every_change_at_its_place(page):
+def test_every_change_is_shown_beside_its_message(page):
     inspect(page, SESSION.read_text("utf-8"), *TARGETS)
     report = prepare(read_session(SESSION), TARGETS[0]).report
     assert page.locator("#matrix tbody tr").count() == len(TARGETS)
     assert page.locator("#rows .changes li").count() == len(report.changes)
     first = page.locator("#rows > li", has_text="1 assistant").first
     assert "thinking_as_text at messages[1].content[0]" in first.inner_text()
-    assert "opaque lost" in first.inner_text()
+    assert "signature dropped" in first.inner_text()
     assert "about" in page.locator("#facts").inner_text()
     if PICTURES:
         PICTURES.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def test_a_file_can_be_opened(page, tmp_path):
     sync_api.expect(page.locator("#text")).to_have_value(SESSION.read_text("utf-8"))
 
 
-def test_a_mistake_is_told_and_nothing_old_stays(page):
+def test_an_error_replaces_the_previous_result(page):
     inspect(page, SESSION.read_text("utf-8"), TARGETS[0])
     page.fill("#text", "hello")
     page.click("#inspect")
@@ -143,16 +143,16 @@ def test_it_fits_the_width_of_a_phone_in_light_and_dark(page, scheme, width):
         page.screenshot(path=PICTURES / "inspector-phone.png")
 
 
-def test_whoever_cannot_see_it_is_told_what_everything_is(page):
+def test_every_control_has_an_accessible_name(page):
     inspect(page, SESSION.read_text("utf-8"), TARGETS[0])
     tree = page.locator("body").aria_snapshot()
     for given in (
         'textbox "Conversation"',
-        'combobox "It is"',
-        'combobox "Targets"',
+        'combobox "Format"',
+        'combobox "Target models"',
         'button "Inspect Ctrl Enter"',
-        'grid "What each target would lose"',
-        'list "Stored and sent, side by side"',
+        'grid "Changes for each target"',
+        'list "Stored and sent messages, side by side"',
         'button "Remove openai/gpt-5.4"',
     ):
         assert given in tree, tree[:3000]
@@ -163,10 +163,11 @@ def test_whoever_cannot_see_it_is_told_what_everything_is(page):
     assert nameless == 0
 
 
-def test_five_thousand_messages_do_not_freeze_the_page(page):
+@pytest.mark.parametrize("count", [1000, pytest.param(5000, marks=pytest.mark.proof)])
+def test_thousands_of_messages_do_not_freeze_the_page(page, count):
     messages = [
         {"role": role, "content": [{"type": "text", "text": f"{role} says something, number {number}. " * 20}]}
-        for number in range(2500)
+        for number in range(count // 2)
         for role in ("user", "assistant")
     ]
     page.fill("#text", json.dumps({"format": "segue/1", "messages": messages}))
@@ -178,6 +179,6 @@ def test_five_thousand_messages_do_not_freeze_the_page(page):
     )
     page.click("#inspect")
     page.wait_for_selector("#rows[data-done]", timeout=120_000)
-    assert page.locator("#rows > li").count() >= 5000
-    # Drawn in pieces: the page got to breathe many times, wherever the machine is slow.
-    assert page.evaluate("window.beats") > 20
+    assert page.locator("#rows > li").count() >= count
+    # Drawn in batches of 150 rows, one in an animation frame: the page answers in between, however slow the machine is.
+    assert page.evaluate("window.beats") > count // 250

@@ -42,13 +42,13 @@ def test_the_page_and_its_parts_are_there_and_load_nothing_from_elsewhere(page):
         assert "https://" not in reply.text
 
 
-def test_it_begins_with_the_file_that_was_named(page):
+def test_the_page_starts_with_the_given_file(page):
     begun = httpx2.get(page + "api/start").json()
     assert begun["opened"] == SESSION.read_text("utf-8")
     assert {"name": "openai/gpt-5.4", "protocol": "openai-responses"} in begun["models"]
 
 
-def test_what_it_tells_is_what_prepare_does(page):
+def test_the_result_is_the_same_as_from_prepare(page):
     names = ["openai/gpt-5.4", "anthropic/claude-sonnet-4-5", "plain-text"]
     result = ask(page, "api/inspect", {"text": SESSION.read_text("utf-8"), "targets": names}).json()
     request = prepare(read_session(SESSION), "openai/gpt-5.4")
@@ -61,7 +61,7 @@ def test_what_it_tells_is_what_prepare_does(page):
     assert [target["name"] for target in result["targets"]][:2] == names[:2]
 
 
-def test_stored_and_sent_stand_side_by_side(page):
+def test_stored_and_sent_messages_are_aligned(page):
     result = ask(page, "api/inspect", {"text": SESSION.read_text("utf-8"), "targets": ["openai/gpt-5.4"]}).json()
     rows, changes = result["targets"][0]["rows"], result["targets"][0]["changes"]
     assert [stored for stored, _, _ in rows if stored is not None] == list(range(len(result["stored"])))
@@ -70,7 +70,7 @@ def test_stored_and_sent_stand_side_by_side(page):
     assert [7, None, False] in rows  # the turn that was aborted is not sent
 
 
-def test_a_model_that_has_spoken_here_has_a_prefix_to_find_in_its_cache(page):
+def test_a_model_of_the_history_has_a_cached_prefix(page):
     result = ask(
         page, "api/inspect", {"text": SESSION.read_text("utf-8"), "targets": ["openai/gpt-5.4", "mistral-chat"]}
     ).json()
@@ -87,12 +87,12 @@ def test_the_wire_json_is_the_exact_body(page):
 MISTAKES = {
     "no conversation": ({"text": "hello", "targets": ["openai/gpt-5.4"]}, 422, "not valid JSON"),
     "an unknown model": ({"text": '[{"role":"user","content":"x"}]', "targets": ["gtp-5.4"]}, 422, "gpt-5.4"),
-    "no question": ({"texts": 1}, 400, "not a question"),
+    "an invalid request": ({"texts": 1}, 400, "invalid request"),
 }
 
 
 @pytest.mark.parametrize(("question", "status", "given"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_told_in_a_sentence(page, question, status, given):
+def test_an_error_is_one_sentence(page, question, status, given):
     reply = ask(page, "api/inspect", question)
     assert reply.status_code == status
     assert given in reply.json()["error"]
@@ -106,19 +106,19 @@ STRANGERS = {
 
 
 @pytest.mark.parametrize("headers", STRANGERS.values(), ids=STRANGERS.keys())
-def test_strangers_are_refused(page, headers):
+def test_requests_of_other_sites_are_refused(page, headers):
     assert ask(page, "api/inspect", {"text": "[]", "targets": []}, **headers).status_code == 403
     assert httpx2.get(page + "api/start", headers=headers).status_code == 403
 
 
-def test_without_the_token_nothing_is_there(page):
+def test_requests_without_the_token_are_refused(page):
     root = page.rsplit("/", 2)[0]
     for path in ("/", "/api/start", "/inspector.js", "/x/api/start"):
         assert httpx2.get(root + path).status_code == 404
 
 
-@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux tells who listens where")
-def test_nobody_else_in_the_network_can_reach_it(page):
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="of listening ports (no /proc/net)")
+def test_the_server_listens_on_loopback_only(page):
     port = urlsplit(page).port
     assert port
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]

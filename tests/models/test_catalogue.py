@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from segue.errors import ModelError, UnknownModel
-from segue.models.catalogue import Catalogue, find_models, find_provider, get_model, packaged_catalogue
+from segue.models.catalogue import Catalogue, Source, find_models, find_provider, get_model, packaged_catalogue
 from segue.models.dialect import Dialect
 from segue.models.model import Model, Price
 from segue.models.rules import Rules
@@ -368,3 +368,22 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 def test_nothing_is_read_before_it_is_asked_for():
     script = "import segue.models.catalogue as c; assert c.packaged_catalogue.cache_info().currsize == 0"
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_date_of_a_catalogue_is_that_of_its_oldest_source():
+    sources = tuple(
+        Source(name=name, version="1", read=read) for name, read in (("a", "2026-03-02"), ("b", "2026-01-31"))
+    )
+    catalogue = Catalogue(models=(), sources=sources)
+    assert catalogue.date == "2026-01-31"
+    assert catalogue.compute_age(date(2026, 3, 2)) == 30
+    assert catalogue.with_models(Model("m", "p", "openai-chat")).date == "2026-01-31"
+
+
+@pytest.mark.parametrize("sources", [(), (Source(name="a", version="1", read="yesterday"),)], ids=["none", "invalid"])
+def test_a_catalogue_without_a_valid_date_has_no_age(sources):
+    assert Catalogue(models=(), sources=sources).compute_age(date(2026, 3, 2)) is None
+
+
+def test_the_packaged_catalogue_has_a_date():
+    assert packaged_catalogue().date is not None

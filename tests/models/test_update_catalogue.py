@@ -331,3 +331,109 @@ def test_what_a_provider_reads_for_all_models_that_see_is_added(script):
     assert build(script, pi(provider="mistral", input=("text", "image")), {}).input == ("text", "image", "document")
     assert build(script, pi(provider="mistral", input=("text",)), {}).input == ("text",)
     assert build(script, pi(provider="acme", input=("text", "image")), {}).input == ("text", "image")
+
+
+# -- one source is missing or has changed ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sources(script, tmp_path: Path) -> dict[str, Path]:
+    """A local copy of both sources, and the catalogue that was made from them on 2026-01-01."""
+    package = tmp_path / "package"
+    data = package / "dist" / "providers" / "data"
+    data.mkdir(parents=True)
+    (package / "package.json").write_text(json.dumps({"version": "1.0.0"}))
+    (data / "acme.json").write_text(json.dumps({"openai-completions": {"chat:m-1": pi(provider="mistral")}}))
+    wheel = tmp_path / "litellm-2.0.0-py3-none-any.whl"
+    write_wheel(script, wheel, {"mistral/m-1": ROW})
+    existing = tmp_path / "catalogue.json"
+    paths = {"pi": package, "litellm": wheel, "existing": existing, "output": existing}
+    assert update(script, paths, date="2026-01-01") == 0
+    return paths
+
+
+ROW = {"mode": "chat", "deprecation_date": "2027-01-01", "supports_pdf_input": True, "supports_response_schema": False}
+
+
+def write_wheel(script: ModuleType, wheel: Path, rows: dict[str, object]) -> None:
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(script.LITELLM_TABLE, json.dumps(rows))
+
+
+def update(script: ModuleType, paths: dict[str, Path], *, date: str) -> int:
+    arguments = [text for name, path in paths.items() for text in (f"--{name}", str(path))]
+    return script.main([*arguments, "--date", date])
+
+
+def dates(catalogue: Catalogue) -> dict[str, str]:
+    return {source.name: source.read for source in catalogue.sources}
+
+
+BROKEN_PI = {
+    "absent": lambda package: (package / "package.json").unlink(),
+    "without models": lambda package: (package / "dist/providers/data/acme.json").unlink(),
+    "with another format": lambda package: (package / "dist/providers/data/acme.json").write_text('{"models": []}'),
+    "with an unknown field": lambda package: (package / "dist/providers/data/acme.json").write_text(
+        json.dumps({"openai-completions": {"chat:m-1": pi(novel=1)}})
+    ),
+    "with an unknown flag": lambda package: (package / "dist/providers/data/acme.json").write_text(
+        json.dumps({"openai-completions": {"chat:m-1": pi(compat={"novel": True})}})
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", BROKEN_PI.values(), ids=BROKEN_PI.keys())
+def test_without_pi_the_existing_models_are_updated_from_litellm(script, sources, damage, capsys):
+    damage(sources["pi"])
+    write_wheel(script, sources["litellm"], {"mistral/m-1": {**ROW, "deprecation_date": "2026-09-09"}})
+    assert update(script, sources, date="2026-06-01") == 0
+    printed = capsys.readouterr().out
+    assert script.PI_PACKAGE in printed
+    assert "the missing data comes from" in printed
+    catalogue = Catalogue.read(sources["output"])
+    [model] = catalogue.models
+    assert (model.full_name(), model.deprecated) == ("mistral/m-1", "2026-09-09")
+    assert dates(catalogue) == {script.PI_PACKAGE: "2026-01-01", "litellm": "2026-06-01"}
+    assert catalogue.date == "2026-01-01"
+
+
+BROKEN_LITELLM = {
+    "absent": lambda wheel: wheel.unlink(),
+    "not a wheel": lambda wheel: wheel.write_bytes(b"<html>"),
+    "without its table": lambda wheel: zipfile.ZipFile(wheel, "w").close(),
+}
+
+
+@pytest.mark.parametrize("damage", BROKEN_LITELLM.values(), ids=BROKEN_LITELLM.keys())
+def test_without_litellm_its_data_is_kept_from_the_existing_catalogue(script, sources, damage, capsys):
+    [before] = Catalogue.read(sources["output"]).models
+    damage(sources["litellm"])
+    entries = {"chat:m-1": pi(provider="mistral", contextWindow=9), "chat:m-2": pi(provider="mistral", id="m-2")}
+    (sources["pi"] / "dist/providers/data/acme.json").write_text(json.dumps({"openai-completions": entries}))
+    assert update(script, sources, date="2026-06-01") == 0
+    assert "litellm: " in capsys.readouterr().out
+    catalogue = Catalogue.read(sources["output"])
+    first, second = catalogue.models
+    assert first.context_window == 9
+    assert (first.deprecated, first.input, first.rules) == (before.deprecated, before.input, before.rules)
+    assert (before.deprecated, before.input) == ("2027-01-01", ("text", "document"))
+    assert before.rules == {"refused_options": ["output_schema"]}
+    assert (second.id, second.deprecated) == ("m-2", None)
+    assert dates(catalogue) == {script.PI_PACKAGE: "2026-06-01", "litellm": "2026-01-01"}
+
+
+def test_without_both_sources_the_catalogue_is_unchanged(script, sources, capsys):
+    before = sources["output"].read_bytes()
+    (sources["pi"] / "package.json").unlink()
+    sources["litellm"].unlink()
+    assert update(script, sources, date="2026-06-01") == 1
+    assert "is unchanged" in capsys.readouterr().out
+    assert sources["output"].read_bytes() == before
+
+
+def test_an_update_from_unchanged_sources_changes_only_the_date(script, sources):
+    before = Catalogue.read(sources["output"])
+    assert update(script, sources, date="2026-06-01") == 0
+    after = Catalogue.read(sources["output"])
+    assert after.models == before.models
+    assert after.date == "2026-06-01"

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -24,6 +24,7 @@ from projection.histories import (
     ugly_contexts,
 )
 from projection.validity import find_faults
+from property_testing import scaled_examples
 from segue.conversation.content import TextContent, ThinkingContent
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import UserMessage
@@ -33,7 +34,7 @@ from segue.projection.projector import project
 from segue.protocols.registry import PROTOCOLS
 
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS)
-thorough = settings(max_examples=60)
+thorough = scaled_examples(0.6)
 
 
 @every_protocol

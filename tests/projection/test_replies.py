@@ -14,7 +14,7 @@ from segue.protocols.api import encode_response
 from segue.request import prepare
 
 HI = UserMessage.of("hi")
-REPLY: Extra = {"reply": {"openai-responses": {"body": {"service_tier": "default", "odd": "\ud800"}}}}
+REPLY: Extra = {"reply": {"openai-responses": {"in": {"service_tier": {"to": "default"}, "odd": {"to": "\ud800"}}}}}
 """Fields that only a reply has. They are never sent, so half a surrogate pair in them is not a problem."""
 
 

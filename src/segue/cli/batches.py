@@ -1,4 +1,4 @@
-"""A piece of the input becomes a batch of requests."""
+"""Converts a piece of the input into a batch of requests."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from segue.projection.report import Report
 
 @final
 class Job(NamedTuple):
-    """What is to be done with every line."""
+    """The settings of a conversion; the same for every line."""
 
     model: Model
     policy: Policy
     protocol: str | None
     source: Model | None
-    """Who wrote the answers, where the bodies do not say."""
+    """The model that wrote the answers, if the bodies do not name it."""
     stop: bool
-    """Whether a bad line ends the work."""
+    """Whether a bad line stops the run."""
     reports: bool
-    """Whether a report is wanted for each conversation."""
+    """Whether to make a report for each conversation."""
 
 
 @final
 class Batch(NamedTuple):
-    """What became of a piece; lines are counted from its first, which is 1, until `after` says where that stands."""
+    """The result of a piece. Line numbers begin at 1 in each piece; `after` makes them those of the whole input."""
 
     output: bytes | memoryview
-    """The requests, one a line."""
+    """The requests, one on each line."""
     conversations: int
     messages: int
     kinds: Kinds
@@ -43,13 +43,13 @@ class Batch(NamedTuple):
     """Reports as JSON, by line."""
     bad: list[BadLine]
     last: int
-    """The last line that was looked at: the last of the piece, or the bad one that ended the work."""
+    """The last line that was read: the last of the piece, or the bad line that stopped the run."""
     read: int
-    """How many bytes of the input that was."""
+    """The bytes of the input that were read."""
     stopped: bool
 
     def after(self, lines: int) -> Batch:
-        """Give the same with the numbers that its lines have in the whole input, where so many stand before it."""
+        """Return the batch with the line numbers of the whole input; `lines` come before this piece."""
         return self._replace(
             reports=[(line + lines, report) for line, report in self.reports],
             bad=[BadLine(line + lines, reason) for line, reason in self.bad],
@@ -58,10 +58,10 @@ class Batch(NamedTuple):
 
 
 def convert_piece(job: Job, piece: Piece) -> Batch:
-    """Convert some lines, in order.
+    """Convert the lines of a piece, in order.
 
     Raises:
-        OSError: they cannot be read any more.
+        OSError: the input file cannot be read any more.
     """
     output: list[bytes] = []
     reports: list[tuple[int, bytes]] = []

@@ -1,4 +1,4 @@
-"""`segue chat`: talk to a model in the terminal, and switch models in mid-conversation."""
+"""`segue chat`: chat with a model in the terminal, and switch models during the conversation."""
 
 from __future__ import annotations
 
@@ -21,14 +21,22 @@ from segue.sessions import read_session
 
 @click.command("chat")
 @click.argument("model", required=False, shell_complete=complete_model)
-@click.option("--protocol", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="Its wire, for models of your own.")
-@click.option("--base-url", help="Where it is, for models of your own.")
 @click.option(
-    "--session", metavar="PATH", type=click.Path(dir_okay=False, path_type=Path), help="Go on with this file."
+    "--protocol",
+    metavar="PROTOCOL",
+    type=PROTOCOL_NAMES,
+    help="The protocol of MODEL, if the catalogue does not have it.",
 )
-@click.option("--system", metavar="TEXT", help="Instructions to begin with.")
-@click.option("--thinking", type=click.Choice(THINKING_LEVELS), help="How much to think.")
-@click.option("--max-tokens", type=click.IntRange(1), help="The longest answer.")
+@click.option("--base-url", help="The URL of the server, instead of the provider's own.")
+@click.option(
+    "--session",
+    metavar="PATH",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Continue this session file; create it if needed.",
+)
+@click.option("--system", metavar="TEXT", help="The system prompt.")
+@click.option("--thinking", type=click.Choice(THINKING_LEVELS), help="How much the model thinks before it answers.")
+@click.option("--max-tokens", type=click.IntRange(1), help="The limit of each answer, in tokens.")
 @catalogue_option
 def command(
     *,
@@ -41,10 +49,10 @@ def command(
     max_tokens: int | None,
     catalogue: str | None,
 ) -> None:
-    """Talk to MODEL; `/model NAME` goes on with another one and shows what that changes, `/help` tells the rest.
+    """Chat with MODEL. `/model NAME` switches to another model and shows the changes; `/help` lists all commands.
 
-    Keys come from each provider's usual variable. Without MODEL, whoever can be reached is offered: a provider whose
-    key is set, a server on this machine, or the echo model, which needs nothing.
+    API keys are read from the environment variable of each provider, such as OPENAI_API_KEY. Without MODEL, the program
+    offers a choice: providers whose key is set, servers on this machine, and the echo model, which needs no key.
     """
     from segue.cli.chat_session import ChatSession
     from segue.cli.echo import ECHO, ECHO_MOUNT
@@ -54,10 +62,10 @@ def command(
     target = ECHO if model == ECHO.id else _choose(model, protocol, session, known, catalogue)
     options = Options(thinking=cast("ThinkingLevel | None", thinking), max_tokens=max_tokens)
     urls = None if base_url is None else {target.provider: base_url}
-    with Client(base_url=urls, transport=ECHO_MOUNT) as client:
+    with Client(base_url=urls, transport=ECHO_MOUNT, catalogue=known) as client:
         session_chat = ChatSession(client, target, known, path=session, system_prompt=system, options=options)
         try:
-            click.echo(f"{target.full_name()}; /help tells what else there is.", err=True)
+            click.echo(f"Chatting with {target.full_name()}. /help lists the commands.", err=True)
             for line in _lines():
                 if not session_chat.handle(line):
                     break
@@ -82,22 +90,22 @@ def _choose(
         return offered[0]
     for number, model in enumerate(offered, 1):
         click.echo(f"{number:>3}  {model.full_name()}  {model.name}")
-    chosen = click.prompt("Which", type=click.IntRange(1, len(offered)), default=1)
+    chosen = click.prompt("Number of the model", type=click.IntRange(1, len(offered)), default=1)
     return offered[chosen - 1]
 
 
 def _lines() -> Iterator[str]:
-    """Give what is typed, line by line; Ctrl-C at the prompt clears the line, Ctrl-D is the end."""
+    """Yield the typed lines; Ctrl-C at the prompt clears the line, Ctrl-D ends."""
     if not sys.stdin.isatty():
         yield from sys.stdin
         return
-    with suppress(ImportError):  # arrow keys and a history, where the system has them
+    with suppress(ImportError):  # line editing and a history, if the system has them
         import_module("readline")
     while True:
         try:
             yield input("> ")
         except KeyboardInterrupt:
-            click.echo("\n(Ctrl-D or /quit is the end)", err=True)
+            click.echo("\n(Ctrl-D or /quit ends the chat)", err=True)
         except EOFError:
             click.echo()
             return

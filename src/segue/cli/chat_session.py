@@ -1,7 +1,7 @@
-"""A conversation in the terminal: what is typed, what a command does, what is shown.
+"""A chat in the terminal: handles typed lines, commands and output.
 
-The history lives in a `Conversation`; here it is only talked to. It can be cut short (`/undo`), which a conversation
-cannot: it is opened anew with what is left, and its session file is replaced as a whole.
+The history is in a `Conversation`, which can only grow. So `/undo` replaces the session file and opens a new
+`Conversation` with the remaining messages.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from segue.projection.projector import project
 from segue.sessions import append_header, append_message
 
 _HELP: Final = """\
-/model NAME   go on with another model, and see what the switch changes
-/models WORDS list models of the catalogue
-/image PATH   show a picture, or give a file, with what you say next
-/undo         take back your last words and the answer
-/save PATH    write the conversation to a session file; /save! PATH also over one that is there
-/help         this
-/quit         the end; so does Ctrl-D"""
+/model NAME   switch to another model and show what changes
+/models WORDS list the models of the catalogue whose names contain WORDS
+/image PATH   attach an image or another file to your next message
+/undo         remove your last message and the answer
+/save PATH    write the conversation to a session file; /save! PATH overwrites an existing file
+/help         show this list
+/quit         end the chat; Ctrl-D does the same"""
 
 
 class ChatSession:
@@ -67,15 +67,15 @@ class ChatSession:
 
     @property
     def context(self) -> Context:
-        """What was said so far."""
+        """The conversation so far."""
         return self._conversation.context
 
     def close(self) -> None:
-        """Let others write to the session file."""
+        """Release the session file."""
         self._conversation.close()
 
     def handle(self, line: str) -> bool:
-        """Do what a line says; False when it is the end."""
+        """Handle a typed line; False ends the chat."""
         text = line.strip()
         if not text and not self._attached:
             return True
@@ -86,7 +86,7 @@ class ChatSession:
             if command in self._commands:
                 self._commands[command](rest.strip())
             elif command.startswith("/"):
-                click.echo(f"There is no {command}. /help lists what there is.", err=True)
+                click.echo(f"There is no command {command}. /help lists the commands.", err=True)
             else:
                 self._send(text)
         except SegueError as error:
@@ -115,11 +115,13 @@ class ChatSession:
 
     def _print_end(self, message: AssistantMessage) -> None:
         if message.stop_reason == "aborted":
-            click.secho("(stopped; what had come is kept)", dim=True, err=True)
+            click.secho("(stopped; the part that arrived is kept)", dim=True, err=True)
         elif message.stop_reason == "error":
-            click.secho(message.error_message or "the reply broke off", fg="red", err=True)
+            click.secho(
+                message.error_message or "the answer is incomplete, and the server gave no reason", fg="red", err=True
+            )
         elif message.stop_reason == "length":
-            click.secho("(the answer was cut off at its limit)", dim=True, err=True)
+            click.secho("(the answer was cut at its token limit; --max-tokens sets it)", dim=True, err=True)
 
     # -- commands ------------------------------------------------------------------------------------------------------
 
@@ -128,12 +130,12 @@ class ChatSession:
 
     def _switch(self, name: str) -> None:
         if not name:
-            click.echo(f"This is {self._conversation.model.full_name()}. /model NAME goes on with another.")
+            click.echo(f"The model is {self._conversation.model.full_name()}. /model NAME switches to another.")
             return
         model = ECHO if name in ("echo", ECHO.full_name()) else self._catalogue.get(name)
         report = project(self.context, model).report
         self._conversation.switch(model)
-        click.echo(f"Now {model.full_name()}. {report.summary()}")
+        click.echo(f"The model is now {model.full_name()}. {report.summary()}")
 
     def _list(self, query: str) -> None:
         found = self._catalogue.find(query or None)
@@ -150,13 +152,13 @@ class ChatSession:
             self._attached.append(ImageContent(data=data, mime_type=kind))
         else:
             self._attached.append(FileContent(data=data, mime_type=kind, name=path.name))
-        click.echo(f"{path.name} goes with what you say next.")
+        click.echo(f"{path.name} will be sent with your next message.")
 
     def _undo(self, _: str) -> None:
         messages = self.context.messages
         last = max((at for at, message in enumerate(messages) if message.role == "user"), default=None)
         if last is None:
-            click.echo("There is nothing to take back.")
+            click.echo("There is no message to remove.")
             return
         left = Context(
             system_prompt=self.context.system_prompt,
@@ -166,7 +168,7 @@ class ChatSession:
         )
         model = self._conversation.model
         if self._path is not None:
-            _write_session(left, self._path)  # while nobody else can write to it
+            _write_session(left, self._path)  # while the file is still locked
         self._conversation.close()
         self._conversation = Conversation(
             model,
@@ -175,29 +177,29 @@ class ChatSession:
             context=None if self._path is not None else left,
             options=self._options,
         )
-        click.echo(f"Taken back. {len(left.messages)} messages are left.")
+        click.echo(f"Removed your last message and what followed. {len(left.messages)} messages remain.")
 
     def _save(self, name: str) -> None:
         if not name:
-            click.echo("/save PATH says where to.")
+            click.echo("/save needs a path: /save PATH")
             return
         path = Path(name).expanduser()
         if path.exists():
-            click.echo(f"{path} is there already, and was left as it is; /save! {name} writes over it.")
+            click.echo(f"{path} already exists and was not changed. /save! {name} overwrites it.")
             return
         self._save_over(name)
 
     def _save_over(self, name: str) -> None:
         if not name:
-            click.echo("/save! PATH says where to.")
+            click.echo("/save! needs a path: /save! PATH")
             return
         path = Path(name).expanduser()
         _write_session(self.context, path)
-        click.echo(f"Written to {path}; `segue chat --session {path}` goes on with it.")
+        click.echo(f"Saved to {path}. `segue chat --session {path}` continues it.")
 
 
 def _write_session(context: Context, path: Path) -> None:
-    """Write a session beside its place and put it there in one go, so that there is always a whole one."""
+    """Write a session to a temporary file and rename it, so that the file is always complete."""
     fresh = path.with_name(f"{path.name}.new")
     fresh.unlink(missing_ok=True)
     append_header(fresh, context)

@@ -1,4 +1,4 @@
-"""`segue check`: a linter for wire requests and stored histories, with the exit status that linters have."""
+"""`segue check`: a linter for requests and stored conversations, with the exit status of a linter."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from segue.errors import EmptyConversation, Path, render_path
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.report import Loss
-from segue.protocols.api import get_codec, resolve_endpoint
-from segue.protocols.registry import PROTOCOLS
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.registry import PROTOCOLS, get_protocol
 
 Level = Literal["error", "warning", "notice"]
 
@@ -24,7 +24,7 @@ _LEVELS: Final[Mapping[Loss, Level]] = {Loss.CONTENT: "error", Loss.OPAQUE: "war
 
 @final
 class Finding(NamedTuple):
-    """One thing that is wrong, and where."""
+    """One problem, and its place."""
 
     level: Level
     code: str
@@ -35,10 +35,26 @@ class Finding(NamedTuple):
 
 @click.command("check")
 @click.argument("file", type=click.File("rb"))
-@click.option("--for", "target", metavar="MODEL|PROTOCOL", required=True, shell_complete=complete_model)
-@click.option("--from", "source", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="The wire of FILE; else found out.")
-@click.option("--format", "form", type=click.Choice(["human", "json", "github"]), default="human", show_default=True)
-@click.option("--all", "harmless", is_flag=True, help="Of a stored history also what changes without a loss.")
+@click.option(
+    "--for",
+    "target",
+    metavar="MODEL|PROTOCOL",
+    required=True,
+    shell_complete=complete_model,
+    help="The model, or any model of this protocol.",
+)
+@click.option(
+    "--from", "source", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="The protocol of FILE.  [default: detected]"
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["human", "json", "github"]),
+    default="human",
+    show_default=True,
+    help="How to print findings; github prints workflow commands.",
+)
+@click.option("--all", "harmless", is_flag=True, help="Also list changes that drop nothing.")
 @catalogue_option
 @click.pass_context
 def command(
@@ -51,12 +67,12 @@ def command(
     harmless: bool,
     catalogue: str | None,
 ) -> None:
-    """Say what is wrong with FILE for a model, or for any model of a protocol.
+    """List the problems of FILE for a model, or for any model of a protocol.
 
-    Of a request of that wire: what the provider would refuse. Of a stored history, or of a request of another wire:
-    what the model would not be told as it stands.
+    For a request of the same protocol: what the provider would refuse. For a stored conversation, or a request of
+    another protocol: what has to change before it can be sent to the model.
 
-    Ends with 0 where nothing was found, with 1 where something was, with 2 for a mistake.
+    Exit status: 0 without findings, 1 with findings, 2 for an error.
     """
     model = find_target(None, target, catalogue) if target in PROTOCOLS else find_target(target, None, catalogue)
     wire_only = target in PROTOCOLS
@@ -84,10 +100,10 @@ def _findings(document: Document | BadLine, model: Model, *, wire_only: bool) ->
         return
     line = document.line
     if document.protocol == model.protocol and isinstance(document.body, dict):
-        # With a protocol alone the body's own model is judged.
+        # With only a protocol, the check is for the model that the body names.
         named = document.prompt.model
         judged = msgspec.structs.replace(model, id=named) if wire_only and named else model
-        for violation in get_codec(model.protocol).check(document.body, resolve_endpoint(judged)):
+        for violation in get_protocol(model.protocol).check(document.body, resolve_endpoint(judged)):
             yield Finding("error", violation.code, violation.path, violation.message, line)
         return
     try:
@@ -104,8 +120,8 @@ def _print_human(found: list[Finding], name: str) -> None:
         place = f"{name}:{finding.line}" if finding.line is not None else name
         where = render_path(finding.path)
         message = finding.message.removeprefix(f"{where}: ")
-        click.echo(f"{place}: {where or 'whole'}: {finding.level}: {message} [{finding.code}]")
-    click.echo(f"{len(found)} found" if found else "nothing found", err=True)
+        click.echo(f"{place}: {where or 'whole file'}: {finding.level}: {message} [{finding.code}]")
+    click.echo(f"{len(found)} found" if found else "no problems found", err=True)
 
 
 def _print_json(found: list[Finding], name: str) -> None:
@@ -115,7 +131,7 @@ def _print_json(found: list[Finding], name: str) -> None:
 
 def _print_github(found: list[Finding], name: str) -> None:
     for finding in found:
-        # What a workflow command cannot hold as it is (GitHub documentation, workflow commands; read 2026-11-15).
+        # Characters that a workflow command escapes (GitHub documentation, workflow commands; read 2026-11-15).
         message = finding.message.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
         click.echo(f"::{finding.level} file={name},line={finding.line or 1},title={finding.code}::{message}")
 

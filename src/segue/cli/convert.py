@@ -1,4 +1,4 @@
-"""`segue convert`: a conversation as the request another model accepts, with a report of every change."""
+"""`segue convert`: writes a conversation as a request for another model, with a report of every change."""
 
 from __future__ import annotations
 
@@ -27,33 +27,58 @@ _LOSSES: Final = frozenset({Loss.OPAQUE, Loss.CONTENT})
 
 @click.command("convert")
 @click.argument("file", type=click.File("rb"))
-@click.option("--to", "target", metavar="MODEL", shell_complete=complete_model, help="The model it is for.")
+@click.option("--to", "target", metavar="MODEL", shell_complete=complete_model, help="The model that gets the request.")
 @click.option(
     "--to-protocol",
     metavar="PROTOCOL",
     type=PROTOCOL_NAMES,
-    help="Its wire, for models that the catalogue does not know.",
+    help="The protocol of that model, if the catalogue does not have it.",
 )
 @click.option(
-    "--from", "source", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="The wire of FILE; found out when not given."
+    "--from", "source", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="The protocol of FILE.  [default: detected]"
 )
 @click.option(
     "--from-model",
     "writer",
     metavar="MODEL",
     shell_complete=complete_model,
-    help="Who wrote its answers, where FILE does not say: signatures are kept for that model alone.",
+    help="The model that wrote the answers, if FILE does not name it; only that model gets their signatures back.",
 )
-@click.option("--reasoning", type=click.Choice(["auto", "text", "drop", "native"]), default="auto", show_default=True)
-@click.option("--report", "form", type=click.Choice(["table", "json", "none"]), default="table", show_default=True)
-@click.option("--strict", is_flag=True, help="Refuse what loses anything.")
 @click.option(
-    "-o", "--output", metavar="PATH", type=click.Path(dir_okay=False), help="Where to write; standard output."
+    "--reasoning",
+    type=click.Choice(["auto", "text", "drop", "native"]),
+    default="auto",
+    show_default=True,
+    help="What to do with the thinking of other models.",
 )
-@click.option("--compact", is_flag=True, help="Write one conversation on one line too.")
-@click.option("--bad-lines", type=click.Choice(["stop", "skip"]), default="stop", show_default=True)
-@click.option("--jobs", metavar="N", type=click.IntRange(1), default=1, help="Processes, for many conversations.")
-@click.option("--resume", is_flag=True, help="Go on where a run with the same --output was cut off.")
+@click.option(
+    "--report",
+    "form",
+    type=click.Choice(["table", "json", "none"]),
+    default="table",
+    show_default=True,
+    help="How to print the report to standard error.",
+)
+@click.option("--strict", is_flag=True, help="Refuse a conversion that drops content or signatures.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    type=click.Path(dir_okay=False),
+    help="The file to write.  [default: standard output]",
+)
+@click.option("--compact", is_flag=True, help="Write the JSON on one line.")
+@click.option(
+    "--bad-lines",
+    type=click.Choice(["stop", "skip"]),
+    default="stop",
+    show_default=True,
+    help="What to do at a line that cannot be converted.",
+)
+@click.option(
+    "--jobs", metavar="N", type=click.IntRange(1), default=1, help="Number of processes, for many conversations."
+)
+@click.option("--resume", is_flag=True, help="Continue an interrupted run with the same --output.")
 @catalogue_option
 @click.pass_context
 def command(
@@ -74,22 +99,24 @@ def command(
     resume: bool,
     catalogue: str | None,
 ) -> None:
-    """Write FILE as the request that MODEL accepts; `-` reads standard input.
+    """Write FILE as a request for MODEL; `-` reads standard input.
 
-    FILE is a stored conversation, a request of any wire or its bare messages, a session (JSON Lines), or one
-    conversation a line. The request goes to standard output, the report of every change to standard error.
+    FILE is a stored conversation, a request of any protocol or its list of messages, a session (JSON Lines), or one
+    conversation on each line. The request goes to standard output, the report of every change to standard error.
 
-    Ends with 0, with 1 where something was refused or lines were bad, with 2 for a mistake.
+    Exit status: 0 for success, 1 if a conversion was refused or a line was bad, 2 for an error.
     """
     if resume and output is None:
-        raise click.UsageError("--resume needs --output: it goes on with that file")
+        raise click.UsageError("--resume needs --output, the file of the interrupted run")
     model = find_target(target, to_protocol, catalogue)
     policy = Policy(reasoning=reasoning, refuse=_LOSSES if strict else frozenset())
     wrote = None if writer is None else find_target(writer, source, catalogue)
     opened = open_source(file, file.name, protocol=source, model=wrote)
     if opened.document is not None:
         if resume:
-            raise click.UsageError("--resume is for many conversations, and this is one")
+            raise click.UsageError(
+                "--resume works only for files with one conversation on each line; this file is one conversation"
+            )
         try:
             request = opened.document.prepare(model, policy)
         except ProjectionRefused as refused:
@@ -127,7 +154,7 @@ def _convert_many(
     conversations = bad = 0
     out = Resumable(output, resume=resume) if output is not None else None
     skipped = out.line if out is not None else 0
-    # What comes through a pipe goes on line by line as it comes, unless there is more than one process to keep busy.
+    # From a pipe, each line is converted as it arrives, unless there are several processes.
     size = 1 if jobs == 1 else SIZE
     pieces = cut_lines(source.lines, skipped=skipped, size=size) if path is None else cut_file(path, skipped=skipped)
     total = None if path is None else path.stat().st_size

@@ -1,7 +1,7 @@
-"""The echo model: answers with what was said, in this process, so that the first minute needs no key and no server.
+"""The echo model: answers with the user's text, in this process, so that a first try needs no key and no server.
 
-It stands behind the client like any provider: its replies are streamed over OpenAI's chat wire and read by the same
-code. Whatever is not for it goes the usual way, through the proxies of the environment too.
+The client uses it like any provider: its replies are OpenAI chat streams. Requests to other models use the default
+transport, including the proxies of the environment.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ECHO: Final = Model(
     "echo",
     "segue",
     "openai-chat",
-    name="Echo: says what you say",
+    name="Echo: repeats your message",
     base_url=f"http://{_HOST}",
     context_window=128_000,
     dialect={"auth": "none"},
@@ -40,7 +40,7 @@ class EchoTransport(httpx2.BaseTransport):
 
 
 ECHO_MOUNT: Final = {f"all://{_HOST}": EchoTransport()}
-"""For a client's `transport`: who answers where."""
+"""For the `transport` setting of a client."""
 
 
 def _last_text(messages: list[Mapping[str, object]]) -> str:
@@ -53,7 +53,7 @@ def _last_text(messages: list[Mapping[str, object]]) -> str:
         parts = cast("list[Mapping[str, object]]", content)
         seen = sum(part.get("type") == "image_url" for part in parts)
         text = " ".join(str(part["text"]) for part in parts if part.get("type") == "text")
-        return f"{text} (and {seen} {'picture' if seen == 1 else 'pictures'})".strip() if seen else text
+        return f"{text} (and {seen} {'image' if seen == 1 else 'images'})".strip() if seen else text
     return ""
 
 

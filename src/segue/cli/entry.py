@@ -1,7 +1,7 @@
-"""Where the `segue` program begins: says what to install where its packages are missing, and how a mistake ends.
+"""The entry point of the `segue` program: exit status, error messages, and missing packages.
 
-A user's mistake ends with one sentence and status 2, never with a traceback; a reader that went away (`| head`) ends
-the program quietly; Ctrl-C ends it with the status shells expect.
+An error prints one sentence and exits with 2, without a traceback. A closed pipe (`| head`) ends the program quietly.
+Ctrl-C ends it with the status that shells expect.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from segue.errors import SegueError, TornLine
 
-_MISSING: Final = 'segue: this needs a few more packages: pip install "segue[{extra}]"'
+_MISSING: Final = 'segue: the package {package} is not installed; run: pip install "segue[{extra}]"'
 _EXTRAS: Final = {
     "click": "cli",
     "rich": "cli",
@@ -22,11 +22,11 @@ _EXTRAS: Final = {
     "starlette": "ui",
     "uvicorn": "ui",
 }
-"""Packages that are not there by themselves -> the extra that brings them."""
+"""Optional packages -> the extra that installs them."""
 
 
 def main() -> None:
-    """Run the program and end with its status."""
+    """Run the program and exit with its status."""
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", TornLine)
     sys.exit(_run())
@@ -41,13 +41,13 @@ def _run() -> int:
         package = (error.name or "").partition(".")[0]
         if package not in _EXTRAS:
             raise
-        print(_MISSING.format(extra=_EXTRAS[package]), file=sys.stderr)  # noqa: T201 - the program speaks to people
+        print(_MISSING.format(package=package, extra=_EXTRAS[package]), file=sys.stderr)  # noqa: T201
         return 2
     except SegueError as error:
         print(f"segue: {error}", file=sys.stderr)  # noqa: T201
         return 2
     except BrokenPipeError:
-        # The reader has gone. What is still buffered has nowhere to go, and Python would complain about it at exit.
+        # The reader closed the pipe. Python would report an error when it flushes the buffer at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Who can be talked to from here: providers whose key is set, and servers on this machine."""
+"""The models that can be used right away: of providers whose key is set, and of servers on this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 
-_PATIENCE: Final = 0.5
+_TIMEOUT: Final = 0.5
 """Seconds to wait for a server on this machine."""
 
 
@@ -21,7 +21,7 @@ _PATIENCE: Final = 0.5
 class _Server(NamedTuple):
     provider: str
     path: str
-    """Where it lists its models, below its base URL."""
+    """The path of its list of models, after its base URL."""
     listed: str
     named: str
     """The key of the list, and of a model's name in it."""
@@ -35,22 +35,22 @@ _SERVERS: Final = (
 
 
 def find_local_models() -> list[Model]:
-    """Ask the usual servers of this machine what they serve."""
+    """List the models of known servers on this machine."""
     found: list[Model] = []
     for server in _SERVERS:
         row = PROVIDERS[server.provider]
         try:
-            reply = httpx2.get(f"{row.base_url}{server.path}", timeout=_PATIENCE, trust_env=False)
+            reply = httpx2.get(f"{row.base_url}{server.path}", timeout=_TIMEOUT, trust_env=False)
             listed = cast("Mapping[str, object]", msgspec.json.decode(reply.content))[server.listed]
             names = [str(entry[server.named]) for entry in cast("list[Mapping[str, object]]", listed)]
         except (httpx2.HTTPError, msgspec.DecodeError, KeyError, TypeError):
-            continue  # nobody there, or somebody else
+            continue  # no server there, or another one
         found += [Model(name, row.name, row.protocol, dialect={"auth": "none"}) for name in names]
     return found
 
 
 def find_keyed_models(catalogue: Catalogue) -> list[Model]:
-    """Give, for each provider whose key is set, the last of its models that the catalogue lists as not deprecated."""
+    """Return, for each provider whose key is set, its last model in the catalogue that is not deprecated."""
     found: list[Model] = []
     for row in PROVIDERS.values():
         if any(os.environ.get(name) for name in row.key_variables):

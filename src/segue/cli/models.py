@@ -1,9 +1,10 @@
-"""`segue models`: the catalogue as a table, or one model with everything that is known about it."""
+"""`segue models`: the catalogue as a table, or one model with all its data."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Iterator
-from typing import cast
+from typing import Final, cast
 
 import click
 import msgspec
@@ -11,27 +12,35 @@ import msgspec
 from segue.cli.reports import open_console
 from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, complete_model, open_catalogue
 from segue.errors import UnknownModel
+from segue.models.catalogue import Catalogue
 from segue.models.dialect import Dialect
 from segue.models.model import Modality, Model
 from segue.models.rules import Rules
 from segue.protocols.registry import resolve_dialect, resolve_rules
 
+_STALE_AFTER: Final = 180
+"""Days after which the catalogue is reported as old: providers release models every few weeks."""
+
 
 @click.command("models")
 @click.argument("query", required=False, shell_complete=complete_model)
-@click.option("--provider", help="Only what this provider serves.")
-@click.option("--protocol", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="Only what speaks this wire.")
+@click.option("--provider", help="Only models of this provider.")
+@click.option("--protocol", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="Only models with this protocol.")
 @click.option(
     "--input",
     "modalities",
     type=click.Choice(["image", "document", "audio", "video"]),
     multiple=True,
-    help="Only what can read this; several times for several.",
+    help="Only models that accept this input; can be repeated.",
 )
-@click.option("--reasoning/--no-reasoning", default=None, help="Only what thinks, or only what does not.")
-@click.option("--window", type=click.IntRange(1), metavar="TOKENS", help="Only windows of at least so many tokens.")
-@click.option("--max-price", type=float, metavar="DOLLARS", help="Only up to this price of a million tokens read.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--reasoning/--no-reasoning", default=None, help="Only models with or without reasoning.")
+@click.option(
+    "--window", type=click.IntRange(1), metavar="TOKENS", help="Only models with a context window of at least TOKENS."
+)
+@click.option(
+    "--max-price", type=float, metavar="DOLLARS", help="Only models with at most this price for a million input tokens."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @catalogue_option
 def command(
     *,
@@ -45,7 +54,11 @@ def command(
     as_json: bool,
     catalogue: str | None,
 ) -> None:
-    """List the models whose name has QUERY in it; where QUERY is a model's name, show that one with its rules."""
+    """List the models whose names contain QUERY; if QUERY is the full name of a model, show all its data.
+
+    The last line has the date of the catalogue. Newer models may be missing from an old catalogue: update segue, or add
+    them with --catalogue.
+    """
     known = open_catalogue(catalogue)
     filters = (provider, protocol, *modalities, reasoning, window, max_price)
     if query is not None and not any(value is not None for value in filters):
@@ -56,6 +69,7 @@ def command(
                 raise unknown from None
         else:
             _show_one(model, as_json=as_json)
+            click.echo(describe_date(known, dt.datetime.now(tz=dt.UTC).date()), err=True)
             return
     found = known.find(
         query,
@@ -70,6 +84,21 @@ def command(
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
     else:
         _show_table(found)
+    click.echo(describe_date(known, dt.datetime.now(tz=dt.UTC).date()), err=True)
+
+
+def describe_date(catalogue: Catalogue, today: dt.date) -> str:
+    """Describe the date of a catalogue, with a warning if it is old."""
+    age = catalogue.compute_age(today)
+    if age is None:
+        return "the date of the catalogue is unknown"
+    text = f"the catalogue was updated on {catalogue.date}"
+    if age <= _STALE_AFTER:
+        return text
+    return (
+        f"warning: {text}, {age} days ago: newer models, prices and limits are missing; update segue with"
+        " `pip install -U segue`, or add models with --catalogue"
+    )
 
 
 def _show_table(models: Iterable[Model]) -> None:
@@ -77,19 +106,19 @@ def _show_table(models: Iterable[Model]) -> None:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("model", no_wrap=True)
-    for name in ("protocol", "reads", "thinks"):
+    for name in ("protocol", "input", "reasoning"):
         table.add_column(name, overflow="fold")
     for name in ("window", "output", "$ in", "$ out"):
         table.add_column(name, justify="right")
     count = 0
     for model in models:
         count += 1
-        reads = " ".join(kind for kind in model.input if kind != "text")
+        modalities = " ".join(kind for kind in model.input if kind != "text")
         price = (_dollars(model.cost.input), _dollars(model.cost.output))
         table.add_row(
             model.full_name(),
             model.protocol,
-            reads,
+            modalities,
             "yes" if model.reasoning else "",
             _tokens(model.context_window),
             _tokens(model.max_tokens),
@@ -118,8 +147,8 @@ def _show_one(model: Model, *, as_json: bool) -> None:
     console.print(f"[bold]{model.full_name()}[/]  {model.name}")
     for title, rows in (
         ("", _non_default_fields(model, skip=("id", "provider", "name", "rules", "dialect"))),
-        ("Rules: what it can carry, where that is not everything", _non_default_fields(rules)),
-        ("Dialect: how it spells its protocol, where that differs", _non_default_fields(dialect)),
+        ("Rules: what a request may contain (values that differ from the default)", _non_default_fields(rules)),
+        ("Dialect: how the provider's format differs from the protocol", _non_default_fields(dialect)),
     ):
         if title:
             console.print(f"\n[bold]{title}[/]")
@@ -128,7 +157,7 @@ def _show_one(model: Model, *, as_json: bool) -> None:
 
 
 def _non_default_fields(record: Model | Rules | Dialect, skip: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Give the fields that say something, by name: those that are not the default."""
+    """Return the fields that differ from the default, by name."""
     defaults = {field.name: field.default for field in msgspec.structs.fields(record)}
     for name in record.__struct_fields__:
         value = getattr(record, name)

@@ -1,7 +1,7 @@
-"""The input of a long run, cut into pieces of whole lines.
+"""Splits the input of a long run into pieces of complete lines.
 
-A file that can be opened a second time is only measured: a piece of it is a place, and whoever converts the piece reads
-it there. What comes through a pipe can be read once, so a piece of that carries its bytes.
+A piece of a file that can be opened again is a range of bytes; the process that converts it reads it. A pipe can be
+read only once, so its pieces are bytes.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from typing import BinaryIO, Final, NamedTuple, TypeAlias, final
 from segue.documents import Lines
 
 SIZE: Final = 512 * 1024
-"""About how many bytes a piece has: some milliseconds of work, and little memory for each that is under way."""
+"""The approximate size of a piece in bytes: some milliseconds of work, and little memory for each."""
 
 
 @final
 class Span(NamedTuple):
-    """Whole lines of a file: where they begin and where they end."""
+    """Complete lines of a file: the start and the end, in bytes."""
 
     path: Path
     start: int
     end: int
 
     def read(self) -> bytes:
-        """Read them.
+        """Read the lines.
 
         Raises:
-            OSError: the file is not there any more.
+            OSError: the file no longer exists.
         """
         with self.path.open("rb") as file:
             file.seek(self.start)
@@ -43,7 +43,7 @@ Piece: TypeAlias = Span | bytes
 
 
 def find_again(file: BinaryIO) -> Path | None:
-    """Give the path under which others can open the same file; None for a pipe, and for standard input."""
+    """Return the path by which another process can open the same file; None for a pipe and standard input."""
     if file is sys.stdin.buffer:
         return None
     path = Path(file.name).resolve()
@@ -54,7 +54,7 @@ def find_again(file: BinaryIO) -> Path | None:
 
 
 def cut_file(path: Path, *, skipped: int) -> Iterator[Span]:
-    """Cut a file after its first `skipped` lines, without reading more of it than the ends of pieces."""
+    """Split a file after its first `skipped` lines; only the ends of pieces are read."""
     with path.open("rb") as file:
         start = sum(map(len, islice(file, skipped)))
         size = path.stat().st_size
@@ -67,14 +67,14 @@ def cut_file(path: Path, *, skipped: int) -> Iterator[Span]:
 
 
 def cut_lines(lines: Lines, *, skipped: int, size: int) -> Iterator[bytes]:
-    """Gather lines, numbered from 1, until they make a piece; the first `skipped` are left out."""
+    """Join lines, numbered from 1, into pieces of about `size` bytes; the first `skipped` lines are left out."""
     piece: list[bytes] = []
     last = skipped
     length = 0
     for number, line in lines:
         if number <= skipped:
             continue
-        # Blank lines were left out before: without them those that follow would lose their number.
+        # The caller leaves out blank lines. They are added again, so that later lines keep their numbers.
         piece += (b"\n" * (number - last - 1), line)
         last = number
         length += len(line)

@@ -1,4 +1,4 @@
-"""The commands, by name and sentence; each is imported when it is run, so that `--help` costs next to nothing."""
+"""The list of commands. Each is imported when it is run, so that `--help` is fast."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import click
 from segue.version import __version__
 
 COMMANDS: Final[dict[str, str]] = {
-    "convert": "Write a conversation as the request another model accepts, and report every change.",
-    "check": "Say what a provider would refuse in a request, or what a history would lose.",
-    "show": "Show a conversation as people want to read it.",
-    "models": "List the models of the catalogue, or show one with its rules.",
-    "chat": "Talk to a model in the terminal, and switch models in mid-conversation.",
-    "ui": "Open the inspector: a local page that shows what each model would be told.",
+    "convert": "Write a conversation as a request for another model, and report every change.",
+    "check": "List what a provider would refuse in a request, or what a conversation would lose.",
+    "show": "Print a conversation as readable text.",
+    "models": "List the models of the catalogue, or show all data of one.",
+    "chat": "Chat with a model in the terminal, and switch models during the conversation.",
+    "ui": "Open the inspector: a local web page that shows the request for each model.",
 }
 
 
@@ -37,4 +37,4 @@ class _Program(click.Group):
 @click.command(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="segue")
 def program() -> None:
-    """One conversation, any model."""
+    """Convert, check, show and continue conversations with language models of any provider."""

@@ -1,4 +1,4 @@
-"""How far a long run is: a bar for whoever watches, and a note beside the output for whoever goes on later."""
+"""The progress of a long run: a bar in the terminal, and a progress file that lets a later run resume."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import msgspec
 from segue.errors import LoadError
 
 _EVERY: Final = 1000
-"""After how many conversations the note is written anew."""
+"""The number of conversations after which the progress file is written."""
 
 
 @final
-class _Note(msgspec.Struct, frozen=True):
-    """Up to which line of the input the output is whole, and how many bytes that is."""
+class _Position(msgspec.Struct, frozen=True):
+    """The last line of the input that was converted, and the size of the output up to there."""
 
     line: int
     bytes: int
@@ -26,71 +26,79 @@ class _Note(msgspec.Struct, frozen=True):
 
 @final
 class Resumable:
-    """An output file that a run which was cut off can go on with.
+    """An output file that a later run can resume.
 
-    Beside it lies a note, `<output>.progress`, until the run is done. What was written after the note is taken back.
+    `<output>.progress` has the position until the run is complete. When a run resumes, output after that position is
+    removed.
     """
 
     def __init__(self, path: str, *, resume: bool) -> None:
-        self._note = Path(f"{path}.progress")
-        done = self._read(path) if resume else _Note(0, 0)
-        self._file = Path(path).open("r+b" if done.bytes else "wb")  # noqa: SIM115 - closed by `finish` or `close`
+        self._progress = Path(f"{path}.progress")
+        done = self._read(path) if resume else _Position(0, 0)
+        self._file = Path(path).open("r+b" if done.bytes else "wb")  # noqa: SIM115 - closed by `close`
         if done.bytes:
-            # Only there: a new file that is cut, even to nothing, is sent to the disk by ext4 when it is closed.
+            # Not for a new file: ext4 flushes a truncated file to the disk when it is closed.
             self._file.truncate(done.bytes)
             self._file.seek(done.bytes)
-        self.line = done.line
-        self._strip_leading_extra = 0
+        self.line: int = done.line
+        self._unrecorded = 0
 
-    def _read(self, path: str) -> _Note:
-        if not self._note.exists():
-            reason = "it is whole, or was never begun" if Path(path).exists() else "there is nothing to go on with"
-            raise LoadError(f"{path}: no {self._note.name} lies beside it: {reason}")
+    def _read(self, path: str) -> _Position:
+        if not self._progress.exists():
+            reason = "the run is complete, or was never started" if Path(path).exists() else "there was no such run"
+            raise LoadError(
+                f"{path}: cannot resume, because {self._progress.name} does not exist: {reason}; run without --resume"
+            )
         try:
-            note = msgspec.json.decode(self._note.read_bytes(), type=_Note)
+            position = msgspec.json.decode(self._progress.read_bytes(), type=_Position)
         except msgspec.DecodeError as error:
-            raise LoadError(f"{self._note}: not a note of how far it went: {error}") from error
-        if not Path(path).exists() or Path(path).stat().st_size < note.bytes:
-            raise LoadError(f"{path}: shorter than {self._note.name} says: it was changed meanwhile")
-        return note
+            raise LoadError(
+                f"{self._progress}: cannot resume, because this is not a progress file: {error}; run without --resume"
+            ) from error
+        if not Path(path).exists() or Path(path).stat().st_size < position.bytes:
+            raise LoadError(
+                f"{path}: cannot resume, because it was changed: it is shorter than {self._progress.name} records; run"
+                " without --resume"
+            )
+        return position
 
     def write(self, data: bytes | memoryview, conversations: int, line: int) -> None:
-        """Add what was made of the lines up to `line`."""
+        """Write the requests of the lines up to `line`."""
         self._file.write(data)
         self.line = line
-        self._strip_leading_extra += conversations
-        if self._strip_leading_extra >= _EVERY:
-            self._strip_leading_extra = 0
-            self.note()
+        self._unrecorded += conversations
+        if self._unrecorded >= _EVERY:
+            self._unrecorded = 0
+            self.record()
 
-    def note(self) -> None:
-        """Say how far it is, so that the note is never ahead of the output."""
+    def record(self) -> None:
+        """Write the progress file, after the output up to that position."""
         self._file.flush()
-        fresh = self._note.with_name(f"{self._note.name}.new")
-        fresh.write_bytes(msgspec.json.encode(_Note(self.line, self._file.tell())))
-        fresh.replace(self._note)
+        fresh = self._progress.with_name(f"{self._progress.name}.new")
+        fresh.write_bytes(msgspec.json.encode(_Position(self.line, self._file.tell())))
+        fresh.replace(self._progress)
 
     def close(self, *, done: bool) -> None:
-        """Close the output; the note stays where there is more to do."""
+        """Close the output; the progress file is removed if the run is `done`."""
         if done:
-            self._note.unlink(missing_ok=True)
+            self._progress.unlink(missing_ok=True)
         else:
-            self.note()
+            self.record()
         self._file.close()
 
 
 class Advance(Protocol):
-    """Says that some bytes of the input, and the messages in them, are done."""
+    """Adds converted bytes of the input and their messages to the progress."""
 
     def __call__(self, read: int, messages: int) -> None:
-        """Add to what is done."""
+        """Add to the progress."""
 
 
 @contextmanager
 def show_progress(total: int | None) -> Generator[Advance]:
-    """Show a bar with rate and time to go, where someone watches; nothing anywhere else."""
+    """Show a bar with rate and remaining time in a terminal; nothing in a pipe."""
     if not sys.stderr.isatty():
-        yield lambda read, messages: None  # noqa: ARG005 - nobody watches
+        yield lambda read, messages: None  # noqa: ARG005 - no terminal
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn

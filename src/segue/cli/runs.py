@@ -1,4 +1,4 @@
-"""A long run: pieces of the input become batches of requests, in order, here or in other processes."""
+"""A long run: converts pieces of the input to batches of requests, in order, in this process or in others."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from segue.cli.pieces import Piece
 
 @contextmanager
 def converting(job: Job, pieces: Iterator[Piece], *, skipped: int, processes: int) -> Generator[Iterator[Batch]]:
-    """Convert every piece and give the batches in the order of the input, whose first `skipped` lines are not in it.
+    """Convert every piece and yield the batches in the order of the input, of which `skipped` lines are left out.
 
-    Memory does not grow with the input. On the way in there must be no threads yet: processes may be forked.
+    Memory does not grow with the input. No threads may run when this is called, because processes may be forked.
     """
     if processes <= 1:
         yield _numbered((convert_piece(job, piece) for piece in pieces), skipped)
         return
     first = list(islice(pieces, 1 + processes))
-    # The first is converted here: it loads the wires that are needed, and a forked process has what its parent has.
+    # The first piece is converted here: it imports the protocols, which forked processes then share.
     begun = [convert_piece(job, piece) for piece in first[:1]]
     if len(first) <= 1:
         yield _numbered(begun, skipped)
         return
-    from segue.cli.workers import Workers  # only here: one process needs none of it
+    from segue.cli.workers import Workers  # not needed for one process
 
     with Workers(job, min(processes, len(first) - 1)) as workers:
         yield _numbered(chain(begun, workers.convert(chain(first[1:], pieces))), skipped)
 
 
 def _numbered(batches: Iterable[Batch], lines: int) -> Iterator[Batch]:
-    """Give the lines of batches that follow each other their numbers; nothing follows one that was stopped."""
+    """Number the lines of consecutive batches; end after a batch that stopped the run."""
     for batch in batches:
-        placed = batch.after(lines)
-        yield placed
-        if placed.stopped:
+        numbered = batch.after(lines)
+        yield numbered
+        if numbered.stopped:
             return
-        lines = placed.last
+        lines = numbered.last

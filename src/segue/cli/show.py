@@ -1,4 +1,4 @@
-"""`segue show`: a conversation as people want to read it."""
+"""`segue show`: prints a conversation as readable text."""
 
 from __future__ import annotations
 
@@ -22,20 +22,24 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _COLOURS: Final = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
-"""One for each writer, in order of appearance."""
+"""One for each model, in order of appearance."""
 _FOLDED: Final = 160
 _SHORT: Final = 2000
-"""How much of folded thinking, and of a long text, is shown."""
+"""How many characters of shortened thinking, and of a long text, are shown."""
 
 
 @click.command("show")
 @click.argument("file", type=click.File("rb"))
-@click.option("--from", "source", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="The wire of FILE; else found out.")
-@click.option("--line", type=click.IntRange(1), metavar="N", help="Which conversation of a file with one a line.")
-@click.option("--full", is_flag=True, help="Thinking unfolded, long texts whole.")
+@click.option(
+    "--from", "source", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="The protocol of FILE.  [default: detected]"
+)
+@click.option(
+    "--line", type=click.IntRange(1), metavar="N", help="The line to show, of a file with one conversation on each."
+)
+@click.option("--full", is_flag=True, help="Do not shorten thinking and long texts.")
 @catalogue_option
 def command(*, file: BinaryIO, source: str | None, line: int | None, full: bool, catalogue: str | None) -> None:
-    """Show FILE: turns and who wrote them, thinking folded, calls with their results, tokens and costs."""
+    """Print FILE: messages and their models, tool calls and results, tokens and costs. Thinking is shortened."""
     document = _pick(file, source, line)
     console = open_console()
     _Reader(console, document.prompt.context, open_catalogue(catalogue), full=full).show()
@@ -51,7 +55,7 @@ def _pick(file: BinaryIO, source: str | None, line: int | None) -> Document:
             if isinstance(document, BadLine):
                 raise LoadError(document.reason, line=number)
             return document
-    raise LoadError(f"there is no line {line}")
+    raise LoadError(f"the file has no conversation on line {line}; choose another --line")
 
 
 class _Reader:
@@ -121,7 +125,7 @@ class _Reader:
         terms = Text(_printable(shown), style)
         if self._console.is_terminal:
             self._console.print(Padding(terms, (0, 0, 0, 2)))
-        else:  # in a pipe lines stay as they are: what is folded and padded cannot be searched
+        else:  # in a pipe, lines are not wrapped or padded, so that they can be searched
             self._console.print(
                 "\n".join(f"  {line}".rstrip() for line in terms.plain.split("\n")), soft_wrap=True, markup=False
             )
@@ -151,7 +155,7 @@ class _Reader:
         turns = [message for message in self._context.messages if message.role == "assistant"]
         if not any(turn.usage for turn in turns):
             return
-        self._head("in all", "", "bold")
+        self._head("total", "", "bold")
         for name in self._colours:
             own = [turn for turn in turns if _writer(turn) == name]
             cost = sum(map(self._cost, own))
@@ -170,10 +174,10 @@ def _origin(message: AssistantMessage) -> str:
 
 def _thinking(text: str, *, full: bool, redacted: bool) -> str:
     if redacted:
-        return "(thinking that only its own model can read)"
+        return "(encrypted thinking, readable only by its own model)"
     flat = text if full else " ".join(text.split())
     if not flat:
-        return "(thinking without words)"
+        return "(thinking without text)"
     return f"~ {flat}" if full or len(flat) <= _FOLDED else f"~ {flat[:_FOLDED]} ... ({len(text):,} characters)"
 
 
@@ -196,7 +200,7 @@ def _media(content: ImageContent | FileContent) -> str:
         where = _bytes(len(content.data) * 3 // 4)
     else:
         file_id = content.file_id if content.kind == "file" else None
-        where = content.url or file_id or "nowhere"
+        where = content.url or file_id or "no data"
     name = f" {content.name}" if content.kind == "file" and content.name else ""
     return f"[{content.kind}{name}: {content.mime_type or 'unknown type'}, {where}]"
 
@@ -209,7 +213,7 @@ def _usage(usage: Usage, cost: float) -> str:
     cached = f" ({usage.cache_read:,} cached)" if usage.cache_read else ""
     read = usage.input + usage.cache_read + usage.cache_write
     price = f", ${cost:.4f}" if cost else ""
-    return f"{read:,} tokens read{cached}, {usage.output:,} written{price}"
+    return f"{read:,} input tokens{cached}, {usage.output:,} output tokens{price}"
 
 
 def _added(turns: Sequence[AssistantMessage]) -> Usage:
@@ -223,7 +227,7 @@ def _added(turns: Sequence[AssistantMessage]) -> Usage:
 
 
 def _printable(text: str) -> str:
-    """Keep a transcript from steering the reader's terminal."""
+    """Replace control characters, which a terminal would execute."""
     return "".join(_safe(text)) if not text.isprintable() else text
 
 

@@ -1,4 +1,4 @@
-"""`segue ui`: the inspector, a local page that shows what each model would be told."""
+"""`segue ui`: the inspector, a local web page that shows the request for each model."""
 
 from __future__ import annotations
 
@@ -14,14 +14,19 @@ _LOOPBACK = "127.0.0.1"
 
 @click.command("ui")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Which port; a free one by itself.")
-@click.option("--host", default=_LOOPBACK, show_default=True, help="Which address; others than loopback are reachable.")
-@click.option("--browser/--no-browser", default=True, help="Open the page.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port.  [default: a free one]")
+@click.option(
+    "--host",
+    default=_LOOPBACK,
+    show_default=True,
+    help="The address to listen on; with any other, other machines can connect.",
+)
+@click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
 @catalogue_option
 def command(*, file: Path | None, port: int, host: str, browser: bool, catalogue: str | None) -> None:
-    """Open the inspector, with the conversation in FILE if there is one. Ctrl-C ends it.
+    """Open the inspector, with the conversation in FILE if it is given. Ctrl-C ends it.
 
-    The address holds a random word; without it nobody is answered. Nothing is sent anywhere.
+    The address contains a random token that every request needs. Nothing is sent to a provider or another server.
     """
     import uvicorn
 
@@ -34,7 +39,7 @@ def command(*, file: Path | None, port: int, host: str, browser: bool, catalogue
     names = {f"{host}:{port}", f"localhost:{port}"} if host == _LOOPBACK else {f"{host}:{port}"}
     address = f"http://{host}:{port}/{token}/"
     click.echo(f"The inspector is at {address}")
-    click.echo("Ctrl-C ends it.")
+    click.echo("Press Ctrl-C to end it.")
     if browser:
         click.launch(address)
     app = make_app(token, frozenset(names), open_catalogue(catalogue), opened)

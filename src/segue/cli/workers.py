@@ -1,11 +1,10 @@
-"""Other processes that convert pieces, and what they made in the order of the input.
+"""Worker processes that convert pieces, and their results in the order of the input.
 
-Each process is handed one piece at a time, so that neither side ever waits for the other to read, and the next one
-before the last is written. What it made comes back through memory that both see, where processes are forked; else, and
-where it is too long for that, through the pipe.
+Each process gets one piece at a time through a pipe, so that neither side blocks on a full pipe. The result comes back
+through shared memory if processes are forked and it is short enough, otherwise through the pipe.
 
-A process ends when its pipe is closed: none outlives this one, however it ends. Ctrl-C, which a terminal sends to all
-of them, is this one's to answer.
+A process ends when its pipe is closed, so none outlives the main process. Only the main process handles Ctrl-C, which a
+terminal sends to all of them.
 """
 
 from __future__ import annotations
@@ -27,40 +26,40 @@ from segue.cli.pieces import SIZE, Piece
 from segue.errors import SegueError
 
 _AHEAD: Final = 4
-"""How many pieces of each process may be under way or wait for one before them; more would only fill memory."""
+"""How many pieces for each process may be in progress or wait for an earlier one; more would only use memory."""
 
-_ROOM: Final = 2 * SIZE
-"""How many bytes of shared memory there are for what becomes of a piece."""
+_SLOT: Final = 2 * SIZE
+"""Bytes of shared memory for the result of one piece."""
 
 StartMethod: TypeAlias = Literal["fork", "spawn"]
 
 
 def start_method() -> StartMethod:
-    """Say how processes are started: forked where that is safe, as it saves loading everything anew.
+    """Choose how processes are started: forked if that is safe, because it saves importing everything again.
 
-    It is where no thread holds anything that a child would share, and on Linux: system libraries of macOS do not bear
-    it, and Windows cannot. (Python's documentation of `multiprocessing`, contexts and start methods, 2026-11-15)
+    It is safe on Linux without threads, whose locks a child would inherit. System libraries of macOS do not support it,
+    and Windows has no fork. (Python's documentation of `multiprocessing`, contexts and start methods, 2026-11-15)
     """
     return "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
 
 
 @final
 class WorkerLost(SegueError):
-    """A process ended before its work was done: killed, or out of memory."""
+    """A worker process ended early: it was killed, or ran out of memory."""
 
 
 @final
 class _Task(NamedTuple):
-    """One piece on its way: which it is, and which room may hold what becomes of it."""
+    """One piece: its number, and the slot of shared memory for its result."""
 
     order: int
-    room: int
+    slot: int
     piece: Piece
 
 
 @final
 class _Made(NamedTuple):
-    """What became of a piece; `length` says how much of its room holds the output, None that the batch has it."""
+    """The result of a piece; `length` is the size of the output in its slot, None if the batch has the output."""
 
     batch: Batch
     length: int | None
@@ -68,24 +67,24 @@ class _Made(NamedTuple):
 
 @final
 class Workers:
-    """Processes that convert pieces for one job, until the block ends."""
+    """Worker processes for one job; they end with the `with` block."""
 
     def __init__(self, job: Job, processes: int) -> None:
         method = start_method()
         context = get_context("fork") if method == "fork" else get_context("spawn")
-        rooms = processes * _AHEAD
-        self._memory = memoryview(mmap.mmap(-1, rooms * _ROOM)) if method == "fork" else None
-        self._free = list(range(rooms))
+        slots = processes * _AHEAD
+        self._memory = memoryview(mmap.mmap(-1, slots * _SLOT)) if method == "fork" else None
+        self._free = list(range(slots))
         self._busy: dict[Connection, _Task] = {}
         self._pipes: list[Connection] = []
         self._processes: list[BaseProcess] = []
-        # What is there already stays as it is, and so stays shared: collecting garbage would write to all of it.
+        # Garbage collection would write to all existing objects, and forked processes could no longer share them.
         gc.freeze()
         with _interrupts_held():
             for _ in range(processes):
                 pipe, theirs = context.Pipe()
                 self._pipes.append(pipe)
-                # A forked process gets this side of the pipes too; it would never see its own closed.
+                # A forked process inherits this side of the pipes. It closes them, to see the end of its own pipe.
                 ours = self._pipes if method == "fork" else []
                 process = context.Process(target=_serve, args=(theirs, ours, job, self._memory), daemon=True)
                 process.start()
@@ -104,10 +103,10 @@ class Workers:
             process.join()
 
     def convert(self, pieces: Iterator[Piece]) -> Iterator[Batch]:
-        """Convert pieces and give what became of them, in their order; an output holds until the next is asked for.
+        """Convert pieces and yield their batches in order; an output is valid until the next batch is requested.
 
         Raises:
-            WorkerLost: a process has ended.
+            WorkerLost: a process ended early.
             OSError: the input cannot be read any more.
         """
         done: dict[int, tuple[_Made, int]] = {}
@@ -117,15 +116,19 @@ class Workers:
                 self._hand_out(_Task(sent, self._free.pop(), piece))
                 sent += 1
             if given in done:
-                made, room = done.pop(given)
-                yield made.batch if made.length is None else made.batch._replace(output=self._look(room, made.length))
-                self._free.append(room)
+                made, slot = done.pop(given)
+                yield (
+                    made.batch
+                    if made.length is None
+                    else made.batch._replace(output=self._view_slot(slot, made.length))
+                )
+                self._free.append(slot)
                 given += 1
             elif self._busy:
                 ready = wait(self._busy)
                 for pipe in [pipe for pipe in self._busy if pipe in ready]:
                     task, made = self._receive(pipe)
-                    done[task.order] = made, task.room
+                    done[task.order] = made, task.slot
             else:
                 return
 
@@ -147,21 +150,24 @@ class Workers:
         self._idle.append(pipe)
         return self._busy.pop(pipe), made
 
-    def _look(self, room: int, length: int) -> memoryview:
-        assert self._memory is not None, "a room without memory"
-        return self._memory[room * _ROOM : room * _ROOM + length]
+    def _view_slot(self, slot: int, length: int) -> memoryview:
+        assert self._memory is not None, "results have a length only with shared memory"
+        return self._memory[slot * _SLOT : slot * _SLOT + length]
 
     def _lost(self, pipe: Connection) -> WorkerLost:
         process = self._processes[self._pipes.index(pipe)]
         process.join(timeout=5)
         status = process.exitcode or 0
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-        return WorkerLost(f"a process that converts {how}; what was written is whole as far as it goes")
+        return WorkerLost(
+            f"a worker process {how}; the output is complete up to that point. If memory ran out, use a smaller --jobs."
+            " A run with --output continues with --resume"
+        )
 
 
 @contextmanager
 def _interrupts_held() -> Generator[None]:
-    """Keep Ctrl-C back, here and in processes that are started meanwhile; there for good, here until the end."""
+    """Block Ctrl-C in this process until the end of the block, and in processes that are started in it for good."""
     if sys.platform == "win32":
         yield
         return
@@ -173,7 +179,7 @@ def _interrupts_held() -> Generator[None]:
 
 
 def _serve(pipe: Connection, others: list[Connection], job: Job, memory: memoryview | None) -> None:
-    """Convert pieces until there are no more; what the other side of the pipe runs."""
+    """Convert pieces until the pipe is closed; runs in a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for other in others:
         other.close()
@@ -186,10 +192,10 @@ def _serve(pipe: Connection, others: list[Connection], job: Job, memory: memoryv
                 pipe.send(error)
                 return
             length = len(batch.output)
-            if memory is None or length > _ROOM:
+            if memory is None or length > _SLOT:
                 pipe.send(_Made(batch, None))
             else:
-                memory[task.room * _ROOM : task.room * _ROOM + length] = batch.output
+                memory[task.slot * _SLOT : task.slot * _SLOT + length] = batch.output
                 pipe.send(_Made(batch._replace(output=b""), length))
     except (EOFError, ConnectionError):
         return

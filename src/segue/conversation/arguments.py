@@ -19,7 +19,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal, TypeAlias, cast, final
+from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import msgspec
 
@@ -77,7 +77,7 @@ class ParsedArguments(msgspec.Struct, frozen=True, kw_only=True):
     not be parsed. `diagnostic` is None if the text was valid JSON.
     """
 
-    arguments: dict[str, object]
+    arguments: dict[str, Any]
     text: str | None = None
     diagnostic: Diagnostic | None = None
 

@@ -13,7 +13,7 @@ Values are frozen. Do not change the dicts inside them in place: projections sha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, TypeAlias, final
+from typing import Any, ClassVar, Literal, TypeAlias, final
 
 import msgspec
 
@@ -115,7 +115,7 @@ class ToolCall(Content, frozen=True, kw_only=True, tag="toolCall"):
     kind: ClassVar[Literal["toolCall"]] = "toolCall"
     id: str
     name: str
-    arguments: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
+    arguments: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
     arguments_text: str | None = None
     thought_signature: str | None = None
     cache_mark: CacheMark | None = None
@@ -131,7 +131,7 @@ class NativeContent(Content, frozen=True, kw_only=True, tag="native"):
 
     kind: ClassVar[Literal["native"]] = "native"
     protocol: str
-    block: Mapping[str, object]
+    block: Mapping[str, Any]
     fallback: tuple[FallbackContent, ...] = ()
     cache_mark: CacheMark | None = None
     extra: Extra | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, TypeAlias, final
+from typing import Any, ClassVar, Literal, TypeAlias, final
 
 import msgspec
 
@@ -25,7 +25,7 @@ class ToolDefinition(_Tool, frozen=True, kw_only=True, tag="function"):
     kind: ClassVar[Literal["function"]] = "function"
     name: str
     description: str = ""
-    parameters: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
+    parameters: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
     strict: bool | None = None
     cache_mark: CacheMark | None = None
     extra: Extra | None = None
@@ -37,7 +37,7 @@ class NativeTool(_Tool, frozen=True, kw_only=True, tag="native"):
 
     kind: ClassVar[Literal["native"]] = "native"
     protocol: str
-    definition: Mapping[str, object]
+    definition: Mapping[str, Any]
     cache_mark: CacheMark | None = None
     extra: Extra | None = None
 
@@ -78,7 +78,7 @@ class Options(Value, frozen=True, kw_only=True):
     thinking: ThinkingLevel | int | None = None
     tool_choice: str | None = None
     parallel_tool_calls: bool | None = None
-    output_schema: Mapping[str, object] | None = None
+    output_schema: Mapping[str, Any] | None = None
     cache_retention: CacheRetention | None = None
     session_id: str | None = None
     user_id: str | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import ClassVar, Literal, TypeAlias, final
+from typing import Any, ClassVar, Literal, TypeAlias, final
 
 from segue.conversation.content import (
     AssistantContent,
@@ -65,7 +65,7 @@ class Diagnostic(Value, frozen=True, kw_only=True):
 
     type: str
     message: str | None = None
-    details: Mapping[str, object] | None = None
+    details: Mapping[str, Any] | None = None
     timestamp: int | None = None
     extra: Extra | None = None
 

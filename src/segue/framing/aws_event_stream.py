@@ -71,7 +71,10 @@ class _Head(msgspec.Struct, frozen=True, gc=False):
 
 
 class AwsEventStreamDecoder:
-    """Decodes one stream. Call `feed` for each chunk, then `finish`; both give the completed messages."""
+    """Decodes a stream of AWS event stream messages.
+
+    Feed it bytes as they arrive, then call `finish`; both return the messages that were completed.
+    """
 
     __slots__ = ("_between", "_damage", "_heads", "_kinds", "_length", "_pieces", "_wanted")
 

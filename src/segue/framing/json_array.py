@@ -22,7 +22,10 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 class JsonArrayDecoder:
-    """Decodes one stream. Call `feed` for each chunk, then `finish`; both give the completed elements."""
+    """Decodes a stream that is one JSON array, element by element.
+
+    Feed it bytes as they arrive, then call `finish`; both return the elements that were completed.
+    """
 
     __slots__ = ("_depth", "_in_array", "_in_string", "_pieces", "_skip")
 

@@ -17,7 +17,10 @@ _SPACE: Final = b" \t\r"
 
 
 class NdjsonDecoder:
-    """Decodes one stream. Call `feed` for each chunk, then `finish`; both give the completed lines."""
+    """Decodes a stream of JSON lines (NDJSON).
+
+    Feed it bytes as they arrive, then call `finish`; both return the lines that were completed.
+    """
 
     __slots__ = ("_first", "_pieces")
 

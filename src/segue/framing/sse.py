@@ -38,7 +38,10 @@ class SseEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 class SseDecoder:
-    """Decodes one stream. Call `feed` for each chunk, then `finish`; both give the completed events."""
+    """Decodes a stream of server-sent events (SSE).
+
+    Feed it bytes as they arrive, then call `finish`; both return the events that were completed.
+    """
 
     __slots__ = (
         "_between",

@@ -1,6 +1,6 @@
-"""What the page shows, as plain data: a conversation beside what each target would be told of it.
+"""The data of the page: a conversation beside the request that each target would get.
 
-Pure: the server hands over what was pasted and which targets are meant, and sends back what comes out.
+Pure functions: the server passes the pasted text and the targets, and sends the result to the page.
 """
 
 from __future__ import annotations
@@ -17,38 +17,39 @@ from segue.conversation.content import AnyContent
 from segue.conversation.context import Context
 from segue.conversation.messages import Message
 from segue.documents import Document, open_source, read_document
-from segue.errors import EmptyConversation, LoadError, render_path
+from segue.errors import EmptyConversation, LoadError, SettingsError, render_path
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.report import SENTENCES, Change, Loss
 from segue.projection.workspace.ownership import Ownership
-from segue.protocols.api import check, get_codec
+from segue.protocols.api import check
+from segue.protocols.registry import get_protocol
 from segue.request import Request
 from segue.tokens import estimate_tokens
 
 Json: TypeAlias = dict[str, object]
 
 _EXCERPT: Final = 1500
-"""How many characters of one text the page is given; the wire JSON has all of them."""
+"""How many characters of one text the page gets; the request JSON has all of them."""
 
 
 def open_pasted(text: str, protocol: str | None) -> Document:
-    """Read what was pasted; of a file with one conversation a line, the first.
+    """Read the pasted text; of a file with one conversation on a line, the first.
 
     Raises:
-        LoadError, DecodeError: it is no conversation.
+        LoadError, DecodeError: the text is not a conversation.
     """
-    opened = open_source(BytesIO(text.encode("utf-8", "surrogatepass")), "what was pasted", protocol=protocol)
+    opened = open_source(BytesIO(text.encode("utf-8", "surrogatepass")), "the pasted text", protocol=protocol)
     if opened.document is not None:
         return opened.document
     first = next(opened.lines, None)
     if first is None:
-        raise LoadError("nothing to read")
+        raise LoadError("there is no conversation; paste one or open a file")
     return read_document(first[1], protocol, first[0])
 
 
 def inspect(document: Document, targets: Sequence[Model], policy: Policy) -> Json:
-    """Give the conversation and, for each target, what it would be told and what that costs."""
+    """Return the conversation and, for each target, the projected messages and the changes."""
     context = document.prompt.context
     return {
         "source": document.protocol or "a stored conversation",
@@ -60,10 +61,10 @@ def inspect(document: Document, targets: Sequence[Model], policy: Policy) -> Jso
 
 
 def wire_json(document: Document, model: Model, policy: Policy) -> bytes:
-    """Give the exact body, laid out for people.
+    """Return the exact request body, indented.
 
     Raises:
-        EmptyConversation: nothing visible would be left to send.
+        EmptyConversation: the conversation has no content to send.
     """
     return msgspec.json.format(document.prepare(model, policy).content, indent=2)
 
@@ -79,10 +80,10 @@ def _inspect_target(document: Document, model: Model, policy: Policy) -> Json:
     counts = Counter(change.loss.value for change in changes)
     sent = request.projection.context
     rows = align(context.messages, sent.messages)
-    same = {there for _, there, is_same in rows if is_same}  # what did not change is not told twice
+    same = {there for _, there, is_same in rows if is_same}  # unchanged messages are sent to the page once
     return {
         **about,
-        "url": request.url,
+        "url": _url(request),
         "counts": {loss.value: counts[loss.value] for loss in Loss},
         "changes": [_change(change) for change in changes],
         "needed": [str(requirement) for requirement in request.requirements],
@@ -97,6 +98,14 @@ def _inspect_target(document: Document, model: Model, policy: Policy) -> Json:
         "bytes": len(request.content),
         "cache": _cached(document, model, policy, request),
     }
+
+
+def _url(request: Request) -> str | None:
+    """Return the URL of a request; None for a model without one, such as one of an editor."""
+    try:
+        return request.url
+    except SettingsError:
+        return None
 
 
 def _change(change: Change) -> Json:
@@ -154,20 +163,20 @@ def _block(kind: str, text: str, signature: str | None = None) -> Json:
     if len(text) > _EXCERPT:
         piece["more"] = len(text) - _EXCERPT
     if signature:
-        piece["sealed"] = True
+        piece["signed"] = True
     return piece
 
 
 def _shortened(text: str) -> str:
-    # Half a surrogate pair cannot be sent to the page either.
+    # Half a surrogate pair cannot be encoded.
     return text[:_EXCERPT].encode("utf-8", "replace").decode()
 
 
 def align(stored: Sequence[Message], sent: Sequence[Message]) -> list[tuple[int | None, int | None, bool]]:
-    """Put what is sent beside what it was made of: (stored, sent, whether they are the same object).
+    """Align sent messages with stored ones: (stored, sent, whether they are the same object).
 
-    What did not change is the same object, and such places hold the rest in order. Between two of them messages of one
-    role that tell the same origin or the same call are taken for each other; anything else stands alone.
+    An unchanged message is the same object in both. Between two of those, messages with the same role and the same
+    origin or call are paired; any other message is in a row by itself.
     """
     places = {id(message): at for at, message in enumerate(sent)}
     rows: list[tuple[int | None, int | None, bool]] = []
@@ -212,9 +221,10 @@ def _is_made_of(given: Message, sent: Message) -> bool:
 
 
 def _cached(document: Document, model: Model, policy: Policy, request: Request) -> Json | None:
-    """Say how much of this request its model has seen before, so that a prompt cache can hold it.
+    """Count the turns that are the same as in the last request to this model, so that a prompt cache may hold them.
 
-    The last request it answered is what came before its last turn. None where it has not spoken yet.
+    That request is the conversation before the last turn of the model. None if the model has no turn yet, or if the
+    turns of the wire do not stand in one list.
     """
     context = document.prompt.context
     ownership = Ownership(model, policy.same_model)
@@ -226,7 +236,9 @@ def _cached(document: Document, model: Model, policy: Policy, request: Request) 
         earlier = document._replace(prompt=replace(document.prompt, context=before)).prepare(model, policy)
     except EmptyConversation:
         return None
-    key = get_codec(model.protocol).turns_key
+    key = get_protocol(model.protocol).turns_key
+    if key is None:
+        return None
     old, new = cast("list[object]", earlier.body[key]), cast("list[object]", request.body[key])
     same = next(
         (at for at, (was, now) in enumerate(zip(old, new, strict=False)) if was != now), min(len(old), len(new))

@@ -1,8 +1,8 @@
-"""The inspector's server: one page and three questions, for one person on this machine.
+"""The server of the inspector: one page and three endpoints, for one user on this machine.
 
-Who may ask: whoever knows the random token in the address. The name under which the server is asked has to be its own,
-so that no other site can be made to point here, and a request that a page of another origin sends is refused. Nothing
-leaves the machine: the page loads nothing from elsewhere, and its policy forbids it to try.
+Every URL contains a random token. The Host header has to be that of the server, which prevents DNS rebinding, and
+requests with another Origin are refused. Nothing leaves the machine: the page loads nothing from other servers, and its
+content security policy forbids it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _GUARDS: Final[Mapping[str, str]] = {
     "cache-control": "no-store",
 }
 _LARGEST: Final = 256 * 1024 * 1024
-"""Bytes of a conversation that the page may send; more would only fill this machine's memory."""
+"""Bytes of the largest conversation that the page may send; a larger one would fill the memory."""
 
 
 @final
-class _Question(msgspec.Struct, frozen=True, kw_only=True):
+class _Query(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     source: str | None = None
     targets: tuple[str, ...] = ()
@@ -49,22 +49,22 @@ class _Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def new_token() -> str:
-    """Make a word that nobody guesses."""
+    """Make a random token for the URL."""
     return token_urlsafe(18)
 
 
-def make_app(token: str, hosts: frozenset[str], catalogue: Catalogue, opened: str = "") -> ASGIApp:
-    """Make the server. `hosts` are the names it answers to; `opened` is a conversation that is there from the start."""
+def make_app(token: str, host_names: frozenset[str], catalogue: Catalogue, opened: str = "") -> ASGIApp:
+    """Make the server. `host_names` are the allowed Host headers; `opened` is the text that the page starts with."""
 
     async def start(_: Request) -> Response:
         models = [{"name": model.full_name(), "protocol": model.protocol} for model in catalogue.models]
         return _json({"models": models, "protocols": list(PROTOCOLS), "opened": opened})
 
     async def inspected(request: Request) -> Response:
-        return await _answer(request, lambda asked: _inspect(asked, catalogue))
+        return await _answer(request, lambda query: _inspect(query, catalogue))
 
     async def wire(request: Request) -> Response:
-        return await _answer(request, lambda asked: _wire(asked, catalogue))
+        return await _answer(request, lambda query: _wire(query, catalogue))
 
     routes = [
         Route("/", _file("index.html")),
@@ -74,7 +74,7 @@ def make_app(token: str, hosts: frozenset[str], catalogue: Catalogue, opened: st
         Route("/api/inspect", inspected, methods=["POST"]),
         Route("/api/wire", wire, methods=["POST"]),
     ]
-    return _Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)]), hosts)
+    return _Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)]), host_names)
 
 
 def _file(name: str) -> Callable[[Request], Awaitable[Response]]:
@@ -87,35 +87,38 @@ def _file(name: str) -> Callable[[Request], Awaitable[Response]]:
     return serve
 
 
-async def _answer(request: Request, work: Callable[[_Question], bytes]) -> Response:
-    """Read a question and answer it beside the loop; what is wrong with it is said in a sentence."""
+async def _answer(request: Request, work: Callable[[_Query], bytes]) -> Response:
+    """Read a request of the page and answer it from a thread; an error is one sentence."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > _LARGEST:
-            return _json({"error": "this conversation is too large for the page"}, status=413)
+            return _json(
+                {"error": "the conversation is larger than 256 MB, the limit of this page; use `segue convert`"},
+                status=413,
+            )
     try:
-        asked = msgspec.json.decode(body, type=_Question)
-        return Response(await run_in_threadpool(work, asked), media_type="application/json")
+        query = msgspec.json.decode(body, type=_Query)
+        return Response(await run_in_threadpool(work, query), media_type="application/json")
     except msgspec.DecodeError as error:
-        return _json({"error": f"not a question of this page: {error}"}, status=400)
+        return _json({"error": f"the page sent an invalid request: {error}; reload the page"}, status=400)
     except SegueError as error:
         return _json({"error": str(error)}, status=422)
 
 
-def _inspect(asked: _Question, catalogue: Catalogue) -> bytes:
-    document = open_pasted(asked.text, asked.source)
-    models = [_find(name, catalogue) for name in asked.targets]
-    return msgspec.json.encode(inspect(document, models, Policy(reasoning=asked.reasoning)))
+def _inspect(query: _Query, catalogue: Catalogue) -> bytes:
+    document = open_pasted(query.text, query.source)
+    models = [_find(name, catalogue) for name in query.targets]
+    return msgspec.json.encode(inspect(document, models, Policy(reasoning=query.reasoning)))
 
 
-def _wire(asked: _Question, catalogue: Catalogue) -> bytes:
-    document = open_pasted(asked.text, asked.source)
-    return wire_json(document, _find(asked.targets[0], catalogue), Policy(reasoning=asked.reasoning))
+def _wire(query: _Query, catalogue: Catalogue) -> bytes:
+    document = open_pasted(query.text, query.source)
+    return wire_json(document, _find(query.targets[0], catalogue), Policy(reasoning=query.reasoning))
 
 
 def _find(name: str, catalogue: Catalogue) -> Model:
-    """Find a model by its name, or any model of a protocol by the protocol's."""
+    """Find a model by its name; the name of a protocol stands for any model of it."""
     if name in PROTOCOLS:
         return Model("any", get_protocol(name).provider, name, reasoning=True)
     return catalogue.get(name)
@@ -126,11 +129,11 @@ def _json(value: object, status: int = 200) -> Response:
 
 
 class _Guard:
-    """Lets in who asks for this server by its own name, from its own page, and tells the browser to trust nobody."""
+    """Refuses requests with another Host or Origin header, and adds security headers to every response."""
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, host_names: frozenset[str]) -> None:
         self._app = app
-        self._hosts = hosts
+        self._host_names = host_names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -138,8 +141,10 @@ class _Guard:
             return
         headers = Headers(scope=scope)
         origin = headers.get("origin")
-        if headers.get("host") not in self._hosts or (origin and origin.partition("://")[2] not in self._hosts):
-            await PlainTextResponse("refused: not this server's own page", 403)(scope, receive, send)
+        names = self._host_names
+        if headers.get("host") not in names or (origin and origin.partition("://")[2] not in names):
+            text = "refused: open the inspector with the address that `segue ui` printed"
+            await PlainTextResponse(text, 403)(scope, receive, send)
             return
 
         async def send_guarded(message: Message) -> None:

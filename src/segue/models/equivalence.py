@@ -20,20 +20,20 @@ import re
 from functools import lru_cache
 from typing import Final
 
-_CLAUDE: Final = r"(?P<name>claude-[a-z0-9-]+?)(?:[-@](?P<date>\d{8}))?"
-_GEMINI: Final = r"(?P<name>gemini-[a-z0-9.-]+)(?P<date>)"
+from segue.models.model_ids import CLAUDE_NAME, GEMINI_NAME
+
 _VERTEX_PATH: Final = r"(?:(?:projects/[^/]+/locations/[^/]+/)?publishers/{publisher}/)?(?:models/)?"
 
 _MODEL_ID_PATTERNS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
-    ("claude", "anthropic", re.compile(_CLAUDE)),
-    ("claude", "google-vertex", re.compile(_VERTEX_PATH.format(publisher="anthropic") + _CLAUDE + "(?:@default)?")),
+    ("claude", "anthropic", re.compile(CLAUDE_NAME)),
+    ("claude", "google-vertex", re.compile(_VERTEX_PATH.format(publisher="anthropic") + CLAUDE_NAME + "(?:@default)?")),
     (
         "claude",
         "amazon-bedrock",
-        re.compile(rf"(?:arn:[^/]+/)?(?:[a-z-]+\.)?anthropic\.{_CLAUDE}(?:-v\d+)?(?::\d+k?)*"),
+        re.compile(rf"(?:arn:[^/]+/)?(?:[a-z-]+\.)?anthropic\.{CLAUDE_NAME}(?:-v\d+)?(?::\d+k?)*"),
     ),
-    ("gemini", "google", re.compile(r"(?:models/)?" + _GEMINI)),
-    ("gemini", "google-vertex", re.compile(_VERTEX_PATH.format(publisher="google") + _GEMINI)),
+    ("gemini", "google", re.compile(r"(?:models/)?" + GEMINI_NAME)),
+    ("gemini", "google-vertex", re.compile(_VERTEX_PATH.format(publisher="google") + GEMINI_NAME)),
 )
 """Family, provider, and the pattern of that provider's ids."""
 

@@ -9,7 +9,7 @@ import msgspec
 
 
 @final
-class Provider(msgspec.Struct, frozen=True, kw_only=True):
+class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A company or server that serves models.
 
     `protocol` is the default; an entry of the catalogue may name another one. `rules` and `dialect` are keyed by

@@ -34,7 +34,8 @@ _LOCAL: Final = frozenset({"localhost", "127.0.0.1", None})
 _BY_HOST: Final[Mapping[str | None, Provider]] = {
     host: row
     for row in reversed(tuple(PROVIDERS.values()))  # if rows share a host, the first one is kept
-    if (host := _host(row.base_url)) not in _LOCAL and "{" not in str(host)
+    for host in [_host(row.base_url)]
+    if host not in _LOCAL and "{" not in str(host)
 }
 
 

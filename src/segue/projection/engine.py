@@ -76,15 +76,15 @@ class Settled:
     __slots__ = ("prefix_state", "changed", "changes", "given", "marks", "needed", "out", "prompt")
 
     def __init__(self, prompt: SystemPrompt, target: Target) -> None:
-        self.prompt = prompt
+        self.prompt: SystemPrompt = prompt
         self.given: list[Message] = []
         self.out: list[Message] = []
-        self.changed = False
+        self.changed: bool = False
         self.needed: list[MediaNeeded] = []
         self.marks: list[Mark] = []
-        self.prefix_state = PrefixState()
+        self.prefix_state: PrefixState = PrefixState()
         self.prefix_state.system_prompt, changes = fit_system_prompt(prompt, target)
-        self.changes = list(changes)
+        self.changes: list[Change] = list(changes)
 
     def extend(self, given: Sequence[Message], workspace: Workspace) -> None:
         """Append a processed segment."""
@@ -114,10 +114,10 @@ class Outcome:
     __slots__ = ("changed", "changes", "settled", "workspace")
 
     def __init__(self, settled: Settled, workspace: Workspace) -> None:
-        self.settled = settled
-        self.workspace = workspace
-        self.changed = settled.changed or workspace.changed
-        self.changes = joined_changes(settled.changes, workspace.changes)
+        self.settled: Settled = settled
+        self.workspace: Workspace = workspace
+        self.changed: bool = settled.changed or workspace.changed
+        self.changes: list[Change] = joined_changes(settled.changes, workspace.changes)
 
     def messages(self) -> tuple[Message, ...]:
         """Give all projected messages."""
@@ -169,7 +169,7 @@ class Engine:
         self.target = target
         self.passes = passes
         self.settled: Settled | None = None
-        self.evicted = (0, 0)
+        self.evicted: tuple[int, int] = (0, 0)
 
     def run(self, context: Context, options: Options, *, settle: bool = False) -> Outcome:
         """Project the whole conversation, or the messages behind the settled prefix.

@@ -46,7 +46,7 @@ class Run:
     noted: list[Attempt] = field(default_factory=list)
     left: list[ScriptedAnswer] = field(default_factory=list)
 
-    def listen(self, step: ReadEvents, chunks: list[bytes | Broken]) -> Answer:
+    def stream_reply(self, step: ReadEvents, chunks: list[bytes | Broken]) -> Answer:
         """Do as a shell does: hand events on until one is terminal."""
         while chunks:
             chunk = chunks.pop(0)
@@ -89,7 +89,7 @@ def run(ask: Ask, *answers: ScriptedAnswer, chance: float = 0.0) -> Run:
         elif step.kind == "read":
             answer = chunks.pop(0) if chunks else None
         elif step.kind == "read_events":
-            answer = reported.listen(step, chunks)
+            answer = reported.stream_reply(step, chunks)
         elif step.kind == "wait":
             reported.waits.append(step.seconds)
         elif step.kind == "note":

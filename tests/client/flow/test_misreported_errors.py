@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from client.both_clients import AT_ONCE, HELLO, listen
+from client.both_clients import AT_ONCE, HELLO, stream_reply
 from client.http.test_replies import CODECS, both_clients, each_wire
 from client.wires import TEXT, WIRES, Wire
 from segue.client.http.clients import Client
@@ -32,17 +32,17 @@ each_sse = pytest.mark.parametrize("wire", SSE, ids=lambda wire: wire.protocol)
 @each_sse
 @both_clients
 @pytest.mark.parametrize("headers", [EVENTS, {}, {"content-type": "text/plain"}], ids=["events", "nothing", "text"])
-def test_a_document_that_is_called_something_else_is_read(server: ScriptedServer, wire: Wire, is_async, headers):
+def test_a_json_document_with_another_content_type_is_read(server: ScriptedServer, wire: Wire, is_async, headers):
     for chunks in (wire.answer().chunks, (b"\n\n", *wire.answer().chunks)):
         server.reply(replace(wire.answer(), headers=headers, chunks=chunks))
-        received = listen(wire.model(server.url), is_async=is_async, api_key="nobody").check()
+        received = stream_reply(wire.model(server.url), is_async=is_async, api_key="nobody").check()
         assert received.types == ["start", "done"]
         assert received.message.text() == TEXT
 
 
 @each_sse
 @both_clients
-def test_a_stream_nobody_asked_for_is_read(server: ScriptedServer, wire: Wire, is_async: bool):
+def test_a_stream_is_read_even_if_none_was_requested(server: ScriptedServer, wire: Wire, is_async: bool):
     server.reply(wire.stream(split=7))
     with Client(api_key="nobody", retry=0) as client:
         assert client.complete(HELLO, wire.model(server.url)).text() == TEXT
@@ -58,21 +58,21 @@ DISGUISED = {
 @pytest.mark.parametrize("wire", [wire for wire in CODECS if wire not in LINES], ids=lambda wire: wire.protocol)
 @pytest.mark.parametrize("body", DISGUISED.values(), ids=DISGUISED.keys())
 @pytest.mark.parametrize("headers", [EVENTS, {"content-type": "application/json"}], ids=["events", "JSON"])
-def test_an_error_in_disguise_is_one_and_another_model_is_asked(server: ScriptedServer, wire: Wire, body, headers):
+def test_an_error_with_a_good_status_leads_to_the_fallback_model(server: ScriptedServer, wire: Wire, body, headers):
     server.reply(replace(Reply.json(body), headers=headers), CHAT.stream())
-    received = listen(wire.model(server.url), api_key="nobody", fallback_models=[CHAT.model(server.url)]).check()
+    received = stream_reply(wire.model(server.url), api_key="nobody", fallback_models=[CHAT.model(server.url)]).check()
     assert [attempt.failure and attempt.failure.kind for attempt in received.attempts] == [FailureKind.RATE_LIMIT, None]
     assert received.message.text() == TEXT
 
 
-def test_a_document_that_breaks_off_is_a_broken_connection(server: ScriptedServer):
+def test_an_incomplete_document_is_a_network_failure(server: ScriptedServer):
     server.reply(replace(CHAT.answer(), headers=EVENTS).broken(Phase.END, "reset"), CHAT.stream())
-    received = listen(CHAT.model(server.url), retry=AT_ONCE).check()
+    received = stream_reply(CHAT.model(server.url), retry=AT_ONCE).check()
     assert [attempt.failure and attempt.failure.kind for attempt in received.attempts] == [FailureKind.NETWORK, None]
 
 
 @pytest.mark.parametrize("emits", [True, False], ids=["streamed", "whole"])
-def test_a_web_page_says_that_the_address_is_wrong(server: ScriptedServer, emits: bool):
+def test_a_web_page_is_reported_as_a_wrong_base_url(server: ScriptedServer, emits: bool):
     server.reply(Reply(headers={"content-type": "text/html; charset=utf-8"}, chunks=(PAGE,)))
     with Client(retry=AT_ONCE) as client, pytest.raises(RequestFailed, match="Welcome to the portal") as raised:
         client.begin(HELLO, CHAT.model(server.url), emits=emits).result()
@@ -82,7 +82,7 @@ def test_a_web_page_says_that_the_address_is_wrong(server: ScriptedServer, emits
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirection_is_told_and_not_followed(server: ScriptedServer, status: int):
+def test_a_redirect_is_reported_and_not_followed(server: ScriptedServer, status: int):
     there = f"{server.url}/elsewhere"
     server.reply(Reply(status=status, headers={"location": there}, framing="length"))
     with Client(api_key="sk-never-sent-on", retry=AT_ONCE) as client, pytest.raises(RequestFailed) as raised:
@@ -102,19 +102,19 @@ EMPTY = {
 
 @each_wire
 @pytest.mark.parametrize("reply", EMPTY.values(), ids=EMPTY.keys())
-def test_nothing_is_asked_for_again(server: ScriptedServer, wire: Wire, reply: Reply):
+def test_an_empty_reply_is_retried(server: ScriptedServer, wire: Wire, reply: Reply):
     if wire.content_type.startswith("application/vnd"):
         reply = replace(reply, chunks=())
     server.reply(reply, wire.stream())
-    received = listen(wire.model(server.url), api_key="nobody", retry=AT_ONCE).check()
+    received = stream_reply(wire.model(server.url), api_key="nobody", retry=AT_ONCE).check()
     assert len(received.attempts) == 2
     assert received.message.text() == TEXT
 
 
 @each_wire
-def test_bytes_that_are_no_frames_are_the_servers_failure(server: ScriptedServer, wire: Wire):
+def test_bytes_that_are_not_frames_are_a_server_failure(server: ScriptedServer, wire: Wire):
     server.reply(Reply(headers={"content-type": wire.content_type}, chunks=(b"\x00\x00\x00\x20nonsense" * 9, b"\n\n")))
-    received = listen(wire.model(server.url), api_key="nobody").check()
+    received = stream_reply(wire.model(server.url), api_key="nobody").check()
     assert received.attempts[0].failure is not None
     assert received.attempts[0].failure.kind in (FailureKind.SERVER, FailureKind.NETWORK)
 
@@ -127,11 +127,11 @@ PACKED = {
 
 
 @pytest.mark.parametrize(("encoding", "row"), PACKED.items(), ids=PACKED.keys())
-def test_a_reply_that_is_packed_well_or_badly(server: ScriptedServer, encoding: str, row):
+def test_a_compressed_reply_is_read_and_a_corrupt_one_fails(server: ScriptedServer, encoding: str, row):
     pack, kind = row
     headers = {**EVENTS, "content-encoding": encoding.partition(" ")[0]}
     server.reply(Reply(headers=headers, chunks=(pack(CHAT.body),)))
-    received = listen(CHAT.model(server.url)).check()
+    received = stream_reply(CHAT.model(server.url)).check()
     assert (received.attempts[0].failure and received.attempts[0].failure.kind) == kind
 
 
@@ -147,7 +147,7 @@ def test_a_reply_in_the_first_version_of_the_protocol():
 
         thread = threading.Thread(target=serve)
         thread.start()
-        received = listen(CHAT.model(f"http://127.0.0.1:{listener.getsockname()[1]}")).check()
+        received = stream_reply(CHAT.model(f"http://127.0.0.1:{listener.getsockname()[1]}")).check()
         thread.join()
     assert received.message.text() == TEXT
 
@@ -157,7 +157,7 @@ def test_one_event_of_many_megabytes(server: ScriptedServer):
     frame = {"id": "c", "choices": [{"index": 0, "delta": {"content": long}}]}
     event = b"data: " + json.dumps(frame, ensure_ascii=False).encode() + b"\n\n"
     server.reply(Reply.sse(event + CHAT.body, split=65_521))  # cuts characters in half
-    assert listen(CHAT.model(server.url), timeout=60.0).check().message.text() == long + TEXT
+    assert stream_reply(CHAT.model(server.url), timeout=60.0).check().message.text() == long + TEXT
 
 
 DEEP = b'{"a":' * 300 + b"1" + b"}" * 300
@@ -165,13 +165,13 @@ UNSTORABLE = {"no number": b"NaN", "no end": b"-Infinity", "too deep": DEEP}
 
 
 @pytest.mark.parametrize("value", UNSTORABLE.values(), ids=UNSTORABLE.keys())
-def test_what_stored_json_has_no_word_for_does_not_spoil_a_reply(server: ScriptedServer, value: bytes):
+def test_values_that_json_cannot_store_become_text(server: ScriptedServer, value: bytes):
     choice = b'{"index": 0, "delta": {"content": "hm "}, "logprobs": {"content": [{"logprob": %s}]}}' % value
     first = b'data: {"id": "c", "choices": [%s], "more": %s}\n\n' % (choice, value)
     failing = b'data: {"error": {"message": "oops", "code": 500, "more": %s}}\n\n' % value
     server.reply(Reply.sse(first + CHAT.body), Reply.sse(first + failing))
-    whole = listen(CHAT.model(server.url)).check()
+    whole = stream_reply(CHAT.model(server.url)).check()
     assert whole.message.text() == f"hm {TEXT}"
     assert [note.type for note in whole.message.diagnostics] == ["unstorable"]
-    broken = listen(CHAT.model(server.url)).check()
+    broken = stream_reply(CHAT.model(server.url)).check()
     assert (broken.message.text(), broken.message.error_message) == ("hm ", "oops")

@@ -65,7 +65,7 @@ TRANSIENT = {"a rate": RATE, "a server that is down": DOWN, "a broken connection
 
 
 @pytest.mark.parametrize("said", TRANSIENT.values(), ids=TRANSIENT.keys())
-def test_what_passes_is_asked_again(said: ScriptedAnswer):
+def test_transient_failures_are_retried(said: ScriptedAnswer):
     reported = run(ask(), said, said, good("anthropic-messages"))
     assert reported.asked == [CLAUDE.id] * 3
     assert reported.flow.message.text() == TEXT
@@ -83,14 +83,14 @@ LASTING = {
 
 
 @pytest.mark.parametrize("said", LASTING.values(), ids=LASTING.keys())
-def test_what_lasts_is_not_asked_again(said: ScriptedAnswer):
+def test_permanent_failures_are_not_retried(said: ScriptedAnswer):
     reported = run(ask(), said)
     assert reported.waits == []
     assert len(reported.flow.attempts) == 1
     assert reported.events[-1].type == "error"
 
 
-def test_retries_end():
+def test_retries_are_limited():
     reported = run(ask(retry=Retry(max_retries=3)), RATE, RATE, RATE, RATE)
     assert kinds(reported) == [FailureKind.RATE_LIMIT] * 4
     assert [event.type for event in reported.events] == ["start", "error"]
@@ -98,7 +98,7 @@ def test_retries_end():
     assert "Slow down" in (reported.flow.message.error_message or "")
 
 
-def test_nobody_is_asked_again_once_an_event_has_reached_the_caller():
+def test_no_retry_after_an_event_has_reached_the_caller():
     frames = WIRES["anthropic-messages"].frames
     broken = ScriptedAnswer(Head(200, {}), (*frames[:5], Broken("the connection failed")))
     reported = run(ask(CLAUDE, GPT), broken)
@@ -109,14 +109,14 @@ def test_nobody_is_asked_again_once_an_event_has_reached_the_caller():
     assert [event.type for event in reported.events].count("error") == 1
 
 
-def test_an_error_that_comes_first_in_a_stream_is_asked_again():
+def test_an_error_before_the_first_event_is_retried():
     overloaded = ScriptedAnswer(Head(200, {}), (WIRES["anthropic-messages"].error_frame,))
     reported = run(ask(), overloaded, good("anthropic-messages"))
     assert kinds(reported) == [FailureKind.OVERLOADED, None]
     assert [event.type for event in reported.events].count("start") == 1
 
 
-def test_where_only_the_end_is_told_a_stream_that_broke_is_asked_again():
+def test_without_emitted_events_a_broken_stream_is_retried():
     frames = WIRES["anthropic-messages"].frames
     broken = ScriptedAnswer(Head(200, {}), (*frames[:5], Broken("the connection failed")))
     reported = run(ask(emits=False), broken, good("anthropic-messages"))
@@ -124,7 +124,7 @@ def test_where_only_the_end_is_told_a_stream_that_broke_is_asked_again():
     assert kinds(reported) == [FailureKind.NETWORK, None]
 
 
-def test_a_reply_that_was_whole_before_the_connection_broke_is_whole():
+def test_a_reply_that_is_complete_before_the_connection_breaks_is_kept():
     frames = WIRES["openai-chat"].frames
     reported = run(ask(GPT), ScriptedAnswer(Head(200, {}), (*frames[:-1], Broken("the connection failed"))))
     assert reported.events[-1].type == "done"
@@ -148,7 +148,7 @@ WAITS = {
 
 
 @pytest.mark.parametrize(("retries", "asked", "chance", "wait"), WAITS.values(), ids=WAITS.keys())
-def test_a_wait(retries: int, asked: float | None, chance: float, wait: float):
+def test_wait_before_a_retry(retries: int, asked: float | None, chance: float, wait: float):
     assert compute_wait(Retry(), retries, asked, chance) == pytest.approx(wait)
 
 
@@ -159,7 +159,7 @@ def test_retry_after_is_read_from_the_reply_and_obeyed():
     assert [attempt.waited for attempt in reported.flow.attempts] == [0.0, 7.0]
 
 
-def test_a_wait_that_is_too_long_is_cut_and_made_only_where_nobody_else_is_left():
+def test_a_long_retry_after_is_cut_and_only_waited_for_without_a_fallback():
     limited = bad(429, {"error": {"message": "Slow down"}}, {"retry-after": "3600"})
     assert run(ask(), limited, good("anthropic-messages")).waits == [60.0]
     reported = run(ask(CLAUDE, GPT), limited, good("openai-chat"))
@@ -175,7 +175,7 @@ ONCE = Retry(max_retries=0)
 @pytest.mark.parametrize(
     "said", [*TRANSIENT.values(), *list(LASTING.values())[:-1]], ids=[*TRANSIENT, *list(LASTING)[:-1]]
 )
-def test_another_model_is_asked(said: ScriptedAnswer):
+def test_a_fallback_model_is_used(said: ScriptedAnswer):
     reported = run(ask(CLAUDE, GPT, retry=ONCE), said, good("openai-chat"))
     assert reported.asked == [CLAUDE.id, GPT.id]
     assert [attempt.reason for attempt in reported.flow.attempts] == ["first", "fallback"]
@@ -232,7 +232,7 @@ def test_the_stored_history_is_projected_anew_for_each_model():
     assert "seal" not in str(reported.requests[1].body)
 
 
-def test_too_long_a_conversation_goes_to_the_first_model_with_room():
+def test_an_overflow_goes_to_the_first_model_with_a_larger_window():
     reported = run(ask(CLAUDE, CLAUDE, GPT, QWEN), TOO_LONG, good("openai-chat"))
     assert reported.asked == [CLAUDE.id, GPT.id]
     history = AssistantMessage(content=(TextContent(text="."),), usage=Usage(total_tokens=5000))
@@ -241,12 +241,12 @@ def test_too_long_a_conversation_goes_to_the_first_model_with_room():
     assert reported.asked == [CLAUDE.id, QWEN.id]
 
 
-def test_too_long_a_conversation_fails_where_nobody_has_room():
+def test_an_overflow_fails_if_no_window_is_large_enough():
     reported = run(ask(GPT, CLAUDE), bad(400, {"error": {"code": "context_length_exceeded", "message": "too long"}}))
     assert kinds(reported) == [FailureKind.OVERFLOW]
 
 
-def test_a_window_that_was_silently_too_small_is_an_overflow_where_another_has_room():
+def test_a_silent_overflow_goes_to_a_model_with_a_larger_window():
     crowded = Model(GPT.id, GPT.provider, GPT.protocol, context_window=4)
     reported = run(ask(crowded, QWEN, emits=False), good("openai-chat"), good("openai-chat"))
     assert reported.asked == [GPT.id, QWEN.id]
@@ -254,7 +254,7 @@ def test_a_window_that_was_silently_too_small_is_an_overflow_where_another_has_r
     assert alone.events[-1].type == "done"
 
 
-def test_a_refusal_is_an_answer_unless_the_caller_says_otherwise():
+def test_a_refusal_is_an_answer_unless_fallback_on_includes_it():
     refused = bad(400, {"error": {"code": "content_filter", "message": "The response was filtered"}})
     reported = run(ask(GPT, CLAUDE), refused)
     assert kinds(reported) == [FailureKind.REFUSED]
@@ -265,7 +265,7 @@ def test_a_refusal_is_an_answer_unless_the_caller_says_otherwise():
 # -- refused signatures ------------------------------------------------------------------------------------------------
 
 
-def test_a_refused_signature_is_mended_once_without_historical_reasoning():
+def test_a_rejected_signature_is_retried_once_without_earlier_reasoning():
     reported = run(ask(CLAUDE, GPT, context=TALKED), BAD_SIGNATURE, BAD_SIGNATURE, good("openai-chat"))
     assert reported.asked == [CLAUDE.id, CLAUDE.id, GPT.id]
     assert [attempt.reason for attempt in reported.flow.attempts] == ["first", "without_reasoning", "fallback"]
@@ -284,19 +284,19 @@ def test_the_running_tool_cycle_keeps_its_reasoning():
     assert second.count("seal") == 1
 
 
-def test_where_there_is_no_historical_reasoning_the_same_is_not_asked_again():
+def test_a_rejected_signature_without_earlier_reasoning_is_not_retried():
     assert strip_origin(HELLO) is HELLO
     reported = run(ask(CLAUDE, GPT), BAD_SIGNATURE, good("openai-chat"))
     assert reported.asked == [CLAUDE.id, GPT.id]
 
 
-def test_a_caller_who_knows_the_writer_does_not_keep_a_refused_signature():
+def test_a_rejected_signature_is_removed_whatever_same_model_returns():
     policy = Policy(same_model=lambda message, model: True)
     reported = run(ask(context=TALKED, policy=policy), BAD_SIGNATURE, good("anthropic-messages"))
     assert "seal" not in str(reported.requests[1].body)
 
 
-def test_a_policy_that_refuses_the_loss_has_the_last_word():
+def test_a_policy_can_refuse_to_drop_reasoning():
     policy = Policy(refuse=frozenset({Loss.CONTENT}))
     reported = run(ask(context=TALKED, policy=policy), BAD_SIGNATURE)
     assert kinds(reported) == [FailureKind.OPAQUE_REJECTED, FailureKind.INVALID_HISTORY]
@@ -306,12 +306,12 @@ def test_a_policy_that_refuses_the_loss_has_the_last_word():
 # -- what the caller got wrong -----------------------------------------------------------------------------------------
 
 
-def test_nothing_to_say_is_the_callers_error():
+def test_an_empty_conversation_raises():
     with pytest.raises(EmptyConversation):
         run(ask(context=Context()))
 
 
-def test_what_the_policy_refuses_for_one_model_may_pass_for_another():
+def test_a_change_refused_for_one_model_leads_to_the_fallback():
     policy = Policy(refuse=frozenset({Loss.CONTENT}))
     with pytest.raises(ProjectionRefused):
         run(ask(GPT, context=TALKED, policy=policy))
@@ -332,26 +332,26 @@ STRANGE = {
 
 
 @pytest.mark.parametrize(("body", "kind"), STRANGE.values(), ids=STRANGE.keys())
-def test_a_good_status_with_a_body_that_is_no_reply(body: bytes, kind: FailureKind):
+def test_a_good_status_with_an_unreadable_body_fails(body: bytes, kind: FailureKind):
     document = ScriptedAnswer(Head(200, {"content-type": "application/json"}), (body,))
     reported = run(ask(GPT, retry=ONCE), document)
     assert kinds(reported) == [kind]
     assert reported.events[-1].type == "error"
 
 
-def test_a_stream_that_just_ends_is_an_error_that_keeps_what_arrived():
+def test_a_stream_without_a_terminal_event_fails_and_keeps_its_text():
     frames = WIRES["anthropic-messages"].frames
     reported = run(ask(), ScriptedAnswer(Head(200, {}), frames[:5]))
     assert reported.events[-1].type == "error"
     assert reported.flow.message.text().startswith("Grüße")
 
 
-def test_a_stream_that_ends_before_it_began_is_asked_again():
+def test_an_empty_stream_is_retried():
     reported = run(ask(), ScriptedAnswer(Head(200, {})), good("anthropic-messages"))
     assert kinds(reported) == [FailureKind.NETWORK, None]
 
 
-def test_whoever_closes_when_everything_was_said_has_a_whole_reply():
+def test_closing_after_the_last_event_keeps_the_complete_reply():
     """Between the last event and its way to the caller: the reply is whole, and the attempt is recorded."""
     for place in ("drain", "now", "note"):
         flow = Flow(ask(GPT))
@@ -374,7 +374,7 @@ def test_whoever_closes_when_everything_was_said_has_a_whole_reply():
 
 
 @pytest.mark.parametrize("wire", WIRES.values(), ids=WIRES.keys())
-def test_an_answer_is_let_go_wherever_it_is_broken_off(wire):
+def test_an_aborted_reply_is_released_at_every_step(wire):
     """At every step: also while it is sent, for an answer may come all the same."""
     places = 0
     while True:
@@ -406,7 +406,7 @@ def test_an_answer_is_let_go_wherever_it_is_broken_off(wire):
     assert places > 3
 
 
-def test_a_fallback_that_cannot_be_made_ready_is_a_failed_attempt_and_no_exception():
+def test_an_unpreparable_fallback_is_a_failed_attempt():
     unknown_setting = Model("m", "mine", "openai-chat", rules={"no_such_rule": 1})
     reported = run(ask(CLAUDE, unknown_setting, QWEN, retry=ONCE), DOWN, good("openai-chat"))
     assert reported.asked == [CLAUDE.id, QWEN.id]
@@ -415,7 +415,7 @@ def test_a_fallback_that_cannot_be_made_ready_is_a_failed_attempt_and_no_excepti
         run(ask(unknown_setting, QWEN))
 
 
-def test_a_picture_that_a_fallback_cannot_see_becomes_words_for_it_alone():
+def test_an_image_becomes_text_only_for_a_fallback_without_images():
     blind = Model("blind", "mine", "anthropic-messages", input=("text",))
     picture = ImageContent(data="iVBORw0KGgo=", mime_type="image/png")
     shown = Context(messages=(UserMessage.of("what is this?", picture),))
@@ -427,6 +427,6 @@ def test_a_picture_that_a_fallback_cannot_see_becomes_words_for_it_alone():
     assert [bool(each) for each in changes] == [False, True, False]
 
 
-def test_a_reply_is_let_go_whatever_it_was():
+def test_every_reply_is_released():
     reported = run(ask(CLAUDE, GPT), RATE, RESET, DOWN, good("openai-chat"))
     assert reported.kinds.count("drain") + reported.kinds.count("close") == 3

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from client.both_clients import HELLO, ONCE, Received, held
+from client.both_clients import HELLO, ONCE, Received, idle_connections
 from client.http.test_replies import CODECS, each_wire
 from client.wires import TEXT, WIRES, Wire
 from segue.client.flow.backoff import Retry
@@ -40,7 +40,7 @@ def check_aborted(events: list[Event], received: Received) -> None:
 
 @each_wire
 def test_a_stream_is_closed_at_every_event(server: ScriptedServer, wire: Wire):
-    impatient: ClientSettings = {**SETTINGS, "timeout": 0.5}  # some wires say nothing in the end but that it is the end
+    impatient: ClientSettings = {**SETTINGS, "timeout": 1.0}  # some wires say nothing in the end but that it is the end
     with Client(**impatient) as client:
         server.reply(wire.stream())
         whole = len(list(client.stream(HELLO, wire.model(server.url))))
@@ -50,7 +50,7 @@ def test_a_stream_is_closed_at_every_event(server: ScriptedServer, wire: Wire):
             with client.stream(HELLO, wire.model(server.url)) as stream:
                 events = [next(stream) for _ in range(count)]
             rest = list(stream)
-            received = Received([*events, *rest], stream.message, stream.attempts, held(client)).check()
+            received = Received([*events, *rest], stream.message, stream.attempts, idle_connections(client)).check()
             if received.message.stop_reason == StopReason.ABORTED:
                 assert TEXT.startswith(received.message.text())
                 aborted += 1
@@ -82,7 +82,7 @@ def test_a_task_is_cancelled_at_every_event(server: ScriptedServer, wire: Wire):
             await task
         before = list(events)
         events += [event async for event in stream]
-        check_aborted(before, Received(events, stream.message, stream.attempts, held(client)))
+        check_aborted(before, Received(events, stream.message, stream.attempts, idle_connections(client)))
         assert len(asyncio.all_tasks()) == 1
 
     async def run() -> None:
@@ -112,7 +112,7 @@ def test_a_task_is_cancelled_in_every_phase(server: ScriptedServer, phase: Phase
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert held(client) == []
+            assert idle_connections(client) == []
             assert len(asyncio.all_tasks()) == 1
             await asyncio.to_thread(server.wait_until, lambda it: it.stalled == 0)
             assert reply.message.stop_reason == StopReason.ABORTED
@@ -131,7 +131,7 @@ def test_a_timeout_around_a_stream_ends_it(server: ScriptedServer):
                 async with asyncio.timeout(0.2):
                     await stream.result()
             assert stream.message.stop_reason == StopReason.ABORTED
-            assert held(client) == []
+            assert idle_connections(client) == []
 
     asyncio.run(run())
     server.wait_until(lambda it: it.open == 0)
@@ -147,9 +147,9 @@ def test_a_stream_is_closed_from_another_thread(server: ScriptedServer):
         reader.start()
         server.wait_until(lambda it: it.stalled == 1)
         stream.close()
-        reader.join(10)
+        reader.join(60)
         assert not reader.is_alive()
-        check_aborted([], Received(events, stream.message, stream.attempts, held(client)))
+        check_aborted([], Received(events, stream.message, stream.attempts, idle_connections(client)))
 
 
 def test_a_stream_is_closed_from_another_task(server: ScriptedServer):
@@ -162,21 +162,21 @@ def test_a_stream_is_closed_from_another_task(server: ScriptedServer):
                 stream = client.stream(HELLO, wire.model(server.url))
                 events: list[Event] = []
 
-                async def listen(stream=stream, events=events) -> None:
+                async def stream_reply(stream=stream, events=events) -> None:
                     events.extend([event async for event in stream])
 
-                task = asyncio.create_task(listen())
+                task = asyncio.create_task(stream_reply())
                 await asyncio.to_thread(server.wait_until, lambda it: it.stalled == 1)
                 await asyncio.sleep(0.01)
                 await stream.close()
                 await task
-                check_aborted([], Received(events, stream.message, stream.attempts, held(client)))
+                check_aborted([], Received(events, stream.message, stream.attempts, idle_connections(client)))
                 await asyncio.to_thread(server.wait_until, lambda it: it.stalled == 0)
 
     asyncio.run(run())
 
 
-def test_a_wait_between_two_attempts_is_broken_off(server: ScriptedServer):
+def test_closing_ends_the_wait_between_attempts(server: ScriptedServer):
     wire = WIRES["openai-chat"]
     patient = Retry(first_wait=60.0, longest_wait=60.0)
     down = Reply.json({"error": {"message": "unavailable"}}, status=503)
@@ -187,9 +187,9 @@ def test_a_wait_between_two_attempts_is_broken_off(server: ScriptedServer):
         events: list[Event] = []
         reader = threading.Thread(target=lambda: events.extend(stream))
         reader.start()
-        assert noted.wait(10)
+        assert noted.wait(60)
         stream.close()
-        reader.join(10)
+        reader.join(60)
         assert [event.type for event in events] == ["start", "error"]
         assert stream.message.stop_reason == StopReason.ABORTED
 
@@ -222,7 +222,7 @@ def test_an_exception_in_the_block_closes_the_stream(server: ScriptedServer):
         with pytest.raises(ZeroDivisionError):
             fail_on_the_way(stream)
         assert stream.message.stop_reason == StopReason.ABORTED
-        assert held(client) == []
+        assert idle_connections(client) == []
 
 
 def test_a_hook_that_fails_ends_the_request(server: ScriptedServer):
@@ -240,7 +240,7 @@ def test_a_hook_that_fails_ends_the_request(server: ScriptedServer):
     assert server.requests == []
 
 
-def test_a_stream_that_is_forgotten_lets_its_connection_go(server: ScriptedServer):
+def test_an_unreferenced_stream_releases_its_connection(server: ScriptedServer):
     wire = WIRES["openai-chat"]
     server.reply(stalling(wire, 3))
     with Client(**SETTINGS) as client:
@@ -248,10 +248,10 @@ def test_a_stream_that_is_forgotten_lets_its_connection_go(server: ScriptedServe
         next(stream)
         del stream
         gc.collect()
-        assert held(client) == []
+        assert idle_connections(client) == []
 
 
-def test_a_stream_that_was_never_read_never_asked(server: ScriptedServer):
+def test_an_unread_stream_sends_nothing(server: ScriptedServer):
     with Client(**SETTINGS) as client:
         with client.stream(HELLO, WIRES["openai-chat"].model(server.url)) as stream:
             pass
@@ -259,34 +259,33 @@ def test_a_stream_that_was_never_read_never_asked(server: ScriptedServer):
     assert server.requests == []
 
 
-def test_a_server_that_does_not_say_goodbye_does_not_keep_us(server: ScriptedServer):
+def test_a_server_that_keeps_the_reply_open_does_not_block(server: ScriptedServer):
     wire = WIRES["anthropic-messages"]
     server.reply(replace(wire.stream()).broken(Phase.END, "stall"))
     threads = threading.active_count()
     with Client(**PATIENT) as client:
         assert client.stream(HELLO, wire.model(server.url)).result().text() == TEXT
-        assert held(client) == []
+        assert idle_connections(client) == []
         assert threading.active_count() <= threads
 
 
 # -- many at once ------------------------------------------------------------------------------------------------------
 
-MANY = 500
 
-
-def test_five_hundred_streams_at_once(server: ScriptedServer):
+@pytest.mark.parametrize("many", [100, pytest.param(500, marks=pytest.mark.proof)])
+def test_many_streams_at_once(server: ScriptedServer, many: int):
     wire = WIRES["anthropic-messages"]
-    server.reply(*[wire.stream(split=40) for _ in range(MANY)])
+    server.reply(*[wire.stream(split=40) for _ in range(many)])
 
-    async def listen(client: AsyncClient) -> tuple[list[Event], str]:
+    async def stream_reply(client: AsyncClient) -> tuple[list[Event], str]:
         async with client.stream(HELLO, wire.model(server.url)) as stream:
             events = [event async for event in stream]
         return events, stream.message.text()
 
     async def run() -> list[tuple[list[Event], str]]:
         async with AsyncClient(**PATIENT) as client:
-            received = await asyncio.gather(*(listen(client) for _ in range(MANY)))
-            assert all(held(client))
+            received = await asyncio.gather(*(stream_reply(client) for _ in range(many)))
+            assert all(idle_connections(client))
             assert len(asyncio.all_tasks()) == 1
             return received
 
@@ -294,7 +293,7 @@ def test_five_hundred_streams_at_once(server: ScriptedServer):
         assert text == TEXT
         assert [event.type for event in events if event.type in ("done", "error")] == ["done"]
     server.wait_until(lambda it: it.open == 0)
-    assert server.served == MANY
+    assert server.served == many
 
 
 def test_many_threads_share_a_client(server: ScriptedServer):
@@ -303,13 +302,13 @@ def test_many_threads_share_a_client(server: ScriptedServer):
     texts: list[str] = []
     with Client(**PATIENT) as client:
 
-        def listen() -> None:
+        def stream_reply() -> None:
             texts.extend(client.stream(HELLO, wire.model(server.url)).result().text() for _ in range(4))
 
-        threads = [threading.Thread(target=listen) for _ in range(16)]
+        threads = [threading.Thread(target=stream_reply) for _ in range(16)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert all(held(client))
+        assert all(idle_connections(client))
     assert texts == [TEXT] * 64

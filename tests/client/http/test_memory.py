@@ -40,7 +40,7 @@ def test_a_long_stream_takes_a_few_times_its_text(server: ScriptedServer):
     assert peak < 12 * text, f"{peak:,} bytes for a text of {text:,}"
 
 
-def test_many_requests_leave_nothing_behind():
+def test_many_requests_leak_no_memory():
     with ScriptedServer(CHAT.stream()) as server, Client(retry=ONCE, timeout=30.0) as client:
 
         def ask(times: int) -> None:

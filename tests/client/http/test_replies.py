@@ -6,9 +6,8 @@ import asyncio
 
 import pytest
 
-from client.both_clients import HELLO, ONCE, listen
+from client.both_clients import HELLO, ONCE, stream_reply
 from client.wires import TEXT, WIRES, Wire
-from protocols.every_protocol import all_codecs
 from segue.client.http.clients import AsyncClient, Client, complete, stream
 from segue.client.http.settings import ClientSettings
 from segue.conversation.context import Options
@@ -18,23 +17,18 @@ from segue.models.model import Model
 from servers.script import Reply
 from servers.scripted import ScriptedServer
 
-CODECS = [WIRES[codec.name] for codec in all_codecs() if codec.name in WIRES]
+CODECS = list(WIRES.values())
 SETTINGS: ClientSettings = {"api_key": "a-key-of-nobody", "retry": ONCE, "timeout": 10.0}
 each_wire = pytest.mark.parametrize("wire", CODECS, ids=lambda wire: wire.protocol)
 both_clients = pytest.mark.parametrize("is_async", [False, True], ids=["threads", "tasks"])
 
 
-def test_every_wire_that_is_spoken_over_a_network_has_a_sample():
-    local = {"vscode-lm", "plain-text"}
-    assert {codec.name for codec in all_codecs()} - local <= set(WIRES)
-
-
 @each_wire
 @both_clients
 @pytest.mark.parametrize("split", [0, 1, 7], ids=["by event", "by byte", "by seven bytes"])
-def test_a_stream_is_read_however_it_is_cut(server: ScriptedServer, wire: Wire, split: int, is_async: bool):
+def test_a_stream_is_read_however_it_is_split(server: ScriptedServer, wire: Wire, split: int, is_async: bool):
     server.reply(wire.stream(split=split))
-    received = listen(wire.model(server.url), is_async=is_async, api_key="a-key-of-nobody").check()
+    received = stream_reply(wire.model(server.url), is_async=is_async, api_key="a-key-of-nobody").check()
     assert received.events[-1].type == "done"
     assert received.message.text() == TEXT
     assert "".join(event.delta for event in received.events if event.type == "text_delta") == TEXT
@@ -78,7 +72,7 @@ def test_a_whole_reply_and_the_end_of_a_stream_are_the_same(server: ScriptedServ
 
 
 @each_wire
-def test_a_connection_is_used_again(server: ScriptedServer, wire: Wire):
+def test_a_connection_is_reused(server: ScriptedServer, wire: Wire):
     server.reply(*[wire.stream() for _ in range(3)], wire.answer(), Reply.json({"error": "no"}, status=400))
     with Client(**SETTINGS) as client:
         for _ in range(3):
@@ -89,25 +83,25 @@ def test_a_connection_is_used_again(server: ScriptedServer, wire: Wire):
 
 
 @each_wire
-def test_a_reply_that_was_packed_is_unpacked(server: ScriptedServer, wire: Wire):
+def test_a_compressed_reply_is_decompressed(server: ScriptedServer, wire: Wire):
     import gzip
 
     packed = Reply(
         headers={"content-type": wire.content_type, "content-encoding": "gzip"}, chunks=(gzip.compress(wire.body),)
     )
     server.reply(packed)
-    assert listen(wire.model(server.url), api_key="a-key-of-nobody").check().message.text() == TEXT
+    assert stream_reply(wire.model(server.url), api_key="a-key-of-nobody").check().message.text() == TEXT
 
 
-def test_a_document_that_came_instead_of_a_stream_is_read(server: ScriptedServer):
+def test_a_document_instead_of_a_stream_is_read(server: ScriptedServer):
     wire = WIRES["openai-chat"]
     server.reply(wire.answer())
-    received = listen(wire.model(server.url)).check()
+    received = stream_reply(wire.model(server.url)).check()
     assert received.types == ["start", "done"]
     assert received.message.text() == TEXT
 
 
-def test_the_doors_of_the_module_need_no_client(server: ScriptedServer):
+def test_the_module_functions_need_no_client(server: ScriptedServer):
     wire = WIRES["anthropic-messages"]
     server.reply(wire.answer(), wire.stream())
     assert complete(HELLO, wire.model(server.url), api_key="a-key-of-nobody").text() == TEXT
@@ -116,7 +110,7 @@ def test_the_doors_of_the_module_need_no_client(server: ScriptedServer):
     server.wait_until(lambda it: it.open == 0)
 
 
-def test_what_the_caller_got_wrong_shows_before_anything_is_sent(server: ScriptedServer):
+def test_wrong_arguments_raise_before_anything_is_sent(server: ScriptedServer):
     model = WIRES["openai-chat"].model(server.url)
     with Client() as client:
         with pytest.raises(EmptyConversation):
@@ -128,7 +122,7 @@ def test_what_the_caller_got_wrong_shows_before_anything_is_sent(server: Scripte
     assert server.requests == []
 
 
-def test_a_request_says_who_asks_and_takes_the_models_own_headers(server: ScriptedServer):
+def test_a_request_has_a_user_agent_and_the_headers_of_its_model(server: ScriptedServer):
     wire = WIRES["openai-chat"]
     server.reply(wire.answer())
     model = Model("a-model", "mine", "openai-chat", base_url=server.url, headers={"X-Tenant": "blue"})
@@ -150,9 +144,7 @@ SESSIONS = {
 
 
 @pytest.mark.parametrize(("provider", "names"), SESSIONS.values(), ids=SESSIONS.keys())
-def test_a_session_is_named_in_the_headers_its_provider_looks_at(
-    server: ScriptedServer, provider: str, names: set[str]
-):
+def test_a_session_id_is_sent_in_the_providers_headers(server: ScriptedServer, provider: str, names: set[str]):
     server.reply(WIRES["openai-chat"].answer())
     model = Model("a-model", provider, "openai-chat", base_url=server.url)
     with Client() as client:

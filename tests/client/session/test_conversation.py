@@ -1,4 +1,4 @@
-"""Conversations: what is kept and when, models that change, files that are opened again, and only one writer."""
+"""Conversations: what is stored and when, model switches, continued session files, one writer for each file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def roles(context: Context) -> list[str]:
     return [message.role for message in context.messages]
 
 
-def test_what_is_asked_and_answered_is_kept(server: ScriptedServer, client: Client, tmp_path):
+def test_questions_and_answers_are_stored(server: ScriptedServer, client: Client, tmp_path):
     server.reply(CHAT.answer(), CHAT.answer())
     path = tmp_path / "session.jsonl"
     with Conversation(
@@ -73,7 +73,7 @@ def test_what_is_asked_and_answered_is_kept(server: ScriptedServer, client: Clie
     ] == "system"
 
 
-def test_a_call_is_answered_and_the_conversation_goes_on(server: ScriptedServer, client: Client):
+def test_the_conversation_continues_after_a_tool_result(server: ScriptedServer, client: Client):
     server.reply(Reply.json(CALL), CHAT.answer())
     with Conversation(CHAT.model(server.url), client=client, tools=[TOOL]) as conversation:
         conversation.ask("look")
@@ -108,7 +108,7 @@ def test_another_model_for_one_request_and_from_now_on(server: ScriptedServer, c
 
 
 @pytest.mark.parametrize("sticky", [True, False])
-def test_a_fallback_is_stayed_with_only_when_asked(server: ScriptedServer, client: Client, sticky: bool):
+def test_a_fallback_model_is_kept_only_with_sticky(server: ScriptedServer, client: Client, sticky: bool):
     down = Reply.json({"error": {"message": "no such model", "type": "not_found_error"}}, status=404)
     server.reply(down, CLAUDE.answer(), CLAUDE.answer() if sticky else CHAT.answer())
     mine, other = CHAT.model(server.url), CLAUDE.model(server.url)
@@ -120,7 +120,7 @@ def test_a_fallback_is_stayed_with_only_when_asked(server: ScriptedServer, clien
         assert len(conversation.attempts) == 1
 
 
-def test_a_client_stays_with_the_model_that_worked(server: ScriptedServer):
+def test_a_sticky_client_starts_at_the_model_that_answered_last(server: ScriptedServer):
     down = Reply.json({"error": {"message": "no such model", "type": "not_found_error"}}, status=404)
     server.reply(down, CLAUDE.answer(), CLAUDE.answer(), down, CHAT.answer())
     mine, other = CHAT.model(server.url), CLAUDE.model(server.url)
@@ -133,7 +133,7 @@ def test_a_client_stays_with_the_model_that_worked(server: ScriptedServer):
     assert "key-of-openai" not in str([request.headers for request in server.requests if "messages" in request.path])
 
 
-def test_a_failed_request_is_kept_as_one(server: ScriptedServer, client: Client, tmp_path):
+def test_a_failed_request_is_stored(server: ScriptedServer, client: Client, tmp_path):
     server.reply(Reply.json({"error": {"message": "bad"}}, status=400), CHAT.answer())
     path = tmp_path / "session.jsonl"
     with Conversation(CHAT.model(server.url), client=client, path=path) as conversation:
@@ -146,7 +146,7 @@ def test_a_failed_request_is_kept_as_one(server: ScriptedServer, client: Client,
     assert [turn["role"] for turn in server.requests[1].json()["messages"]] == ["user"]  # pyright: ignore[reportGeneralTypeIssues]
 
 
-def test_what_cannot_be_asked_leaves_nothing_behind(server: ScriptedServer, client: Client, tmp_path):
+def test_an_empty_request_stores_nothing(server: ScriptedServer, client: Client, tmp_path):
     path = tmp_path / "session.jsonl"
     with Conversation(CHAT.model(server.url), client=client, path=path) as conversation:
         for wrong in ((), ("   ",)):
@@ -156,7 +156,7 @@ def test_what_cannot_be_asked_leaves_nothing_behind(server: ScriptedServer, clie
         assert read_session(path).messages == ()
 
 
-def test_a_stream_is_kept_however_it_ends(server: ScriptedServer, client: Client, tmp_path):
+def test_a_stream_is_stored_however_it_ends(server: ScriptedServer, client: Client, tmp_path):
     path = tmp_path / "session.jsonl"
     server.reply(
         CHAT.stream(), CHAT.stream().broken(Phase.BODY, "stall", 3), CHAT.stream().broken(Phase.BODY, "reset", 3)
@@ -177,7 +177,7 @@ def test_a_stream_is_kept_however_it_ends(server: ScriptedServer, client: Client
     assert reasons == [StopReason.STOP, StopReason.ABORTED, StopReason.ERROR]
 
 
-def test_a_session_is_opened_where_it_stopped(server: ScriptedServer, client: Client, tmp_path):
+def test_an_existing_session_is_continued(server: ScriptedServer, client: Client, tmp_path):
     server.reply(CHAT.answer(), CHAT.answer())
     path = tmp_path / "session.jsonl"
     model = CHAT.model(server.url)
@@ -194,21 +194,21 @@ def test_a_session_is_opened_where_it_stopped(server: ScriptedServer, client: Cl
     assert [each.name for each in tmp_path.iterdir()] == ["session.jsonl"]
 
 
-def test_a_session_that_has_begun_cannot_begin_with_another(server: ScriptedServer, client: Client, tmp_path):
+def test_a_file_with_messages_refuses_a_context_with_messages(server: ScriptedServer, client: Client, tmp_path):
     path = tmp_path / "session.jsonl"
     begun = Context(
         system_prompt="p", messages=(UserMessage.of("a"), AssistantMessage(content=(TextContent(text="b"),)))
     )
     with Conversation(CHAT.model(server.url), client=client, path=path, context=begun) as conversation:
         assert read_session(path) == conversation.context == begun
-    with pytest.raises(ConversationError, match="holds a conversation already"):
+    with pytest.raises(ConversationError, match="already holds a conversation"):
         Conversation(CHAT.model(server.url), client=client, path=path, context=begun)
     Conversation(CHAT.model(server.url), client=client, path=path).close()
 
 
-def test_the_last_model_is_asked_again_when_none_is_named(client: Client, tmp_path):
+def test_without_a_model_the_last_one_of_the_file_is_used(client: Client, tmp_path):
     path = tmp_path / "session.jsonl"
-    with pytest.raises(SettingsError, match="which model"):
+    with pytest.raises(SettingsError, match="pass a model"):
         Conversation(client=client, path=path)
     append_message(path, UserMessage.of("a"))
     append_message(path, new_assistant_message("anthropic/claude-opus-4-5", content=(TextContent(text="b"),)))
@@ -216,7 +216,7 @@ def test_the_last_model_is_asked_again_when_none_is_named(client: Client, tmp_pa
         assert conversation.model.full_name() == "anthropic/claude-opus-4-5"
 
 
-def test_a_request_costs_what_is_new_and_says_the_same(server: ScriptedServer, client: Client, monkeypatch):
+def test_a_conversation_keeps_one_outbox_for_each_model(server: ScriptedServer, client: Client, monkeypatch):
     from segue.outbox import Outbox
     from segue.request import prepare
 
@@ -241,7 +241,7 @@ def test_a_request_costs_what_is_new_and_says_the_same(server: ScriptedServer, c
 # -- one writer --------------------------------------------------------------------------------------------------------
 
 
-def test_a_second_writer_is_refused_until_the_first_is_done(server: ScriptedServer, client: Client, tmp_path):
+def test_a_second_writer_is_refused_until_the_first_is_closed(server: ScriptedServer, client: Client, tmp_path):
     path = tmp_path / "session.jsonl"
     model = CHAT.model(server.url)
     with Conversation(model, client=client, path=path), pytest.raises(SessionLocked):
@@ -260,7 +260,7 @@ sys.stdin.read()
 """
 
 
-def test_a_writer_in_another_process_is_refused_and_a_dead_one_is_not(server: ScriptedServer, client: Client, tmp_path):
+def test_the_lock_of_another_process_holds_until_that_process_ends(server: ScriptedServer, client: Client, tmp_path):
     path = tmp_path / "session.jsonl"
     command = [sys.executable, "-c", HOLDER, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
@@ -276,10 +276,10 @@ def test_a_writer_in_another_process_is_refused_and_a_dead_one_is_not(server: Sc
     assert len(read_session(path).messages) == 1
 
 
-# -- tasks -------------------------------------------------------------------------------------------------------------
+# -- asyncio -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_same_with_tasks(server: ScriptedServer, tmp_path):
+def test_an_async_conversation_stores_the_same_messages(server: ScriptedServer, tmp_path):
     path = tmp_path / "session.jsonl"
     server.reply(Reply.json(CALL), CHAT.stream(), CHAT.stream().broken(Phase.BODY, "stall", 3))
 
@@ -307,9 +307,36 @@ def test_the_same_with_tasks(server: ScriptedServer, tmp_path):
     ]
 
 
-def test_a_call_that_was_answered_is_not_pending():
-    talked = Context(messages=(AssistantMessage(content=(ToolCall(id="a", name="x", arguments={}),)),))
-    with Conversation(Model("m", "p", "openai-chat", base_url="http://127.0.0.1"), context=talked) as conversation:
+def test_a_call_with_a_result_is_not_pending():
+    context = Context(messages=(AssistantMessage(content=(ToolCall(id="a", name="x", arguments={}),)),))
+    with Conversation(Model("m", "p", "openai-chat", base_url="http://127.0.0.1"), context=context) as conversation:
         assert [call.id for call in conversation.pending_calls()] == ["a"]
         conversation.add_result(conversation.pending_calls()[0], "done")
         assert conversation.pending_calls() == ()
+
+
+# -- wrong settings ----------------------------------------------------------------------------------------------------
+
+MISTAKES = {
+    "a setting of the client": ({"api_key": "x"}, r"pass client=Client\(api_key=\.\.\.\)"),
+    "another setting of the client": ({"timeout": 3}, r"pass client=Client\(timeout=\.\.\.\)"),
+    "an option": ({"temperature": 1.0}, r"pass options=Options\(temperature=\.\.\.\)"),
+    "a field of the policy": ({"reasoning": "drop"}, r"pass policy=Policy\(reasoning=\.\.\.\)"),
+    "a typo": ({"system_promt": "x"}, r"did you mean system_prompt=\.\.\.\?"),
+    "an unknown name": ({"zzz": 1}, "the settings are .*path.*client and model"),
+}
+
+
+@pytest.mark.parametrize(("settings", "advice"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_an_unknown_setting_is_refused_with_advice(settings: dict[str, object], advice: str):
+    name = next(iter(settings))
+    with pytest.raises(
+        SettingsError, match=rf"Conversation\(\) got an unexpected setting '{name}'; {advice}"
+    ) as raised:
+        Conversation("anthropic/claude-opus-4-5", **settings)  # pyright: ignore[reportArgumentType]
+    assert raised.value.key == name
+
+
+def test_advice_for_an_async_conversation_names_the_async_client():
+    with pytest.raises(SettingsError, match=r"AsyncConversation\(\) got .* pass client=AsyncClient\(api_key=\.\.\.\)"):
+        AsyncConversation("anthropic/claude-opus-4-5", api_key="x")  # pyright: ignore[reportCallIssue]

@@ -1,4 +1,4 @@
-"""Conversations on bad days: disks that are full, files that were closed, threads that ask at once, odd messages."""
+"""Conversations and errors of storage: full disks, closed files, concurrent threads, messages that cannot be stored."""
 
 from __future__ import annotations
 
@@ -34,46 +34,47 @@ from segue import Model, read_session
 from segue.client.http.clients import Client
 from segue.client.session.conversation import Conversation
 
-warnings.simplefilter("error")  # a line that is cut off would show
+warnings.simplefilter("error")  # a torn line would raise
 path, url = sys.argv[1:]
 with Client(retry=0) as client, Conversation(
     Model("a-model", "mine", "openai-chat", base_url=url), client=client, path=path
-) as talk:
-    talk.ask("one")
+) as conversation:
+    conversation.ask("one")
     size = os.path.getsize(path)
-    room = size + 150  # for what is said, and half of what is answered
+    room = size + 150  # for the user message and half of the answer
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
-    for said in ("two", "x" * 500):
+    for text in ("two", "x" * 500):
         try:
-            talk.ask(said)
+            conversation.ask(text)
         except OSError as error:
-            print(type(error).__name__, len(talk.messages), read_session(path) == talk.context)
-    answer = talk.unkept
+            print(type(error).__name__, len(conversation.messages), read_session(path) == conversation.context)
+    answer = conversation.unkept
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    talk.add(answer)
-    talk.ask("three")
-    print(talk.unkept, read_session(path) == talk.context, [message.role for message in talk.messages])
+    conversation.add(answer)
+    conversation.ask("three")
+    roles = [message.role for message in conversation.messages]
+    print(conversation.unkept, read_session(path) == conversation.context, roles)
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="limits of files are asked for as Unix has them")
-def test_a_disk_that_is_full_costs_neither_the_file_nor_the_answer(server: ScriptedServer, tmp_path: Path):
+@pytest.mark.skipif(sys.platform == "win32", reason="of full disks (no resource limits)")
+def test_a_full_disk_damages_neither_the_file_nor_the_answer(server: ScriptedServer, tmp_path: Path):
     server.reply(CHAT.answer(), CHAT.answer(), CHAT.answer())
     command = [sys.executable, "-c", FULL, str(tmp_path / "session.jsonl"), server.url]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
-        "OSError 3 True",  # what was said is kept, what was answered is not
-        "OSError 3 True",  # what could not be kept was not asked
+        "OSError 3 True",  # the user message is stored, the answer is not
+        "OSError 3 True",  # a user message that cannot be stored is not sent
         "None True ['user', 'assistant', 'user', 'assistant', 'user', 'assistant']",
     ]
     assert len(server.requests) == 3
 
 
-def test_two_threads_that_ask_at_once_do_not_mix_their_turns(server: ScriptedServer, client: Client):
+def test_concurrent_threads_do_not_mix_their_turns(server: ScriptedServer, client: Client):
     server.reply(*[CHAT.answer()] * 40)
     start = threading.Barrier(4)
-    said: list[str] = []
+    answers: list[str] = []
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     with Conversation(CHAT.model(server.url), client=client) as conversation:
@@ -82,9 +83,9 @@ def test_two_threads_that_ask_at_once_do_not_mix_their_turns(server: ScriptedSer
             start.wait()
             for _ in range(8):
                 try:
-                    said.append(conversation.ask("hello").text())
+                    answers.append(conversation.ask("hello").text())
                 except ConversationError:
-                    said.append("refused")
+                    answers.append("refused")
 
         threads = [threading.Thread(target=ask) for _ in range(4)]
         for thread in threads:
@@ -92,12 +93,12 @@ def test_two_threads_that_ask_at_once_do_not_mix_their_turns(server: ScriptedSer
         for thread in threads:
             thread.join()
         sys.setswitchinterval(before)
-        answered = said.count(TEXT)
-        assert answered + said.count("refused") == 32
+        answered = answers.count(TEXT)
+        assert answered + answers.count("refused") == 32
         assert [message.role for message in conversation.messages] == ["user", "assistant"] * answered
 
 
-def test_a_conversation_that_is_closed_ends_its_reply_and_writes_no_more(
+def test_closing_a_conversation_ends_its_reply_and_stops_writing(
     server: ScriptedServer, client: Client, tmp_path: Path
 ):
     path = tmp_path / "session.jsonl"
@@ -117,7 +118,7 @@ def test_a_conversation_that_is_closed_ends_its_reply_and_writes_no_more(
     assert len(server.requests) == 1
 
 
-def test_a_task_that_closes_a_conversation_ends_its_reply(server: ScriptedServer, tmp_path: Path):
+def test_closing_an_async_conversation_ends_its_reply(server: ScriptedServer, tmp_path: Path):
     import asyncio
 
     server.reply(CHAT.stream().broken(Phase.BODY, "stall", 3))
@@ -133,7 +134,7 @@ def test_a_task_that_closes_a_conversation_ends_its_reply(server: ScriptedServer
     asyncio.run(run())
 
 
-def test_a_reply_that_was_forgotten_does_not_stand_in_the_way(server: ScriptedServer, client: Client):
+def test_an_unread_reply_does_not_block_the_next_request(server: ScriptedServer, client: Client):
     server.reply(CHAT.stream().broken(Phase.BODY, "stall", 3), CHAT.answer())
     with Conversation(CHAT.model(server.url), client=client) as conversation:
         next(conversation.stream("hello"))
@@ -144,15 +145,15 @@ def test_a_reply_that_was_forgotten_does_not_stand_in_the_way(server: ScriptedSe
 DEEP: object = 1
 for _ in range(300):
     DEEP = {"a": DEEP}
-ODD = {
-    "no number": UserMessage.of("x", timestamp=float("nan")),  # pyright: ignore[reportArgumentType]
-    "too deep": ToolResultMessage(tool_call_id="a", tool_name="b", content=(), details=DEEP),
-    "no message": "hello",
+NOT_STORABLE = {
+    "NaN": UserMessage.of("x", timestamp=float("nan")),  # pyright: ignore[reportArgumentType]
+    "nested too deeply": ToolResultMessage(tool_call_id="a", tool_name="b", content=(), details=DEEP),
+    "not a message": "hello",
 }
 
 
-@pytest.mark.parametrize("message", ODD.values(), ids=ODD.keys())
-def test_a_message_that_cannot_be_stored_leaves_the_conversation_as_it_was(
+@pytest.mark.parametrize("message", NOT_STORABLE.values(), ids=NOT_STORABLE.keys())
+def test_a_message_that_cannot_be_stored_does_not_change_the_conversation(
     server: ScriptedServer, client: Client, tmp_path: Path, message
 ):
     path = tmp_path / "session.jsonl"
@@ -166,7 +167,7 @@ def test_a_message_that_cannot_be_stored_leaves_the_conversation_as_it_was(
         assert conversation.ask("hello").text() == TEXT
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="a folder that even the superuser cannot write to")
-def test_a_folder_that_cannot_be_written_to_is_named(client: Client):
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="of folders that nobody can write to (no /proc)")
+def test_the_error_for_an_unwritable_folder_names_the_file(client: Client):
     with pytest.raises(OSError, match=r"session\.jsonl"):
         Conversation(CHAT.model("http://127.0.0.1"), client=client, path=f"/proc/{os.getpid()}/session.jsonl")

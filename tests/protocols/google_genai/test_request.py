@@ -8,10 +8,10 @@ import pytest
 
 from protocols.google_genai.endpoints import NEWER, OLDER, VERTEX, endpoint_of
 from segue.conversation.content import ImageContent, NativeContent, TextContent, ToolCall
-from segue.conversation.context import Context, NativeTool, Prompt, ToolDefinition
+from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.google_genai.codec import CODEC
+from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 from segue.request import convert, prepare
 
 PNG = "iVBORw0KGgo="
@@ -162,6 +162,12 @@ TURNS = {
         "contents": [
             {"role": "user", "parts": [{"functionResponse": {"id": "a", "name": "f", "response": {}}}]},
             {"role": "user", "parts": [{"functionResponse": {"id": "b", "name": "f", "response": {}}}], "note": 1},
+        ]
+    },
+    "a call and its result in snake_case": {
+        "contents": [
+            {"role": "model", "parts": [{"function_call": {"id": "c", "name": "f", "args": {}}}]},
+            {"role": "user", "parts": [{"function_response": {"id": "c", "name": "f", "response": {"output": "x"}}}]},
         ]
     },
     "a result in snake_case": {
@@ -404,3 +410,28 @@ PATHS = {
 @pytest.mark.parametrize(("endpoint", "stream", "path"), PATHS.values(), ids=PATHS.keys())
 def test_a_request_goes_where_the_model_is(endpoint, stream, path):
     assert CODEC.path(endpoint, stream) == path
+
+
+def test_format_of_older_stored_files_is_ignored():
+    older: Any = {"google-genai": {"shape": {"id_made": True, "snake": ["functionCall"], "joined": True}}}
+    reply: Any = {"reply": {"google-genai": {"body": {"shape": {}}, "candidate": {"finishReason": "SAFETY"}}}}
+    call = ToolCall(id="c", name="f", extra=older)
+    answer = AssistantMessage(content=(call,), stop_reason=StopReason.TOOL_USE, extra={**older, **reply})
+    message = ToolResultMessage(tool_call_id="c", content=(TextContent(text="x", extra=older),), extra=older)
+    tool = ToolDefinition(name="f", extra=older)
+    context = Context(system_prompt="Hi.", messages=(UserMessage.of("hi"), answer, message), tools=(tool,), extra=older)
+    body = CODEC.encode_request(Prompt(context=context, options=Options(max_tokens=5, extra=older)), NEWER)
+    assert body == {
+        "contents": [
+            HI,
+            {"role": "model", "parts": [{"functionCall": {"id": "c", "name": "f", "args": {}}}]},
+            {
+                "role": "user",
+                "parts": [{"functionResponse": {"id": "c", "name": "f", "response": {"output": "x"}}}],
+            },
+        ],
+        "systemInstruction": {"parts": [{"text": "Hi."}]},
+        "tools": [{"functionDeclarations": [{"name": "f"}]}],
+        "generationConfig": {"maxOutputTokens": 5},
+    }
+    assert CODEC.encode_response(answer, NEWER)["candidates"]

@@ -20,7 +20,7 @@ from segue.conversation.content import (
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EncodeError
 from segue.protocols.kit.verbatim import choose
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 HI = {"role": "user", "content": "hi"}
@@ -536,15 +536,22 @@ def test_reasoning_is_read_from_every_field_and_put_back(fields, thinking, signa
     assert write(message)["messages"] == [turn]
 
 
-NOTHING_THERE = ({"reasoning": None}, {"reasoning_content": ""}, {"reasoning_details": []}, {"reasoning": {"x": 1}})
+NOTHING_THERE = (
+    {"reasoning": {"x": 1}, "reasoning_content": None},
+    {"reasoning": None},
+    {"reasoning_content": ""},
+    {"reasoning_details": []},
+    {"reasoning": {"x": 1}},
+)
 
 
 @pytest.mark.parametrize("fields", NOTHING_THERE, ids=str)
 def test_empty_fields_are_kept_and_are_no_thinking(fields):
     turn = {"role": "assistant", "content": "a", **fields}
-    message = read(HI, turn).context.messages[1]
-    assert message.content == (TextContent(text="a"),)
-    assert write(message)["messages"] == [turn]
+    for at in (GPT, endpoint("deepseek", "deepseek-v4", reasoning=True)):
+        message = read(HI, turn, at=at).context.messages[1]
+        assert message.content == (TextContent(text="a"),)
+        assert write(message, at=at)["messages"] == [turn]
 
 
 def test_the_origin_of_an_imported_turn_is_named_by_the_body():

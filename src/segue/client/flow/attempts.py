@@ -1,4 +1,4 @@
-"""What was tried: one record for each request that was made, and the words about those that failed."""
+"""Records of attempts: one for each request that was sent, and the message about a failed one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Reason: TypeAlias = Literal["first", "retry", "without_reasoning", "fallback"]
 
 @final
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One request: who was asked and why, what projection changed for it, how it ended, how long it took.
+    """One request: the model, the reason, what projection changed for it, how it ended, how long it took.
 
-    `waited` and `duration` are seconds, `started` is Unix milliseconds. `failure` is None when it was answered.
+    `waited` and `duration` are seconds, `started` is Unix milliseconds. `failure` is None if the model answered.
     """
 
     model: Model
@@ -31,7 +31,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def note_attempt(attempt: Attempt) -> Diagnostic:
-    """Write a failed attempt down for the message that came after it."""
+    """Describe a failed attempt, for the message that a later attempt brought."""
     failure = attempt.failure
     details: dict[str, object] = {
         "model": attempt.model.full_name(),
@@ -47,7 +47,7 @@ def note_attempt(attempt: Attempt) -> Diagnostic:
 
 
 def render_failure(attempts: tuple[Attempt, ...]) -> str:
-    """Say in one sentence how a request failed, for people."""
+    """Describe in one sentence how a request failed."""
     last = attempts[-1]
     failure = last.failure
     if failure is None:

@@ -1,9 +1,9 @@
-"""Replies that are none, told in our words: an error under a good status, a web page, a redirection, nonsense.
+"""Errors that do not look like errors: status 200 with an error body, a web page, a redirect, an unreadable body.
 
-Facts this file rests on:
-- Gateways answer 200 and put the error into the body, in any provider's form.     (MiniMax `base_resp`; issues, 2026)
-- An address without its `/v1` answers 200 with the web page of whatever is served there.    (LM Studio, Open WebUI)
-- Who follows a redirection gives what was said, and the key, to whoever is named there.                 (our choice)
+Facts this file relies on:
+- Gateways answer 200 and put the error into the body, in any provider's format.   (MiniMax `base_resp`; issues, 2026)
+- A base URL without its `/v1` answers 200 with the web page of the server.           (LM Studio, Open WebUI)
+- Following a redirect would send the conversation and the key to another server.                      (our choice)
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
 
 _SHOWN: Final = 200
-"""Characters of a page's words."""
+"""Characters of a web page's text that the message quotes."""
 
 
 def explain_error(body: str, head: Head, provider: str) -> Failure:
-    """Say what a reply means whose status is not a good one."""
+    """Describe a reply with a status of 300 or more."""
     if head.status < 400:
-        there = head.headers.get("location") or "an address that it does not tell"
-        text = f"the server sends us on to {there}, which is not followed: give that `base_url`, if it is right"
+        location = head.headers.get("location") or "an address that it does not name"
+        text = f"the server redirects to {location}; redirects are not followed. If that address is right, set base_url"
         return Failure(
             kind=FailureKind.NOT_FOUND,
             provider=provider,
@@ -37,7 +37,7 @@ def explain_error(body: str, head: Head, provider: str) -> Failure:
 
 
 def explain_document(body: str, head: Head, provider: str, error: DecodeError) -> Failure:
-    """Say what a reply with a good status means that cannot be read: `error` says why."""
+    """Describe a reply with a good status that cannot be decoded because of `error`."""
     parsed = parse_body(body.encode())
     if isinstance(parsed, Mapping):
         fields = cast("Mapping[str, object]", parsed)
@@ -47,6 +47,6 @@ def explain_document(body: str, head: Head, provider: str, error: DecodeError) -
     kind, evidence, text = FailureKind.SERVER, "the body of the reply", f"the reply cannot be read: {error}"
     if is_page(head.headers):
         page = classify(body).message[:_SHOWN]
-        text = f"a web page came and no reply, is `base_url` right? It says: {page}"
-        kind, evidence = FailureKind.NOT_FOUND, "the type of the reply"
+        text = f"the server sent a web page instead of a reply; check base_url. Text of the page: {page}"
+        kind, evidence = FailureKind.NOT_FOUND, "the content type of the reply"
     return Failure(kind=kind, provider=provider, status=head.status, evidence=evidence, message=text)

@@ -1,13 +1,13 @@
-"""Retry and fallback, and the reading of a reply: everything a request does but the doing itself.
+"""Retry, fallback and decoding of a reply, without any I/O.
 
-`Flow.run` is a generator that yields steps and is sent their answers (see `steps`). It knows no network, no clock and
-no chance, so both shells, with threads and with tasks, are driven by the same lines, and tests by lists.
+`Flow.run` is a generator that yields steps and receives their answers (see `steps`). It uses no network, no clock and
+no random numbers. The sync and the async client perform the same steps, and tests answer them from lists.
 
-What holds however it goes:
-- The caller is told exactly one terminal event, the last one.
-- Once an event has reached the caller, nobody is asked again: what was said cannot be unsaid.
-- Each attempt is recorded, and every failed one is also noted in the message that came in the end.
-- The stored conversation is projected anew for each model; it is never changed.
+Guarantees:
+- The caller gets exactly one terminal event, as the last one.
+- Once an event has reached the caller, no further request is sent: an event cannot be taken back.
+- Each attempt is recorded, and every failed one is also a diagnostic of the final message.
+- The stored conversation is projected anew for each model and never changed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from segue.client.flow.attempts import Attempt, note_attempt
 from segue.client.flow.backoff import Retry
-from segue.client.flow.decisions import Course, choose_course, cross_model_policy, strip_origin
+from segue.client.flow.decisions import AttemptPlan, cross_model_policy, plan_next_attempt, strip_origin
 from segue.client.flow.misreported_errors import explain_document, explain_error
 from segue.client.flow.reading import (
     Ending,
@@ -63,56 +63,56 @@ from segue.projection.report import Report
 from segue.request import Request, prepare
 
 Prepare: TypeAlias = Callable[[Context, Model, Options | None, Policy | None], Request]
-_Gained = TypeVar("_Gained")
-_Doing: TypeAlias = Generator[Step, Answer, _Gained]
+_Result = TypeVar("_Result")
+_StepsFor: TypeAlias = Generator[Step, Answer, _Result]
 
 _ERROR_BYTES: Final = 1_000_000
-"""How much of an error's body is read: some servers answer with a page."""
+"""How many bytes of an error body are read: some servers answer with a web page."""
 
 
-def prepare_anew(context: Context, model: Model, options: Options | None, policy: Policy | None) -> Request:
-    """Make the whole conversation ready for a model."""
+def prepare_request(context: Context, model: Model, options: Options | None, policy: Policy | None) -> Request:
+    """Project and encode the whole conversation for a model."""
     return prepare(context, model, options=options, policy=policy)
 
 
 @final
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wanted: an answer to a conversation from the first of the candidates that gives one.
+    """A request for an answer from the first candidate that gives one.
 
-    With `emits` the events reach the caller as they come, else only the end does.
+    With `emits` the caller gets all events as they arrive, otherwise only the terminal event.
     """
 
     context: Context
     candidates: tuple[Model, ...]
     owner: str = ""
-    """The provider that a key without a name belongs to."""
+    """The provider that an `api_key` without a provider name is for."""
     options: Options | None = None
     policy: Policy | None = None
     retry: Retry = Retry()
     emits: bool = True
-    prepare: Prepare = prepare_anew
+    prepare: Prepare = prepare_request
 
 
 @final
 class _Outcome(msgspec.Struct, frozen=True):
-    """How an attempt ended: the events that were not told yet, the last one terminal, and what was wrong with it."""
+    """How an attempt ended: the events not yet passed on, the last one terminal, and the failure if there was one."""
 
     events: list[Event]
     failure: Failure | None = None
     is_whole: bool = True
-    """Whether everything was read that the connection had to bring."""
+    """Whether the reply was read to its end."""
 
 
 class Flow:
-    """One request, from asking to the terminal event. `conceal` takes out of a text what nobody may see."""
+    """One request, from the first attempt to the terminal event. `conceal` removes secrets from a text."""
 
     def __init__(self, ask: Ask, conceal: Callable[[str], str] = str) -> None:
         self.ask = ask
         self._conceal = conceal
         self.attempts: tuple[Attempt, ...] = ()
         self.ending: Ending | None = None
-        self.report = Report(())
-        self._course = Course()
+        self.report: Report = Report(())
+        self._plan = AttemptPlan()
         self._began = Moment(0.0, 0, 0.0)
         self._reading: StreamReading | None = None
         self._is_open = False
@@ -122,12 +122,12 @@ class Flow:
 
     @property
     def model(self) -> Model:
-        """Who is being asked."""
-        return self.ask.candidates[self._course.place]
+        """The model of the current attempt."""
+        return self.ask.candidates[self._plan.index]
 
     @property
     def message(self) -> AssistantMessage:
-        """The message as far as it has come; the finished one in the end."""
+        """The message so far; at the end, the finished message."""
         if self.ending is not None:
             return self.ending.message
         if self._reading is not None:
@@ -135,40 +135,42 @@ class Flow:
         return new_assistant_message(self.model)
 
     def run(self) -> Steps:
-        """Ask until there is an answer or nobody is left, then tell the end."""
+        """Make attempts until one succeeds or no candidate is left, then emit the terminal event."""
         try:
-            events = yield from self._pursue()
+            events = yield from self._run_attempts()
         except Aborted as aborted:
             events = yield from self._abort(aborted.reason)
         yield Emit(self._with_clean_ending(events))
 
-    def _pursue(self) -> _Doing[list[Event]]:
+    def _run_attempts(self) -> _StepsFor[list[Event]]:
         ask = self.ask
         while True:
             outcome = yield from self._attempt()
             if outcome.failure is None or self._has_emitted:
                 return outcome.events
-            course = choose_course(
-                self._course, outcome.failure, ask.candidates, ask.context, retry=ask.retry, chance=self._began.chance
+            plan = plan_next_attempt(
+                self._plan, outcome.failure, ask.candidates, ask.context, retry=ask.retry, chance=self._began.chance
             )
-            if course is None:
+            if plan is None:
                 return outcome.events
             self._outcome = self._reading = None
             self._is_recorded = False
-            self._course = course
-            if course.wait > 0:
-                yield Wait(course.wait)
+            self._plan = plan
+            if plan.wait > 0:
+                yield Wait(plan.wait)
 
     # -- one attempt ---------------------------------------------------------------------------------------------------
 
-    def _attempt(self) -> _Doing[_Outcome]:
-        self._began = _moment((yield NOW))
+    def _attempt(self) -> _StepsFor[_Outcome]:
+        self._began = _as_moment((yield NOW))
         request = self._prepare()
         if isinstance(request, Failure):
             outcome = self._failed(request)
         else:
             self.report = request.report
-            self._is_open = True  # from here on: whoever breaks it off while it is sent may get an answer all the same
+            self._is_open = (
+                True  # set before sending: if the caller aborts while the request is sent, a reply may still arrive
+            )
             answer = yield Send(request)
             if isinstance(answer, Head):
                 outcome = yield from self._read_reply(request, answer)
@@ -182,15 +184,15 @@ class Flow:
         yield from self._record(outcome.failure)
         return outcome
 
-    def _record(self, failure: Failure | None) -> _Doing[None]:
-        moment = _moment((yield NOW))
+    def _record(self, failure: Failure | None) -> _StepsFor[None]:
+        moment = _as_moment((yield NOW))
         attempt = Attempt(
             model=self.model,
-            reason=self._course.reason,
+            reason=self._plan.reason,
             report=self.report,
             failure=failure,
             started=self._began.unix_ms,
-            waited=self._course.wait,
+            waited=self._plan.wait,
             duration=moment.clock - self._began.clock,
         )
         self._began = replace(self._began, chance=moment.chance)
@@ -199,18 +201,18 @@ class Flow:
         yield Note(attempt)
 
     def _prepare(self) -> Request | Failure:
-        """Project the stored conversation for this model; what cannot be made ready for one may pass for another.
+        """Project and encode the stored conversation for this model; a failure here may not occur for another model.
 
-        The first mistake is the caller's, and is raised; once someone was asked, it is how this attempt ended.
+        Before the first attempt the error is the caller's and is raised. Later it is the failure of this attempt.
         """
-        ask, course = self.ask, self._course
+        ask, plan = self.ask, self._plan
         context, policy = ask.context, ask.policy
-        if course.is_origin_stripped:
+        if plan.is_origin_stripped:
             context, policy = strip_origin(context), cross_model_policy(policy)
         try:
             return ask.prepare(context, self.model, ask.options, policy)
         except ProjectionRefused as error:
-            if len(ask.candidates) == 1 and not course.is_origin_stripped:
+            if len(ask.candidates) == 1 and not plan.is_origin_stripped:
                 raise
             self.report = error.report
             return replace(classify(error, provider=self.model.provider), evidence="the policy refuses a change")
@@ -222,7 +224,7 @@ class Flow:
 
     # -- the reply -----------------------------------------------------------------------------------------------------
 
-    def _read_reply(self, request: Request, head: Head) -> _Doing[_Outcome]:
+    def _read_reply(self, request: Request, head: Head) -> _StepsFor[_Outcome]:
         if head.status >= 300:
             return (yield from self._read_error(head))
         if is_streamed(request, head.headers):
@@ -237,11 +239,11 @@ class Flow:
             message = read_whole(body, request)
         except DecodeError as error:
             text = self._conceal(body.decode("utf-8", "replace"))
-            return self._failed(explain_document(text, self._concealed(head), self.model.provider, error))
+            return self._failed(explain_document(text, self._conceal_head(head), self.model.provider, error))
         event = ErrorEvent if message.stop_reason in _BAD_ENDS else DoneEvent
-        return self._judged([StartEvent(), event(reason=message.stop_reason, message=message)])
+        return self._check_reply([StartEvent(), event(reason=message.stop_reason, message=message)])
 
-    def _read_stream(self, request: Request, head: Head) -> _Doing[_Outcome]:
+    def _read_stream(self, request: Request, head: Head) -> _StepsFor[_Outcome]:
         reading = self._reading = StreamReading(request)
         answer = yield ReadEvents(reading.feed, self.ask.emits)
         if answer is None and (document := reading.document) is not None:
@@ -252,24 +254,24 @@ class Flow:
             new_events = reading.fail(answer.text)
         elif answer is None:
             new_events = reading.finish()
-        # Whoever begins says so, once: where the beginning is not among the last events, it has been told before.
+        # A stream has one start event. If it is not among the last events, the caller already has it.
         self._has_emitted = self.ask.emits and new_events[0].type != "start"
         if isinstance(answer, Broken):
             failure = None if new_events[-1].type == "done" else self._broken(answer)
             return _Outcome(new_events, failure, is_whole=False)
-        return self._judged(new_events)
+        return self._check_reply(new_events)
 
-    def _read_error(self, head: Head) -> _Doing[_Outcome]:
+    def _read_error(self, head: Head) -> _StepsFor[_Outcome]:
         body = yield from self._read_body(_ERROR_BYTES)
         is_whole = isinstance(body, bytes) and len(body) <= _ERROR_BYTES
         text = body.decode("utf-8", "replace") if isinstance(body, bytes) else ""
-        failure = explain_error(self._conceal(text), self._concealed(head), self.model.provider)
+        failure = explain_error(self._conceal(text), self._conceal_head(head), self.model.provider)
         return self._failed(failure, is_whole=is_whole)
 
-    def _concealed(self, head: Head) -> Head:
+    def _conceal_head(self, head: Head) -> Head:
         return Head(head.status, {name: self._conceal(value) for name, value in head.headers.items()})
 
-    def _read_body(self, limit: int | None = None) -> _Doing[bytes | Broken]:
+    def _read_body(self, limit: int | None = None) -> _StepsFor[bytes | Broken]:
         pieces: list[bytes] = []
         size = 0
         while True:
@@ -284,37 +286,37 @@ class Flow:
 
     # -- what went wrong -----------------------------------------------------------------------------------------------
 
-    def _judged(self, events: list[Event]) -> _Outcome:
-        """Say what is wrong with a reply that came; a window that was silently too small shows in the counts."""
+    def _check_reply(self, events: list[Event]) -> _Outcome:
+        """Find out whether a reply that arrived is a failure; a silent context overflow shows in the token counts."""
         ending = ending_of(events)
         assert ending is not None, "a reply that was read to its end has a terminal event"
         model = self.model
         if ending.type == "error":
-            message = self._purged(ending.message)
+            message = self._without_secrets(ending.message)
             events[-1] = with_message(ending, message)
             return _Outcome(events, classify(message, provider=model.provider))
         if not self._has_emitted and is_context_overflow(ending.message, model.context_window):
-            evidence = "the counts of the reply"
+            evidence = "the token counts of the reply"
             return _Outcome(events, Failure(kind=FailureKind.OVERFLOW, provider=model.provider, evidence=evidence))
         return _Outcome(events)
 
-    def _purged(self, message: AssistantMessage) -> AssistantMessage:
-        """Take out of a message that ended badly what its server should not have repeated, wherever it stands."""
+    def _without_secrets(self, message: AssistantMessage) -> AssistantMessage:
+        """Remove secrets that the server repeated anywhere in a failed message."""
         message = make_storable(message)
         text = dump_message(message).decode()
         purged = self._conceal(text)
         if purged == text:
             return message
         clean = load_message(purged.encode())
-        assert clean.role == "assistant", "a message stays what it is"
+        assert clean.role == "assistant", "removing secrets does not change the role"
         return clean
 
     def _broken(self, answer: Answer) -> Failure:
-        assert isinstance(answer, Broken), "a shell answers bytes, None or what broke where it is asked to read"
+        assert isinstance(answer, Broken), "a shell answers a read with bytes, None or Broken"
         return Failure(kind=answer.kind, provider=self.model.provider, evidence="the connection", message=answer.text)
 
     def _failed(self, failure: Failure, *, is_whole: bool = True) -> _Outcome:
-        """Make the end of an attempt that brought nothing."""
+        """Make the outcome of an attempt without a reply."""
         message_text = failure.message or failure.evidence or str(failure.kind)
         return _Outcome(self._ending_events(message_text, StopReason.ERROR), failure, is_whole)
 
@@ -324,8 +326,8 @@ class Flow:
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    def _abort(self, reason: str) -> _Doing[list[Event]]:
-        """Let go and end; a reply that was already whole stays what it is."""
+    def _abort(self, reason: str) -> _StepsFor[list[Event]]:
+        """Release the reply and end; a reply that was already complete is kept."""
         outcome, reading = self._outcome, self._reading
         if self._is_open:
             self._is_open = False
@@ -341,7 +343,7 @@ class Flow:
         return outcome.events
 
     def _with_clean_ending(self, events: list[Event]) -> list[Event]:
-        """Date the message, and note in it what was tried in vain before."""
+        """Add the time of the request and the failed attempts to the message."""
         ending = ending_of(events)
         assert ending is not None, "the last event is a terminal one"
         notes = tuple(note_attempt(attempt) for attempt in self.attempts[:-1] if attempt.failure is not None)
@@ -358,6 +360,6 @@ class Flow:
 _BAD_ENDS: Final = frozenset({StopReason.ERROR, StopReason.ABORTED})
 
 
-def _moment(answer: Answer) -> Moment:
-    assert isinstance(answer, Moment), "a shell answers with the time where it is asked for it"
+def _as_moment(answer: Answer) -> Moment:
+    assert isinstance(answer, Moment), "a shell answers `Now` with a moment"
     return answer

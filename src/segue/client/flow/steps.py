@@ -1,7 +1,7 @@
-"""What the flow asks of the world, and what the world answers: the whole of the talk between `flow` and the shells.
+"""The interface between the request flow, which does no I/O, and the shells, which do all of it.
 
-The flow is a generator that yields steps; a shell does what a step says and sends the answer in. Nothing else passes
-between them, so whatever a shell does, the flow can be run in a test without a network, a clock or chance.
+The flow is a generator that yields steps. A shell performs each step and sends the answer back. Nothing else passes
+between them, so a test can run the flow without a network, a clock or random numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from segue.request import Request
 
 @final
 class Now(msgspec.Struct, frozen=True):
-    """What time is it, and which way does chance fall? The answer is a `Moment`."""
+    """Read the clocks and a random number. The answer is a `Moment`."""
 
     kind: ClassVar[Literal["now"]] = "now"
 
@@ -34,18 +34,17 @@ class Send(msgspec.Struct, frozen=True):
 
 @final
 class Read(msgspec.Struct, frozen=True):
-    """Read on. The answer is bytes, None at the end, or `Broken`."""
+    """Read the next bytes. The answer is bytes, None at the end, or `Broken`."""
 
     kind: ClassVar[Literal["read"]] = "read"
 
 
 @final
 class ReadEvents(msgspec.Struct, frozen=True):
-    """Read on, chunk by chunk, and make events of it with `feed`; with `emits`, hand them to the caller as they come.
+    """Read chunks and decode them with `feed`; with `emits`, pass the events to the caller as they arrive.
 
-    The answer is the list of events that ends in a terminal one, which is not handed on; None when the bytes end before
-    that, or `Broken`. A stream is in the shell's hands while it flows, which is where its cost lies, and in the flow's
-    again when it ends.
+    The answer is the list of events that ends with the terminal one, which is not passed on; None if the bytes end
+    before that; or `Broken`. The shell handles a stream alone until it ends, because each step costs time.
     """
 
     kind: ClassVar[Literal["read_events"]] = "read_events"
@@ -55,21 +54,21 @@ class ReadEvents(msgspec.Struct, frozen=True):
 
 @final
 class Drain(msgspec.Struct, frozen=True):
-    """The reply is whole: take in what little the connection still brings, so that it can be used again; let go."""
+    """The reply is complete: read the few remaining bytes, so that the connection can be reused, and release it."""
 
     kind: ClassVar[Literal["drain"]] = "drain"
 
 
 @final
 class Close(msgspec.Struct, frozen=True):
-    """Let go of the reply, wherever it stands."""
+    """Release the reply, even if it is incomplete."""
 
     kind: ClassVar[Literal["close"]] = "close"
 
 
 @final
 class Wait(msgspec.Struct, frozen=True):
-    """Do nothing for so many seconds."""
+    """Wait for a number of seconds."""
 
     kind: ClassVar[Literal["wait"]] = "wait"
     seconds: float
@@ -77,7 +76,7 @@ class Wait(msgspec.Struct, frozen=True):
 
 @final
 class Note(msgspec.Struct, frozen=True):
-    """An attempt is over: whoever wants to know is told."""
+    """An attempt has ended: call the `on_attempt` hooks."""
 
     kind: ClassVar[Literal["note"]] = "note"
     attempt: Attempt
@@ -85,7 +84,7 @@ class Note(msgspec.Struct, frozen=True):
 
 @final
 class Emit(msgspec.Struct, frozen=True):
-    """Hand the last events to the caller; the final one is terminal, and no step comes after this one."""
+    """Pass the last events to the caller. The final event is terminal, and no step follows this one."""
 
     kind: ClassVar[Literal["emit"]] = "emit"
     events: Sequence[Event]
@@ -96,7 +95,7 @@ Step: TypeAlias = Now | Send | Read | ReadEvents | Drain | Close | Wait | Note |
 
 @final
 class Moment(msgspec.Struct, frozen=True):
-    """Seconds of a clock that never goes back, Unix milliseconds, and a number from 0 to 1."""
+    """Seconds of a monotonic clock, Unix milliseconds, and a random number from 0 to 1."""
 
     clock: float
     unix_ms: int
@@ -105,7 +104,7 @@ class Moment(msgspec.Struct, frozen=True):
 
 @final
 class Head(msgspec.Struct, frozen=True):
-    """The beginning of a reply; names of headers are in lower case."""
+    """Status and headers of a reply; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -113,7 +112,7 @@ class Head(msgspec.Struct, frozen=True):
 
 @final
 class Broken(msgspec.Struct, frozen=True):
-    """What was asked could not be done; `text` says why and holds no secret."""
+    """The step failed; `text` is the reason and contains no secret."""
 
     text: str
     kind: FailureKind = FailureKind.NETWORK
@@ -128,8 +127,8 @@ DRAIN: Final = Drain()
 CLOSE: Final = Close()
 
 
-class Aborted(Exception):  # it is thrown into a flow to end it, and never leaves it
-    """The caller does not want any more."""
+class Aborted(Exception):  # thrown into a flow to end it; the flow never raises it
+    """The caller closed the stream."""
 
     def __init__(self, reason: str = "the request was aborted") -> None:
         super().__init__(reason)

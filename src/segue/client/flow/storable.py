@@ -1,9 +1,9 @@
-"""A reply that stored JSON can carry, whatever its server sent.
+"""Makes a reply storable as JSON, whatever the server sent.
 
-Facts this file rests on:
-- Servers written in Python send `NaN` where a number is missing, in log probabilities most often, and `json.loads`
-  takes it; stored JSON has no word for it.                                       (RFC 8259; vLLM, seen 2026)
-- Nothing that was said is lost: only values that segue keeps without reading them can be of that kind.
+Facts this file relies on:
+- Servers written in Python send `NaN` for missing numbers, mostly in log probabilities, and `json.loads` accepts it.
+  Standard JSON does not support it.                                              (RFC 8259; vLLM, seen 2026)
+- No text is lost: such values occur only in fields that segue stores without interpreting them.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from segue.conversation.stored import dump_message
 from segue.errors import DumpError
 
 _DEEPEST: Final = 100
-"""Levels of a value that are kept: stored JSON has 200, and the message around it takes some."""
-_TOO_DEEP: Final = "(nested too deeply to be kept)"
+"""Levels of nesting that are kept: stored JSON allows 200, and the message around the value takes some."""
+_TOO_DEEP: Final = "(nested too deeply to be stored)"
 _Values = TypeVar("_Values", bound=Mapping[str, object] | None)
 
 
 def make_storable(message: AssistantMessage) -> AssistantMessage:
-    """Give the message as it is, or with a word in place of each value that could not be stored, and a note of it."""
+    """Return the message, with text in place of each value that cannot be stored and a diagnostic about it."""
     try:
         dump_message(message)
     except DumpError as error:
-        note = Diagnostic(type="unstorable", message=f"values were replaced by words: {error.reason}")
+        note = Diagnostic(
+            type="unstorable", message=f"values that JSON cannot store were replaced by text: {error.reason}"
+        )
         return replace(
             message,
             content=tuple(map(_repair_content, message.content)),

@@ -1,10 +1,11 @@
-"""Where a request goes, and what goes with it besides the key.
+"""The URL of a request, and its headers besides the key.
 
-Facts this file rests on:
-- `{NAME}` in a base URL stands for an environment variable: a resource, an account, a region.      (providers' rows)
-- The region of AWS and the location of Google have a second usual name.         (botocore 1.44.0, google-genai 3.1.0)
-- Vertex has no host `global-aiplatform`: the global location is the bare host.          (google-genai 3.1.0, 2026-11)
-- Whoever sends a request writes its address into the log.                                     (httpx2 2.16.0: INFO)
+Facts this file relies on:
+- `{NAME}` in a base URL is an environment variable: a resource, an account, a region.              (provider table)
+- The AWS region and the Google location have a second common variable name.     (botocore 1.44.0, google-genai 3.1.0)
+- Vertex has no host `global-aiplatform`: the global location is the host without a prefix.
+                                                                                          (google-genai 3.1.0, 2026-11)
+- The transport logs the URL of every request.                                                 (httpx2 2.16.0: INFO)
 - A session id in a header keeps a conversation on the server that has it cached.   (pi-ai 1.5.0: session affinity)
 """
 
@@ -29,7 +30,7 @@ _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "GOOGLE_CLOUD_LOCATION": ("GOOGLE_CLOUD_REGION", "GOOGLE_VERTEX_LOCATION"),
     "GOOGLE_CLOUD_PROJECT": ("GOOGLE_VERTEX_PROJECT",),
 }
-_BARE_HOSTS: Final[Mapping[str, str]] = {"//global-aiplatform.": "//aiplatform."}
+_GLOBAL_HOST_NAMES: Final[Mapping[str, str]] = {"//global-aiplatform.": "//aiplatform."}
 _SECRET_PARAMETER: Final = re.compile(r"key|token|secret|sig|code", re.IGNORECASE)
 _SESSION_HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
     "none": (),
@@ -40,15 +41,15 @@ _SESSION_HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def at_base_url(model: Model, base_url: str | None) -> Model:
-    """Give the model at another address, everything else about it as it was."""
+    """Return the model with another base URL."""
     return model if base_url is None else replace(model, base_url=base_url)
 
 
 def fill_url(url: str, environment: Mapping[str, str]) -> str:
-    """Put variables of the environment into an address.
+    """Replace the variables in a URL by their values.
 
     Raises:
-        SettingsError: one is not set, or the model has no address at all.
+        SettingsError: a variable is not set, or the result is not an HTTP URL.
     """
 
     def value(match: re.Match[str]) -> str:
@@ -57,13 +58,15 @@ def fill_url(url: str, environment: Mapping[str, str]) -> str:
             if found := environment.get(variable, "").strip():
                 return found
         shown = split_login(url)[0]
-        raise SettingsError(f"the address {shown} needs the variable {name}: set it, or give `base_url`", key=name)
+        raise SettingsError(
+            f"the URL {shown} needs the environment variable {name}; set it, or pass base_url=...", key=name
+        )
 
     filled = _VARIABLE.sub(value, url)
-    for written, meant in _BARE_HOSTS.items():
-        filled = filled.replace(written, meant)
+    for old, new in _GLOBAL_HOST_NAMES.items():
+        filled = filled.replace(old, new)
     if not _is_address(filled):
-        text = f"there is no address to send to: give `base_url`, with https:// before it (it is {filled!r} now)"
+        text = f"{filled!r} is not an HTTP URL; pass base_url=... with a URL that begins with https:// or http://"
         raise SettingsError(text, key="base_url")
     return filled
 
@@ -72,21 +75,21 @@ def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets that do not close, a port that is none
+    except ValueError:  # an unclosed bracket or an invalid port
         return False
 
 
 def with_query_last(url: str, base_url: str | None) -> str:
-    """Put the query of a base URL, such as Azure's `api-version`, behind the path that was added to it."""
-    base, asks, query = (base_url or "").rstrip("/").partition("?")
-    if not asks:
+    """Move the query of a base URL, such as Azure's `api-version`, behind the path that was added to it."""
+    base, has_query, query = (base_url or "").rstrip("/").partition("?")
+    if not has_query:
         return url
     path = url.removeprefix((base_url or "").rstrip("/"))
     return f"{base.rstrip('/')}{path}{'&' if '?' in path else '?'}{query}"
 
 
 def query_secrets(url: str) -> dict[str, str]:
-    """Give what of an address nobody should be shown: a query may hold a key. The transport's log is told so too."""
+    """Return the secrets in the query of a URL, and keep them out of the log of the transport."""
     found = {name: value for name, value in parse_qsl(urlsplit(url).query) if _SECRET_PARAMETER.search(name)}
     if found:
         logging.getLogger("httpx2").addFilter(_hide_queries)  # adding the same filter again changes nothing
@@ -100,17 +103,17 @@ def _hide_queries(record: logging.LogRecord) -> bool:
 
 
 def split_login(url: str) -> tuple[str, dict[str, str]]:
-    """Take a name and a password out of an address and put them into a header: addresses are written into logs."""
+    """Move a user name and password from a URL to a header, because URLs are logged."""
     parts = urlsplit(url)
     login, at, host = parts.netloc.rpartition("@")
     if not at:
         return url, {}
-    sealed = b64encode(unquote(login).encode()).decode()
-    return parts._replace(netloc=host).geturl(), {"authorization": f"Basic {sealed}"}
+    encoded = b64encode(unquote(login).encode()).decode()
+    return parts._replace(netloc=host).geturl(), {"authorization": f"Basic {encoded}"}
 
 
 def session_headers(dialect: Dialect, session_id: str | None) -> dict[str, str]:
-    """Say which session this is, where the provider wants it in headers."""
+    """Return the headers with the session id, for providers that expect them."""
     if session_id is None or not session_id.isascii() or not session_id.isprintable():
         return {}
     return dict.fromkeys(_SESSION_HEADERS[dialect.session_header], session_id)

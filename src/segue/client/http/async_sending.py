@@ -1,4 +1,4 @@
-"""The network, with tasks: `sending`, awaited, and with the means of anyio, which httpx2 stands on."""
+"""HTTP for the async client: the same as `sending`, with anyio, which httpx2 is built on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from segue.client.http.faults import CONNECTING, explain_fault, is_stale, list_f
 from segue.client.http.keys import conceal
 from segue.client.http.loops import find_loop
 from segue.client.http.outgoing_request import OutgoingRequest
-from segue.client.http.sending import PATIENCE
+from segue.client.http.sending import DRAIN_SECONDS
 from segue.conversation.events import Event
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 _SCHEDULED_CLOSES: Final[set[asyncio.Task[None]]] = set()
-"""Streams that were forgotten and are being closed: a loop holds its tasks only loosely."""
+"""Tasks that close unread streams. An event loop holds only weak references to its tasks."""
 
 
 class AsyncWire:
-    """Sends letters and reads replies for one request; never more than one reply at a time."""
+    """Sends the HTTP requests of one call and reads the replies, one at a time."""
 
     def __init__(self, find_http: Callable[[], httpx2.AsyncClient]) -> None:
         self._find_http = find_http
@@ -40,11 +40,11 @@ class AsyncWire:
         return "AsyncWire()"
 
     def conceal(self, text: str) -> str:
-        """Take the keys that were used out of a text."""
+        """Remove the keys that were sent from a text."""
         return conceal(text, self._secrets)
 
     async def send(self, outgoing: OutgoingRequest) -> Head | Broken:
-        """Send a letter and wait for the beginning of the reply."""
+        """Send an HTTP request and wait for the status and headers of the reply."""
         import anyio
 
         self._secrets = (*outgoing.secrets, *self._secrets)
@@ -59,8 +59,8 @@ class AsyncWire:
             finally:
                 self._scope = None
             self._response = response
-            packed = "content-encoding" in response.headers
-            self._chunks = response.aiter_bytes() if packed else _iterate(response)
+            is_compressed = "content-encoding" in response.headers
+            self._chunks = response.aiter_bytes() if is_compressed else _iterate(response)
             return Head(response.status_code, dict(response.headers))
         return Broken("the request was interrupted")
 
@@ -85,7 +85,7 @@ class AsyncWire:
         return await post()
 
     async def read(self) -> bytes | Broken | None:
-        """Give the next bytes of the reply; None at its end."""
+        """Return the next bytes of the reply; None at its end."""
         if self._chunks is None:
             return None
         try:
@@ -96,7 +96,7 @@ class AsyncWire:
             return explain_fault(error, self._secrets)
 
     async def read_events(self, feed: Callable[[bytes], list[Event]]) -> list[Event] | Broken | None:
-        """Read until something comes of it; None at the end of the reply."""
+        """Read until `feed` returns events; None at the end of the reply."""
         if self._chunks is None:
             return None
         try:
@@ -108,16 +108,16 @@ class AsyncWire:
         return None
 
     async def drain(self) -> None:
-        """Read to the end of a reply that is whole, if it comes soon, and let go of it."""
+        """Read a complete reply to its end, if that comes soon, and release it."""
         import anyio
 
-        with anyio.move_on_after(PATIENCE), suppress(*self._faults):
+        with anyio.move_on_after(DRAIN_SECONDS), suppress(*self._faults):
             while isinstance(await self.read(), bytes):
                 pass
         await self.close()
 
     async def close(self) -> None:
-        """Let go of the reply; its connection is used again only if the reply was read to its end."""
+        """Release the reply; its connection is reused only if the reply was read to its end."""
         import anyio
 
         response, chunks = self._response, self._chunks
@@ -125,11 +125,11 @@ class AsyncWire:
         if response is not None and chunks is not None:
             with anyio.CancelScope(shield=True), suppress(*self._faults):
                 if isinstance(chunks, AsyncGenerator):
-                    await chunks.aclose()  # left alone, it would be finished by a task of its own
+                    await chunks.aclose()  # otherwise asyncio would finish it in a separate task
                 await response.aclose()
 
     def schedule_close(self, close: Callable[[], Coroutine[None, None, None]]) -> None:
-        """Let the loop close what nobody holds any more, if a reply is still open and the loop still runs."""
+        """Let the event loop close an unread stream, if its reply is still open and the loop still runs."""
         loop = self._loop
         if self._response is None or loop is None or loop.is_closed():
             return
@@ -139,11 +139,11 @@ class AsyncWire:
             _SCHEDULED_CLOSES.add(task)
             task.add_done_callback(_SCHEDULED_CLOSES.discard)
 
-        with suppress(RuntimeError):  # it was closed at this moment
+        with suppress(RuntimeError):  # the loop was closed at this moment
             loop.call_soon_threadsafe(begin)
 
     async def wait(self, seconds: float) -> None:
-        """Wait, unless someone interrupts."""
+        """Wait until the time is over or `interrupt` is called."""
         import anyio
 
         with anyio.CancelScope() as scope:
@@ -154,7 +154,7 @@ class AsyncWire:
                 self._scope = None
 
     async def interrupt(self) -> None:
-        """Wake whoever waits or reads, from another task."""
+        """End a running `wait`, `send` or `read`, from another task."""
         if self._scope is not None:
             self._scope.cancel()
         elif self._response is not None:
@@ -167,5 +167,5 @@ class AsyncWire:
 def _iterate(response: httpx2.Response) -> AsyncIterator[bytes]:
     import httpx2
 
-    assert isinstance(response.stream, httpx2.AsyncByteStream), "a client with tasks gets a stream for tasks"
+    assert isinstance(response.stream, httpx2.AsyncByteStream), "an async client returns async streams"
     return aiter(response.stream)

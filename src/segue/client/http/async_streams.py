@@ -1,11 +1,11 @@
-"""A reply as it comes, with tasks: `streams`, awaited."""
+"""The streamed reply of the async client: the same as `streams`, with `await`."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 from types import TracebackType
-from typing import Self, TypeVar, cast
+from typing import Self, TypeAlias, TypeVar, cast
 
 from segue.client.flow.request_flow import Ask
 from segue.client.flow.steps import Answer, Broken, Step
@@ -13,7 +13,7 @@ from segue.client.http.async_sending import AsyncWire
 from segue.client.http.keys import ask_auth
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.settings import OnAttempt
-from segue.client.http.shell import TERMINAL, OnEnd, Shell, take_moment
+from segue.client.http.shell import TERMINAL, OnEnd, Shell, read_moment
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
 from segue.errors import SettingsError
@@ -21,13 +21,16 @@ from segue.request import Request
 
 _Value = TypeVar("_Value")
 
+Settle: TypeAlias = Callable[[], Awaitable[None]]
+"""Awaited before each request is sent and after `on_end`: waits for work that was started and not awaited."""
+
 
 class AsyncStream(Shell):
-    """A reply as it comes: iterate over its events with `async for`. Made by `AsyncClient.stream`.
+    """A streamed reply: iterate over its events with `async for`. Made by `AsyncClient.stream`.
 
-    The last event is always `done` or `error`, and there is never a second one. Closing early (`close`, the end of an
-    `async with` block, cancellation) ends the reply with an `error` event whose message was `aborted`: it stands in
-    `message`, can be stored, and is what the iteration gives next. Whoever is cancelled while reading stays cancelled.
+    The last event is always `done` or `error`, and there is only one of them. Closing early (`close`, the end of an
+    `async with` block, cancellation) ends the reply with an `error` event whose message has the stop reason `aborted`:
+    it is in `message`, can be stored, and is the next event of the iteration. A cancelled reader stays cancelled.
     """
 
     def __init__(
@@ -38,8 +41,10 @@ class AsyncStream(Shell):
         *,
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
+        settle: Settle | None = None,
     ) -> None:
         self._wire = wire
+        self._settle = settle
         self._is_busy = False
         super().__init__(ask, builder, wire.conceal, on_attempt=on_attempt, on_end=on_end)
 
@@ -59,15 +64,17 @@ class AsyncStream(Shell):
                 )
             except BaseException:
                 self._is_closing = True
-                await self._run_out()
+                await self._finish()
                 raise
             finally:
                 self._is_busy = False
             if isinstance(answer, list) and len(answer) == 1 and self._emits and not self._is_closing:
-                event = answer[0]  # as it nearly always is
+                event = answer[0]  # the common case
                 if event.type not in TERMINAL:
                     return event
-            self._take(answer)
+            self._handle_answer(answer)
+            if self._step is None and self._settle is not None:
+                await self._settle()
         return ready.pop()
 
     async def __aenter__(self) -> Self:
@@ -79,44 +86,46 @@ class AsyncStream(Shell):
         await self.close()
 
     def __del__(self) -> None:
-        # Whoever forgets a stream half way would keep its connection for ever; only its loop can let go of it.
+        # An unread stream would keep its connection open. Only its event loop can close it.
         if getattr(self, "_step", None) is not None:
             self._wire.schedule_close(self.close)
 
     async def result(self) -> AssistantMessage:
-        """Read to the end and give the message.
+        """Read to the end and return the message.
 
         Raises:
-            RequestFailed: it did not end well; the error carries what arrived.
+            RequestFailed: the reply failed or is incomplete; the error has what arrived.
         """
         async for _ in self:
             pass
-        return self._finished()
+        return self._result_or_raise()
 
     async def close(self) -> None:
-        """End the reply here, if it has not ended; its connection is let go."""
+        """End the reply, if it has not ended, and release its connection."""
         if self._step is None:
             return
         self._is_closing = True
         if self._is_busy:
-            await self._wire.interrupt()  # the task that is at work notices, and ends it
+            await self._wire.interrupt()  # the task that is reading notices it and ends the reply
         else:
-            await self._run_out()
+            await self._finish()
 
     aclose = close
 
-    async def _run_out(self) -> None:
+    async def _finish(self) -> None:
         if self._step is not None:
-            self._go_on(None)
+            self._advance(None)
         while (step := self._step) is not None:
-            self._go_on(await self._perform(step))
+            self._advance(await self._perform(step))
+        if self._settle is not None:
+            await self._settle()
 
     async def _perform(self, step: Step) -> Answer:
         match step.kind:
             case "read":
                 return await self._wire.read()
             case "now":
-                return take_moment()
+                return read_moment()
             case "send":
                 return await self._send(step.request)
             case "wait":
@@ -133,10 +142,12 @@ class AsyncStream(Shell):
                 return None
 
     async def _send(self, request: Request) -> Answer:
+        if self._settle is not None:
+            await self._settle()
         builder, hook = self._builder, self._builder.setup.on_request
-        body = None if hook is None else await _in_time(hook(request))
+        body = None if hook is None else await _await_if_needed(hook(request))
         auth = builder.find_auth(request.model, self._first)
-        token = None if auth is None else await _in_time(ask_auth(auth, request.model))
+        token = None if auth is None else await _await_if_needed(ask_auth(auth, request.model))
         try:
             outgoing = builder.write(request, body, token, self._first)
             if isinstance(outgoing, Broken):
@@ -144,14 +155,16 @@ class AsyncStream(Shell):
             if not outgoing.is_signed:
                 import anyio
 
-                await anyio.to_thread.run_sync(builder.sign, outgoing)  # fetching credentials would block everyone
+                await anyio.to_thread.run_sync(
+                    builder.sign, outgoing
+                )  # fetching credentials would block the event loop
         except SettingsError as error:
             return builder.explain(error)
         return None if self._is_closing else await self._wire.send(outgoing)
 
 
-async def _in_time(value: _Value | Awaitable[_Value]) -> _Value:
-    """Wait for what has to be waited for."""
+async def _await_if_needed(value: _Value | Awaitable[_Value]) -> _Value:
+    """Await a value that a hook returned, if it is awaitable."""
     if isawaitable(value):
         return await value
     return cast("_Value", value)

@@ -1,6 +1,6 @@
 """Clients: they hold connections and settings, and send conversations to models.
 
-`complete` and `stream` of this module make a client for one request; whoever sends more keeps one.
+The functions `complete` and `stream` make a client for one request; for several requests, make one client.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, Self, Unpack
 from msgspec.structs import replace
 
 from segue.client.flow.attempts import Attempt
-from segue.client.flow.request_flow import Ask, Prepare, prepare_anew
+from segue.client.flow.request_flow import Ask, Prepare, prepare_request
 from segue.client.http.async_sending import AsyncWire
-from segue.client.http.async_streams import AsyncStream
+from segue.client.http.async_streams import AsyncStream, Settle
 from segue.client.http.loops import HttpByLoop
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.sending import Wire
@@ -23,23 +23,26 @@ from segue.client.http.shell import OnEnd
 from segue.client.http.streams import Stream
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage
+from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.projection.policy import Policy
+from segue.request import with_routers
 
 if TYPE_CHECKING:
     import httpx2
 
-_KEPT: Final = 100
-"""Idle connections that are kept; those at work are neither counted nor limited."""
+_MAX_IDLE: Final = 100
+"""Idle connections that are kept; connections in use are not limited."""
 
 
 class _BaseClient:
-    """What both clients do before anything is sent, and after everything has come."""
+    """Everything that `Client` and `AsyncClient` share: all but sending."""
 
     def __init__(self, settings: ClientSettings) -> None:
         self._setup = Setup(settings)
         self._builder = RequestBuilder(self._setup)
-        self._answered: dict[tuple[str, ...], str] = {}  # by the candidates: who answered last
+        self._routed: tuple[Policy | None, Policy | None] = (None, with_routers(None, self._setup.catalogue))
+        self._answered: dict[tuple[str, ...], str] = {}  # by the candidates: the model that answered last
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -55,7 +58,7 @@ class _BaseClient:
         emits: bool,
         prepare: Prepare | None,
     ) -> Ask:
-        """Put together what is wanted. With `sticky`, whoever answered last is asked first."""
+        """Collect the arguments of a request. With `sticky`, the model that answered last is the first candidate."""
         candidates = self._builder.find_candidates(model, fallback_models)
         owner = candidates[0].provider
         if self._setup.sticky:
@@ -68,11 +71,24 @@ class _BaseClient:
             candidates=candidates,
             owner=owner,
             options=options,
-            policy=policy,
+            policy=self._find_policy(policy),
             retry=self._setup.retry,
             emits=emits,
-            prepare=prepare or prepare_anew,
+            prepare=prepare or prepare_request,
         )
+
+    @property
+    def catalogue(self) -> Catalogue | None:
+        """The models and providers of the user's own, if any."""
+        return self._setup.catalogue
+
+    def _find_policy(self, policy: Policy | None) -> Policy | None:
+        """Give a policy that recognises the user's routers: one object for one policy, as outboxes need it."""
+        given, routed = self._routed
+        if given is not policy:
+            routed = with_routers(policy, self._setup.catalogue)
+            self._routed = (policy, routed)
+        return routed
 
     def _hooks(self, ask: Ask, on_attempt: OnAttempt | None, on_end: OnEnd | None) -> tuple[OnAttempt | None, OnEnd]:
         listeners = [listener for listener in (self._setup.on_attempt, on_attempt) if listener is not None]
@@ -91,12 +107,12 @@ class _BaseClient:
 
 
 def _names(candidates: Sequence[Model]) -> tuple[str, ...]:
-    """Name who may be asked, in whatever order."""
+    """Return the names of the candidates, sorted."""
     return tuple(sorted(candidate.full_name() for candidate in candidates))
 
 
 class Client(_BaseClient):
-    """Sends conversations to models, holding connections; may be used by many threads at once.
+    """Sends conversations to models. Thread-safe; keeps connections open for reuse.
 
     Every setting is optional: see `ClientSettings`. Close it, or use it in a `with` block.
     """
@@ -106,7 +122,7 @@ class Client(_BaseClient):
         http = import_httpx2()
         self._http: httpx2.Client = http.Client(
             timeout=self._setup.resolve_timeout(),
-            limits=http.Limits(max_connections=None, max_keepalive_connections=_KEPT),
+            limits=http.Limits(max_connections=None, max_keepalive_connections=_MAX_IDLE),
             **self._setup.transports(),
             verify=shared_tls(),
         )
@@ -121,11 +137,11 @@ class Client(_BaseClient):
         fallback_models: Sequence[Model | str] = (),
         on_attempt: OnAttempt | None = None,
     ) -> AssistantMessage:
-        """Send a conversation and give the whole reply; with `options.stream` it is streamed underneath.
+        """Send a conversation and return the whole reply; with `options.stream` the HTTP reply is streamed.
 
         Raises:
-            RequestFailed: neither the model nor any of the `fallback_models` answered as they should.
-            EmptyConversation, ProjectionRefused, UnknownModel: there is nothing to send, or nobody to send it to.
+            RequestFailed: neither the model nor any of the `fallback_models` gave a complete answer.
+            EmptyConversation, ProjectionRefused, UnknownModel: the request cannot be made.
         """
         with self.begin(
             context,
@@ -149,13 +165,13 @@ class Client(_BaseClient):
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
     ) -> Stream:
-        """Send a conversation and give the events of the reply as they come; a failure is the last event.
+        """Send a conversation and return the events of the reply as they arrive; a failure is the last event.
 
-        The request is sent when the first event is asked for. `on_end` is called once with the finished message and the
-        attempts, before the terminal event is given.
+        The request is sent when the first event is read. `on_end` is called once with the finished message and the
+        attempts, before the terminal event is returned.
 
         Raises:
-            EmptyConversation, ProjectionRefused, UnknownModel: there is nothing to send, or nobody to send it to.
+            EmptyConversation, ProjectionRefused, UnknownModel: the request cannot be made.
         """
         return self.begin(
             context,
@@ -180,9 +196,9 @@ class Client(_BaseClient):
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
     ) -> Stream:
-        """Make a request ready without sending it: `complete`, which tells the end alone, and `stream` begin so.
+        """Make a request without sending it. With `emits=False` the only event is the terminal one.
 
-        `prepare` projects and encodes in its own way: an `Outbox` pays only for what is new.
+        `prepare` replaces projection and encoding: with an `Outbox` only new messages are encoded.
         """
         ask = self._ask(context, model, options, policy, fallback_models, emits=emits, prepare=prepare)
         notify, end = self._hooks(ask, on_attempt, on_end)
@@ -202,7 +218,7 @@ class Client(_BaseClient):
 
 
 class AsyncClient(_BaseClient):
-    """Sends conversations to models, holding connections; for asyncio. Each event loop has connections of its own.
+    """`Client` for asyncio. Each event loop has its own connections.
 
     Every setting is optional: see `ClientSettings`. Close it, or use it in an `async with` block.
     """
@@ -214,7 +230,7 @@ class AsyncClient(_BaseClient):
         def connect() -> httpx2.AsyncClient:
             return http.AsyncClient(
                 timeout=self._setup.resolve_timeout(),
-                limits=http.Limits(max_connections=None, max_keepalive_connections=_KEPT),
+                limits=http.Limits(max_connections=None, max_keepalive_connections=_MAX_IDLE),
                 **self._setup.transports(),
                 verify=shared_tls(),
             )
@@ -231,7 +247,7 @@ class AsyncClient(_BaseClient):
         fallback_models: Sequence[Model | str] = (),
         on_attempt: OnAttempt | None = None,
     ) -> AssistantMessage:
-        """Send a conversation and give the whole reply, like `Client.complete`."""
+        """Send a conversation and return the whole reply, like `Client.complete`."""
         async with self.begin(
             context,
             model,
@@ -254,7 +270,7 @@ class AsyncClient(_BaseClient):
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
     ) -> AsyncStream:
-        """Send a conversation and give the events of the reply, like `Client.stream`. Not to be awaited itself."""
+        """Send a conversation and return the events of the reply, like `Client.stream`. Not awaitable itself."""
         return self.begin(
             context,
             model,
@@ -277,11 +293,13 @@ class AsyncClient(_BaseClient):
         prepare: Prepare | None = None,
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
+        settle: Settle | None = None,
     ) -> AsyncStream:
-        """Make a request ready without sending it, like `Client.begin`."""
+        """Make a request without sending it, like `Client.begin`. `settle` is awaited before sending and at the end."""
         ask = self._ask(context, model, options, policy, fallback_models, emits=emits, prepare=prepare)
         notify, end = self._hooks(ask, on_attempt, on_end)
-        return AsyncStream(ask, self._builder, AsyncWire(self._http.here), on_attempt=notify, on_end=end)
+        wire = AsyncWire(self._http.here)
+        return AsyncStream(ask, self._builder, wire, on_attempt=notify, on_end=end, settle=settle)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -307,10 +325,10 @@ def complete(
     fallback_models: Sequence[Model | str] = (),
     **settings: Unpack[ClientSettings],
 ) -> AssistantMessage:
-    """Send a conversation and give the whole reply: `Client.complete`, with a client for this request alone.
+    """Send a conversation and return the whole reply: `Client.complete` with a client for this request only.
 
     Raises:
-        RequestFailed: neither the model nor any of the `fallback_models` answered as they should.
+        RequestFailed: neither the model nor any of the `fallback_models` gave a complete answer.
     """
     with Client(**settings) as client:
         return client.complete(context, model, options=options, policy=policy, fallback_models=fallback_models)
@@ -325,9 +343,9 @@ def stream(
     fallback_models: Sequence[Model | str] = (),
     **settings: Unpack[ClientSettings],
 ) -> Stream:
-    """Send a conversation and give the events of the reply as they come, with a client for this request alone.
+    """Send a conversation and return the events of the reply: `Client.stream` with a client for this request only.
 
-    The client is closed with the reply.
+    The client is closed when the reply ends.
     """
     client = Client(**settings)
 

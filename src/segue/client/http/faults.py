@@ -1,4 +1,4 @@
-"""What can break below a request, told in our words: the errors of httpx2, sorted, without the secrets in them."""
+"""Transport errors: the exceptions of httpx2 as kinds of failures, without secrets."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ _KINDS: Final[Mapping[str, FailureKind]] = {
     "LocalProtocolError": FailureKind.INVALID_REQUEST,
     "UnsupportedProtocol": FailureKind.INVALID_REQUEST,
 }
-"""By the name of the error; whatever is not here is the network's fault."""
+"""By the name of the exception; any other is a network failure."""
 
 _STALE: Final = frozenset({"ReadError", "RemoteProtocolError", "WriteError"})
-"""How it shows that nobody is at the other end any more."""
+"""The exceptions of a connection that the server has closed."""
 CONNECTING: Final = "connection.connect_"
-"""How the names of steps begin that a transport takes for a new connection.            (httpcore2 2.16.0: trace)"""
+"""The prefix of the trace events of a new connection.                                  (httpcore2 2.16.0: trace)"""
 
 _MESSAGES: Final[Mapping[str, str]] = {
-    "ConnectTimeout": "no connection in time",
-    "PoolTimeout": "no free connection in time",
-    "ReadTimeout": "nothing came in time",
-    "WriteTimeout": "the request could not be sent in time",
+    "ConnectTimeout": "the connection timed out",
+    "PoolTimeout": "no connection of the pool became free in time",
+    "ReadTimeout": "the server sent nothing within the timeout; a larger timeout= waits longer",
+    "WriteTimeout": "sending the request timed out",
 }
 
 
 def list_faults() -> tuple[type[Exception], ...]:
-    """Give every error that means: this exchange is broken, another one may not be."""
+    """Return the exceptions that mean that this HTTP exchange failed."""
     httpx2 = import_httpx2()
     return (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError)
 
 
 def is_stale(error: Exception, *, is_new: bool) -> bool:
-    """Whether a kept connection was closed at the other end before it was used again: nobody has heard us yet."""
+    """Whether the server closed an idle connection before it was reused, so that it did not read the request."""
     return not is_new and type(error).__name__ in _STALE
 
 
 def explain_fault(error: Exception, secrets: tuple[str, ...]) -> Broken:
-    """Say what broke. The error itself is not kept: its text may hold a header, its frames the whole request."""
+    """Describe a transport error. The exception is not kept: its text and frames may contain secrets."""
     name = type(error).__name__
-    text = conceal(str(error), secrets) or "no more is known"
+    text = conceal(str(error), secrets) or "no details"
     return Broken(
         f"{_MESSAGES.get(name, 'the connection failed')} ({name}: {text})", _KINDS.get(name, FailureKind.NETWORK)
     )

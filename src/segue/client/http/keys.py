@@ -1,14 +1,14 @@
-"""Keys: where they are found, in which header they travel, and how they are kept out of everything else.
+"""API keys and tokens: where they are found, in which header they are sent, and how they are kept out of messages.
 
-Facts this file rests on:
-- A key goes where the provider's dialect says: `Authorization: Bearer`, `x-api-key`, `api-key` or `x-goog-api-key`;
+Facts this file relies on:
+- The dialect names the header of a key: `Authorization: Bearer`, `x-api-key`, `api-key` or `x-goog-api-key`;
   Vertex takes a key as `x-goog-api-key`.                      (dialects; Google documentation: express mode, 2026-11)
-- What expires is a token, and a token is a bearer everywhere: at Vertex, Azure (Entra ID), Anthropic (OAuth), Bedrock.
+- A token expires, and every provider takes it as a bearer: Vertex, Azure (Entra ID), Anthropic (OAuth), Bedrock.
                                                        (documentation of each, 2026-11; azure-identity, google-auth)
-- A header with a line break or beyond ASCII is refused by the transport with a text that holds it.  (h11 0.16, httpx2)
-- Servers repeat the key they were given in the error they answer with.                       (seen in gateways' logs)
+- The transport refuses a header value with a line break or non-ASCII characters, and quotes it.    (h11 0.16, httpx2)
+- Servers repeat the key in error messages.                                                   (seen in gateways' logs)
 
-A key given as one text belongs to the provider that is asked first: a fallback model of another provider never sees it.
+A key without a provider name is for the provider of the first model. Fallback models of other providers never get it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from segue.models.model import Model
 from segue.models.provider import Provider
 
 Token: TypeAlias = str | Mapping[str, str]
-"""What an `auth` gives: a token, sent as a bearer, or the headers themselves."""
+"""The result of an `auth` function: a token, sent as a bearer, or the headers themselves."""
 Auth: TypeAlias = Callable[[], Token | Awaitable[Token]] | Callable[[Model], Token | Awaitable[Token]]
 
 _Value = TypeVar("_Value")
@@ -36,25 +36,25 @@ _KEY_HEADERS: Final[Mapping[str, tuple[str, str]]] = {
     "api-key": ("api-key", ""),
     "x-goog-api-key": ("x-goog-api-key", ""),
     "google": ("x-goog-api-key", ""),
-    "none": ("authorization", "Bearer "),  # asks for none, and is given one all the same: a server behind a proxy
+    "none": ("authorization", "Bearer "),  # needs no key; a key that is given anyway may be for a proxy in front
 }
-"""By the dialect's `auth`: the header of a key, and what stands before it."""
+"""By the `auth` of the dialect: the header of a key, and the prefix of its value."""
 
-_LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1", ""})
-_CONCEALED: Final = "(key)"
-_LEAST: Final = 6
-"""A shorter key is no secret but a placeholder, and taking it out of a text would leave no text."""
+_LOCAL_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1", ""})
+_REPLACEMENT: Final = "(key)"
+_SHORTEST_SECRET: Final = 6
+"""Characters of the shortest secret. A shorter key is a placeholder; replacing it would garble any text."""
 
 
 def choose_for(given: _Value | Mapping[str, _Value] | None, provider: str, first: str) -> _Value | None:
-    """Find what is meant for a provider: its own entry, or what was given without a name if it is asked first."""
+    """Find the value for a provider: its entry in a mapping, or a single value if it is the `first` provider."""
     if isinstance(given, Mapping):
         return cast("Mapping[str, _Value]", given).get(provider)
     return given if provider == first else None
 
 
 def find_key(row: Provider | None, environment: Mapping[str, str]) -> str | None:
-    """Look into the provider's usual variables, in order; an empty one is none."""
+    """Return the first key in the environment variables of the provider; an empty variable does not count."""
     for name in () if row is None else row.key_variables:
         if key := environment.get(name, "").strip():
             return key
@@ -62,48 +62,52 @@ def find_key(row: Provider | None, environment: Mapping[str, str]) -> str | None
 
 
 def explain_missing(row: Provider | None, dialect: Dialect, url: str) -> str | None:
-    """Say which key is missing where a request without one is bound to be refused; None where it may go."""
+    """Describe the missing key if the provider refuses requests without one; otherwise None."""
     if row is None or row.base_url is None or dialect.auth == "none":
         return None
     host = urlsplit(url).hostname or ""
-    if host in _LOCAL_HOSTS or _domain(host) != _domain(urlsplit(row.base_url).hostname or ""):
+    if host in _LOCAL_NAMES or _domain(host) != _domain(urlsplit(row.base_url).hostname or ""):
         return None
     names = " or ".join(row.key_variables)
-    hint = f"give `api_key` or `auth`, or set {names}" if names else "give `api_key` or `auth`"
-    return f"there is no key for {row.name}: {hint}"
+    hint = f"set {names}, or pass api_key=... or auth=..." if names else "pass api_key=... or auth=..."
+    return f"there is no API key for {row.name}; {hint}"
 
 
 def _domain(host: str) -> str:
-    """Give what is left of a host without resources, accounts and regions."""
+    """Return a host without its resources, accounts and regions."""
     return ".".join(host.split(".")[-2:])
 
 
 def key_headers(key: str, dialect: Dialect) -> dict[str, str]:
-    """Put a key where the provider looks for it.
+    """Return the header with the key.
 
     Raises:
-        SettingsError: it cannot be sent in a header; the message does not show it.
+        SettingsError: the key cannot be sent in a header; the message does not contain it.
     """
     name, before = _KEY_HEADERS[dialect.auth]
-    return {name: before + _sendable(key)}
+    return {name: before + _check_header_value(key)}
 
 
 def token_headers(token: Token) -> dict[str, str]:
-    """Put a token, or headers that were made for this request, where they belong."""
+    """Return the headers for the result of an `auth` function."""
     if isinstance(token, str):
-        return {"authorization": f"Bearer {_sendable(token)}"}
-    return {name.lower(): _sendable(value) for name, value in token.items()}
+        return {"authorization": f"Bearer {_check_header_value(token)}"}
+    return {name.lower(): _check_header_value(value) for name, value in token.items()}
 
 
-def _sendable(key: str) -> str:
+def _check_header_value(key: str) -> str:
     key = key.strip()
     if not key or not key.isascii() or not key.isprintable():
-        raise SettingsError("a key or token is empty, or holds characters that a header cannot carry", key="api_key")
+        raise SettingsError(
+            "the API key or token is empty or contains characters that an HTTP header cannot contain, such as a line"
+            " break; check its value",
+            key="api_key",
+        )
     return key
 
 
 def ask_auth(auth: Auth, model: Model) -> Token | Awaitable[Token]:
-    """Ask for a token, once for each attempt. The model is handed over where there is room for it."""
+    """Call an `auth` function, once for each attempt, with the model if it takes an argument."""
     if _takes_model(auth):
         return cast("Callable[[Model], Token | Awaitable[Token]]", auth)(model)
     return cast("Callable[[], Token | Awaitable[Token]]", auth)()
@@ -112,21 +116,21 @@ def ask_auth(auth: Auth, model: Model) -> Token | Awaitable[Token]:
 def _takes_model(auth: Auth) -> bool:
     try:
         parameters = signature(auth).parameters.values()
-    except (TypeError, ValueError):  # a callable of a compiled library does not always say
+    except (TypeError, ValueError):  # callables of compiled libraries may have no signature
         return False
     places = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     return any(each.kind in places and each.default is Parameter.empty for each in parameters)
 
 
 def secrets_in(headers: Mapping[str, str]) -> tuple[str, ...]:
-    """List what of these headers must not be seen: the values, and the key in one that has a scheme before it."""
+    """List the secrets in headers: the values, and the part of a value after its scheme."""
     found = {part for value in headers.values() for part in (value, value.rpartition(" ")[2])}
-    return tuple(sorted((part for part in found if len(part) >= _LEAST), key=len, reverse=True))
+    return tuple(sorted((part for part in found if len(part) >= _SHORTEST_SECRET), key=len, reverse=True))
 
 
 def conceal(text: str, secrets: tuple[str, ...]) -> str:
-    """Take secrets out of a text that someone else wrote."""
+    """Replace secrets in a text of a server or library."""
     for secret in secrets:
         if secret in text:
-            text = text.replace(secret, _CONCEALED)
+            text = text.replace(secret, _REPLACEMENT)
     return text

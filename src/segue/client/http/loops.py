@@ -1,9 +1,9 @@
-"""Connections belong to the event loop they were made in, so each loop gets connections of its own.
+"""One HTTP client for each event loop, because a connection works only in the loop that opened it.
 
-Facts this file rests on:
-- A connection that is used in another loop than its own fails with a `RuntimeError`; programs that call `asyncio.run`
-  more than once, and tests, do that with a client they keep.                    (httpx2 2.16.0, asyncio; 2026-11-15)
-- A loop that is closed has closed nothing; its connections are gone when nobody holds them any more.   (asyncio)
+Facts this file relies on:
+- A connection that is used in another loop fails with a `RuntimeError`. Programs and tests that call `asyncio.run` more
+  than once with the same client do that.                                        (httpx2 2.16.0, asyncio; 2026-11-15)
+- Closing a loop does not close its connections; they are closed when they are garbage-collected.        (asyncio)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class HttpByLoop:
-    """The transports of one client, one for each loop that it is used in."""
+    """The HTTP clients of one `AsyncClient`, one for each event loop."""
 
     def __init__(self, make: Callable[[], httpx2.AsyncClient]) -> None:
         self._make = make
@@ -26,13 +26,13 @@ class HttpByLoop:
         self._is_closed = False
 
     def here(self) -> httpx2.AsyncClient:
-        """Give the transport of the loop that is running; where none is, one for whoever has no loop.
+        """Return the HTTP client of the running loop; all callers without an asyncio loop share one.
 
         Raises:
-            RuntimeError: it was closed.
+            RuntimeError: the client was closed.
         """
         if self._is_closed:
-            raise RuntimeError("the client has been closed")
+            raise RuntimeError("the AsyncClient was closed; make a new one")
         loop = find_loop() or self
         made = self._made.get(loop)
         if made is None:
@@ -40,7 +40,7 @@ class HttpByLoop:
         return made
 
     async def close(self) -> None:
-        """Close the connections of the loop that is running; those of others cannot be closed from here."""
+        """Close the connections of the running loop; those of other loops cannot be closed here."""
         self._is_closed = True
         made = self._made.pop(find_loop() or self, None)
         self._made.clear()
@@ -49,7 +49,7 @@ class HttpByLoop:
 
 
 def find_loop() -> asyncio.AbstractEventLoop | None:
-    """Find the loop that is running here."""
+    """Return the asyncio event loop that runs in this thread."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:

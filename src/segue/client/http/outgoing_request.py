@@ -1,4 +1,4 @@
-"""A request made ready to be sent: address, headers, key and body put together for one attempt."""
+"""The HTTP request of one attempt: URL, headers, key and body."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ from segue.client.http.settings import Body, Setup
 from segue.client.http.signing import AwsSigner
 from segue.errors import SettingsError
 from segue.failures.failure import FailureKind
-from segue.models.catalogue import get_model
+from segue.models.catalogue import get_model, installed_catalogue
 from segue.models.model import Model
+from segue.models.provider import Provider
 from segue.models.providers import find_row
 from segue.protocols.registry import resolve_dialect
 from segue.request import Request
@@ -42,59 +43,68 @@ from segue.version import __version__
 _SECRET_HEADERS: Final = frozenset(
     {"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-goog-api-key"}
 )
-"""A request that has one of these needs no other key."""
+"""A request with one of these headers needs no other key."""
 _SECRET_NAME: Final = re.compile(r"key|auth|token|secret|cookie|password|credential")
-"""Gateways have headers of their own for theirs: nobody is shown the value of one that is called like this."""
+"""Names of other headers with secrets: gateways define their own."""
 
 
 class OutgoingRequest:
-    """One request as it goes over the wire. Whoever prints it sees no key."""
+    """One HTTP request. Its repr contains no key."""
 
     __slots__ = ("content", "headers", "is_signed", "secrets", "url")
 
     def __init__(
         self, url: str, headers: dict[str, str], content: bytes, secrets: tuple[str, ...], *, is_signed: bool = True
     ) -> None:
-        self.url = url
-        self.headers = headers
-        self.content = content
-        self.secrets = secrets
-        self.is_signed = is_signed
+        self.url: str = url
+        self.headers: dict[str, str] = headers
+        self.content: bytes = content
+        self.secrets: tuple[str, ...] = secrets
+        self.is_signed: bool = is_signed
 
     def __repr__(self) -> str:
-        return f"Letter({conceal(self.url, self.secrets)}, {len(self.content)} bytes)"
+        return f"OutgoingRequest({conceal(self.url, self.secrets)}, {len(self.content)} bytes)"
 
 
 class RequestBuilder:
-    """Writes letters for one client. `first` is the provider that is asked first: see `keys`."""
+    """Builds the HTTP requests of one client. `first` is the provider of the first model: see `keys`."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self.signer = AwsSigner()
+        self.signer: AwsSigner = AwsSigner()
 
     def __repr__(self) -> str:
-        return "Desk()"
+        return "RequestBuilder()"
 
     def find_candidates(self, model: Model | str, fallback_models: Sequence[Model | str]) -> tuple[Model, ...]:
-        """Look everyone up who may be asked, each at the address that was given for it."""
+        """Look up the model and its fallbacks, each with the base URL that the settings give for it."""
         if isinstance(fallback_models, (str, Model)):
-            raise SettingsError("fallback_models is a sequence of models: write (model,)", key="fallback_models")
-        found = [get_model(name) for name in (model, *fallback_models)]
+            raise SettingsError(
+                "fallback_models= takes a list of models, not one model; write fallback_models=[model]",
+                key="fallback_models",
+            )
+        found = [get_model(name, catalogue=self.setup.catalogue) for name in (model, *fallback_models)]
         first = found[0].provider
         return tuple(at_base_url(each, choose_for(self.setup.base_url, each.provider, first)) for each in found)
 
+    def _find_row(self, model: Model) -> Provider | None:
+        """Find the row of a model's provider: the user's own, segue's, or that of an installed package."""
+        own = self.setup.catalogue
+        row = None if own is None else own.find_row(model.provider)
+        return row or find_row(model.provider, model.base_url) or installed_catalogue().find_row(model.provider)
+
     def find_auth(self, model: Model, first: str) -> Auth | None:
-        """Find who gives tokens for a model, if anyone does."""
+        """Find the `auth` function for a model."""
         return choose_for(self.setup.auth, model.provider, first)
 
     def write(self, request: Request, body: Body | None, token: Token | None, first: str) -> OutgoingRequest | Broken:
-        """Put a request together; `Broken` when the key it needs is missing.
+        """Build the HTTP request; `Broken` if the key is missing.
 
         Raises:
-            SettingsError: there is no address, or a key that cannot be sent.
+            SettingsError: there is no URL, or the key cannot be sent.
         """
         setup, model = self.setup, request.model
-        row, dialect = find_row(model.provider, model.base_url), resolve_dialect(model)
+        row, dialect = self._find_row(model), resolve_dialect(model)
         url = fill_url(with_query_last(request.url, model.base_url), setup.environment)
         url, login = split_login(url)
         options = request.projection.options
@@ -107,7 +117,7 @@ class RequestBuilder:
             **login,
         }
         if options.stream:
-            headers["accept-encoding"] = "identity"  # what is packed together does not arrive as it is said
+            headers["accept-encoding"] = "identity"  # compression would delay events
         key = choose_for(setup.api_key, model.provider, first) or find_key(row, setup.environment)
         is_signed = True
         if token is not None:
@@ -128,12 +138,12 @@ class RequestBuilder:
         return OutgoingRequest(url, headers, content, secrets_in(hidden | query_secrets(url)), is_signed=is_signed)
 
     def explain(self, error: SettingsError) -> Broken:
-        """Make a setting that stands in the way of one model a failure of that model: another one may be set up."""
+        """Turn an error in the settings for one model into its failure: a fallback model may be set up correctly."""
         kind = FailureKind.AUTH if error.key in ("api_key", "auth") else FailureKind.INVALID_REQUEST
         return Broken(str(error), kind)
 
     def sign(self, outgoing: OutgoingRequest) -> None:
-        """Sign a letter to AWS. Blocks where credentials have to be fetched."""
+        """Sign an HTTP request to AWS. Blocks while credentials are fetched."""
         signed = self.signer.sign(outgoing.url, outgoing.content, outgoing.headers, self.setup.environment)
         outgoing.headers |= signed
         outgoing.secrets = (*outgoing.secrets, *secrets_in(signed))

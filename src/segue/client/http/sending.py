@@ -1,11 +1,11 @@
-"""The network, with threads: one reply at a time over httpx2. `async_sending` is the same with tasks.
+"""HTTP for the sync client, over httpx2. `async_sending` is the same for asyncio.
 
-Facts this file rests on:
-- A connection is used again only when its reply was read to the very end, which often comes after the last event.
+Facts this file relies on:
+- A connection is reused only if its reply was read to the end, which often comes after the last event.
                                                                                      (httpcore2 2.16.0, HTTP/1.1)
-- A server closes a connection that it kept for a while, and may do so at the moment it is used again: then a request
-  fails that nobody has heard, and it is made again over a new one.                         (RFC 9112, 9.3.1; llama.cpp)
-- A blocked read wakes up when its socket is shut down from another thread.                 (POSIX, shutdown(2))
+- A server may close an idle connection at the moment it is reused. The server has not read that request, so it is sent
+  again over a new connection.                                                             (RFC 9112, 9.3.1; llama.cpp)
+- A blocked read returns when another thread shuts down its socket.                         (POSIX, shutdown(2))
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
     import httpx2
 
-PATIENCE: Final = 0.5
-"""Seconds that a server has to end a reply after its last event; then the connection is not used again."""
+DRAIN_SECONDS: Final = 0.5
+"""Seconds that a server has to end a reply after its last event; after that the connection is closed."""
 
 
 class Wire:
-    """Sends letters and reads replies for one request; never more than one reply at a time."""
+    """Sends the HTTP requests of one call and reads the replies, one at a time."""
 
     def __init__(self, http: httpx2.Client) -> None:
         self._http = http
@@ -40,18 +40,18 @@ class Wire:
         self._secrets: tuple[str, ...] = ()
         self._response: httpx2.Response | None = None
         self._chunks: Iterator[bytes] = iter(())
-        self._is_read = True  # nothing more can come of the reply
+        self._is_read = True  # the reply was read to its end
         self._woken = Signal()
 
     def __repr__(self) -> str:
         return "Wire()"
 
     def conceal(self, text: str) -> str:
-        """Take the keys that were used out of a text."""
+        """Remove the keys that were sent from a text."""
         return conceal(text, self._secrets)
 
     def send(self, outgoing: OutgoingRequest) -> Head | Broken:
-        """Send a letter and wait for the beginning of the reply."""
+        """Send an HTTP request and wait for the status and headers of the reply."""
         self._secrets = (*outgoing.secrets, *self._secrets)
         try:
             response = self._post(outgoing)
@@ -59,7 +59,7 @@ class Wire:
             return explain_fault(error, self._secrets)
         self._response = response
         self._is_read = False
-        # Next to nobody packs a stream, and what unpacks it costs a tenth of what reading costs (measured 2026-11-15).
+        # Compressed streams are rare, and the decompressing iterator costs a tenth of reading (measured 2026-11-15).
         self._chunks = response.iter_bytes() if "content-encoding" in response.headers else _iterate(response)
         return Head(response.status_code, dict(response.headers))
 
@@ -84,7 +84,7 @@ class Wire:
         return post()
 
     def read(self) -> bytes | Broken | None:
-        """Give the next bytes of the reply; None at its end."""
+        """Return the next bytes of the reply; None at its end."""
         try:
             for chunk in self._chunks:
                 return chunk
@@ -94,7 +94,7 @@ class Wire:
         return None
 
     def read_events(self, feed: Callable[[bytes], list[Event]]) -> list[Event] | Broken | None:
-        """Read until something comes of it; None at the end of the reply."""
+        """Read until `feed` returns events; None at the end of the reply."""
         try:
             for chunk in self._chunks:
                 if events := feed(chunk):
@@ -105,11 +105,11 @@ class Wire:
         return None
 
     def drain(self) -> None:
-        """Read to the end of a reply that is whole, if it comes soon, and let go of it."""
+        """Read a complete reply to its end, if that comes soon, and release it."""
         if self._is_read:
             self.close()
             return
-        watch = Timer(PATIENCE, self._shut_down)
+        watch = Timer(DRAIN_SECONDS, self._shut_down)
         watch.start()
         try:
             with suppress(*self._faults):
@@ -121,18 +121,18 @@ class Wire:
             self.close()
 
     def close(self) -> None:
-        """Let go of the reply; its connection is used again only if the reply was read to its end."""
+        """Release the reply; its connection is reused only if the reply was read to its end."""
         response, self._response, self._chunks = self._response, None, iter(())
         if response is not None:
             with suppress(*self._faults):
                 response.close()
 
     def wait(self, seconds: float) -> None:
-        """Wait, unless someone interrupts."""
+        """Wait until the time is over or `interrupt` is called."""
         self._woken.wait(seconds)
 
     def interrupt(self) -> None:
-        """Wake whoever waits or reads, from another thread. A reply that has not begun cannot be woken from."""
+        """End a running `wait` or `read`, from another thread. A `send` without a reply yet cannot be interrupted."""
         self._woken.set()
         self._shut_down()
 
@@ -146,7 +146,7 @@ class Wire:
 def _iterate(response: httpx2.Response) -> Iterator[bytes]:
     import httpx2
 
-    assert isinstance(response.stream, httpx2.SyncByteStream), "a client with threads gets a stream for threads"
+    assert isinstance(response.stream, httpx2.SyncByteStream), "a sync client returns sync streams"
     return iter(response.stream)
 
 
@@ -155,5 +155,5 @@ def _shut_down(connection: socket.socket | None) -> None:
 
     if connection is not None:
         with suppress(OSError):
-            # Of the socket itself, whatever is wrapped around it: a goodbye in TLS would wait for the same lock.
+            # Shut down the socket below TLS: TLS's own shutdown would wait for a lock that the reader holds.
             socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -1,6 +1,6 @@
-"""What the two shells have in common: where a request stands, and what the caller has not taken yet.
+"""The state of a running request, shared by `Stream` and `AsyncStream`.
 
-A shell is given steps by the flow and does them, one with threads and one with tasks; this part does nothing.
+A shell performs the steps that the request flow yields (see `flow.steps`). This base class does no I/O.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from segue.models.model import Model
 from segue.projection.report import Report
 
 OnEnd: TypeAlias = Callable[[AssistantMessage, tuple[Attempt, ...]], None]
-"""Called once, when the message is finished, before the caller is told."""
+"""Called once with the finished message and the attempts, before the caller gets the terminal event."""
 
 TERMINAL: Final = frozenset({"done", "error"})
 """The types of the events that end a reply."""
@@ -32,7 +32,7 @@ _RANDOM: Final = random.SystemRandom()
 
 
 class Shell:
-    """One request under way."""
+    """One running request."""
 
     def __init__(
         self,
@@ -50,59 +50,59 @@ class Shell:
         self._emits = ask.emits
         self._flow = Flow(ask, conceal)
         self._steps = self._flow.run()
-        self._ready: list[Event] = []  # the next one last
+        self._ready: list[Event] = []  # in reverse order
         self._is_closing = False
         self._is_aborted = False
         self._step = cast("Step | None", next(self._steps))
         while (step := self._step) is not None and step.kind == "now":
-            # Up to the first thing that leaves this process, so that what a caller got wrong shows at once.
-            self._go_on(take_moment())
+            # Run up to the first I/O, so that errors in the arguments are raised by the call itself.
+            self._advance(read_moment())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model.full_name()}, {len(self.attempts)} attempts)"
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended; the caller may not have taken the last events yet."""
+        """Whether the reply has ended; the caller may not have read the last events yet."""
         return self._step is None
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """Every attempt that is over, the one that was answered among them."""
+        """Every attempt that has ended, including the successful one."""
         return self._flow.attempts
 
     @property
     def message(self) -> AssistantMessage:
-        """The message as far as it has come; after the terminal event the finished one, which can be stored."""
+        """The message so far; after the terminal event the finished message, which can be stored."""
         return self._flow.message
 
     @property
     def model(self) -> Model:
-        """Who is being asked, or has answered."""
+        """The model of the current attempt, or the one that answered."""
         return self._flow.model
 
     @property
     def report(self) -> Report:
-        """What projection changed for the request under way."""
+        """What projection changed for the current attempt."""
         return self._flow.report
 
-    def _take(self, answer: Answer) -> None:
-        """Take what came of a step: events for the caller, or an answer for the flow.
+    def _handle_answer(self, answer: Answer) -> None:
+        """Handle the answer to a step: events for the caller, or an answer for the flow.
 
-        What was heard before someone closed is told all the same, and a reply that was whole stays so.
+        Events that arrived before `close` still reach the caller, and a complete reply stays complete.
         """
         if not isinstance(answer, list):
-            self._go_on(answer)
+            self._advance(answer)
         elif answer[-1].type in TERMINAL:
-            self._go_on(answer, is_whole=True)
+            self._advance(answer, is_whole=True)
         else:
             if self._emits:
                 self._ready.extend(reversed(answer))
             if self._is_closing:
-                self._go_on(None)
+                self._advance(None)
 
-    def _go_on(self, answer: Answer, *, is_whole: bool = False) -> None:
-        """Answer the flow and take its next step; whoever closes ends it instead, once."""
+    def _advance(self, answer: Answer, *, is_whole: bool = False) -> None:
+        """Send an answer to the flow and get its next step; after `close`, throw `Aborted` into it instead, once."""
         try:
             if self._is_closing and not self._is_aborted and not is_whole:
                 self._is_aborted = True
@@ -116,15 +116,15 @@ class Shell:
         if step.kind == "emit":
             self._step = None
             self._steps.close()
-            self._ready[:0] = reversed(step.events)  # behind what the caller has not taken yet
+            self._ready[:0] = reversed(step.events)  # after the events that the caller has not read yet
             if self._on_end is not None:
                 self._on_end(self._flow.message, self._flow.attempts)
 
-    def _finished(self) -> AssistantMessage:
-        """Give the reply if it ended well.
+    def _result_or_raise(self) -> AssistantMessage:
+        """Return the finished message.
 
         Raises:
-            RequestFailed: it did not; the error carries what arrived.
+            RequestFailed: the reply failed or is incomplete; the error has what arrived.
         """
         flow = self._flow
         if flow.ending is not None and flow.ending.type == "done":
@@ -138,6 +138,6 @@ class Shell:
         )
 
 
-def take_moment() -> Moment:
-    """Read the clocks, and ask chance."""
+def read_moment() -> Moment:
+    """Read the clocks and draw a random number."""
     return Moment(time.monotonic(), time.time_ns() // 1_000_000, _RANDOM.random())

@@ -1,9 +1,9 @@
-"""Requests to AWS, signed by botocore, which is an extra and is imported when the first one is signed.
+"""Signing of requests to AWS by botocore, an extra that is imported when the first request is signed.
 
-Facts this file rests on:
+Facts this file relies on:
 - Bedrock takes a signature (version 4, service `bedrock`) or a bearer key.      (AWS documentation; botocore 1.44.0)
-- botocore looks for credentials in the environment, in profiles and at the machine it runs on, and renews them.
-- The signed text holds the session token, and botocore writes that text into its debug log.   (botocore 1.44.0: auth)
+- botocore finds credentials in the environment, in profiles and in the instance metadata, and renews them.
+- The text to sign contains the session token, and botocore logs that text at DEBUG level.     (botocore 1.44.0: auth)
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ _IS_SIGNING: Final[ContextVar[bool]] = ContextVar("segue_is_signing", default=Fa
 
 
 class _Credentials(Protocol):
-    """botocore's credentials, as far as they are asked."""
+    """The part of botocore's credentials that is used here."""
 
     def get_frozen_credentials(self) -> object: ...
 
 
 class _Session(Protocol):
-    """A session of botocore's, as far as it is asked."""
+    """The part of botocore's session that is used here."""
 
     def get_credentials(self) -> _Credentials | None: ...
 
 
 class _AwsRequest(Protocol):
-    """A request of botocore's, as far as it is asked."""
+    """The part of botocore's request that is used here."""
 
     @property
     def headers(self) -> Mapping[str, str]: ...
 
 
 class _Signer(Protocol):
-    """A way of signing."""
+    """The part of botocore's signer that is used here."""
 
     def add_auth(self, request: _AwsRequest) -> None: ...
 
 
 class AwsSigner:
-    """Signs requests with whatever credentials botocore finds; they are looked for once, and renewed by botocore."""
+    """Signs requests with the credentials that botocore finds. They are looked up once; botocore renews them."""
 
     def __init__(self) -> None:
         self._credentials: _Credentials | None = None
@@ -61,11 +61,11 @@ class AwsSigner:
     def sign(
         self, url: str, content: bytes, headers: Mapping[str, str], environment: Mapping[str, str]
     ) -> dict[str, str]:
-        """Give the headers that sign a request. Blocks where credentials have to be fetched.
+        """Return the headers that sign a request. Blocks while credentials are fetched.
 
         Raises:
             MissingExtra: botocore is not installed.
-            SettingsError: there are no credentials, or no region.
+            SettingsError: there are no credentials, or there is no region.
         """
         new_signer = cast("Callable[[object, str, str], _Signer]", _botocore("auth", "SigV4Auth"))
         new_request = cast("Callable[..., _AwsRequest]", _botocore("awsrequest", "AWSRequest"))
@@ -87,8 +87,8 @@ class AwsSigner:
             self._credentials = new_session().get_credentials()
         if self._credentials is None:
             raise SettingsError(
-                "there are no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile, "
-                "or a key in AWS_BEARER_TOKEN_BEDROCK",
+                "there are no AWS credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, "
+                "or a Bedrock API key in AWS_BEARER_TOKEN_BEDROCK",
                 key="auth",
             )
         return self._credentials
@@ -98,22 +98,22 @@ def _botocore(module: str, name: str) -> object:
     try:
         return cast("object", getattr(import_module(f"botocore.{module}"), name))
     except ModuleNotFoundError as error:
-        raise MissingExtra("requests to AWS are signed by botocore", extra="bedrock") from error
+        raise MissingExtra("signing requests to AWS needs botocore, which is not installed", extra="bedrock") from error
 
 
 def _find_region(url: str, environment: Mapping[str, str]) -> str:
-    """Read the region from the host, which has the last word; behind a proxy it stands in the environment."""
+    """Return the region in the host name; behind a proxy, the one in the environment."""
     found = _REGION.search(urlsplit(url).hostname or "")
     region = found[1] if found else environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
     if not region:
-        raise SettingsError("a request to AWS needs a region: set AWS_REGION", key="AWS_REGION")
+        raise SettingsError("a request to AWS needs a region; set AWS_REGION", key="AWS_REGION")
     return region
 
 
-def _is_harmless(_: logging.LogRecord) -> bool:
+def _is_not_signing(_: logging.LogRecord) -> bool:
     return not _IS_SIGNING.get()
 
 
 def _silence_botocore() -> None:
-    """Keep the text that is signed out of the log. Adding the same filter again changes nothing."""
-    logging.getLogger("botocore.auth").addFilter(_is_harmless)
+    """Keep the text to sign out of the log. Adding the same filter again has no effect."""
+    logging.getLogger("botocore.auth").addFilter(_is_not_signing)

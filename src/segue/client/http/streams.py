@@ -1,4 +1,4 @@
-"""A reply as it comes, with threads: does what the flow asks. `async_streams` is the same with tasks."""
+"""The streamed reply of the sync client: performs the steps of the flow. `async_streams` is the same for asyncio."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from segue.client.http.keys import Token, ask_auth
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.sending import Wire
 from segue.client.http.settings import Body, OnAttempt
-from segue.client.http.shell import TERMINAL, OnEnd, Shell, take_moment
+from segue.client.http.shell import TERMINAL, OnEnd, Shell, read_moment
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
 from segue.errors import SettingsError
@@ -23,11 +23,12 @@ _Value = TypeVar("_Value")
 
 
 class Stream(Shell):
-    """A reply as it comes: iterate over its events. Made by `Client.stream`.
+    """A streamed reply: iterate over its events. Made by `Client.stream`.
 
-    The last event is always `done` or `error`, and there is never a second one. Closing early (`close`, the end of a
-    `with` block, an exception) ends the reply with an `error` event whose message was `aborted`: it is in `message`,
-    can be stored, and is what the iteration gives next. `close` may come from another thread; the reader then ends.
+    The last event is always `done` or `error`, and there is only one of them. Closing early (`close`, the end of a
+    `with` block, an exception) ends the reply with an `error` event whose message has the stop reason `aborted`: it is
+    in `message`, can be stored, and is the next event of the iteration. `close` may be called from another thread; it
+    ends the iteration.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class Stream(Shell):
         on_end: OnEnd | None = None,
     ) -> None:
         self._wire = wire
-        self._turn = Lock()  # held by whoever is at work
+        self._turn = Lock()  # held by the thread that is reading
         super().__init__(ask, builder, wire.conceal, on_attempt=on_attempt, on_end=on_end)
 
     def __iter__(self) -> Stream:
@@ -57,13 +58,13 @@ class Stream(Shell):
                     answer = self._wire.read_events(step.feed) if step.kind == "read_events" else self._perform(step)
                 except BaseException:
                     self._is_closing = True
-                    self._run_out()
+                    self._finish()
                     raise
                 if isinstance(answer, list) and len(answer) == 1 and self._emits and not self._is_closing:
-                    event = answer[0]  # as it nearly always is
+                    event = answer[0]  # the common case
                     if event.type not in TERMINAL:
                         return event
-                self._take(answer)
+                self._handle_answer(answer)
             return ready.pop()
 
     def __enter__(self) -> Self:
@@ -75,45 +76,45 @@ class Stream(Shell):
         self.close()
 
     def __del__(self) -> None:
-        # Whoever forgets a stream half way would keep its connection for ever.
+        # An unread stream would keep its connection open.
         if getattr(self, "_step", None) is not None:
             self.close()
 
     def result(self) -> AssistantMessage:
-        """Read to the end and give the message.
+        """Read to the end and return the message.
 
         Raises:
-            RequestFailed: it did not end well; the error carries what arrived.
+            RequestFailed: the reply failed or is incomplete; the error has what arrived.
         """
         for _ in self:
             pass
-        return self._finished()
+        return self._result_or_raise()
 
     def close(self) -> None:
-        """End the reply here, if it has not ended; its connection is let go."""
+        """End the reply, if it has not ended, and release its connection."""
         if self._step is None:
             return
         self._is_closing = True
         if self._turn.acquire(blocking=False):
             try:
-                self._run_out()
+                self._finish()
             finally:
                 self._turn.release()
         else:
-            self._wire.interrupt()  # whoever is at work, in another thread or in a hook, notices and ends it
+            self._wire.interrupt()  # the thread or hook that is reading notices it and ends the reply
 
-    def _run_out(self) -> None:
+    def _finish(self) -> None:
         if self._step is not None:
-            self._go_on(None)
+            self._advance(None)
         while (step := self._step) is not None:
-            self._go_on(self._perform(step))
+            self._advance(self._perform(step))
 
     def _perform(self, step: Step) -> Answer:
         match step.kind:
             case "read":
                 return self._wire.read()
             case "now":
-                return take_moment()
+                return read_moment()
             case "send":
                 return self._send(step.request)
             case "wait":
@@ -131,9 +132,9 @@ class Stream(Shell):
 
     def _send(self, request: Request) -> Answer:
         builder, hook = self._builder, self._builder.setup.on_request
-        body = None if hook is None else cast("Body | None", _at_once(hook(request), "on_request"))
+        body = None if hook is None else cast("Body | None", _refuse_awaitable(hook(request), "on_request"))
         auth = builder.find_auth(request.model, self._first)
-        token = None if auth is None else cast("Token", _at_once(ask_auth(auth, request.model), "auth"))
+        token = None if auth is None else cast("Token", _refuse_awaitable(ask_auth(auth, request.model), "auth"))
         try:
             outgoing = builder.write(request, body, token, self._first)
             if isinstance(outgoing, Broken):
@@ -145,10 +146,13 @@ class Stream(Shell):
         return None if self._is_closing else self._wire.send(outgoing)
 
 
-def _at_once(value: _Value, name: str) -> _Value:
-    """Refuse what would have to be awaited."""
+def _refuse_awaitable(value: _Value, name: str) -> _Value:
+    """Check that a hook returned a value and not an awaitable."""
     if isawaitable(value):
         if iscoroutine(value):
             value.close()
-        raise SettingsError(f"{name!r} is async: give it to an AsyncClient", key=name)
+        raise SettingsError(
+            f"{name}= is an async function, which Client cannot await; use AsyncClient, or pass a sync function",
+            key=name,
+        )
     return value

@@ -1,29 +1,33 @@
-"""A small object for applications: a history that grows, a model that can be changed, and a file it is kept in.
+"""Conversations for applications: a growing history, a model that can be changed, and an optional session file.
 
-It holds nothing back: `context` is the conversation as any other function takes it, and everything here is done by
-`Client`, `Context.add` and the functions for session files, in the order an application would choose.
+`context` is the conversation in the form that every other function takes. Everything here uses only `Client`,
+`Context.add` and the functions for session files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
 from threading import Lock
 from types import TracebackType
-from typing import Self, TypedDict, TypeVar, Unpack
+from typing import Final, Protocol, Self, TypedDict, TypeVar, Unpack
 from weakref import ref
 
 from segue.client.flow.attempts import Attempt
 from segue.client.http.async_streams import AsyncStream
 from segue.client.http.clients import AsyncClient, Client
+from segue.client.http.settings import ClientSettings
 from segue.client.http.shell import Shell
 from segue.client.http.streams import Stream
+from segue.client.session.async_history import AsyncHistory
 from segue.client.session.history import History, new_result, new_user_message
 from segue.client.session.outboxes import Outboxes
 from segue.conversation.content import SystemContent, ToolCall, ToolResultContent, UserContent
 from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import ConversationError, SettingsError
-from segue.models.catalogue import get_model
+from segue.models.catalogue import Catalogue, get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.sessions import StrPath
@@ -32,40 +36,92 @@ _Reply = TypeVar("_Reply", bound=Shell)
 
 
 class ConversationSettings(TypedDict, total=False):
-    """What a conversation can be told; everything has a usual value."""
+    """Settings of a conversation; all are optional."""
 
     path: StrPath | None
-    """The session file: goes on where it stopped, and has every message before the next step is taken."""
+    """The session file. An existing file is continued. Every message is in the file before the next request is sent."""
     fsync: bool
     """Wait until each message is on the disk."""
     context: Context | None
-    """What the conversation begins with, unless the file has begun."""
+    """The initial conversation. It may have messages only if the file is new."""
     system_prompt: str | tuple[SystemContent, ...] | None
     tools: Sequence[Tool] | None
     options: Options | None
     policy: Policy | None
     fallback_models: Sequence[Model | str]
+    """Models to try, in order, when a request to the model fails."""
     sticky: bool
-    """Stay with a fallback model that answered."""
+    """Keep using a fallback model after it has answered."""
+
+
+_OF_OPTIONS: Final = frozenset(Options.__struct_fields__)
+_OF_POLICY: Final = frozenset(Policy.__struct_fields__)
+
+
+def refuse_unknown_settings(name: str, settings: Mapping[str, object]) -> None:
+    """Check the names of settings; `name` is the class that was called.
+
+    Raises:
+        SettingsError: a setting does not exist. The message names where it belongs.
+    """
+    known = ConversationSettings.__annotations__
+    for key in sorted(set(settings) - set(known)):
+        client = "AsyncClient" if name.startswith("Async") else "Client"
+        nearest = get_close_matches(key, known, n=1)
+        if key in ClientSettings.__annotations__:
+            advice = f"pass client={client}({key}=...)"
+        elif key in _OF_OPTIONS:
+            advice = f"pass options=Options({key}=...)"
+        elif key in _OF_POLICY:
+            advice = f"pass policy=Policy({key}=...)"
+        elif nearest:
+            advice = f"did you mean {nearest[0]}=...?"
+        else:
+            advice = f"the settings are {', '.join(sorted(known))}, client and model"
+        raise SettingsError(f"{name}() got an unexpected setting {key!r}; {advice}", key=key, suggestions=nearest)
+
+
+class _AnyHistory(Protocol):
+    """`History` and `AsyncHistory`."""
+
+    is_closed: bool
+
+    @property
+    def context(self) -> Context: ...
+
+    def append(self, *messages: Message) -> None: ...
+
+
+class _Turn:
+    """One request: whether its user message is stored, without which its answer is not stored either."""
+
+    is_stored = False
 
 
 class _BaseConversation:
-    """What both conversations have in common: everything but the sending."""
+    """Everything that `Conversation` and `AsyncConversation` share: all but sending and opening the file."""
 
-    def __init__(self, model: Model | str | None, settings: ConversationSettings) -> None:
-        unknown = sorted(set(settings) - set(ConversationSettings.__annotations__))
-        if unknown:
-            raise SettingsError(f"a conversation has no setting {unknown[0]!r}", key=unknown[0])
+    def __init__(
+        self, model: Model | str | None, settings: ConversationSettings, catalogue: Catalogue | None = None
+    ) -> None:
+        refuse_unknown_settings(type(self).__name__, settings)
+        self._catalogue = catalogue
         self._options = settings.get("options")
         self._policy = settings.get("policy")
         self._fallback_models = tuple(settings.get("fallback_models", ()))
         self._sticky = settings.get("sticky", False)
-        self._reply: ref[Shell] | None = None  # the last one: asked of, not held
-        self._turn = Lock()  # two threads that ask at once: one of them is refused
+        self._reply: ref[Shell] | None = None  # the last reply; weak, so that one that nobody reads any more ends
+        self._turn = Lock()  # when two threads ask at once, one of them is refused
         self._outboxes = Outboxes()
         self._attempts: tuple[Attempt, ...] = ()
         self._unkept: AssistantMessage | None = None
-        self._history = History(
+        self._settings = settings
+        self._model = None if model is None else get_model(model)
+
+    def _open(self) -> History:
+        """Open the session file and choose the model, in one step that a thread can do."""
+        settings = self._settings
+        history = History(
             settings.get("path"),
             settings.get("context"),
             settings.get("system_prompt"),
@@ -73,52 +129,67 @@ class _BaseConversation:
             fsync=settings.get("fsync", False),
         )
         try:
-            self._model = get_model(_last_model(self.context) if model is None else model)
+            if self._model is None:
+                last = _last_model(history.context, type(self).__name__)
+                self._model = get_model(last, catalogue=self._catalogue)
         except BaseException:
-            self._history.close()
+            history.close()
             raise
+        return history
+
+    def _get_history(self) -> _AnyHistory:
+        raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._model.full_name()}, {len(self.messages)} messages)"
+        return f"{type(self).__name__}({self.model.full_name()}, {len(self.messages)} messages)"
 
     @property
     def context(self) -> Context:
-        """The conversation as it is kept."""
-        return self._history.context
+        """The conversation: system prompt, messages and tools."""
+        return self._get_history().context
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """Everything that was said."""
-        return self._history.context.messages
+        """All messages, the first one first."""
+        return self.context.messages
 
     @property
     def model(self) -> Model:
-        """Who is asked next."""
+        """The model that the next request goes to."""
+        if self._model is None:
+            _ = self.context  # an AsyncConversation may still be reading its file
+        assert self._model is not None, "an open conversation has a model"
         return self._model
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """What was tried for the last answer."""
+        """The attempts of the last request."""
         return self._attempts
 
     @property
     def unkept(self) -> AssistantMessage | None:
-        """The last answer, where its file could not take it: when there is room again, `add` it."""
+        """The last answer, if it could not be written to the file. Once there is space, pass it to `add`."""
         return self._unkept
 
     def switch(self, model: Model | str) -> None:
-        """Ask another model from now on; the history stays as it is."""
-        self._model = get_model(model)
+        """Send the following requests to another model; the history does not change."""
+        self._model = get_model(model, catalogue=self._catalogue)
 
     def add(self, *messages: Message) -> None:
-        """Add messages at the end, as they are."""
+        """Append messages unchanged.
+
+        Raises:
+            ConversationError: a reply has not ended, or the conversation was closed.
+            DumpError: a message cannot be stored.
+            OSError: the file cannot be written.
+        """
         self._refuse_while_running()
-        self._history.append(*messages)
+        self._get_history().append(*messages)
 
     def add_result(
         self, call: ToolCall, *content: str | ToolResultContent, is_error: bool = False, details: object = None
     ) -> None:
-        """Answer a tool call; when all are answered, `ask()` goes on."""
+        """Append the result of a tool call. Once every call has a result, `ask()` continues."""
         self.add(new_result(call, content, is_error=is_error, details=details))
 
     def pending_calls(self) -> tuple[ToolCall, ...]:
@@ -132,37 +203,39 @@ class _BaseConversation:
         return ()
 
     def _running(self) -> Shell | None:
-        """Give the reply that has not ended, unless whoever read it has forgotten it."""
+        """Return the reply that has not ended, unless nobody holds it any more."""
         reply = None if self._reply is None else self._reply()
         return reply if reply is not None and not reply.is_over else None
 
     def _refuse_while_running(self) -> None:
         if self._running() is not None:
-            raise ConversationError("the last reply has not ended: read it to its end, or close it")
+            raise ConversationError(
+                "the last reply has not ended; read its stream to the end or close it before the next request"
+            )
 
     def _ask(
         self,
+        turn: _Turn,
         begin: Callable[..., _Reply],
         content: Sequence[str | UserContent],
+        *,
         model: Model | str | None,
         options: Options | None,
         policy: Policy | None,
-        *,
         emits: bool,
     ) -> _Reply:
-        """Make a request of the conversation and what is said now, which is kept before anything is sent."""
+        """Make a request. The user message is stored before anything is sent."""
         with self._turn:
             self._refuse_while_running()
-            text = (new_user_message(content),) if content else ()
-            stands = False
+            messages = (new_user_message(content),) if content else ()
 
             def keep(message: AssistantMessage, attempts: tuple[Attempt, ...]) -> None:
-                if stands:  # else what was said could not be kept, so nothing was asked
+                if turn.is_stored:  # otherwise nothing was sent
                     self._keep(message, attempts, is_override=model is not None)
 
             reply = begin(
-                self.context.add(*text),
-                self._model if model is None else model,
+                self.context.add(*messages),
+                self.model if model is None else model,
                 options=options or self._options,
                 policy=policy or self._policy,
                 fallback_models=self._fallback_models,
@@ -170,34 +243,40 @@ class _BaseConversation:
                 prepare=self._outboxes.prepare,
                 on_end=keep,
             )
-            self._history.append(*text)
-            stands = True
+            self._get_history().append(*messages)
+            turn.is_stored = True
             self._reply = ref(reply)
             return reply
 
     def _keep(self, message: AssistantMessage, attempts: tuple[Attempt, ...], *, is_override: bool) -> None:
+        """Store an answer, and with `sticky` the model that gave it."""
         self._attempts = attempts
         if self._sticky and not is_override and attempts and attempts[-1].failure is None:
             self._model = attempts[-1].model
-        if not self._history.is_closed:
+        history = self._get_history()
+        if not history.is_closed:
             self._unkept = message
-            self._history.append(message)
+            history.append(message)
             self._unkept = None
 
 
-def _last_model(context: Context) -> str:
-    """Name who answered last, for a file that is opened without saying whom to ask."""
+def _last_model(context: Context, name: str) -> str:
+    """Return the name of the model that wrote the last answer."""
     for message in reversed(context.messages):
         if message.role == "assistant" and message.model:
             return f"{message.provider}/{message.model}"
-    raise SettingsError("say which model is asked: the conversation does not show it", key="model")
+    raise SettingsError(
+        f"{name}() needs to know which model to ask, and the conversation has no answer that names one; pass a model,"
+        f' such as {name}("anthropic/claude-opus-4-5")',
+        key="model",
+    )
 
 
 class Conversation(_BaseConversation):
     """A conversation with one model at a time, kept in memory and, with a `path`, in a session file.
 
-    Without a `client` it makes one for itself, and closes it. Every other setting is optional: see
-    `ConversationSettings`. Close it, or use it in a `with` block: the file is locked against other writers until then.
+    Without a `client` it makes its own and closes it. Every other setting is optional: see `ConversationSettings`.
+    Close it, or use it in a `with` block: until then the file is locked against other writers.
 
     Raises:
         SessionLocked: another conversation writes to the file.
@@ -210,9 +289,13 @@ class Conversation(_BaseConversation):
         client: Client | None = None,
         **settings: Unpack[ConversationSettings],
     ) -> None:
-        super().__init__(model, settings)
+        super().__init__(model, settings, None if client is None else client.catalogue)
+        self._history = self._open()
         self._client = client or Client()
         self._owns_client = client is None
+
+    def _get_history(self) -> History:
+        return self._history
 
     def ask(
         self,
@@ -221,15 +304,18 @@ class Conversation(_BaseConversation):
         options: Options | None = None,
         policy: Policy | None = None,
     ) -> AssistantMessage:
-        """Say something, if anything, and give the answer; `model`, `options` and `policy` hold for this request alone.
+        """Send a user message, if any, and return the answer.
 
-        Both are kept, and so is an answer that broke off.
+        `model`, `options` and `policy` apply to this request only. The message and the answer are stored, even if the
+        answer is incomplete.
 
         Raises:
-            RequestFailed: nobody answered as they should.
-            OSError: the file cannot be written; an answer that came all the same stands in `unkept`.
+            RequestFailed: no model gave a complete answer.
+            OSError: the file cannot be written. An answer that arrived all the same is in `unkept`.
         """
-        with self._ask(self._client.begin, content, model, options, policy, emits=False) as reply:
+        with self._ask(
+            _Turn(), self._client.begin, content, model=model, options=options, policy=policy, emits=False
+        ) as reply:
             return reply.result()
 
     def stream(
@@ -239,11 +325,11 @@ class Conversation(_BaseConversation):
         options: Options | None = None,
         policy: Policy | None = None,
     ) -> Stream:
-        """Say something, if anything, and give the events of the answer; it is kept when it ends, however it ends."""
-        return self._ask(self._client.begin, content, model, options, policy, emits=True)
+        """Send a user message, if any, and return the events of the answer. The answer is stored however it ends."""
+        return self._ask(_Turn(), self._client.begin, content, model=model, options=options, policy=policy, emits=True)
 
     def close(self) -> None:
-        """End a reply that is still coming, let others write to the file, close the client if it is its own."""
+        """End a running reply, release the lock of the file, and close the client if the conversation made it."""
         if isinstance(reply := self._running(), Stream):
             reply.close()
         self._history.close()
@@ -260,7 +346,13 @@ class Conversation(_BaseConversation):
 
 
 class AsyncConversation(_BaseConversation):
-    """`Conversation` for asyncio. Messages are written to the file without leaving the event loop."""
+    """`Conversation` for asyncio. A thread reads, locks and writes the session file, in order.
+
+    Use it in an `async with` block, which waits until the file is open. Without one, `ask` waits; the other methods
+    and properties block until the file is open. Errors of the file are raised where it is waited for: by
+    `async with`, `ask`, the iteration of a stream, `flush` and `close`. A message that could not be written is not
+    part of the conversation.
+    """
 
     def __init__(
         self,
@@ -269,9 +361,13 @@ class AsyncConversation(_BaseConversation):
         client: AsyncClient | None = None,
         **settings: Unpack[ConversationSettings],
     ) -> None:
-        super().__init__(model, settings)
+        super().__init__(model, settings, None if client is None else client.catalogue)
+        self._history = AsyncHistory(self._open, has_file=settings.get("path") is not None)
         self._client = client or AsyncClient()
         self._owns_client = client is None
+
+    def _get_history(self) -> AsyncHistory:
+        return self._history
 
     async def ask(
         self,
@@ -280,8 +376,12 @@ class AsyncConversation(_BaseConversation):
         options: Options | None = None,
         policy: Policy | None = None,
     ) -> AssistantMessage:
-        """Say something, if anything, and give the answer, like `Conversation.ask`."""
-        async with self._ask(self._client.begin, content, model, options, policy, emits=False) as reply:
+        """Send a user message, if any, and return the answer, like `Conversation.ask`."""
+        await self._history.wait_until_open()
+        turn = _Turn()
+        begin = partial(self._client.begin, settle=partial(self._settle, turn))
+        reply = self._ask(turn, begin, content, model=model, options=options, policy=policy, emits=False)
+        async with reply:
             return await reply.result()
 
     def stream(
@@ -291,18 +391,57 @@ class AsyncConversation(_BaseConversation):
         options: Options | None = None,
         policy: Policy | None = None,
     ) -> AsyncStream:
-        """Say something, if anything, and give the events of the answer, like `Conversation.stream`."""
-        return self._ask(self._client.begin, content, model, options, policy, emits=True)
+        """Send a user message, if any, and return the events of the answer, like `Conversation.stream`."""
+        turn = _Turn()
+        begin = partial(self._client.begin, settle=partial(self._settle, turn))
+        return self._ask(turn, begin, content, model=model, options=options, policy=policy, emits=True)
+
+    async def _settle(self, turn: _Turn) -> None:
+        """Wait until every message is written. If one cannot be, the answer is not stored either."""
+        try:
+            await self.flush()
+        except OSError:
+            turn.is_stored = False
+            raise
+
+    async def flush(self) -> None:
+        """Wait until every message that was added is in the file.
+
+        Raises:
+            OSError: a message could not be written. It and those after it were removed from the conversation; if the
+                last answer is one of them, it is in `unkept`.
+        """
+        try:
+            await self._history.flush()
+        except OSError:
+            removed = reversed(self._history.removed)
+            self._unkept = next((each for each in removed if each.role == "assistant"), self._unkept)
+            raise
 
     async def close(self) -> None:
-        """End a reply that is still coming, let others write to the file, close the client if it is its own."""
-        if isinstance(reply := self._running(), AsyncStream):
-            await reply.close()
-        self._history.close()
-        if self._owns_client:
-            await self._client.close()
+        """End a running reply, release the lock of the file, and close the client if the conversation made it.
+
+        Raises:
+            OSError: a message could not be written.
+        """
+        try:
+            if isinstance(reply := self._running(), AsyncStream):
+                await reply.close()
+        finally:
+            try:
+                await self._history.close()
+            finally:
+                if self._owns_client:
+                    await self._client.close()
 
     async def __aenter__(self) -> Self:
+        try:
+            await self._history.wait_until_open()
+        except BaseException:
+            self._history.abandon()
+            if self._owns_client:
+                await self._client.close()
+            raise
         return self
 
     async def __aexit__(

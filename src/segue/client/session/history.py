@@ -1,4 +1,4 @@
-"""The history of a conversation: append-only, in memory and, where it has a path, in a session file."""
+"""The history of a conversation: append-only, in memory and, with a path, in a session file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from segue.conversation.content import SystemContent, TextContent, ToolCall, Too
 from segue.conversation.context import Context, Tool
 from segue.conversation.messages import Message, ToolResultMessage, UserMessage
 from segue.errors import ConversationError
-from segue.sessions import StrPath, append_header, append_message, read_session
+from segue.sessions import StrPath, append_header, append_line, append_message, read_session
 
 
 class History:
-    """Messages that are kept one by one: each is in the file before it is in memory.
+    """Messages that are stored one by one: each is written to the file before it is added in memory.
 
-    Where the file exists, the history goes on from there; a system prompt or tools that are given and differ from the
-    file's hold from now on. Another writer of the same file is refused.
+    An existing file is continued. A system prompt or tools that differ from those in the file are written to it and
+    apply from then on. The file is locked until `close`.
+
+    Raises:
+        SessionLocked: another conversation writes to the file.
+        ConversationError: the file holds messages, and `context` holds messages too.
     """
 
     def __init__(
@@ -36,10 +40,10 @@ class History:
         self._path = path
         self._fsync = fsync
         self._lock = None if path is None else SessionLock(path)
-        self.is_closed = False
-        self._turn = Lock()  # threads that append take turns: the file and the memory have one order
+        self.is_closed: bool = False
+        self._turn = Lock()  # threads append one at a time: the file and the memory have the same order
         try:
-            self.context = self._open(context, system_prompt, tools)
+            self.context: Context = self._open(context, system_prompt, tools)
         except BaseException:
             self.close()
             raise
@@ -51,15 +55,18 @@ class History:
         tools: Sequence[Tool] | None,
     ) -> Context:
         path = self._path
-        has_begun = path is not None and os.path.exists(path) and os.path.getsize(path) > 0  # noqa: PTH110, PTH202
-        if has_begun and context is not None and context.messages:
+        has_messages = path is not None and os.path.exists(path) and os.path.getsize(path) > 0  # noqa: PTH110, PTH202
+        if has_messages and context is not None and context.messages:
             raise ConversationError(
-                f"{os.fspath(path or '')} holds a conversation already: it cannot begin with another"
+                f"{os.fspath(path or '')} already holds a conversation, so context= cannot be used; leave context= out"
+                " to continue the file, or choose another path="
             )
-        stored = read_session(path) if path is not None and has_begun else None
-        begun = stored if stored is not None else context or Context()
+        stored = read_session(path) if path is not None and has_messages else None
+        initial = stored if stored is not None else context or Context()
         wanted = (
-            begun if context is None or stored is None else msgspec.structs.replace(context, messages=begun.messages)
+            initial
+            if context is None or stored is None
+            else msgspec.structs.replace(context, messages=initial.messages)
         )
         if system_prompt is not None:
             wanted = msgspec.structs.replace(wanted, system_prompt=system_prompt)
@@ -76,18 +83,38 @@ class History:
         """Add messages at the end.
 
         Raises:
-            ConversationError: the file was closed; it may be someone else's by now.
+            ConversationError: the conversation was closed, so another process may own the file now.
         """
         with self._turn:
             for message in messages:
                 if self._path is not None:
                     if self.is_closed:
-                        raise ConversationError(f"{os.fspath(self._path)} was closed: open it again to go on")
+                        raise self.closed_error()
                     append_message(self._path, message, fsync=self._fsync)
                 self.context = self.context.add(message)
 
+    def write_line(self, line: bytes) -> None:
+        """Append one dumped message to the file only; `context` stays as it is.
+
+        Raises:
+            ConversationError: the conversation was closed.
+            OSError: the file cannot be written.
+        """
+        with self._turn:
+            if self.is_closed:
+                raise self.closed_error()
+            if self._path is not None:
+                append_line(self._path, line, fsync=self._fsync)
+
+    def closed_error(self) -> ConversationError:
+        """Make the error for a message that is added after `close`."""
+        return ConversationError(
+            f"the conversation in {os.fspath(self._path or '')} was closed; to continue it, make a new Conversation"
+            " with the same path="
+        )
+
     def close(self) -> None:
-        """Let others write to the file."""
+        """Release the lock of the file."""
         with self._turn:
             self.is_closed = True
             if self._lock is not None:
@@ -95,19 +122,19 @@ class History:
 
 
 def now_ms() -> int:
-    """Give the time in Unix milliseconds."""
+    """Return the current time in Unix milliseconds."""
     return time.time_ns() // 1_000_000
 
 
 def new_user_message(content: Sequence[str | UserContent]) -> UserMessage:
-    """Make the user's message, dated."""
+    """Make a user message with the current time."""
     return UserMessage.of(*content, timestamp=now_ms())
 
 
 def new_result(
     call: ToolCall, content: Sequence[str | ToolResultContent], *, is_error: bool, details: object
 ) -> ToolResultMessage:
-    """Make the message that answers a call, dated."""
+    """Make the message with the result of a tool call, with the current time."""
     pieces = tuple(TextContent(text=piece) if isinstance(piece, str) else piece for piece in content)
     return ToolResultMessage(
         tool_call_id=call.id,

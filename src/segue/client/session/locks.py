@@ -1,10 +1,11 @@
-"""One writer for one session file.
+"""A lock that allows one writer for each session file.
 
-Facts this file rests on:
-- A lock of `flock(2)` belongs to an open file: a second open of the same file is refused it, in the same process too,
-  and it ends with the process, however that ends.                                                     (flock(2), Linux)
-- `append_message` locks the session file itself for each line, so the lock for longer stands beside it: `<path>.lock`.
-- Whoever removes a lock file may remove one that another has just opened: so the name is looked up again after locking.
+Facts this file relies on:
+- An `flock(2)` lock belongs to an open file description. A second `open` of the same file cannot lock it, not even in
+  the same process. The lock ends with the process.                                                    (flock(2), Linux)
+- `append_message` locks the session file itself for each line, so the long-lived lock is a file beside it:
+  `<path>.lock`.
+- Another process may remove the lock file between our `open` and our lock. So after locking, the path is checked again.
 - On Windows the standard library locks a range of bytes, which also ends with the process.     (msvcrt documentation)
 """
 
@@ -24,15 +25,15 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-_TAKEN: Final = frozenset({errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, errno.EDEADLK})
-"""How a system says that someone else has the lock; other errors mean that it has no locks there."""
+_LOCKED_ERRNOS: Final = frozenset({errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, errno.EDEADLK})
+"""The errors of a lock that is already held. Any other error means that the file system has no locks."""
 
 
 class SessionLock:
-    """Held from when it is made until it is released, or its process is gone.
+    """Locks a session file from construction until `release`, or until the process ends.
 
     Raises:
-        SessionLocked: someone else holds it.
+        SessionLocked: another conversation holds the lock.
     """
 
     def __init__(self, path: StrPath) -> None:
@@ -41,38 +42,40 @@ class SessionLock:
         while self._handle is None:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
             try:
-                _take(handle, self._path)
+                _lock(handle, self._path)
             except BaseException:
                 os.close(handle)
                 raise
-            if _is_there(handle, self._path):
+            if _is_same_file(handle, self._path):
                 self._handle = handle
             else:
-                os.close(handle)  # it was removed by the one who held it before: there is a new one, or none
+                os.close(handle)  # the previous holder removed it: there is a new lock file, or none
 
     def release(self) -> None:
-        """Let others write; releasing twice does nothing."""
+        """Release the lock; a second call does nothing."""
         handle, self._handle = self._handle, None
         if handle is not None:
-            with suppress(OSError):  # Windows keeps the name of a file that is open
-                os.unlink(self._path)  # noqa: PTH108  # the path is a string all along
+            with suppress(OSError):  # Windows cannot remove a file that is open
+                os.unlink(self._path)  # noqa: PTH108  # the path is a string
             os.close(handle)
 
 
-def _take(handle: int, path: str) -> None:
+def _lock(handle: int, path: str) -> None:
     try:
         if sys.platform == "win32":
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         else:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno in _TAKEN:
-            raise SessionLocked(f"another conversation writes to {path.removesuffix('.lock')}") from None
-        # Some network file systems have no locks; there nobody can be kept out.
+        if error.errno in _LOCKED_ERRNOS:
+            raise SessionLocked(
+                f"another conversation is writing to {path.removesuffix('.lock')}; close it first, or use another file"
+            ) from None
+        # Some network file systems have no locks; there a second writer cannot be detected.
 
 
-def _is_there(handle: int, path: str) -> bool:
+def _is_same_file(handle: int, path: str) -> bool:
     try:
-        return os.path.samestat(os.fstat(handle), os.stat(path))  # noqa: PTH116  # the same as above
+        return os.path.samestat(os.fstat(handle), os.stat(path))  # noqa: PTH116  # the path is a string
     except FileNotFoundError:
         return False

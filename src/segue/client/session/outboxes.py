@@ -1,4 +1,4 @@
-"""The outboxes of one conversation: a request costs what is new, for each of the few models it is asked of."""
+"""The outboxes of one conversation: one for each recently used model, so that a request encodes only new messages."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from segue.projection.policy import Policy
 from segue.request import Request
 
 _KEPT: Final = 4
-"""How many are kept: a conversation goes back and forth between a few, and each keeps what it has written."""
+"""How many outboxes are kept: a conversation alternates between a few models, and each outbox holds encoded bytes."""
 
 
 class Outboxes:
-    """Prepares requests of one growing conversation; those last asked of are remembered."""
+    """Prepares requests of one growing conversation; keeps the outboxes of the last few models."""
 
     def __init__(self) -> None:
-        self._kept: list[tuple[Model, Policy | None, Outbox]] = []  # the last used last
+        self._kept: list[tuple[Model, Policy | None, Outbox]] = []  # in order of use, the most recent last
 
     def prepare(self, context: Context, model: Model, options: Options | None, policy: Policy | None) -> Request:
-        """Make the conversation ready for a model, as `segue.request.prepare` does."""
+        """Project and encode the conversation for a model, like `segue.request.prepare`."""
         return self._find(model, policy).prepare(context, options=options)
 
     def _find(self, model: Model, policy: Policy | None) -> Outbox:

@@ -1,9 +1,9 @@
-// The inspector's page: asks the local server what each target would be told, and shows it.
+// The page of the inspector: gets the request for each target from the local server, and shows the differences.
 "use strict";
 
 const LOSSES = ["content", "opaque", "none"];
-const SHOWN_WIRE = 200_000; // characters of a body that are drawn; all of it can be copied
-const BATCH = 150; // rows drawn at once, so that the page answers in between
+const SHOWN_WIRE = 200_000; // characters of a body that are shown; copying takes all of it
+const BATCH = 150; // rows drawn in one step, so that the page stays responsive
 
 const $ = (id) => document.getElementById(id);
 const state = { targets: [], answer: null, selected: 0, drawing: 0, wire: new Map() };
@@ -23,11 +23,11 @@ async function ask(path, question) {
   const options = question && { method: "POST", body: JSON.stringify(question), headers: { "content-type": "application/json" } };
   const reply = await fetch(path, options);
   if (reply.ok) return reply;
-  const said = await reply.json().catch(() => ({ error: `the server answered ${reply.status}` }));
-  throw new Error(said.error);
+  const answer = await reply.json().catch(() => ({ error: `the server answered with status ${reply.status}` }));
+  throw new Error(answer.error);
 }
 
-// -- the question ------------------------------------------------------------------------------------------------------
+// -- the form ----------------------------------------------------------------------------------------------------------
 
 function question(targets) {
   return { text: $("text").value, source: $("source").value || null, targets, reasoning: $("reasoning").value };
@@ -69,7 +69,7 @@ async function inspect(event) {
   }
   $("problem").textContent = "";
   if (!state.targets.length) {
-    $("problem").textContent = "Choose at least one target.";
+    $("problem").textContent = "Choose at least one target model.";
     $("target").focus();
     return;
   }
@@ -111,7 +111,7 @@ function draw() {
 }
 
 function inWords(loss) {
-  return loss === "none" ? "no loss" : loss;
+  return { content: "content dropped", opaque: "signature dropped", none: "nothing dropped" }[loss];
 }
 
 function cell(count, loss) {
@@ -145,7 +145,7 @@ function drawDetail() {
   const target = state.answer.targets[state.selected];
   $("detail-title").textContent = target.name;
   $("wire-box").hidden = true;
-  const facts = [fact("Wire", target.protocol), fact("It is", state.answer.source)];
+  const facts = [fact("Protocol", target.protocol), fact("Source format", state.answer.source)];
   if (target.problem) facts.push(fact("Cannot be sent", target.problem));
   else facts.push(...factsOf(target));
   $("facts").replaceChildren(...facts);
@@ -153,20 +153,20 @@ function drawDetail() {
 }
 
 function factsOf(target) {
-  const facts = [fact("Goes to", target.url || "a model of its own")];
+  const facts = [fact("URL", target.url || "none: this model has no base URL")];
   const tokens = `about ${target.tokens.toLocaleString("en")} tokens`;
   if (target.window) {
     const share = Math.round((100 * target.tokens) / target.window);
     facts.push(fact("Length", `${tokens} of ${target.window.toLocaleString("en")} (${share} %) `,
-      make("meter", { min: 0, max: target.window, high: target.window * 0.9, value: target.tokens, "aria-label": "Share of the window" })));
+      make("meter", { min: 0, max: target.window, high: target.window * 0.9, value: target.tokens, "aria-label": "Share of the context window" })));
   } else facts.push(fact("Length", tokens));
   facts.push(fact("Body", `${target.bytes.toLocaleString("en")} bytes`));
   const cache = target.cache;
   facts.push(fact("Prompt cache", cache
-    ? `${cache.turns} of ${cache.of} turns are as this model last saw them` + (cache.turns < cache.sentBefore ? `; it had seen ${cache.sentBefore}` : "")
-    : "this model has not answered here yet, so nothing can be cached"));
-  if (target.needed.length) facts.push(fact("Needed of you", target.needed.join("; ")));
-  facts.push(fact("Check", target.violations.length ? target.violations.join("; ") : "nothing known against it"));
+    ? `${cache.turns} of ${cache.of} turns are the same as in the last request to this model` + (cache.turns < cache.sentBefore ? `, which had ${cache.sentBefore}` : "")
+    : "this model has not answered in this conversation, so nothing is cached"));
+  if (target.needed.length) facts.push(fact("Required", target.needed.join("; ")));
+  facts.push(fact("Check", target.violations.length ? target.violations.join("; ") : "no known violations"));
   return facts;
 }
 
@@ -186,14 +186,14 @@ function drawRows(target) {
     list.append(row(others, textSide("system", state.answer.system), textSide("system", target.system, state.answer.system === target.system)));
   let at = 0;
   const step = () => {
-    if (drawing !== state.drawing) return; // another target was chosen meanwhile
+    if (drawing !== state.drawing) return; // another target was chosen in the meantime
     const part = document.createDocumentFragment();
     for (const end = Math.min(at + BATCH, rows.length); at < end; at++) {
       const [stored, sent, same] = rows[at];
       const given = stored === null ? null : state.answer.stored[stored];
       const changes = stored === null ? [] : byMessage.get(stored) ?? [];
-      const told = sent === null ? null : target.sent?.[sent] ?? given;
-      part.append(row(changes, side(given, stored, "not stored"), side(told, sent, "not sent", same), stored === null || sent === null));
+      const received = sent === null ? null : target.sent?.[sent] ?? given;
+      part.append(row(changes, side(given, stored, "not stored"), side(received, sent, "not sent", same), stored === null || sent === null));
     }
     list.append(part);
     if (at < rows.length) requestAnimationFrame(step);
@@ -205,7 +205,7 @@ function drawRows(target) {
 
 function row(changes, stored, sent, differs = false) {
   const marks = changes.length && make("ul", { class: "changes", "aria-label": "Changes" }, ...changes.map((change) =>
-    make("li", { class: change.loss }, make("b", {}, change.loss === "none" ? "no loss" : `${change.loss} lost`), " ",
+    make("li", { class: change.loss }, make("b", {}, inWords(change.loss)), " ",
       make("code", {}, change.code), ` at ${change.where}: ${change.sentence}`, change.detail ? ` (${change.detail})` : "")));
   const item = make("li", { class: changes.length || differs ? "changed" : "" }, stored, sent);
   if (marks) item.append(marks);
@@ -213,14 +213,14 @@ function row(changes, stored, sent, differs = false) {
 }
 
 function textSide(who, text, same = false) {
-  return make("div", { class: same ? "side same" : "side" }, make("div", { class: "who" }, who), make("div", { class: "piece" }, same ? "as stored" : text || "none"));
+  return make("div", { class: same ? "side same" : "side" }, make("div", { class: "who" }, who), make("div", { class: "piece" }, same ? "unchanged" : text || "none"));
 }
 
 function side(message, number, absent, same = false) {
   if (!message) return make("div", { class: "side same" }, absent);
   const failed = message.failed ? " failed" : "";
   const head = make("div", { class: "who" }, `${number} ${message.role} `, make("small", {}, (message.origin ?? "") + failed));
-  if (same) return make("div", { class: "side same" }, head, "as stored");
+  if (same) return make("div", { class: "side same" }, head, "unchanged");
   return make("div", { class: "side" }, head, ...message.pieces.map(piece));
 }
 
@@ -228,10 +228,10 @@ function piece(it) {
   const label = { thinking: "thinking ", toolCall: `call ${it.name} `, image: "image ", file: "file ", native: "native " }[it.kind];
   const more = it.more ? ` … ${it.more.toLocaleString("en")} more characters` : "";
   return make("div", { class: `piece ${it.kind}` }, label ? make("b", {}, label) : null, it.text, more ? make("span", { class: "quiet" }, more) : null,
-    it.sealed ? make("span", { class: "quiet" }, " (sealed)") : null);
+    it.signed ? make("span", { class: "quiet" }, " (signed)") : null);
 }
 
-// -- moving about ------------------------------------------------------------------------------------------------------
+// -- navigation --------------------------------------------------------------------------------------------------------
 
 function moveChange(by) {
   const changed = [...$("rows").querySelectorAll("li.changed")];
@@ -269,7 +269,7 @@ async function copyWire() {
     await navigator.clipboard.writeText(text);
     $("copied").textContent = `${text.length.toLocaleString("en")} characters copied`;
   } catch {
-    $("copied").textContent = "The browser does not allow copying here.";
+    $("copied").textContent = "The browser does not allow copying; select the text and copy it.";
   }
 }
 
@@ -323,7 +323,7 @@ async function start() {
   $("copy").addEventListener("click", copyWire);
   document.addEventListener("keydown", pressKey);
   const begun = await (await ask("api/start")).json();
-  $("source").append(...begun.protocols.map((name) => make("option", { value: name }, `a request of ${name}`)));
+  $("source").append(...begun.protocols.map((name) => make("option", { value: name }, `${name} request`)));
   $("models").append(...begun.protocols.map((name) => make("option", { value: name })),
     ...begun.models.map((model) => make("option", { value: model.name }, model.protocol)));
   if (begun.opened) {

@@ -44,9 +44,9 @@ class Limited:
     __slots__ = ("changes", "messages", "prompt", "tools")
 
     def __init__(self, messages: tuple[Message, ...], prompt: SystemPrompt, tools: tuple[Tool, ...]) -> None:
-        self.messages = messages
-        self.prompt = prompt
-        self.tools = tools
+        self.messages: tuple[Message, ...] = messages
+        self.prompt: SystemPrompt = prompt
+        self.tools: tuple[Tool, ...] = tools
         self.changes: tuple[Change, ...] = ()
 
 

@@ -51,11 +51,11 @@ class Fit:
         needed: str | None = None,
         placeholder: bool = False,
     ) -> None:
-        self.content = content
-        self.changes = changes
-        self.moves = moves
-        self.needed = needed
-        self.placeholder = placeholder
+        self.content: Media | TextContent = content
+        self.changes: tuple[Noted, ...] = changes
+        self.moves: bool = moves
+        self.needed: str | None = needed
+        self.placeholder: bool = placeholder
 
 
 def kind_of(piece: Media) -> Modality:

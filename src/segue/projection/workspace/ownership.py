@@ -9,13 +9,11 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
-
 from segue.conversation.messages import AssistantMessage
 from segue.models.catalogue import packaged_catalogue
 from segue.models.equivalence import find_model_family_id, is_equivalent
 from segue.models.model import Model
+from segue.models.model_ids import NATIVE_PROTOCOLS
 from segue.projection.policy import SameModel
 
 
@@ -56,16 +54,9 @@ def _is_same_model(message: AssistantMessage, model: Model) -> bool:
     return _is_same_family(message, model)
 
 
-_NATIVE_PROTOCOLS: Final[Mapping[str, frozenset[str]]] = {
-    "claude": frozenset({"anthropic-messages", "bedrock-converse"}),
-    "gemini": frozenset({"google-genai"}),
-}
-"""Protocols that pass a family's signatures on unchanged; others convert them or use the field for something else."""
-
-
 def _is_same_family(message: AssistantMessage, model: Model) -> bool:
     family = find_model_family_id(model.provider, model.id)
-    if family is None or not {message.protocol, model.protocol} <= _NATIVE_PROTOCOLS[family[0]]:
+    if family is None or not {message.protocol, model.protocol} <= NATIVE_PROTOCOLS[family[0]]:
         return False
     return is_equivalent(message.provider, message.model, model.provider, model.id)
 

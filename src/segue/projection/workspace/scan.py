@@ -59,7 +59,7 @@ class Scan:
     )
 
     def __init__(self) -> None:
-        self.roles = ""
+        self.roles: str = ""
         """One letter for each message, so that neighbouring roles can be found by substring search."""
         self.call_ids: list[str] = []
         """The ids of all calls, in order."""
@@ -69,33 +69,33 @@ class Scan:
         """The names of tools that occur only in results."""
         self.foreign: set[int] = set()
         """Indexes of assistant turns that the target did not write."""
-        self.paired = True
+        self.paired: bool = True
         """Each batch of calls is directly followed by its results, in call order, and there are no other results."""
-        self.unfinished = False
+        self.unfinished: bool = False
         """A turn ended in an error or was aborted."""
-        self.unclean = False
+        self.unclean: bool = False
         """A text, an argument, thinking or a signature has half a surrogate pair."""
-        self.original = False
+        self.original: bool = False
         """A call has the original text of its arguments."""
-        self.media = False
-        self.native = False
+        self.media: bool = False
+        self.native: bool = False
         """Images, files or native blocks; native blocks."""
-        self.signed = False
-        self.unsigned = False
+        self.signed: bool = False
+        self.unsigned: bool = False
         """Thinking with a signature; thinking without one."""
-        self.unusable = False
+        self.unusable: bool = False
         """An empty signature, or thinking that has neither text nor a signature."""
-        self.without_signature = False
+        self.without_signature: bool = False
         """The first call of a turn has no signature."""
-        self.thinks_last = False
+        self.thinks_last: bool = False
         """A turn ends in thinking."""
-        self.phases = False
+        self.phases: bool = False
         """A text of an assistant turn has a phase."""
-        self.extra = False
+        self.extra: bool = False
         """A message or content has an `extra` (beyond what it keeps of its reply), a cache mark or a prefix."""
         self.errors: list[int] = []
         """Indexes of results that are errors."""
-        self.blank = False
+        self.blank: bool = False
         """A blank text, or a message without content."""
 
     def add_unusual_signature(self, signature: str) -> None:

@@ -25,7 +25,7 @@ from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded
 from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.prefix_state import PrefixState
-from segue.projection.workspace.scan import scan_messages
+from segue.projection.workspace.scan import Scan, scan_messages
 
 SystemPrompt: TypeAlias = str | tuple[SystemContent, ...] | None
 
@@ -42,10 +42,10 @@ class FittedTools:
     def __init__(
         self, given: tuple[Tool, ...], tools: tuple[Tool, ...], changes: list[Change], wire_names: dict[str, str]
     ) -> None:
-        self.given = given
-        self.tools = tools
-        self.changes = changes
-        self.wire_names = wire_names
+        self.given: tuple[Tool, ...] = given
+        self.tools: tuple[Tool, ...] = tools
+        self.changes: list[Change] = changes
+        self.wire_names: dict[str, str] = wire_names
 
 
 class Target:
@@ -54,12 +54,12 @@ class Target:
     __slots__ = ("dialect", "fitted_tools", "ownership", "model", "policy", "rules")
 
     def __init__(self, model: Model, rules: Rules, dialect: Dialect, policy: Policy) -> None:
-        self.model = model
-        self.rules = rules
-        self.dialect = dialect
+        self.model: Model = model
+        self.rules: Rules = rules
+        self.dialect: Dialect = dialect
         """Used only to find out which thinking options it can express."""
-        self.policy = policy
-        self.ownership = Ownership(model, policy.same_model)
+        self.policy: Policy = policy
+        self.ownership: Ownership = Ownership(model, policy.same_model)
         self.fitted_tools: FittedTools | None = None
 
 
@@ -69,8 +69,8 @@ class Settings:
     __slots__ = ("options", "tools")
 
     def __init__(self, tools: tuple[Tool, ...], options: Options) -> None:
-        self.tools = tools
-        self.options = options
+        self.tools: tuple[Tool, ...] = tools
+        self.options: Options = options
 
 
 class Workspace:
@@ -116,24 +116,24 @@ class Workspace:
         self.messages: list[Message] = list(messages)
         self.places: Sequence[int] = range(offset, offset + len(messages))
         self.blocks: dict[int, list[int]] = {}
-        self.scan = scan_messages(messages, target.ownership)
+        self.scan: Scan = scan_messages(messages, target.ownership)
         self.changes: list[Change] = []
         self.needed: list[MediaNeeded] = []
         self.cross_model: set[int] = set()
         """Places of own turns that lost a signed block: their other signatures cannot be replayed either."""
-        self.changed = False
-        self.reordered = False
+        self.changed: bool = False
+        self.reordered: bool = False
         """Whether any message was changed; whether messages were inserted, dropped or moved, or changed their role."""
-        self.target = target
-        self.prefix_state = prefix_state
-        self.settings = settings
-        self.final = settings is not None
-        self.follows = prefix_state.last_place
+        self.target: Target = target
+        self.prefix_state: PrefixState = prefix_state
+        self.settings: Settings | None = settings
+        self.final: bool = settings is not None
+        self.follows: int | None = prefix_state.last_place
         """The place of the last given message that was kept in the segment before."""
         self._start = offset
-        self.end = offset + len(messages)
-        self.evicted = evicted
-        self.has_moves = False
+        self.end: int = offset + len(messages)
+        self.evicted: tuple[int, int] = evicted
+        self.has_moves: bool = False
         self.results: set[int] = set()
         """Whether results may have moved, and the places of those that may have."""
         self._insertions: list[tuple[ChangeCode, str]] = []

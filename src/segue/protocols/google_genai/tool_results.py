@@ -31,8 +31,9 @@ from segue.protocols.google_genai.content import RESULT, decode_user_part, encod
 from segue.protocols.google_genai.keys import keep_format, object_of, read_keys
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import EMPTY, Block, Wire
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, restore
+from segue.protocols.kit.verbatim import choose, chosen, restore
 
 OUTPUT: Final = "output"
 ERROR: Final = "error"
@@ -97,6 +98,7 @@ def decode_result(
         and not choices
         and inside is raw
         and len(part) == 1
+        and RESULT in part
         and len(inside) == 3
         and call is not None
         and call.get("id") == call_id

@@ -48,8 +48,9 @@ from segue.protocols.google_genai.tool_results import (
     is_result,
 )
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import EMPTY, Block, Wire
 from segue.protocols.kit.reading import expect_list, expect_object
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, restore
+from segue.protocols.kit.verbatim import choose, chosen, restore
 
 _TURN_KEYS: Final = frozenset({"role", "parts"})
 _NO_NAMES: Final[Mapping[str, str]] = {}
@@ -145,7 +146,7 @@ def _decode_user(turn: Block, path: Path, endpoint: Endpoint, calls: Calls, out:
     def add_pieces(pieces: list[UserContent]) -> None:
         received, default = own if own is not None and len(out) == first else (EMPTY, EMPTY)
         choices, extra = placed("new"), None
-        if choices or received:
+        if choices or default:
             extra = keep_format(received, default, _TURN_KEYS, choices)
         out.append(UserMessage(content=tuple(pieces), extra=extra))
 

@@ -17,14 +17,16 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
+from segue.conversation.content import Extra
 from segue.conversation.context import Options
 from segue.protocols.kit.codec import JsonObject
-from segue.protocols.kit.reading import verbatim_of
+from segue.protocols.kit.json_values import digest, object_of
+from segue.protocols.kit.verbatim import choose, chosen
 
 DEFAULT_NAME: Final = "output"
 """What a schema is called that has no title."""
 FORM: Final = "schema_form"
-"""The key of an `Options` shape for what a body says of its schema beside it."""
+"""The choice of the name and the description beside a schema; it holds for that schema alone."""
 _SCHEMA_KEYS: Final[Mapping[str, str]] = {"name": "title", "description": "description"}
 _REFUSED: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 _LONGEST: Final = 64
@@ -37,22 +39,31 @@ def schema_name(schema: JsonObject) -> str:
     return name or DEFAULT_NAME
 
 
-def form_of(form: JsonObject) -> dict[str, object]:
-    """Give the name and the description that stand beside a schema, unless they are what would be written anyway."""
-    received = {"name": form.get("name"), "description": form.get("description")}
-    return {key: value for key, value in received.items() if isinstance(value, str) and value not in ("", DEFAULT_NAME)}
+def choose_form(schema: JsonObject, form: JsonObject) -> dict[str, object]:
+    """Choose the name and the description that stand beside a schema on the wire, as part of a patch."""
+    received = {key: value for key in _SCHEMA_KEYS if isinstance(value := form.get(key), str) and value}
+    is_default = "name" not in received or received == {"name": schema_name(schema)}
+    return {} if is_default else choose(FORM, digest(schema), received)
+
+
+def chosen_form(extra: Extra | None, protocol: str, schema: JsonObject) -> JsonObject:
+    """Give the name, and the description if there is one, to write beside a schema."""
+    received = chosen(extra, protocol, FORM, digest(schema)) if extra is not None else None
+    return object_of(received) or {"name": schema_name(schema)}
 
 
 def copy_title(options: Options, source: str) -> Options:
-    """Put what the wire `source` said beside a schema into the schema, unless that has words of its own for it."""
-    form, schema = verbatim_of(options.extra, source).get(FORM), options.output_schema
-    if schema is None or not isinstance(form, Mapping):
+    """Copy the name and the description that the protocol `source` has beside a schema into it, if it has none."""
+    schema = options.output_schema
+    if schema is None:
         return options
-    received = cast("JsonObject", form)
-    sent = {
-        literal: received[key] for key, literal in _SCHEMA_KEYS.items() if key in received and literal not in schema
+    default, given = {"name": schema_name(schema)}, chosen_form(options.extra, source, schema)
+    added = {
+        key: given[name]
+        for name, key in _SCHEMA_KEYS.items()
+        if name in given and key not in schema and given[name] != default.get(name)
     }
-    return replace(options, output_schema={**schema, **sent}) if sent else options
+    return replace(options, output_schema={**schema, **added}) if added else options
 
 
 def is_closed(schema: object) -> bool:

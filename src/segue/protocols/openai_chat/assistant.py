@@ -6,7 +6,8 @@ Facts this file rests on:
 - Where null is refused, an empty string stands for it.                      (`null_content` of the dialect)
 - Other fields of a reply (`annotations`, null fields, the index of a call) are refused by strict vendors in a request.
                                                                                     (LibreChat #6724, freellmapi #1093)
-- `prefix` asks the model to continue the message.                                (DeepSeek documentation: chat prefix)
+- `prefix` asks the model to continue the message.
+                                     (DeepSeek API guides: chat prefix completion; LiteLLM: prefix; read 2026-11-15)
 
 Content is read in this order: thinking, text, refusal, native fields, calls.
 
@@ -32,8 +33,9 @@ from segue.conversation.content import (
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError, Path
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import MISSING, Block, Wire
 from segue.protocols.kit.reading import expect_list, expect_object, join_texts
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, chosen, data_of, keep, restore
+from segue.protocols.kit.verbatim import chosen, data_of, keep, restore
 from segue.protocols.openai_chat.calls import (
     decode_call,
     decode_old_call,
@@ -267,7 +269,7 @@ def encode_assistant(
         message["tool_calls"] = calls
     if prefix:
         message["prefix"] = True
-    if required is not None and REASONING_KEYS.isdisjoint(data_of(extra, PROTOCOL)):
+    if required is not None:
         add_required_reasoning(message, required)
     return restore(message, extra, PROTOCOL)
 

@@ -18,8 +18,9 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 from segue.conversation.context import Context, Options
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.schemas import FORM, is_closed, schema_name
-from segue.protocols.kit.verbatim import Block, Wire, choose, chosen, data_of, keep, object_of, restore, same
+from segue.protocols.kit.json_values import Block, Wire, object_of, same
+from segue.protocols.kit.schemas import choose_form, chosen_form, is_closed
+from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_chat.native import choice_extra
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.thinking import THINKING_KEYS, decode_thinking, encode_thinking
@@ -112,17 +113,10 @@ def _write_schema(value: object, options: Options, endpoint: Endpoint) -> Wire:
     if not endpoint.dialect.json_schema:
         return {"response_format": {"type": "json_object"}}
     schema = cast("Block", value)
-    named = object_of(chosen(options.extra, PROTOCOL, FORM, {"name": schema_name(schema)}))
-    form: Wire = {**named, "schema": schema}
+    form: Wire = {**chosen_form(options.extra, PROTOCOL, schema), "schema": schema}
     if endpoint.dialect.strict_schema and is_closed(schema):
         form["strict"] = True
     return {"response_format": {"type": "json_schema", "json_schema": form}}
-
-
-def _choose_form(schema: Block, form: Block) -> Wire:
-    """Choose the name and the description that stand beside a schema."""
-    received = {key: value for key in ("name", "description") if isinstance(value := form.get(key), str) and value}
-    return choose(FORM, {"name": schema_name(schema)}, received) if "name" in received else {}
 
 
 def _read_retention(body: Block, endpoint: Endpoint) -> object:
@@ -215,7 +209,7 @@ def decode_options(received: Block, default: Wire, context: Context, endpoint: E
             values[setting.field] = value
             found.append((setting, value))
     if "output_schema" in values:
-        choices = _choose_form(cast("Block", values["output_schema"]), _schema_form(received))
+        choices = choose_form(cast("Block", values["output_schema"]), _schema_form(received))
     options = _options(values, choices)
     for setting, value in found:
         given = {key: rest.pop(key) for key in setting.keys if key in rest}

@@ -4,7 +4,8 @@ Facts this file rests on:
 - Roles are system, developer, user, assistant, tool, and in older requests function. The instructions of a reasoning
   model have the role developer where the provider supports it.    (openai 3.49.0; pi-ai 1.5.0; read 2026-11-15)
 - A tool result names its call by id; some vendors require the name of the tool as well.     (pi-ai 1.5.0)
-- Marks of a tool result stand on its text part.                     (OpenRouter documentation: prompt caching)
+- Marks stand on content blocks, so that of a tool result stands on its text part.
+                               (OpenRouter SDK: AnthropicCacheControlDirective, read 2026-11-15; pydantic-ai #4392)
 
 The first message is the system prompt if it has such a role; later ones are instructions in mid-conversation.
 
@@ -32,8 +33,9 @@ from segue.conversation.messages import (
 )
 from segue.errors import Path
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import MISSING, Block, Wire
 from segue.protocols.kit.reading import is_of_reply
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, choose, chosen, keep, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.openai_chat.assistant import decode_assistant, empty_content, encode_assistant
 from segue.protocols.openai_chat.cache import encode_mark, mark_text
 from segue.protocols.openai_chat.calls import OLD_ID

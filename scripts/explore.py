@@ -1,0 +1,104 @@
+"""Look for examples that break a property test: `python scripts/explore.py [--minutes N] [--seed N]`.
+
+Runs every property test in rounds, each with a new random seed, until the time is over or a round has found something.
+A round is begun only if it can be expected to end in time; the first one always is. A find is printed with its failing
+example, the seed and the command that repeats it, and ends the run with 1. The seed decides every example: the profile
+`explore` in `tests/property_testing.py` says how many are drawn, and keeps what other tests load out of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+FINDS: Final = "EXPLORE_FINDS"
+"""The variable that names the file for the finds of a round: tells this file that it is loaded as a plugin."""
+
+EXAMPLE: Final = "Failing test case"
+"""How Hypothesis begins the failing example in its report."""
+
+
+def property_tests() -> list[str]:
+    """List the files that hold property tests; all others need not be collected."""
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [str(path.relative_to(ROOT)) for path in files if "@given" in path.read_text(encoding="utf-8")]
+
+
+def command_for(seed: int, *arguments: str) -> list[str]:
+    """Give the command that draws the examples of a seed."""
+    python = Path(sys.executable)
+    shown = python.relative_to(ROOT) if python.is_relative_to(ROOT) else python
+    profile = ["--hypothesis-profile=explore", f"--hypothesis-seed={seed}"]
+    return [str(shown), "-m", "pytest", *profile, "-m", "hypothesis", *arguments]
+
+
+def run_round(seed: int, tests: Sequence[str], finds: Path) -> int:
+    """Run all property tests once and give pytest's exit status; what failed is written to `finds`."""
+    command = command_for(seed, "-n", "auto", "-q", "--tb=short", "--no-header", "-p", "explore", *tests)
+    paths = [str(ROOT / "scripts"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), FINDS: str(finds)}
+    return subprocess.run(command, check=False, cwd=ROOT, env=environment).returncode
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Write down what failed; this file is a plugin of the pytest that runs a round."""
+    if report.failed and FINDS in os.environ and "PYTEST_XDIST_WORKER" not in os.environ:
+        with Path(os.environ[FINDS]).open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"test": report.nodeid, "said": report.longreprtext}) + "\n")
+
+
+def show_finds(seed: int, finds: Path) -> None:
+    """Print each failing test with its example, the seed, and the command that repeats it."""
+    for line in finds.read_text(encoding="utf-8").splitlines():
+        find = json.loads(line)
+        print(f"\nfound: {find['test']}")
+        _, mark, example = find["said"].partition(EXAMPLE)
+        print(f"{mark}{example}")
+        print(f"seed: {seed}\nrepeat: {shlex.join(command_for(seed, find['test']))}")
+
+
+def explore(minutes: float, first_seed: int | None) -> int:
+    """Run rounds until the time is over; gives the exit status."""
+    tests, began, longest, rounds = property_tests(), time.monotonic(), 0.0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        finds = Path(folder) / "finds.jsonl"
+        while rounds == 0 or time.monotonic() - began + longest <= 60 * minutes:
+            seed = first_seed if rounds == 0 and first_seed is not None else secrets.randbelow(2**32)
+            rounds += 1
+            print(f"round {rounds}: seed {seed}, {len(tests)} files", flush=True)
+            started = time.monotonic()
+            status = run_round(seed, tests, finds)
+            longest = max(longest, time.monotonic() - started)
+            if status != 0:
+                if finds.exists():
+                    show_finds(seed, finds)
+                return status
+    spent = (time.monotonic() - began) / 60
+    print(f"nothing found in {rounds} rounds, {spent:.1f} minutes")
+    return 0
+
+
+def main() -> None:
+    """Read the arguments and explore."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--minutes", type=float, default=10, help="how long to look (default: 10)")
+    parser.add_argument("--seed", type=int, help="the seed of the first round (default: a random one)")
+    options = parser.parse_args()
+    raise SystemExit(explore(options.minutes, options.seed))
+
+
+if __name__ == "__main__":
+    main()
