@@ -141,7 +141,7 @@ def test_skip_errors_skips_bad_lines_and_names_them():
     made = run("convert", "-", "--to", "openai/gpt-5.4", "--bad-lines", "skip", stdin=BAD)
     assert made.status == 1
     assert len(made.out.splitlines()) == 3
-    assert "line 2: no JSON" in made.err
+    assert "line 2: not valid JSON" in made.err
     assert "line 4: the conversation has no content" in made.err
 
 
@@ -154,7 +154,7 @@ def test_a_bad_line_stops_the_run_and_keeps_the_output():
 
 def test_a_bad_first_line_is_a_bad_line_too():
     made = run("convert", "-", "--to", "openai/gpt-5.4", "--bad-lines", "skip", stdin="{oops\n" + LINE + "\n")
-    assert "line 1: no JSON" in made.err
+    assert "line 1: not valid JSON" in made.err
     assert len(made.out.splitlines()) == 1
 
 

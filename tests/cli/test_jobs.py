@@ -101,7 +101,7 @@ def test_the_first_bad_line_stops_the_run_after_the_lines_before_it(jobs, source
     made = run(many if source == "file" else "-", *TARGET, "--jobs", jobs, size=200, stdin=stdin)
     assert made.status == 1
     assert contents(made.out) == [json.loads(item)["messages"][0]["content"] for item in LINES[:40]]
-    assert "line 42: no JSON" in made.err
+    assert "line 42: not valid JSON" in made.err
     assert "line 62" not in made.err
 
 
@@ -114,8 +114,8 @@ def test_a_run_resumes_after_the_bad_line_that_stopped_it(jobs, tmp_path):
     many, out = tmp_path / "many.jsonl", tmp_path / "out.jsonl"
     many.write_bytes(b"\n".join([*LINES[:40], b"{bad", *LINES[40:50], b"", b"{worse", *LINES[50:]]))
     arguments = [many, *TARGET, "--jobs", jobs, "-o", out]
-    assert "line 41: no JSON" in run(*arguments, size=200).err
-    assert "line 53: no JSON" in run(*arguments, "--resume", size=200).err
+    assert "line 41: not valid JSON" in run(*arguments, size=200).err
+    assert "line 53: not valid JSON" in run(*arguments, "--resume", size=200).err
     assert run(*arguments, "--resume", size=200).status == 0
     assert contents(out.read_text()) == [json.loads(item)["messages"][0]["content"] for item in LINES]
 

@@ -55,7 +55,7 @@ def test_without_its_packages_the_program_names_what_to_install():
 
 MISTAKES = {
     "a file that is not there": (("convert", "nowhere.json", "--to", "openai/gpt-5.4"), b"", "No such file"),
-    "no JSON": (("convert", "-", "--to", "openai/gpt-5.4"), b"hello", "no JSON"),
+    "no JSON": (("convert", "-", "--to", "openai/gpt-5.4"), b"hello", "not valid JSON"),
     "an empty file": (("convert", "-", "--to", "openai/gpt-5.4"), b"", "empty"),
     "JSON that is no conversation": (("convert", "-", "--to", "openai/gpt-5.4"), b"17", "neither a conversation"),
     "a request of no wire": (("convert", "-", "--to", "openai/gpt-5.4"), b'{"a": 1}', "--from"),

@@ -128,7 +128,7 @@ def test_an_error_replaces_the_previous_result(page):
     inspect(page, SESSION.read_text("utf-8"), TARGETS[0])
     page.fill("#text", "hello")
     page.click("#inspect")
-    sync_api.expect(page.locator("#problem")).to_contain_text("no JSON")
+    sync_api.expect(page.locator("#problem")).to_contain_text("not valid JSON")
     assert not page.is_visible("#overview")
 
 

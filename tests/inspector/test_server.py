@@ -85,7 +85,7 @@ def test_the_wire_json_is_the_exact_body(page):
 
 
 MISTAKES = {
-    "no conversation": ({"text": "hello", "targets": ["openai/gpt-5.4"]}, 422, "no JSON"),
+    "no conversation": ({"text": "hello", "targets": ["openai/gpt-5.4"]}, 422, "not valid JSON"),
     "an unknown model": ({"text": '[{"role":"user","content":"x"}]', "targets": ["gtp-5.4"]}, 422, "gpt-5.4"),
     "an invalid request": ({"texts": 1}, 400, "invalid request"),
 }

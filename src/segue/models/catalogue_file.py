@@ -1,4 +1,4 @@
-"""Files of models and providers of a user's own: JSON or TOML, read with errors that name the place.
+"""Read a user's file of models and providers, JSON or TOML; errors name the path of the problem.
 
     [[providers]]
     name = "acme"
@@ -33,7 +33,7 @@ from segue.models.rules import Rules
 
 @final
 class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where entries come from, and the day it was read."""
+    """A source of entries, and the date it was read."""
 
     name: str
     version: str
@@ -42,7 +42,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 @final
 class CatalogueFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a file of a catalogue holds."""
+    """The contents of a catalogue file."""
 
     models: tuple[Model, ...] = ()
     sources: tuple[Source, ...] = ()
@@ -50,10 +50,10 @@ class CatalogueFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 def parse_catalogue(data: bytes | str, name: str) -> CatalogueFile:
-    """Read JSON of a user's own; `name` is what errors call it.
+    """Parse a catalogue from JSON; `name` is used in error messages.
 
     Raises:
-        ModelError: names the place; a misspelt field with the nearest one.
+        ModelError: the data is not a catalogue; the message has the path and, for an unknown field, the closest name.
     """
     try:
         file = msgspec.convert(_check_fields(msgspec.json.decode(data), name), CatalogueFile)
@@ -67,7 +67,7 @@ def parse_catalogue(data: bytes | str, name: str) -> CatalogueFile:
     for index, model in enumerate(file.models):
         _check_overrides(model.rules, model.dialect, where=f"{name}: models[{index}] ({model.full_name()})")
         if model.full_name().lower() in seen:
-            raise ModelError(f"{name}: models[{index}]: {model.full_name()} is there twice; remove one")
+            raise ModelError(f"{name}: models[{index}]: {model.full_name()} is listed twice; remove one entry")
         seen.add(model.full_name().lower())
     if not file.models and not file.providers:
         raise ModelError(f"{name}: not a catalogue: it has neither `models` nor `providers`; add one of them")
@@ -75,12 +75,12 @@ def parse_catalogue(data: bytes | str, name: str) -> CatalogueFile:
 
 
 def toml_as_json(data: bytes, name: str) -> bytes:
-    """Give a TOML document as JSON.
+    """Convert TOML to JSON.
 
     Raises:
-        ModelError: it is not TOML.
+        ModelError: the data is not TOML.
     """
-    import tomllib  # most catalogues are JSON, and the import is not free
+    import tomllib  # imported here, because most catalogues are JSON
 
     try:
         return msgspec.json.encode(tomllib.loads(data.decode("utf-8")))
@@ -94,11 +94,11 @@ _ROW_DEFAULTS: Final[Mapping[str, object]] = {
     "source": "a file of the user's own",
     "read": "",
 }
-"""What a provider in a file need not say."""
+"""Defaults for the fields of a provider in a file."""
 
 
 def _check_fields(raw: object, name: str) -> object:
-    """Accept field names in snake case and in camel case, and refuse any other with the nearest one."""
+    """Accept field names in snake case and in camel case; refuse any other and suggest the closest one."""
     if not isinstance(raw, dict):
         return raw
     file = _rename_fields(cast("dict[str, object]", raw), CatalogueFile, name)
@@ -125,7 +125,7 @@ def _with_defaults(row: dict[str, object]) -> dict[str, object]:
 
 
 def _rename_fields(entry: dict[str, object], kind: type[msgspec.Struct], where: str) -> dict[str, object]:
-    """Give an entry with the field names of its type as JSON has them."""
+    """Give an entry with the field names of its type in JSON."""
     names = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
     known = {**names, **{encoded: encoded for encoded in names.values()}}
     for key in entry:

@@ -18,10 +18,10 @@ import msgspec
 
 @final
 class Family(msgspec.Struct, frozen=True, kw_only=True):
-    """What the models whose id contains `pattern` (a regular expression, case ignored) want on one wire.
+    """Overrides for models whose id contains `pattern`, a regular expression without regard to case.
 
-    `rules` and `dialect` override single fields by name. `providers` narrows the row to those who serve the model so;
-    empty means everyone.
+    `rules` and `dialect` override single fields by name. `providers` limits the row to these providers; empty means
+    all.
     """
 
     pattern: str
@@ -32,7 +32,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     providers: tuple[str, ...] = ()
 
     def includes(self, provider: str, model_id: str) -> bool:
-        """Say whether this provider's model belongs to the family."""
+        """Whether this provider's model belongs to the family."""
         return (not self.providers or provider in self.providers) and bool(_compiled(self.pattern).search(model_id))
 
 

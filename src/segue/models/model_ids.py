@@ -1,17 +1,17 @@
-"""Facts about model ids: how those of each first-party provider begin, and which generations differ.
+"""Facts about model ids: the prefixes of each first-party provider, and the patterns of model generations.
 
-The one table for facts that more than one place needs. The catalogue reads it to choose a provider for a bare id,
-detection to recognise a request, rules of several protocols for their families, `models.equivalence` to compare ids of
-several providers, and the scripts that write the catalogue to find prices. A pattern that only one protocol needs
-stands in its `rules.py`.
+This is the only table for facts that several modules need: the catalogue chooses the provider of a bare id, detection
+recognises a request, rules of several protocols select families, `models.equivalence` compares ids of several
+providers, and the scripts that write the catalogue find prices. A pattern that only one protocol needs is in its
+`rules.py`.
 
 Facts this file rests on:
 - The ids of each provider's own catalogue page.                       (catalogue of pi-ai 1.5.0; read 2026-11-15)
 - Cohere's first model was called `command`, without a suffix.         (cohere 7.3.1; read 2026-11-15)
-- Claude ids: a name, a generation (`-4-5`, elsewhere `-4.5`; once before the name: `claude-3-7-sonnet`), from 4.6 on no
-  date. Bedrock puts a region and `anthropic.` in front and `-v1:0` behind, Vertex `@date`.
+- Claude ids: a name and a generation (`-4-5`, elsewhere `-4.5`; once before the name: `claude-3-7-sonnet`), no date
+  from 4.6 on. Bedrock adds a region and `anthropic.` before the id and `-v1:0` behind it, Vertex adds `@date`.
                                                   (Anthropic models overview; catalogue of pi-ai 1.5.0; read 2026-11-15)
-- OpenAI ids: `o1`, `o3`, `o4` and `gpt-5` onwards reason; gateways put `openai/` or `openai.` in front.     (the same)
+- OpenAI ids: `o1`, `o3`, `o4` and `gpt-5` onwards reason; gateways add `openai/` or `openai.` before the id. (the same)
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ FIRST_PARTY_PREFIXES: Final[tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]]
     (("ling-", "ring-"), ("ant-ling",)),
     (("command", "c4ai-aya-"), ("cohere",)),
 )
-"""Prefixes in lower case, and the providers that make these models, the preferred one first."""
+"""Prefixes in lower case, and the first-party providers of these models, the preferred one first."""
 
 
 def first_party_providers(model_id: str) -> tuple[str, ...]:
-    """Name the providers that make the model of an id; nothing where no prefix matches."""
+    """Give the first-party providers of a model id; empty if no prefix matches."""
     wanted = model_id.lower()
     return next((providers for prefixes, providers in FIRST_PARTY_PREFIXES if wanted.startswith(prefixes)), ())
 
 
 def first_party_prefixes(provider: str) -> tuple[str, ...]:
-    """List how the ids of a provider's own models begin."""
+    """List the prefixes of the ids of a provider's own models."""
     return tuple(prefix for prefixes, providers in FIRST_PARTY_PREFIXES if provider in providers for prefix in prefixes)
 
 
@@ -71,29 +71,29 @@ CLAUDE_UP_TO_4_5: Final = (
     r"|(?:opus|sonnet|haiku)-4(?:[-.][0-5])?(?:[-.@:]\D|[-@]\d{8}|$)"
     r"|4(?:[-.][0-5])?-(?:opus|sonnet|haiku))"
 )
-"""The last that take a budget for thinking, a prefilled answer and sampling settings alike."""
+"""The last models that accept a thinking budget, a prefilled answer and sampling parameters."""
 CLAUDE_4_6: Final = r"claude-(?:(?:opus|sonnet)-4[-.]6|4[-.]6-(?:opus|sonnet))(?!\d)"
-"""Adaptive thinking, no prefill; sampling settings are still taken."""
+"""Adaptive thinking, no prefill; sampling parameters are still accepted."""
 CLAUDE_READS_SYSTEM: Final = (
     r"claude-(?:opus-4[-.](?:[89]|\d\d)(?!\d)|opus-(?:[5-9]|\d\d)(?!\d)|(?:fable|mythos)-\d"
     r"|(?:sonnet|haiku)-(?:5[-.][5-9]|[6-9]|\d\d)(?!\d))"
 )
-"""Opus 4.8 and what came after it: instructions in mid-conversation have a role. Of Sonnet 5 the sources disagree."""
+"""Opus 4.8 and later: system messages in the middle of a conversation are accepted. Sources disagree on Sonnet 5."""
 CLAUDE_ADAPTIVE_THINKING_ONLY: Final = r"claude-(?:(?:fable|mythos)-5[-.]1|(?:opus|sonnet)-5[-.]5)(?!\d)"
-"""No tool can be demanded of them, thinking or not."""
+"""These refuse a forced tool choice, with and without thinking."""
 CLAUDE_ALWAYS_THINKS: Final = r"claude-(?:(?:fable|mythos)-(?:\d|preview)|(?:opus|sonnet)-5[-.]5(?!\d))"
-"""They refuse to be told not to think."""
+"""Thinking cannot be disabled."""
 
 GEMINI_3_ON: Final = r"gemini-(?:[3-9]|\d\d)|gemini-(?:pro|flash|flash-lite)-latest"
-"""They sign their calls and refuse those that are not signed."""
+"""These sign their calls and refuse calls without a signature."""
 
 OPENAI_O_SERIES: Final = r"(?:^|[/.])o[134](?:-|$)"
 OPENAI_GPT_5_ALONE: Final = r"(?:^|[/.])gpt-5(?!\.\d|\d|-chat)"
-"""GPT-5 itself with its mini, nano, pro and codex, which always think."""
+"""GPT-5 with its mini, nano, pro and codex variants. Thinking cannot be disabled."""
 OPENAI_GPT_5_1_TO_4: Final = r"(?:^|[/.])gpt-5\.[1-4](?!\d|-chat)"
-"""They can be asked not to think, and only then take sampling settings."""
+"""Thinking can be disabled, and only then sampling parameters are accepted."""
 OPENAI_GPT_5_5_UP: Final = r"(?:^|[/.])gpt-5\.(?:[5-9]|\d\d)(?!\d)"
-"""They think unless asked not to, and only then take sampling settings."""
+"""Thinking is on unless it is disabled, and only then sampling parameters are accepted."""
 OPENAI_GPT_6_ON: Final = r"(?:^|[/.])gpt-(?:[6-9]|\d\d)(?!\d)"
 OPENAI_GPT_5_5_ON: Final = f"{OPENAI_GPT_5_5_UP}|{OPENAI_GPT_6_ON}"
 

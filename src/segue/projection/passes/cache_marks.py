@@ -1,4 +1,4 @@
-"""Remove cache marks that the target does not take: the newest stay.
+"""Remove cache marks beyond the limit of the target; the newest are kept.
 
 Facts this file rests on:
 - A fifth mark is refused: "A maximum of 4 blocks with cache_control may be provided."     (sub2api #176, zeph #1568)

@@ -1,4 +1,4 @@
-"""What people get wrong is told in their words: one clear error that names the place, never a traceback from inside."""
+"""Values of the wrong type raise one error that names the path, never an error from inside."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def wrong(value: object) -> Any:
 
 
 CONVERSATIONS: dict[str, tuple[Any, tuple[object, ...]]] = {
-    "text where content belongs": (Context(messages=(UserMessage(content=wrong("hi")),)), ("messages", 0, "content")),
+    "a string as content": (Context(messages=(UserMessage(content=wrong("hi")),)), ("messages", 0, "content")),
     "a dict for a message": (Context(messages=wrong(({"role": "user"},))), ("messages", 0)),
     "a dict for content": (
         Context(messages=(USER, UserMessage(content=wrong(({"type": "text"},))))),
@@ -61,7 +61,7 @@ CONVERSATIONS: dict[str, tuple[Any, tuple[object, ...]]] = {
 
 
 @pytest.mark.parametrize(("given", "path"), CONVERSATIONS.values(), ids=CONVERSATIONS.keys())
-def test_a_wrong_value_is_named_with_its_place(given, path):
+def test_a_value_of_the_wrong_type_is_reported_with_its_path(given, path):
     for use in (project, prepare, lambda context, model: Projector(model).project(context)):
         with pytest.raises(ConversationError) as caught:
             use(given, MODEL)
@@ -80,8 +80,8 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "a dict": ({"max_tokens": 5}, "options"),
     "a level that does not exist": (Options(thinking=wrong("huge")), "thinking"),
     "a temperature that is no number": (Options(temperature=float("nan")), "temperature"),
-    "a share without end": (Options(top_p=float("inf")), "top_p"),
-    "one text where several may stand": (Options(stop=wrong("END")), "stop"),
+    "an infinite share": (Options(top_p=float("inf")), "top_p"),
+    "one text instead of a tuple": (Options(stop=wrong("END")), "stop"),
     "a number as text": (Options(max_tokens=wrong("5")), "maxTokens"),
     "a retention that does not exist": (Options(cache_retention=wrong("forever")), "cacheRetention"),
 }
@@ -94,7 +94,7 @@ def test_a_wrong_option_is_named(options, key):
     assert caught.value.key == key
 
 
-def test_a_model_a_policy_and_a_normaliser_are_what_they_should_be():
+def test_a_model_a_policy_and_a_normaliser_of_the_wrong_type_are_refused():
     context = Context(messages=(USER, AssistantMessage(content=(ToolCall(id="1", name="f"),))))
     for use in (
         lambda: get_model(wrong(None)),

@@ -1,14 +1,15 @@
-"""The quick look at a conversation on its way in or out: what nearly all of them pass, at little cost.
+"""Fast checks of a conversation that is loaded or dumped. Nearly every conversation passes them.
 
 Facts this file rests on:
 - msgspec writes NaN and infinities as null, `{1: 2}` with the key "1", bytes as base64, sets as lists and dates as
-  text, all without a word: what has no type of ours has to be looked at before it is trusted.  (msgspec 0.22.0, tried)
-- A dict that the garbage collector does not track holds nothing it would have to follow: no dict and no list.
-                                                          (CPython 3.11, `gc.is_tracked`; relied upon for what was read)
-- The interpreter specialises a line that always meets the same class. A loop that asks for one attribute of one class
-  at a time costs a quarter of what tables, `match` or a call for each message cost.          (measured 2026-11-15)
+  text, without an error. So free-form JSON has to be checked before it is dumped.               (msgspec 0.22.0, tried)
+- A dict that the garbage collector does not track holds no dict and no list.
+                                                      (CPython 3.11, `gc.is_tracked`; used only for values just decoded)
+- The interpreter specialises a line that always sees the same class. A loop that reads one attribute of one class at a
+  time costs a quarter of what tables, `match` or a call for each message cost.               (measured 2026-11-15)
 
-Nothing here says no. What is not vouched for goes to `limits.find_fault`, which counts exactly and knows the place.
+Nothing here reports an error. What does not pass goes to the slow path, `limits.find_fault`, which counts exactly and
+gives the path.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from segue.conversation.messages import (
 )
 
 _LEVELS: Final = 32
-"""How deep to look; with everything that may stand above, this stays far from the limit."""
+"""How many levels are checked; with everything above them, this stays far below the limit."""
 
 _USER_KINDS: Final = frozenset[type](get_args(UserContent))
 _ASSISTANT_KINDS: Final = frozenset[type](get_args(AssistantContent))
@@ -54,19 +55,19 @@ _Container: TypeAlias = "list[object] | dict[str, object]"
 _OBJECT: Final[type] = dict
 _STOP_REASONS: Final = frozenset(map(str, StopReason))
 _SCALARS: Final = frozenset[type]({str, int, bool, type(None)})
-"""What needs no second look. Floats do."""
+"""Types of values that are always storable. Floats are not: they may be NaN."""
 
 
-class Misplaced(Exception):
-    """Something stands where its type says it cannot. Caught where it is caused: the careful way names the place."""
+class WrongType(Exception):
+    """A field holds a value of the wrong type. `stored` catches it, and the slow path reports the path."""
 
 
-# -- what msgspec just made: every field is what its type says --------------------------------------------------------
+# -- values that msgspec just decoded: every typed field is valid ------------------------------------------------------
 
 
-def free_values(context: Context) -> list[object]:
-    """Gather everything that has no type of ours, in a conversation that was just read."""
-    free = free_values_of(context.messages)
+def free_form_values(context: Context) -> list[object]:
+    """Collect all free-form JSON of a conversation that was just decoded."""
+    free = free_form_values_of(context.messages)
     if isinstance(context.system_prompt, tuple):
         for content in context.system_prompt:
             _gather(content, free)
@@ -76,8 +77,8 @@ def free_values(context: Context) -> list[object]:
     return free
 
 
-def free_values_of(messages: Iterable[Message]) -> list[object]:
-    """Gather the same from messages. Whatever is loaded goes through this loop: see above why it looks so."""
+def free_form_values_of(messages: Iterable[Message]) -> list[object]:
+    """Collect the same from messages. Every loaded message passes this loop; the facts above explain its form."""
     free: list[object] = []
     for message in messages:
         if type(message) is ToolResultMessage:
@@ -118,35 +119,35 @@ def _gather(content: AnyContent, free: list[object]) -> None:
         free += [fallback.extra for fallback in content.fallback]
 
 
-# -- what anyone may have made: constructors check nothing -------------------------------------------------------------
+# -- values built by any program: constructors check nothing -----------------------------------------------------------
 
 
-def vetted_values(context: Context) -> list[object]:
-    """Gather everything in a conversation that has no type of ours, and vouch for the rest.
+def checked_values(context: Context) -> list[object]:
+    """Check the typed fields of a conversation and collect its free-form JSON.
 
-    A wrong value would make a file that nobody can read, so everything is looked at but for what is hardly ever filled
-    in by hand: the words of a reply's origin, the name of a result's tool and the counts of a usage.
+    A wrong value would make the file unreadable. So everything is checked except fields that are rarely filled in by
+    hand: the origin of a reply, the tool name of a result and the counts of a usage.
 
     Raises:
-        Misplaced: content in a role it cannot have, or a field that is not what it should be.
+        WrongType: content in a role that does not allow it, or a field of the wrong type.
     """
-    free = vetted_values_of(context.messages)
+    free = checked_values_of(context.messages)
     if context.system_prompt is not None and not isinstance(context.system_prompt, str):
         for content in context.system_prompt:
-            _vet(content, _SYSTEM_KINDS, free)
+            _check_content(content, _SYSTEM_KINDS, free)
     for tool in context.tools:
-        _vet_tool(tool, free)
-    _vet_extra(context.extra, free)
+        _check_tool(tool, free)
+    _check_extra(context.extra, free)
     return free
 
 
-def vetted_values_of(messages: Iterable[Message]) -> list[object]:  # noqa: C901, PLR0912 - calls cost too much here
-    """Gather the same from messages. Whatever is dumped goes through this loop: see above why it looks so.
+def checked_values_of(messages: Iterable[Message]) -> list[object]:  # noqa: C901, PLR0912 - calls cost too much here
+    """Check and collect the same from messages. Every dumped message passes this loop; see the facts above.
 
-    What a line here does not let pass is rare, not wrong: it goes to a function that looks at all of it.
+    The conditions here cover the common cases. Other values are not wrong: a function checks all of their fields.
 
     Raises:
-        Misplaced: content in a role it cannot have, or a field that is not what it should be.
+        WrongType: content in a role that does not allow it, or a field of the wrong type.
     """
     free: list[object] = []
     for message in messages:
@@ -158,7 +159,7 @@ def vetted_values_of(messages: Iterable[Message]) -> list[object]:  # noqa: C901
                     or content.text_signature is not None
                     or content.extra is not None
                 ):
-                    _vet(content, _USER_KINDS, free)
+                    _check_content(content, _USER_KINDS, free)
             if (
                 type(message.tool_call_id) is not str
                 or type(message.is_error) is not bool
@@ -166,7 +167,7 @@ def vetted_values_of(messages: Iterable[Message]) -> list[object]:  # noqa: C901
                 or message.extra is not None
                 or (type(message.timestamp) is not int and message.timestamp is not None)
             ):
-                _vet_result(message, free)
+                _check_result(message, free)
         elif type(message) is AssistantMessage:
             for content in message.content:
                 if type(content) is ToolCall:
@@ -180,10 +181,10 @@ def vetted_values_of(messages: Iterable[Message]) -> list[object]:  # noqa: C901
                     ):
                         free.append(content.arguments)
                     else:
-                        _vet(content, _ASSISTANT_KINDS, free)
+                        _check_content(content, _ASSISTANT_KINDS, free)
                 elif type(content) is TextContent:
                     if type(content.text) is not str or content.text_signature is not None or content.extra is not None:
-                        _vet(content, _ASSISTANT_KINDS, free)
+                        _check_content(content, _ASSISTANT_KINDS, free)
                 elif (
                     type(content) is not ThinkingContent
                     or type(content.thinking) is not str
@@ -191,10 +192,10 @@ def vetted_values_of(messages: Iterable[Message]) -> list[object]:  # noqa: C901
                     or content.redacted is not False
                     or content.extra is not None
                 ):
-                    _vet(content, _ASSISTANT_KINDS, free)
+                    _check_content(content, _ASSISTANT_KINDS, free)
             usage = message.usage
             if usage is not None and (usage.extra is not None or usage.cost is not None):
-                _vet_usage(usage, free)
+                _check_usage(usage, free)
             if (
                 type(message.stop_reason) is not StopReason
                 or message.error_message is not None
@@ -202,7 +203,7 @@ def vetted_values_of(messages: Iterable[Message]) -> list[object]:  # noqa: C901
                 or message.extra is not None
                 or (type(message.timestamp) is not int and message.timestamp is not None)
             ):
-                _vet_reply(message, free)
+                _check_assistant(message, free)
         elif type(message) is UserMessage:
             for content in message.content:
                 if (
@@ -211,61 +212,61 @@ def vetted_values_of(messages: Iterable[Message]) -> list[object]:  # noqa: C901
                     or content.text_signature is not None
                     or content.extra is not None
                 ):
-                    _vet(content, _USER_KINDS, free)
+                    _check_content(content, _USER_KINDS, free)
             if message.extra is not None or (type(message.timestamp) is not int and message.timestamp is not None):
                 _allow(int, message.timestamp)
-                _vet_extra(message.extra, free)
+                _check_extra(message.extra, free)
         else:
-            _vet_instructions(message, free)
+            _check_system(message, free)
     return free
 
 
-def _vet_result(message: ToolResultMessage, free: list[object]) -> None:
+def _check_result(message: ToolResultMessage, free: list[object]) -> None:
     _require(str, message.tool_call_id)
     _require(bool, message.is_error)
     _allow(int, message.timestamp)
     free.append(message.details)
-    _vet_extra(message.extra, free)
+    _check_extra(message.extra, free)
 
 
-def _vet_usage(usage: Usage, free: list[object]) -> None:
-    _vet_extra(usage.extra, free)
+def _check_usage(usage: Usage, free: list[object]) -> None:
+    _check_extra(usage.extra, free)
     cost = usage.cost
     if cost is not None:
-        # A sum of numbers is a finite one, unless one of them is not or they are very large.
+        # The sum is finite unless one of the numbers is not, or they are very large.
         if not math.isfinite(cost.input + cost.output + cost.cache_read + cost.cache_write + cost.total):
-            raise Misplaced
-        _vet_extra(cost.extra, free)
+            raise WrongType
+        _check_extra(cost.extra, free)
 
 
-def _vet_reply(message: AssistantMessage, free: list[object]) -> None:
+def _check_assistant(message: AssistantMessage, free: list[object]) -> None:
     if message.stop_reason not in _STOP_REASONS:
-        raise Misplaced
+        raise WrongType
     _allow(str, message.error_message)
     _allow(int, message.timestamp)
-    _vet_extra(message.extra, free)
+    _check_extra(message.extra, free)
     for diagnostic in message.diagnostics:
         _require(str, diagnostic.type)
         _allow(str, diagnostic.message)
         _allow(_OBJECT, diagnostic.details)
         _allow(int, diagnostic.timestamp)
         free.append(diagnostic.details)
-        _vet_extra(diagnostic.extra, free)
+        _check_extra(diagnostic.extra, free)
 
 
-def _vet_instructions(message: SystemMessage, free: list[object]) -> None:
+def _check_system(message: SystemMessage, free: list[object]) -> None:
     if type(message) is not SystemMessage:
-        raise Misplaced
+        raise WrongType
     for content in message.content:
-        _vet(content, _SYSTEM_KINDS, free)
-    _vet_extra(message.extra, free)
+        _check_content(content, _SYSTEM_KINDS, free)
+    _check_extra(message.extra, free)
 
 
-def _vet(content: AnyContent, allowed: frozenset[type], free: list[object]) -> None:
-    """Vouch for one piece of content, of any kind."""
+def _check_content(content: AnyContent, allowed: frozenset[type], free: list[object]) -> None:
+    """Check all fields of one content of any kind."""
     if type(content) not in allowed:
-        raise Misplaced
-    _vet_extra(content.extra, free)
+        raise WrongType
+    _check_extra(content.extra, free)
     match content.kind:
         case "text":
             _require(str, content.text)
@@ -284,17 +285,17 @@ def _vet(content: AnyContent, allowed: frozenset[type], free: list[object]) -> N
             _require(_OBJECT, content.block)
             free.append(content.block)
             for fallback in content.fallback:
-                _vet(fallback, _FALLBACK_KINDS, free)
+                _check_content(fallback, _FALLBACK_KINDS, free)
         case "image":
             _allow(str, content.data, content.url, content.mime_type)
         case "file":
             _allow(str, content.data, content.url, content.file_id, content.mime_type, content.name)
 
 
-def _vet_tool(tool: Tool, free: list[object]) -> None:
+def _check_tool(tool: Tool, free: list[object]) -> None:
     if type(tool) not in _TOOLS:
-        raise Misplaced
-    _vet_extra(tool.extra, free)
+        raise WrongType
+    _check_extra(tool.extra, free)
     if tool.kind == "function":
         _require(str, tool.name, tool.description)
         _require(_OBJECT, tool.parameters)
@@ -306,7 +307,7 @@ def _vet_tool(tool: Tool, free: list[object]) -> None:
         free.append(tool.definition)
 
 
-def _vet_extra(extra: Extra | None, free: list[object]) -> None:
+def _check_extra(extra: Extra | None, free: list[object]) -> None:
     if extra is not None:
         free.append(extra)
         _require(_OBJECT, *extra.values())
@@ -315,20 +316,20 @@ def _vet_extra(extra: Extra | None, free: list[object]) -> None:
 def _require(kind: type, *values: object) -> None:
     for value in values:
         if type(value) is not kind:
-            raise Misplaced
+            raise WrongType
 
 
 def _allow(kind: type, *values: object) -> None:
     for value in values:
         if value is not None and type(value) is not kind:
-            raise Misplaced
+            raise WrongType
 
 
 # -- free-form JSON ---------------------------------------------------------------------------------------------------
 
 
 def is_shallow(values: list[object]) -> bool:
-    """Vouch that values that were just read from JSON stay far from the limit of nesting, wherever they stand."""
+    """Whether values that were just decoded from JSON are nested far less than the limit."""
     tracked = gc.is_tracked
     level = cast("list[_Container]", [value for value in values if tracked(value)])
     for _ in range(_LEVELS):
@@ -342,7 +343,7 @@ def is_shallow(values: list[object]) -> bool:
 
 
 def is_plain(values: list[object]) -> bool:
-    """Vouch that values are JSON of at most `_LEVELS` levels; False means only that someone must look closer."""
+    """Whether values are JSON of at most `_LEVELS` levels; False means that the slow path has to decide."""
     level = cast("list[_Plain]", values)
     for _ in range(_LEVELS):
         below: list[_Plain] = []

@@ -1,8 +1,8 @@
-"""Telling people what they got wrong: values that are not what their types say.
+"""Errors for values of the wrong type in a conversation or in options.
 
-Constructors check nothing, so a string where a tuple belongs is found only when something looks at it, deep inside.
-Looking at everything first would cost every caller; so this looks only after something has gone wrong, and names the
-place in the words the caller used. Options are few and small: they are looked at every time.
+Constructors check nothing, so a string in place of a tuple raises only where some code uses it. Checking every value
+first would slow every call down. So the conversation is checked only after something has raised, to report the path of
+the wrong value. Options are small and are checked every time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from segue.conversation.content import Content
 from segue.conversation.context import Context, Options, ThinkingLevel, Tool
 from segue.conversation.messages import Message
-from segue.conversation.stored import dump, dump_message
+from segue.conversation.stored import NOT_LOADABLE, dump, dump_message
 from segue.errors import ConversationError, DumpError, Path, SettingsError
 
 _MESSAGES: Final = get_args(Message)
@@ -30,12 +30,12 @@ _Result = TypeVar("_Result")
 
 
 def explain_misuse(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Turn what breaks deep inside over a value of the wrong type into an error that names the value.
+    """Decorate a function so that a value of the wrong type raises an error with its path.
 
-    The first argument of the function is a conversation, or the messages of one if it is called `messages`.
+    The first parameter of the function is a conversation, or a list of messages if it is called `messages`.
 
     Raises:
-        ConversationError: what was given is not what its types say; `path` says where.
+        ConversationError: a value has the wrong type; `path` locates it.
     """
     takes_messages = next(iter(signature(function).parameters)) == "messages"
 
@@ -57,73 +57,84 @@ _Fault: TypeAlias = tuple[str, Path]
 
 
 def _context_fault(given: object) -> _Fault | None:
-    """Say what is wrong with a conversation, and where; None when nothing is."""
+    """Find the first value of the wrong type, with its path; None when there is none."""
     if not isinstance(given, Context):
-        return f"expected a Context, got {_name(given)}", ()
+        return f"expected a Context, got {_type_name(given)}; build one with Context(messages=(...,))", ()
     fault = _message_fault(given.messages, ("messages",))
     if fault is not None:
         return fault
     for index, tool in enumerate(given.tools):
         if not isinstance(tool, _TOOLS):
-            return f"expected a tool, got {_name(tool)}", ("tools", index)
+            return f"expected a ToolDefinition or NativeTool, got {_type_name(tool)}", ("tools", index)
         if tool.kind == "function" and not isinstance(cast("object", tool.parameters), Mapping):
-            return f"parameters are a JSON schema, not {_name(tool.parameters)}", ("tools", index, "parameters")
+            return f"expected a JSON schema as a dict, got {_type_name(tool.parameters)}", (
+                "tools",
+                index,
+                "parameters",
+            )
     try:
         dump(given)
     except DumpError as error:
-        return _plainly(error), error.path
+        return error.reason.removeprefix(NOT_LOADABLE), error.path
     return None
 
 
 def _message_fault(given: object, path: Path) -> _Fault | None:
     if not isinstance(given, (list, tuple)):
-        return f"expected messages, got {_name(given)}", path
+        return f"expected a tuple of messages, got {_type_name(given)}", path
     for index, message in enumerate(cast("list[object]", given)):
         place = (*path, index)
         if not isinstance(message, _MESSAGES):
-            return f"expected a message, got {_name(message)}", place
+            return (
+                f"expected a message, got {_type_name(message)}; use UserMessage.of(...) or another message type",
+                place,
+            )
         candidate = cast("Message", message)
         content = cast("object", candidate.content)
         if not isinstance(content, (list, tuple)):
-            return f"content is a tuple of pieces, not {_name(content)}", (*place, "content")
+            return f"expected a tuple of content, got {_type_name(content)}; write (TextContent(text=...),)", (
+                *place,
+                "content",
+            )
         for position, piece in enumerate(cast("list[object]", content)):
             if not isinstance(piece, Content):
-                return f"expected a piece of content, got {_name(piece)}", (*place, "content", position)
+                reason = f"expected content, got {_type_name(piece)}; use TextContent(text=...) or another content type"
+                return reason, (*place, "content", position)
         try:
             dump_message(candidate)
         except DumpError as error:
-            return _plainly(error), (*place, *error.path)
+            return error.reason.removeprefix(NOT_LOADABLE), (*place, *error.path)
     return None
 
 
-def _plainly(error: DumpError) -> str:
-    return error.reason.removeprefix("this would be written and never read again: ")
-
-
-def _name(value: object) -> str:
+def _type_name(value: object) -> str:
     return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
 def check_options(options: Options) -> None:
-    """Let pass options whose values are what they should be.
+    """Check the types and values of options.
 
     Raises:
-        SettingsError: one is not; `key` names it.
+        SettingsError: one of them is wrong; `key` names it.
     """
     if not isinstance(options, Options):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise SettingsError(f"options have to be an Options, not {_name(options)}", key="options")
+        raise SettingsError(
+            f"options: expected an Options, got {_type_name(options)}; write Options(max_tokens=...)", key="options"
+        )
     thinking = options.thinking
     if isinstance(thinking, str) and thinking not in _LEVELS:
         levels = ", ".join(_LEVELS)
         raise SettingsError(
-            f"thinking cannot be {thinking!r}: it is a number of tokens or one of {levels}", key="thinking"
+            f"options.thinking: got {thinking!r}, expected a number of tokens or one of {levels}", key="thinking"
         )
     if isinstance(options.stop, str):
-        raise SettingsError(f"stop is a tuple of texts: write ({options.stop!r},)", key="stop")
+        raise SettingsError(
+            f"options.stop: expected a tuple of strings, got a string; write ({options.stop!r},)", key="stop"
+        )
     for key in ("temperature", "top_p"):
         value = cast("object", getattr(options, key))
         if isinstance(value, float) and not isfinite(value):
-            raise SettingsError(f"{key} cannot be {value}: it is a finite number", key=key)
+            raise SettingsError(f"options.{key}: got {value}, expected a finite number or None", key=key)
     try:
         msgspec.convert(msgspec.to_builtins(options), Options)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
