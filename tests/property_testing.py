@@ -35,7 +35,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("quick", settings.get_profile("default"), max_examples=5)
-settings.register_profile("explore", settings.get_profile("default"), derandomize=False, max_examples=300)
+settings.register_profile("explore", settings.get_profile("default"), derandomize=False, max_examples=150)
 
 
 class _Settings(TypedDict, total=False):
