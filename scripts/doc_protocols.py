@@ -1,7 +1,7 @@
-"""The generated parts of the protocols' pages: rules with their sources, families, and what becomes of each piece.
+"""The generated parts of the protocol pages: rules with their sources, families, and how each content type is sent.
 
-The sources of rules are the comments that stand beside them in each protocol's `rules.py`: whoever changes a rule
-changes the page. What becomes of a piece is found out by sending one: nothing here says what should happen.
+The source of a rule is the comment beside it in the protocol's `rules.py`. The table of content types is made by
+preparing a request for each type; no expected result is written in this file.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from segue.protocols.registry import PROTOCOLS
 
 
 def _rules_module(name: str) -> ModuleType:
-    """Give the module in which the rules of a protocol stand, beside its other functions."""
+    """Import the `rules` module of a protocol's folder."""
     folder = PROTOCOLS[name].check.__module__.rpartition(".")[0]
     return import_module(f"{folder}.rules")
 
 
 def facts(name: str) -> str:
-    """Give what the docstring of a protocol's rules says they rest on."""
+    """Give the facts that the docstring of a protocol's `rules.py` lists."""
     text = inspect.getdoc(_rules_module(name)) or ""
     paragraphs = text.split("\n\n")[1:]
     lines = [line for paragraph in paragraphs for line in re.split(r"\n(?=- )", paragraph)]
@@ -80,24 +80,26 @@ def _written_rules(source: str) -> list[ast.keyword]:
                 return keywords
             case _:
                 pass
-    raise LookupError("a protocol's rules are called RULES")
+    raise LookupError("the rules module has no assignment `RULES: ... = Rules(...)`; add one")
 
 
 def _sources(source: str) -> Iterator[tuple[str, str]]:
-    """Give each rule with what is said beside it, above it, or at the head of its section."""
+    """Give each rule with its comment: the one beside it, above it, or at the head of its section."""
     comments = _comments(source)
     for keyword in _written_rules(source):
         beside = [comments[line] for line in range(keyword.lineno, (keyword.end_lineno or 0) + 1) if line in comments]
         above = comments.get(keyword.lineno - 1, "")
-        said = "; ".join(beside) or ("" if above.startswith("--") or _is_code(source, keyword.lineno - 1) else above)
-        yield str(keyword.arg), said or _of_section(comments, keyword.lineno)
+        comment = "; ".join(beside)
+        if not comment and not above.startswith("--") and not _is_code(source, keyword.lineno - 1):
+            comment = above
+        yield str(keyword.arg), comment or _section_comment(comments, keyword.lineno)
 
 
 def _is_code(source: str, line: int) -> bool:
     return not source.splitlines()[line - 1].lstrip().startswith("#")
 
 
-def _of_section(comments: Mapping[int, str], line: int) -> str:
+def _section_comment(comments: Mapping[int, str], line: int) -> str:
     heads = [at for at, comment in comments.items() if at < line and comment.startswith("--")]
     return comments[max(heads)].partition(":")[2].strip() if heads else ""
 
@@ -108,14 +110,14 @@ def rules(name: str) -> str:
     source = inspect.getsource(_rules_module(name))
     defaults = Rules()
     rows = (
-        (f"`{rule}`", as_text(value), said or "see the facts above")
-        for rule, said in _sources(source)
+        (f"`{rule}`", as_text(value), comment or "see the facts above")
+        for rule, comment in _sources(source)
         if (value := cast("object", getattr(protocol.rules, rule))) != getattr(defaults, rule)
     )
     return table(("rule", "value", "source"), rows)
 
 
-def spelling(name: str) -> str:
+def dialect_fields(name: str) -> str:
     """Give the fields of a protocol's dialect that differ from the defaults."""
     dialect, defaults = PROTOCOLS[name].dialect, Dialect()
     rows = [
@@ -130,10 +132,10 @@ def spelling(name: str) -> str:
 
 
 def families(name: str) -> str:
-    """Give what kinds of models want on this wire."""
+    """Give the families of models whose rules or dialect differ from the protocol's."""
     rows = tuple(map(_family, PROTOCOLS[name].families))
     header = ("model ids with", "at", "differ in", "source", "read")
-    return table(header, rows) if rows else "None is known to differ.\n"
+    return table(header, rows) if rows else "No family is known to differ.\n"
 
 
 def _family(family: Family) -> tuple[str, ...]:
@@ -142,7 +144,7 @@ def _family(family: Family) -> tuple[str, ...]:
     return f"`{family.pattern}`", providers or "everyone", "; ".join(differs), family.source, family.read
 
 
-# -- pieces ------------------------------------------------------------------------------------------------------------
+# -- content types -----------------------------------------------------------------------------------------------------
 
 _FOREIGN: Final = Model("elsewhere", "elsewhere", "elsewhere")
 _PNG: Final = "iVBORw0KGgo="
@@ -156,24 +158,24 @@ def _user(*content: TextContent | ImageContent | FileContent) -> UserMessage:
     return UserMessage(content=content or (TextContent(text="Go on."),))
 
 
-def _describes(model: Model, *content: TextContent | ThinkingContent | ToolCall | NativeContent) -> Message:
+def _assistant(model: Model, *content: TextContent | ThinkingContent | ToolCall | NativeContent) -> Message:
     return new_assistant_message(model, content=content)
 
 
-def _answers(*content: TextContent | ImageContent, is_error: bool = False) -> ToolResultMessage:
+def _result(*content: TextContent | ImageContent, is_error: bool = False) -> ToolResultMessage:
     return ToolResultMessage(tool_call_id=_CALL.id, tool_name=_CALL.name, content=content, is_error=is_error)
 
 
 class Piece(NamedTuple):
-    """A piece of a conversation, told as messages to one target, and the words that it can be found by in a body."""
+    """One piece of content in a small conversation, and the text by which it is found in the request body."""
 
     title: str
     messages: tuple[Message, ...]
     place: int
-    """Which of the messages it stands in."""
+    """The index of the message that holds it."""
     mark: str
     beside: str = ""
-    """What else stands in the object that is to be shown, where there is such a one."""
+    """A pattern that the object to show also contains, if there is such an object."""
 
 
 def _thinking(signature: str | None, text: str) -> ThinkingContent:
@@ -181,44 +183,44 @@ def _thinking(signature: str | None, text: str) -> ThinkingContent:
 
 
 def _own_signature(model: Model) -> str:
-    # On the chat wire the seal is the name of the field that the reasoning came in.
+    # In openai-chat the signature of reasoning is the name of the field in which it was received.
     return "reasoning_content" if model.protocol == "openai-chat" else _SIGNATURE
 
 
 _CALLED: Final = "call_0001|look"
-_LOOK: Final = (_describes(_FOREIGN, _CALL),)
+_LOOK: Final = (_assistant(_FOREIGN, _CALL),)
 _NATIVE: Final = NativeContent(protocol="elsewhere", block={"type": "map"}, fallback=(TextContent(text="(a map)"),))
 
 
 def _pieces(model: Model) -> tuple[Piece, ...]:
-    """List one of each, for the model that they are sent to."""
+    """List one piece of each content type, for the model that receives them."""
     return (
-        Piece("words of the user", (_user(TextContent(text="Look up.")),), 0, "Look up."),
+        Piece("text of the user", (_user(TextContent(text="Look up.")),), 0, "Look up."),
         Piece("an image, as data", (_user(TextContent(text="See."), _image(_PNG)),), 0, _PNG),
         Piece("an image, by URL", (_user(TextContent(text="See."), _linked()),), 0, r"https://a.example/b.png"),
         Piece("a PDF, as data", (_user(TextContent(text="Read."), _document()),), 0, _PDF),
-        Piece("words of the model", (_user(), _describes(model, TextContent(text="Blue.")), _user()), 1, "Blue."),
-        Piece("its own thinking, sealed", (_user(), _own(model), _user()), 1, "I see.", _SIGNATURE),
-        Piece("another model's thinking", (_user(), _foreign(), _user()), 1, "They see.", "thinking"),
-        Piece("a tool call", (_user(), *_LOOK, _answers(TextContent(text="Blue."))), 1, "the sky", "look"),
-        Piece("a tool's result", (_user(), *_LOOK, _answers(TextContent(text="A kite."))), 2, "A kite.", _CALLED),
+        Piece("text of the model", (_user(), _assistant(model, TextContent(text="Blue.")), _user()), 1, "Blue."),
+        Piece("thinking of the same model, signed", (_user(), _own(model), _user()), 1, "I see.", _SIGNATURE),
+        Piece("thinking of another model", (_user(), _foreign(), _user()), 1, "They see.", "thinking"),
+        Piece("a tool call", (_user(), *_LOOK, _result(TextContent(text="Blue."))), 1, "the sky", "look"),
+        Piece("a tool result", (_user(), *_LOOK, _result(TextContent(text="A kite."))), 2, "A kite.", _CALLED),
         Piece(
-            "a result that is an error",
-            (_user(), *_LOOK, _answers(TextContent(text="Clouds."), is_error=True)),
+            "a tool result that is an error",
+            (_user(), *_LOOK, _result(TextContent(text="Clouds."), is_error=True)),
             2,
             "Clouds.",
             _CALLED,
         ),
-        Piece("an image in a result", (_user(), *_LOOK, _answers(_image(_PNG))), 2, _PNG, _CALLED),
+        Piece("an image in a tool result", (_user(), *_LOOK, _result(_image(_PNG))), 2, _PNG, _CALLED),
         Piece(
-            "another wire's own block",
-            (_user(), _describes(_FOREIGN, _NATIVE, TextContent(text="Here.")), _user()),
+            "a native block of another protocol",
+            (_user(), _assistant(_FOREIGN, _NATIVE, TextContent(text="Here.")), _user()),
             1,
             "(a map)",
         ),
         Piece(
             "instructions in mid-conversation",
-            (_user(), _describes(model, TextContent(text="Blue.")), _user(), _instruct("Be brief.")),
+            (_user(), _assistant(model, TextContent(text="Blue.")), _user(), _instruct("Be brief.")),
             3,
             "Be brief.",
             "system",
@@ -239,23 +241,23 @@ def _document() -> FileContent:
 
 
 def _own(model: Model) -> Message:
-    return _describes(model, _thinking(_own_signature(model), "I see."), TextContent(text="Blue."))
+    return _assistant(model, _thinking(_own_signature(model), "I see."), TextContent(text="Blue."))
 
 
 def _foreign() -> Message:
-    return _describes(_FOREIGN, _thinking(_SIGNATURE, "They see."), TextContent(text="Blue."))
+    return _assistant(_FOREIGN, _thinking(_SIGNATURE, "They see."), TextContent(text="Blue."))
 
 
 def _instruct(text: str) -> SystemMessage:
     return SystemMessage(content=(TextContent(text=text),))
 
 
-def pieces(name: str) -> str:
-    """Send one of each piece, and tell what came out and what was reported."""
+def content_types(name: str) -> str:
+    """Prepare a request for each content type; give the wire object and the reported changes."""
     model = PROTOCOLS[name].example
     rows = ((piece.title, *_sent(piece, model)) for piece in _pieces(model))
-    head = f"Tried with `{model.full_name()}`; the pieces of other models come from one that segue does not know.\n\n"
-    return head + table(("piece", "reported", "on the wire"), rows)
+    head = f"Requests to `{model.full_name()}`. The other model is one that segue does not know.\n\n"
+    return head + table(("content", "reported changes", "on the wire"), rows)
 
 
 def _sent(piece: Piece, model: Model) -> tuple[str, str]:
@@ -268,12 +270,13 @@ def _sent(piece: Piece, model: Model) -> tuple[str, str]:
         or _smallest(request.body, _PLACEHOLDER, "")
     )
     place = ("messages", piece.place)
-    reported = [f"`{each.code}` ({each.loss})" for each in request.report.changes if each.path[:2] == place]
-    return ", ".join(dict.fromkeys(reported)) or "nothing", f"`{_short(found)}`" if found else "not sent"
+    reported = [f"`{each.code}`{_LOSSES[each.loss]}" for each in request.report.changes if each.path[:2] == place]
+    return ", ".join(dict.fromkeys(reported)) or "none", f"`{_short(found)}`" if found else "not sent"
 
 
+_LOSSES: Final[Mapping[str, str]] = {"none": "", "opaque": " (signature dropped)", "content": " (content dropped)"}
 _PLACEHOLDER: Final = r"\(\w+ omitted|\[[Ii]mage: "
-"""How the texts begin that stand for media."""
+"""How the texts begin that replace media."""
 
 
 def _smallest(value: object, mark: str, beside: str) -> str | None:
@@ -292,7 +295,7 @@ def _smallest(value: object, mark: str, beside: str) -> str | None:
 
 
 _LONGEST: Final = 220
-"""A longer spelling is cut: it shows the form, and the rest is the conversation's."""
+"""Longer JSON is cut: the beginning shows the wire format."""
 
 
 def _short(text: str) -> str:

@@ -1,7 +1,7 @@
-"""Write the generated parts of the documents, or with `--check` say which are out of step.
+"""Write the generated parts of the documents; with `--check`, list those that are out of step.
 
-A generated part stands between `<!-- begin: WHAT -->` and `<!-- end: WHAT -->`, and `WHAT` is a row of `PARTS`, with
-words behind it where the part needs some (`example demo.py`). What is outside of the marks is written by people.
+A generated part is the text between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. `NAME` is a key of `PARTS`,
+followed by an argument where the part needs one (`example demo.py`). Text outside of the marks is written by hand.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from doc_commands import commands, output
-from doc_protocols import facts, families, pieces, rules, spelling
+from doc_protocols import content_types, dialect_fields, facts, families, rules
 from doc_tables import changes, failures, names, protocols, settings, texts, vendors
 
 from segue.protocols import Protocol, all_protocols
@@ -33,17 +33,17 @@ def example(file: str) -> str:
 PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "changes": changes,
     "commands": commands,
+    "content_types": content_types,
+    "dialect_fields": dialect_fields,
     "example": example,
     "facts": facts,
     "failures": failures,
     "families": families,
     "names": names,
     "output": output,
-    "pieces": pieces,
     "protocols": protocols,
     "rules": rules,
     "settings": settings,
-    "spelling": spelling,
     "texts": texts,
     "vendors": vendors,
 }
@@ -55,15 +55,15 @@ def render_document(text: str) -> str:
 
 
 def new_page(record: Protocol) -> str:
-    """Begin the page of a protocol that has none; what is odd about it is added by hand."""
+    """Give the first version of a protocol's page; the section "Behaviour to know" is added by hand."""
     about, name = record.documentation, record.name
     link = f"\n\nReference of the provider: <{about.link}>" if about.link else ""
     sections = {
-        "What becomes of each piece": "pieces",
-        "What the rules rest on": "facts",
+        "How each content type is sent": "content_types",
+        "Facts the rules rely on": "facts",
         "Rules": "rules",
-        "Dialect": "spelling",
         "Families of models": "families",
+        "Dialect fields": "dialect_fields",
     }
     parts = (
         f"## {title}\n\n<!-- begin: {what} {name} -->\n<!-- end: {what} {name} -->\n"
