@@ -165,8 +165,8 @@ def test_every_part_opens_grows_and_closes():
 
 
 ENDS = {
-    "a stream that just stops": ([chunk({"text": "Hel"})], "the stream ended before the reply did"),
-    "no stream at all": ([], "the stream ended before the reply did"),
+    "a stream that just stops": ([chunk({"text": "Hel"})], "the stream ended before the reply was complete"),
+    "no stream at all": ([], "the stream ended before the reply was complete"),
     "an error in between": (
         [chunk({"text": "Hel"}), {"error": {"code": 503, "message": "Busy.", "status": "UNAVAILABLE"}}],
         "UNAVAILABLE: Busy.",

@@ -100,7 +100,7 @@ def test_names_of_tools_are_mapped_back_once():
 
 
 BROKEN = {
-    "a stream that just stops": ([line(content="a")], "the stream ended before the reply did"),
+    "a stream that just stops": ([line(content="a")], "the stream ended before the reply was complete"),
     "an error line": ([line(content="a"), {"error": "out of memory"}], "out of memory"),
     "an empty error line": ([line(content="a"), {"error": ""}], "the server reported an error"),
     "a line that is no JSON": ([line(content="a"), b"{"], "a frame of the stream cannot be read"),

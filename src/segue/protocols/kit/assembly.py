@@ -1,12 +1,13 @@
-"""The message that a stream brings, while it is put together, and the events that tell of it.
+"""Build the message of a streamed reply and its events.
 
-A protocol's reader opens parts, lets them grow and closes them; here is what holds for every provider: one `start`
-first, each part opened and closed once, exactly one terminal event and none after it.
+A protocol's reader opens parts, appends deltas to them and closes them. `Assembly` guarantees the order of events for
+every provider: one `start` first, each part opened and closed once, exactly one terminal event and none after it.
 
 Facts this file rests on:
-- Arguments arrive in thousands of pieces: they are kept as pieces, joined and parsed once.  (quadratic in most peers)
-- A provider may cut a character in half between two deltas.                                 (claude-code #1709)
-- A stream that just stops has said something: what arrived is kept, its calls marked unfinished.    (vercel/ai f807e45)
+- Arguments arrive in thousands of deltas: they are kept in a list, joined and parsed once. Parsing them after each
+  delta takes quadratic time.
+- A provider may split a surrogate pair between two deltas.                                     (claude-code #1709)
+- A stream may stop without an end. The content received so far is kept; its calls are unfinished.  (vercel/ai f807e45)
 """
 
 from __future__ import annotations
@@ -54,11 +55,11 @@ _DELTAS: Final[Mapping[PartKind, type[Delta]]] = {
     "thinking": ThinkingDelta,
     "toolCall": ToolCallDelta,
 }
-"""How each kind of part tells that it grows; others do so in silence."""
+"""The delta event of each kind of part; `native` parts have none."""
 
 
 class Part:
-    """One piece of the message being built. Readers set fields; `chunks` grow and are joined once, when it closes."""
+    """One content item of the message under construction. Readers set its fields; closing it joins `chunks`."""
 
     __slots__ = (
         "arguments",
@@ -80,14 +81,14 @@ class Part:
         self.kind: PartKind = kind
         self.index: int = index
         self.delta: type[TextDelta | ThinkingDelta | ToolCallDelta] | None = _DELTAS.get(kind)
-        """The event that tells of growth; None where a part grows in silence."""
+        """The type of its delta events; None where it has none."""
         self.chunks: list[str] = []
         self.signature: str | None = None
         self.redacted: bool = False
         self.id: str = ""
         self.name: str = ""
         self.arguments: Mapping[str, object] | None = None
-        """Arguments that came as an object; text in `chunks` wins over it when there is any."""
+        """Arguments that were received as an object; text in `chunks` takes precedence."""
         self.block: Mapping[str, object] = {}
         self.fallback: tuple[FallbackContent, ...] = ()
         self.extra: Extra | None = None
@@ -95,9 +96,9 @@ class Part:
 
 
 class Assembly:
-    """The message under construction, and the events that tell of it.
+    """The message under construction, and its events.
 
-    Whole-message fields (`response_id`, `usage`, `stop_reason`, ...) are set by the reader whenever they become known.
+    The reader sets the fields of the whole message (`response_id`, `usage`, `stop_reason`, ...) when it receives them.
     """
 
     def __init__(self, model: Model, protocol: str, tool_names: Mapping[str, str] | None = None) -> None:
@@ -121,25 +122,25 @@ class Assembly:
     # -- parts ---------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Say that the reply has begun; once is enough."""
+        """Emit `start`. Further calls do nothing."""
         if not self.started:
             self.started = True
             self.events.append(StartEvent())
 
     def open_text(self) -> Part:
-        """Open a text."""
+        """Open a text part."""
         part = self._open("text")
         self.events.append(TextStart(index=part.index))
         return part
 
     def open_thinking(self) -> Part:
-        """Open thinking."""
+        """Open a thinking part."""
         part = self._open("thinking")
         self.events.append(ThinkingStart(index=part.index))
         return part
 
     def open_call(self, call_id: str, name: str) -> Part:
-        """Open a tool call; the wire's name is mapped back to the given one."""
+        """Open a tool call; `tool_names` maps the wire name back to the original name."""
         part = self._open("toolCall")
         part.id = call_id
         part.name = self.tool_names.get(name, name)
@@ -147,27 +148,27 @@ class Assembly:
         return part
 
     def add_native(self, block: Mapping[str, object], fallback: tuple[FallbackContent, ...] = ()) -> Part:
-        """Keep a block that only this protocol knows; it takes its place without events."""
+        """Add a block that only this protocol has; it emits no events."""
         part = self._open("native")
         part.block = block
         part.fallback = fallback
         return part
 
     def grow(self, part: Part, delta: str) -> None:
-        """Add to a text, to thinking or to a call's arguments."""
+        """Append a delta to a text, to thinking or to the arguments of a call."""
         part.chunks.append(delta)
         if part.delta is not None:
             self.events.append(part.delta(index=part.index, delta=delta))
 
     def close(self, part: Part, content: AssistantContent | None = None) -> None:
-        """Finish a part, with the content that a finished wire item holds where there is one.
+        """Close a part. `content` replaces what was streamed, where the wire repeats the finished item.
 
-        Closing twice does nothing.
+        Closing a part again does nothing.
         """
         if part.closed is not None:
             return
         if content is None:
-            content = self._content(part, note=True)
+            content = self._content(part, record_diagnostics=True)
         part.closed = content
         match content.kind:
             case "text":
@@ -180,7 +181,7 @@ class Assembly:
                 pass
 
     def close_all(self) -> None:
-        """Finish every part that is still open, in order."""
+        """Close every part that is still open, in order."""
         for part in self.parts:
             self.close(part)
 
@@ -190,7 +191,7 @@ class Assembly:
         self.parts.append(part)
         return part
 
-    def _content(self, part: Part, *, note: bool) -> AssistantContent:
+    def _content(self, part: Part, *, record_diagnostics: bool) -> AssistantContent:
         text = join_chunks(part.chunks)
         match part.kind:
             case "text":
@@ -202,15 +203,15 @@ class Assembly:
             case "native":
                 return NativeContent(protocol=self.protocol, block=part.block, fallback=part.fallback, extra=part.extra)
             case "toolCall":
-                return self._call(part, text, note=note)
+                return self._call(part, text, record_diagnostics=record_diagnostics)
 
-    def _call(self, part: Part, text: str, *, note: bool) -> ToolCall:
+    def _call(self, part: Part, text: str, *, record_diagnostics: bool) -> ToolCall:
         if not text and part.arguments is not None:
             arguments, original = part.arguments, None
         else:
             parsed = parse_arguments(text)
             arguments, original = parsed.arguments, parsed.text
-            if note and parsed.diagnostic is not None:
+            if record_diagnostics and parsed.diagnostic is not None:
                 self.diagnostics.append(parsed.diagnostic)
         return ToolCall(
             id=part.id,
@@ -221,16 +222,16 @@ class Assembly:
             extra=part.extra,
         )
 
-    # -- the whole -----------------------------------------------------------------------------------------------------
+    # -- the whole message ---------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """End well: close what is open, then `done`. Without a stop reason the reply ended too early: an error."""
+        """Close all parts and emit `done`; `error` if the stop reason is missing or is an error."""
         if self.final is not None:
             return
         self.start()
         self.close_all()
         if self.stop_reason is None:
-            self.fail("the stream ended before the reply did")
+            self.fail("the stream ended before the reply was complete")
             return
         if self.stop_reason in (StopReason.ERROR, StopReason.ABORTED):
             self.fail(self.error_message or f"the reply ended with {self.raw_stop_reason or self.stop_reason.value}")
@@ -239,7 +240,7 @@ class Assembly:
         self.events.append(DoneEvent(reason=message.stop_reason, message=message))
 
     def fail(self, error_message: str, reason: StopReason = StopReason.ERROR) -> None:
-        """End badly: close what is open and keep it, then `error`."""
+        """Close all parts, keep their content and emit `error`."""
         if self.final is not None:
             return
         self.start()
@@ -250,10 +251,10 @@ class Assembly:
         self.events.append(ErrorEvent(reason=reason, message=message))
 
     def message(self) -> AssistantMessage:
-        """Give the message as far as it has come; the finished one after the terminal event."""
+        """Give the message received so far; after the terminal event, the final message."""
         if self.final is not None:
             return self.final
-        content = tuple(part.closed or self._content(part, note=False) for part in self.parts)
+        content = tuple(part.closed or self._content(part, record_diagnostics=False) for part in self.parts)
         usage = self.usage
         if usage is not None and usage.cost is None:
             cost = find_cost(self.model.cost, usage, cache_write_long=self.cache_write_long)
@@ -273,7 +274,7 @@ class Assembly:
 
 
 def join_chunks(chunks: list[str]) -> str:
-    """Join pieces of text, and halves of a character that were cut apart between them."""
+    """Join deltas of text, and surrogate pairs that were split between two deltas."""
     text = "".join(chunks)
     if text.isascii():
         return text

@@ -1,6 +1,6 @@
-"""What checks of a body have in common: is it JSON, are there messages, which calls wait, how is a word spelt.
+"""Functions that the `check` of several protocols share: valid JSON, messages, unanswered calls, alphabets of ids.
 
-Which of it a provider minds is said by its protocol's `check`, with the source.
+The `check` of each protocol decides which of them apply, and names the source.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Messages: TypeAlias = list[Block]
 
 
 def check_json(body: JsonObject) -> Found:
-    """Find out that a body cannot be written: a number that is none, half a character, something that is no value.
+    """Find a body that cannot be encoded as JSON: NaN, a lone surrogate, or a value of another type.
 
     "The request body is not valid JSON: no low surrogate in string" (Anthropic and Bedrock: claude-code #1709);
     "Invalid JSON payload received." (Google documentation: troubleshooting).
@@ -32,20 +32,24 @@ def check_json(body: JsonObject) -> Found:
 
 
 def messages_of(body: JsonObject) -> Messages | Violation:
-    """Give the messages of a body, or what stands in the way of looking at them."""
+    """Give the messages of a body, or the violation if they are missing or not objects."""
     given = body.get("messages")
     if not isinstance(given, list) or not given:
-        return Violation(code="messages_missing", path=("messages",), message="there has to be a message")
+        return Violation(
+            code="messages_missing", path=("messages",), message="`messages` has to be a list with a message"
+        )
     messages: Messages = []
     for index, message in enumerate(cast("list[object]", given)):
         if not isinstance(message, Mapping):
-            return Violation(code="message_not_object", path=("messages", index), message="a message is an object")
+            return Violation(
+                code="message_not_object", path=("messages", index), message="a message has to be an object"
+            )
         messages.append(cast("Block", message))
     return messages
 
 
 def objects_of(value: object) -> Iterator[tuple[int, Block]]:
-    """Give the objects of a list with their places; anything else has none."""
+    """Give the objects of a list with their indexes; nothing if the value is not a list."""
     if isinstance(value, (list, tuple)):
         for index, item in enumerate(cast("Sequence[object]", value)):
             if isinstance(item, Mapping):
@@ -53,7 +57,7 @@ def objects_of(value: object) -> Iterator[tuple[int, Block]]:
 
 
 def calls_of(message: Block) -> list[Block]:
-    """Give the calls of a message; only an assistant's has any."""
+    """Give the tool calls of a message; none if its role is not `assistant`."""
     calls = message.get("tool_calls")
     if message.get("role") != "assistant" or not isinstance(calls, list):
         return []
@@ -61,7 +65,7 @@ def calls_of(message: Block) -> list[Block]:
 
 
 def unanswered(index: int, ids: list[object]) -> Violation:
-    """Say that calls of a message have no results."""
+    """Give the violation for calls of a message that have no results."""
     named = ", ".join(map(str, ids))
     return Violation(
         code="call_without_result", path=("messages", index, "tool_calls"), message=f"no result for {named}"
@@ -69,7 +73,7 @@ def unanswered(index: int, ids: list[object]) -> Violation:
 
 
 def matches_alphabet(literal: str, alphabet: str, *, least: int = 1, most: int = 0) -> bool:
-    """Whether an id or a name has these letters and no others, and as many as it should; 0 is any number of them."""
+    """Whether a text has only characters of the alphabet, at least `least` and at most `most` (0: no limit)."""
     return _pattern(alphabet, least, most).fullmatch(literal) is not None
 
 

@@ -1,9 +1,9 @@
-"""`Clues`: how a body of one protocol is recognised, as data.
+"""`Clues`: the keys and values by which detection recognises a body of one protocol.
 
 A clue is a key or a value that this protocol uses and the others use rarely or never, with a weight. Weights are added
 over a body and each clue counts once. A key that several protocols share is a clue of each of them.
 
-This module imports nothing of a codec: detection reads the clues of every protocol.
+This module does not import any codec, because detection loads the clues of every protocol.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _none() -> dict[str, int]:
 
 @final
 class Clues(msgspec.Struct, frozen=True, kw_only=True):
-    """What recognises a request or a reply of one protocol; each table maps a key or value to its weight."""
+    """The clues to requests and replies of one protocol; each table maps a key or value to its weight."""
 
     turns_key: str | None = "messages"
     """The key of a body whose list holds all turns; None where no single list does."""
@@ -41,10 +41,10 @@ class Clues(msgspec.Struct, frozen=True, kw_only=True):
     untyped_text: int = 0
     """Weight of a block with `text` and without `type`."""
     model_ids: Weights = msgspec.field(default_factory=_none)
-    """How model ids begin."""
+    """Prefixes of model ids."""
     model_ids_need: str | None = None
     """A key that every request to these models has; `model_ids` do not count in a request without it."""
     plain_messages: int = 0
     """Weight of a list of objects with `role`, used only where no other clue is found."""
     reply_keys: Weights = msgspec.field(default_factory=_none)
-    """Keys of a whole reply; the protocol of the heaviest key found is chosen."""
+    """Keys of a whole reply; the key with the highest weight decides."""

@@ -17,7 +17,7 @@ JsonObject: TypeAlias = Mapping[str, object]
 
 NOT_IN_A_BODY: Final = frozenset(
     {
-        # of messages: a body holds the conversation, not how it came about
+        # of messages: a body holds the conversation without its metadata
         "protocol",
         "provider",
         "model",
@@ -29,11 +29,11 @@ NOT_IN_A_BODY: Final = frozenset(
         "error_message",
         "diagnostics",
         "timestamp",
-        "details",  # what a result is for the application
-        "fallback",  # of a native block: read from it
+        "details",  # of a result: data for the application only
+        "fallback",  # of a native block: derived from the block
     }
 )
-"""Fields of neutral types that no request body of any wire holds; `Protocol.not_carried` adds those of one wire."""
+"""Fields of neutral types that no request body holds; `Protocol.not_carried` adds those of one protocol."""
 
 
 @final
@@ -57,7 +57,7 @@ class WireError(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing in a wire body that the provider would refuse; `path` leads to it in that body."""
+    """One reason why the provider would refuse a body; `path` is the place in that body."""
 
     code: str
     path: Path

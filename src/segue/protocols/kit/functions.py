@@ -25,13 +25,13 @@ from segue.protocols.kit.verbatim import keep, restore
 
 _FUNCTION: Final = "function"
 _CALL_KEYS: Final = frozenset({"index"})
-"""The position of a call is its place in the list; the index repeats it."""
+"""Keys of a call that repeat what its position in the list already states."""
 
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 
 def decode_tools(protocol: str, body: Block, *, strict_taken: bool) -> tuple[Tool, ...]:
-    """Read the tools of a body; null and an empty list are none, and the caller keeps which of them it was.
+    """Read the tools of a body; null and an empty list give no tools, and the caller keeps the difference.
 
     Raises:
         DecodeError: the tools are not a list of objects.
@@ -44,10 +44,10 @@ def decode_tools(protocol: str, body: Block, *, strict_taken: bool) -> tuple[Too
 
 
 def encode_tools(protocol: str, context: Context, *, strict_taken: bool) -> Wire:
-    """Write the tools of a context as keys of the body: none where it has no tools.
+    """Write the tools of a context as keys of the body; an empty object if there are none.
 
     Raises:
-        EncodeError: a tool that another protocol's provider runs.
+        EncodeError: a native tool of another protocol.
     """
     tools = [
         encode_tool(protocol, tool, ("tools", index), strict_taken=strict_taken)
@@ -57,7 +57,7 @@ def encode_tools(protocol: str, context: Context, *, strict_taken: bool) -> Wire
 
 
 def decode_tool(protocol: str, tool: Block, *, strict_taken: bool) -> Tool:
-    """Read a tool; what is not a function is a tool that the provider runs itself.
+    """Read a tool; a tool that is not a function becomes a `NativeTool`.
 
     `strict_taken` is whether the protocol has the key `strict`.
     """
@@ -85,7 +85,7 @@ def encode_tool(protocol: str, tool: Tool, path: Path, *, strict_taken: bool) ->
     """Write a tool.
 
     Raises:
-        EncodeError: a tool that another protocol's provider runs.
+        EncodeError: a native tool of another protocol.
     """
     if tool.kind == "native":
         return restore(dict(native_definition(protocol, tool, path)), tool.extra, protocol)
@@ -135,7 +135,7 @@ def decode_call(
 
 
 def _encode_default(protocol: str, call: ToolCall) -> Wire:
-    """Write a call to compare it with the received one; arguments that are not JSON are refused when they are sent."""
+    """Write a call in the default format, for comparison; arguments that are not JSON are left out."""
     try:
         return encode_call(protocol, call)
     except EncodeError:

@@ -7,18 +7,19 @@ Entries:
     {"to": v}                      the default has no such key; v was received
     {"from": d, "to": v}           the default is d (or its digest, `fromDigest`); v was received
     {"from": d}                    the default is d; the key was absent
-    {"wrap": path, "to": v}        v was received, and at `path` inside it stands the default, a string
-    {"unwrap": path, "from": d}    a string was received, which stands at `path` inside the default
+    {"wrap": path, "to": v}        v was received; the default is a string and is at `path` inside v
+    {"unwrap": path, "from": d}    a string was received; it is at `path` inside the default
     {"inner": path, "from": d}     the same for an object or a list
-    {"json": true}                 the default is a text; the value it encodes as JSON was received
+    {"json": true}                 the default is JSON text; the value of that JSON was received
                                    (with `unwrap`: the text at `path` inside the default)
-    {"base64": [...]}              the default is standard base64; "url" safe base64 was received, "bare" of padding
+    {"base64": [...]}              the default is standard base64; received were "url" (URL-safe base64) and/or
+                                   "bare" (no padding)
     {"in": patch}                  both are objects; the patch for their keys
     {"at": {"0": entry}, "of": n}  both are lists, the default has n items; entries by position. `more` are the
                                    received items beyond those
-    {"as": key, ...}               what the default writes under `key` was received under this name; the rest of the
-                                   entry, if any, is about the value. With `while`, a digest of the default: only while
-                                   the default is unchanged
+    {"as": key, ...}               the value that the default has under `key` was received under this name; the rest of
+                                   the entry, if any, changes the value. With `while`, a digest of the default: applied
+                                   only if the default is unchanged
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ from segue.protocols.kit.json_values import (
 )
 
 _LITERAL_LENGTH: Final = 64
-"""Defaults up to this many characters are kept as they are, longer ones as a digest."""
+"""Defaults up to this many characters are stored in full, longer ones as a digest."""
 NO_NAMES: Final[Mapping[str, str]] = {}
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _TO_URL_SAFE: Final = str.maketrans("+/", "-_")
 
 
 class Keys(NamedTuple):
-    """What the keys of an object mean: see `keep`. `known` is None where every key is format."""
+    """Which keys are known and how they are renamed: see `keep`. `known` is None if every key is format."""
 
     known: Collection[str] | None = None
     aliases: Mapping[str, str] = NO_NAMES
@@ -65,7 +66,7 @@ _EVERY_KEY: Final = Keys()
 
 
 def split_object(received: Block, default: Block, keys: Keys, parent: str) -> tuple[Wire, Wire]:
-    """Compare two objects: the data, and the patch."""
+    """Compare two objects; give the data and the patch."""
     data: Wire = {}
     patch: Wire = {}
     may_rename = (keys.aliases or keys.instead) and not received.keys() <= default.keys()
@@ -110,7 +111,7 @@ def split_object(received: Block, default: Block, keys: Keys, parent: str) -> tu
 
 
 def _compare(default: Block, received: Block, keys: Keys, parent: str) -> tuple[Wire, Wire | None]:
-    """Compare two objects: the data inside, and the entry."""
+    """Compare two nested objects; give the data and the entry."""
     if default.keys().isdisjoint(received):
         entry = _entry_inside(default, received)
         if entry is not None:
@@ -120,7 +121,7 @@ def _compare(default: Block, received: Block, keys: Keys, parent: str) -> tuple[
 
 
 def _renamed(received: Block, default: Block, keys: Keys) -> Mapping[str, str]:
-    """Give the received keys that have another name in the default, or would have in the data."""
+    """Map received keys to the names that they have in the default or get in the data, where these differ."""
     found: dict[str, str] = {}
     for key in received:
         name = keys.aliases.get(key, key)
@@ -138,7 +139,7 @@ def _renamed(received: Block, default: Block, keys: Keys) -> Mapping[str, str]:
 
 
 def add_data(wire: Wire, key: str, value: object) -> None:
-    """Add data; inside an object that both have, key by key."""
+    """Add data to a wire object; nested objects are merged key by key."""
     held = wire.get(key, MISSING)
     if held is MISSING:
         wire[key] = value
@@ -149,7 +150,7 @@ def add_data(wire: Wire, key: str, value: object) -> None:
 
 
 def difference(default: object, received: object, *, aliases: Mapping[str, str] = NO_NAMES) -> Wire | None:
-    """Give the entry that leads from the default value to the received one; None when they are the same JSON."""
+    """Give the entry that turns the default value into the received one; None if they are the same JSON."""
     return _entry(default, received, Keys(aliases=aliases) if aliases else _EVERY_KEY)
 
 
@@ -191,7 +192,7 @@ def _entry_of_lists(default: list[object], received: list[object], keys: Keys) -
 
 
 def _entry_inside(default: object, received: object) -> Wire | None:
-    """Give the entry of a value that stands inside the default, itself or as JSON text; None when it does not."""
+    """Give the entry of a value that is inside the default, as a value or as JSON text; None if it is not."""
     if not received or not isinstance(received, (str, dict, list)):
         return None
     received = cast("object", received)
@@ -206,14 +207,14 @@ def _entry_inside(default: object, received: object) -> Wire | None:
 
 
 def apply(default: object, entry: object) -> object:
-    """Give the received value; the default where it is no longer what the entry was made from."""
+    """Give the received value; the default if it differs from the one that the entry was made from."""
     wire: Wire = {"": default}
     apply_key(wire, "", entry)
     return wire.get("")
 
 
 def apply_key(wire: Wire, key: str, entry: object) -> None:
-    """Change one key as its entry says, if the default is what the entry was made from."""
+    """Apply an entry to one key, if the default is the one that the entry was made from."""
     if not isinstance(entry, (dict, Mapping)):
         return
     rule = cast("Block", entry)
@@ -232,7 +233,7 @@ def apply_key(wire: Wire, key: str, entry: object) -> None:
 
 
 def _changed(current: object, rule: Block) -> object:
-    """Give the received value of a key that the default has: MISSING when it was absent, else the default."""
+    """Apply an entry to the value of a key: the received value, MISSING if the key was absent, else `current`."""
     if is_object(current) and "in" in rule:
         inner = dict(current)
         for key, entry in cast("Block", rule["in"]).items():
@@ -256,19 +257,19 @@ def _changed(current: object, rule: Block) -> object:
 
 
 def _apply_name(wire: Wire, key: str, rule: Block) -> None:
-    """Write under another name what the default writes under its own."""
+    """Move the value of the default key to the received key."""
     name = rule["as"]
     if not isinstance(name, str) or name not in wire:
         return
     if "while" in rule and rule["while"] != digest(wire[name]):
         return
     value = wire.pop(name)
-    inner = {word: item for word, item in rule.items() if word not in ("as", "while")}
+    inner = {name: item for name, item in rule.items() if name not in ("as", "while")}
     wire[key] = apply(value, inner) if inner else value
 
 
 def _unwrapped(current: object, rule: Block) -> object:
-    """Give what stands inside the default, if all around it is as it was."""
+    """Give the value at the entry's path inside the default; MISSING if the rest of the default has changed."""
     is_text = "unwrap" in rule
     path = cast("Sequence[object]", rule["unwrap" if is_text else "inner"])
     inner = reach(current, path)
@@ -301,7 +302,7 @@ def _is_from(rule: Block, current: object) -> bool:
 
 
 def _base64_form(default: str, received: str) -> list[str] | None:
-    """Tell in which form a long base64 text was received; None when it is another text, or no base64."""
+    """Give the form in which a long base64 text was received; None if it is another text or not base64."""
     if len(default) <= _LITERAL_LENGTH or not 0 <= len(default) - len(received) <= 2:
         return None
     form = ["url"] if "-" in received or "_" in received else []

@@ -1,4 +1,4 @@
-"""JSON values: when two are the same, a digest, and places inside one."""
+"""JSON values: comparison, digest, and paths inside a value."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ Block: TypeAlias = Mapping[str, object]
 Wire: TypeAlias = dict[str, object]
 """A JSON object under construction."""
 MISSING: Final = object()
-"""Stands for a key that is not there, where null would be a value."""
+"""The value of an absent key, where null is a possible value."""
 EMPTY: Final[Block] = {}
 _SEARCH_DEPTH: Final = 4
 
 
 def is_object(value: object) -> TypeGuard[Wire]:
-    """Whether a value is a JSON object as parsers make it."""
+    """Whether a value is a `dict`, the type that parsers give for a JSON object."""
     return isinstance(value, dict)
 
 
 def is_list(value: object) -> TypeGuard[list[object]]:
-    """Whether a value is a JSON array as parsers make it."""
+    """Whether a value is a `list`, the type that parsers give for a JSON array."""
     return isinstance(value, list)
 
 
 def object_of(value: object) -> Block:
-    """Give an object as it is, an empty one for anything else."""
+    """Give an object unchanged; an empty one for any other value."""
     return cast("Block", value) if isinstance(value, (dict, Mapping)) else EMPTY
 
 
@@ -51,22 +51,22 @@ def same(one: object, other: object) -> bool:
         left, right = cast("Sequence[object]", one), cast("Sequence[object]", other)
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(one, bool) or isinstance(other, bool):
-        return False  # equal ones are identical
+        return False  # True and False are singletons: equal ones passed the identity test above
     return one == other
 
 
 def digest(value: object) -> str:
-    """Give a short text that is the same for the same JSON; empty for a value that cannot be encoded."""
+    """Give a short hash that is equal for equal JSON; empty for a value that cannot be encoded."""
     try:
         text = msgspec.json.encode(value, order="deterministic")
     except (TypeError, ValueError, RecursionError):
-        # Half a surrogate pair, or a value that is no JSON: not to be recognised again, so the default is written.
+        # A lone surrogate, or not a JSON value: it never matches, so the default format is written.
         return ""
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
 def parse_text(text: object) -> object:
-    """Give the value that a text encodes as JSON; MISSING when it encodes none."""
+    """Parse a text as JSON; MISSING if it is not JSON."""
     if not isinstance(text, str):
         return MISSING
     try:
@@ -76,7 +76,7 @@ def parse_text(text: object) -> object:
 
 
 def find_path(value: object, part: object, depth: int = _SEARCH_DEPTH) -> list[str | int] | None:
-    """Find where a text, an object or a list stands inside a value, if it stands in one place only."""
+    """Find the path of a text, an object or a list inside a value; None unless it occurs exactly once."""
     found: list[list[str | int]] = []
     _search(value, part, [], depth, found)
     return found[0] if len(found) == 1 else None
@@ -94,7 +94,7 @@ def _search(value: object, part: object, path: list[str | int], depth: int, foun
 
 
 def reach(value: object, path: Sequence[object]) -> object:
-    """Give what stands at a path inside a value; MISSING when the path leads nowhere."""
+    """Give the value at a path; MISSING if the path does not exist."""
     for step in path:
         if is_object(value):
             value = value.get(cast("str", step), MISSING)
@@ -106,7 +106,7 @@ def reach(value: object, path: Sequence[object]) -> object:
 
 
 def with_leaf(value: object, path: Sequence[object], leaf: object) -> object:
-    """Give a copy of the value with another leaf at the path; the same value where the path leads nowhere."""
+    """Give a copy of the value with `leaf` at the path; the same value if the path does not exist."""
     if not path:
         return leaf
     step, rest = path[0], path[1:]

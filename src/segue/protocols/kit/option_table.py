@@ -22,12 +22,12 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire
 from segue.protocols.kit.verbatim import keep, restore
 
 Reader: TypeAlias = Callable[[Block, Endpoint], object]
-"""Gives the value of an option from a body; None when the body does not set it, or not in a way that is understood."""
+"""Gives the value of an option from a body; None if the body does not set it, or the value has an unknown format."""
 Writer: TypeAlias = Callable[[object, Endpoint], Wire]
 """Gives the keys of a body for the value of an option."""
 
 _NOT_WRITTEN: Final = frozenset({"extra", "cache_retention"})
-"""Fields without a row that are no error: a protocol without cache marks caches as it decides."""
+"""Fields that need no row and raise no error: `cache_retention` has no effect on a protocol without cache marks."""
 
 
 class Setting(NamedTuple):
@@ -56,9 +56,9 @@ class _ReadKeys(frozenset[str]):
 def decode_settings(
     table: Settings, body: Block, known: Collection[str], endpoint: Endpoint, choices: Block = EMPTY
 ) -> Options:
-    """Read the options of a body; `known` are the keys of the conversation, which others read.
+    """Read the options of a body; `known` are the keys of the conversation, which other functions read.
 
-    `choices` of the conversation that hold for this request only are kept with the format of the options.
+    `choices` are choices of the conversation that apply to this request only; they are kept with the options.
     """
     values: Wire = {}
     keys: set[str] = set()

@@ -1,13 +1,13 @@
 """`Protocol`: one wire format as one public, frozen record of plain functions and data.
 
 A protocol of segue is a folder with the same file names in each: `rules`, `clues`, `content` (blocks both ways),
-`request`, `response`, `stream`, `check`, `errors`, `options`. A missing file means that the wire has no such thing. Its
-`protocol.py` puts them together: `PROTOCOL = Protocol(...)`. A protocol of another package is the same record, given to
+`request`, `response`, `stream`, `check`, `errors`, `options`. A file is left out if the protocol does not need it. Its
+`protocol.py` combines them: `PROTOCOL = Protocol(...)`. A protocol of another package is the same record, passed to
 `register_protocol` or named by an entry point of the group `segue.protocols`.
 
-Codecs never lose data and never look at an origin. A wire block they do not know becomes `NativeContent`. A key they do
-not know, and wire format that differs from the default, go to `extra[protocol]` (`segue.protocols.kit.verbatim`).
-Neutral content that the wire does not support raises `EncodeError` with its path; projection removes it before.
+Codecs never lose data, and do not depend on which model wrote a message. An unknown wire block becomes `NativeContent`.
+Unknown keys, and wire format that differs from the default, go to `extra[protocol]` (`segue.protocols.kit.verbatim`).
+Neutral content that the protocol does not support raises `EncodeError` with its path; projection removes it before.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     `request` is a body, `response` the whole reply, `stream` the same reply as parsed frames. `stream_error` is a frame
     that reports an error in the middle of a stream. `stream_end` is the text of a last SSE event that is not JSON, such
-    as `[DONE]`. A part that the wire does not have is None.
+    as `[DONE]`. A part that the protocol does not have is None.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 @final
 class Documentation(msgspec.Struct, frozen=True, kw_only=True):
-    """What documents print about a protocol: its title, the provider's own reference, and one sentence."""
+    """The title of a protocol, a link to the provider's reference, and a summary in one sentence, for documents."""
 
     title: str
     link: str = ""
@@ -65,19 +65,19 @@ def _no_samples() -> tuple[Sample, ...]:
 
 @final
 class Protocol(msgspec.Struct, frozen=True, kw_only=True):
-    """One wire format: its rules, its functions and what tests, documents and detection need to know about it.
+    """One wire format: its rules, its functions, and data for tests, documents and detection.
 
     Data:
 
-    - `name`: how models and callers name it, such as `openai-chat`.
-    - `provider`: the provider that is assumed where only the protocol is known.
-    - `rules`, `dialect`, `families`: what the wire accepts, how it is written, and which families of models differ.
-    - `framing`: how a streamed reply is cut into frames.
+    - `name`: the name that models and callers use, such as `openai-chat`.
+    - `provider`: the default provider, where only the protocol is known.
+    - `rules`, `dialect`, `families`: what the provider accepts, how it is written, and which families of models differ.
+    - `framing`: how a streamed reply is split into frames.
     - `not_carried`: the fields of neutral types that a request body cannot hold. `turns`: the body does not separate
       two turns of the same role. `pieces`: the body joins the texts of a turn.
-    - `headers`: what every request sends besides the key.
+    - `headers`: headers of every request, besides the key.
     - `sdk_parameters`: the arguments of the provider's own client; other keys go to `extra_body`.
-    - `clues`: how detection recognises a body.
+    - `clues`: keys and values by which detection recognises a body.
     - `example`: a model of this protocol, for tests, documentation and the demo.
     - `samples()`: sample exchanges. A function, so that they are read only when needed.
     - `documentation`: title, link and summary.
@@ -85,14 +85,14 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     Functions:
 
     - `path(endpoint, stream)`: the path of a request below the base URL.
-    - `encode_request(prompt, endpoint)`: the body. What `decode_request` read is written back unchanged.
-    - `decode_request(body, endpoint)`: a body, or its bare list of messages.
-    - `encode_response(message, endpoint)`, `decode_response(body, endpoint, tool_names)`: a whole reply.
-    - `stream_decoder(endpoint, tool_names)`: a decoder for one streamed reply.
-    - `decode_error(body, status)`: an error body, or the error object of a stream.
-    - `check(body, endpoint)`: what the provider would refuse.
-    - `affects_later(message)`: whether the wire form of later messages depends on this one; None: never.
-    - `sdk_arguments(body, endpoint)`: for a client that does not take the body's own keys as arguments.
+    - `encode_request(prompt, endpoint)`: writes a body. A prompt that `decode_request` read gives the same body again.
+    - `decode_request(body, endpoint)`: reads a body, or its bare list of messages.
+    - `encode_response(message, endpoint)`, `decode_response(body, endpoint, tool_names)`: write and read a whole reply.
+    - `stream_decoder(endpoint, tool_names)`: makes a decoder for one streamed reply.
+    - `decode_error(body, status)`: reads an error body, or the error object of a stream.
+    - `check(body, endpoint)`: lists what the provider would refuse.
+    - `affects_later(message)`: whether the wire format of later messages depends on this one; None: never.
+    - `sdk_arguments(body, endpoint)`: the arguments of an SDK client that does not accept the keys of the body.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Numbers and texts of a request that are outside of what the target takes.
+"""Check that numbers and stop texts of a request are in the range that the target accepts.
 
-The ranges are rules; who refuses what, and in which words, is said where a protocol asks. Values of a wrong type are
-another matter and pass here.
+The ranges are fields of `Rules`; each protocol names the source where it calls these functions. Values of a wrong type
+pass: other checks find them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _RANGES: Final[Mapping[str, tuple[str | None, str | None]]] = {
     "top_p": ("min_top_p", "max_top_p"),
     "max_tokens": ("min_max_tokens", None),
 }
-"""Options -> the rules that bound them from below (else by 0) and from above."""
+"""Options -> the rules with their lower bound (None: 0) and their upper bound (None: no bound)."""
 
 
 def check_range(option: str, value: object, path: Path, rules: Rules) -> Iterator[Violation]:
@@ -34,9 +34,11 @@ def check_range(option: str, value: object, path: Path, rules: Rules) -> Iterato
 
 
 def check_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
-    """Find texts to stop at that stop nothing."""
+    """Find stop texts that are empty, or blank where the target refuses blank ones."""
     if not isinstance(value, list | tuple):
         return
     for index, text in enumerate(cast("list[object]", value)):
         if isinstance(text, str) and not (text if rules.blank_stop else text.strip()):
-            yield Violation(code="stop_empty", path=(*path, index), message="an empty text stops nothing")
+            yield Violation(
+                code="stop_empty", path=(*path, index), message="a stop text has to have characters; remove it"
+            )

@@ -1,4 +1,4 @@
-"""Small functions that every codec uses to read and write: expected types, data kept of a reply, data URLs, base64."""
+"""Functions that every codec uses: expected types, data that only a reply has, data URLs, base64."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from segue.conversation.content import Extra, NativeContent
 from segue.conversation.context import NativeTool
 from segue.errors import DecodeError, EncodeError, Path
 
-# JSON objects are dicts: to ask whether something is any mapping costs ten times as much, so that comes second.
+# `isinstance(value, (dict, Mapping))`: JSON objects are dicts, and the check for any other mapping is ten times slower.
 
 REPLY = "reply"
-"""The key of a message's `extra`, beside those of protocols, for what stood only in the reply. It stays there
-and is never sent."""
+"""The key of a message's `extra`, beside the names of protocols, for data that only the reply had. Requests do not
+send it."""
 
 
 def of_reply(protocol: str, given: Mapping[str, object]) -> Extra:
-    """Put what only a reply says where no request looks."""
+    """Make the `extra` for data that only a reply has."""
     return {REPLY: {protocol: given}}
 
 
 def reply_extra(extra: Extra | None, protocol: str) -> Mapping[str, object] | None:
-    """Give back what only a reply of this protocol said; None when there was none."""
+    """Give the data that only the reply of this protocol had; None if there is none."""
     kept = (extra or {}).get(REPLY, {}).get(protocol)
     return cast("Mapping[str, object]", kept) if isinstance(kept, (dict, Mapping)) else None
 
 
 def is_of_reply(extra: Extra) -> bool:
-    """Whether all that is kept is what only a reply said: so it is with most turns."""
+    """Whether `extra` holds only reply data, as it does for most turns."""
     return len(extra) == 1 and REPLY in extra
 
 
 def join_texts(before: str, after: str) -> str:
-    """Join two texts of a turn where a wire has room for one.
+    """Join two texts of a turn, for a protocol that has one text per turn.
 
-    Most often they are one sentence in pieces (citations cut them so) and belong together as they are. Where one ends
-    as a sentence does and the next begins like one, as after thinking that is told in words, they are paragraphs.
+    In most cases they are parts of one sentence (citations split it) and are concatenated. If the first ends like a
+    sentence and the second begins like one (as after thinking that is sent as text), they are joined as paragraphs.
     """
     if before and after and before[-1] in _ENDS and (after[0].isupper() or after[0] in _BEGINNINGS):
         return f"{before}\n\n{after}"
@@ -49,7 +49,7 @@ def join_texts(before: str, after: str) -> str:
 
 _ENDS = frozenset(".!?:)]}\"'`*|>")
 _BEGINNINGS = frozenset("#*-`>|[")
-"""How texts end and begin that are whole, besides capital letters."""
+"""Characters that end a sentence, and characters besides capital letters that begin one."""
 
 
 def expect_object(value: object, path: Path) -> Mapping[str, object]:
@@ -78,7 +78,7 @@ def expect_objects(value: object, path: Path) -> list[Mapping[str, object]]:
     """Give a JSON array of objects.
 
     Raises:
-        DecodeError: it is something else, or something else is in it.
+        DecodeError: it is not an array, or an item is not an object.
     """
     items = expect_list(value, path)
     for index, item in enumerate(items):
@@ -98,12 +98,12 @@ def _name(value: object) -> str:
 
 
 def text_of(value: object) -> str | None:
-    """Give a string as it is, anything else as None."""
+    """Give a string unchanged; None for any other value."""
     return value if isinstance(value, str) else None
 
 
 def number_of(value: object) -> int:
-    """Give a count of tokens; whatever is not one counts as none."""
+    """Give a count of tokens; 0 for a value that is not a finite number."""
     if isinstance(value, bool):
         return 0
     if isinstance(value, int):
@@ -112,7 +112,7 @@ def number_of(value: object) -> int:
 
 
 def split_data_url(url: str) -> tuple[str | None, str] | None:
-    """Take a base64 data URL apart into type and data; None for any other URL."""
+    """Split a base64 data URL into MIME type and data; None for any other URL."""
     if not url.startswith("data:"):
         return None
     head, comma, data = url[5:].partition(",")
@@ -122,12 +122,12 @@ def split_data_url(url: str) -> tuple[str | None, str] | None:
 
 
 def data_url(mime_type: str | None, data: str) -> str:
-    """Put type and base64 data together."""
+    """Make a data URL of a MIME type and base64 data."""
     return f"data:{mime_type or 'application/octet-stream'};base64,{data}"
 
 
 def standard_base64(data: str) -> str:
-    """Write base64 in the standard alphabet with padding; what is not base64 is given back unchanged."""
+    """Write base64 in the standard alphabet with padding; a text that is not base64 is returned unchanged."""
     if len(data) % 4 == 0 and "-" not in data and "_" not in data:
         return data
     digits = data.rstrip("=").translate(_URL_SAFE)
@@ -142,13 +142,13 @@ _BASE64_DIGITS = re.compile(r"[A-Za-z0-9+/]*")
 
 
 def native_block(protocol: str, content: NativeContent, path: Path = ()) -> Mapping[str, object]:
-    """Give a block as it was received.
+    """Give the block of native content.
 
     Raises:
-        EncodeError: another protocol received it.
+        EncodeError: it is a block of another protocol.
     """
     if content.protocol != protocol:
-        raise EncodeError(f"a block of {content.protocol} has no place on this wire", path=path)
+        raise EncodeError(f"{protocol} does not support a block of {content.protocol}; project the context", path=path)
     return content.block
 
 
@@ -156,15 +156,15 @@ def native_definition(protocol: str, tool: NativeTool, path: Path) -> Mapping[st
     """Give the definition of a tool that the provider runs itself.
 
     Raises:
-        EncodeError: another protocol's provider runs it.
+        EncodeError: it is a tool of another protocol.
     """
     if tool.protocol != protocol:
-        raise EncodeError(f"a tool of {tool.protocol} has no place on this wire", path=path)
+        raise EncodeError(f"{protocol} does not support a tool of {tool.protocol}; remove it", path=path)
     return tool.definition
 
 
 def parse_body(body: object) -> object:
-    """Give a body as far as it can be parsed: bytes as text, a text as the JSON in it, anything else as it is."""
+    """Parse a body that is JSON bytes or text; text that is not JSON and other values are returned unchanged."""
     if isinstance(body, (bytes, bytearray)):
         body = bytes(body).decode("utf-8", "replace")
     if not isinstance(body, str):
@@ -176,17 +176,17 @@ def parse_body(body: object) -> object:
 
 
 def as_mapping(body: object) -> Mapping[str, object]:
-    """Give a reply or a frame as plain values: a mapping as it is, an SDK's object by the ways such objects have.
+    """Give a reply or a frame as a mapping; an SDK object is converted with its `model_dump`, `to_dict` or `dict`.
 
     Raises:
-        DecodeError: it is neither.
+        DecodeError: it is neither a mapping nor such an object.
     """
-    if isinstance(body, dict):  # nearly always, and asked at a fraction of the price
+    if isinstance(body, dict):  # the common case, and the cheaper check
         return cast("dict[str, object]", body)
     if isinstance(body, Mapping):
         return cast("Mapping[str, object]", body)
     for name, options in (
-        # Vendors say what the SDK's types do not foresee; that is no news to who reads it.
+        # Vendors send values that the SDK's types do not allow; pydantic would warn about each of them.
         ("model_dump", {"mode": "json", "by_alias": True, "exclude_unset": True, "warnings": False}),
         ("to_dict", {}),
         ("dict", {}),
@@ -196,4 +196,4 @@ def as_mapping(body: object) -> Mapping[str, object]:
             plain = method(**options)
             if isinstance(plain, Mapping):
                 return cast("Mapping[str, object]", plain)
-    raise DecodeError(f"expected a mapping or an SDK's object, got {type(body).__name__}")
+    raise DecodeError(f"expected a mapping or an SDK object, got {type(body).__name__}; pass the parsed JSON body")

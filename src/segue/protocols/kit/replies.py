@@ -1,6 +1,6 @@
-"""Whole replies of the chat protocols: why they stopped, and the format they came in.
+"""Whole replies of the chat protocols: their stop reason, and the format in which they were received.
 
-A reply is written in the default format. How the received one differs from that is one entry (`kit.verbatim`) under
+A reply is written in the default format. The difference to the received reply is one entry (`kit.json_patch`) under
 `reply` of the message's `extra`. Only the encoder of replies reads it.
 """
 
@@ -17,10 +17,10 @@ from segue.protocols.kit.reading import of_reply, reply_extra
 
 
 def read_stop(reasons: Mapping[str, StopReason], reason: str | None, kinds: Collection[str]) -> StopReason:
-    """Give the stop reason of a reply that was received to its end; `kinds` are those of its content.
+    """Give the stop reason of a complete reply; `kinds` are the kinds of its content.
 
-    With an unknown reason a reply that has content stopped normally, so that the content is not thrown away; one
-    without content has failed. A reply that stopped with calls in it waits for their results, whatever its reason.
+    An unknown reason means STOP if the reply has content, so that the content is kept, and ERROR if it has none. STOP
+    becomes TOOL_USE if the reply has calls.
     """
     found = StopReason.STOP if reason is None else reasons.get(reason)
     if found is None:
@@ -36,12 +36,12 @@ def ended_with(reason: str | None, stop: StopReason) -> str | None:
 
 
 def keep_reply(protocol: str, default: Wire, received: Block, extra: Extra | None = None) -> Extra | None:
-    """Add the difference between the default and the received reply to what is kept for requests."""
+    """Add the difference between the default and the received reply to the message's `extra`."""
     entry = difference(default, received)
     return extra if entry is None else {**(extra or {}), **of_reply(protocol, entry)}
 
 
 def restore_reply(protocol: str, default: Wire, extra: Extra | None) -> Wire:
-    """Give the reply in the format that `keep_reply` kept."""
+    """Give the reply in the format in which it was received, as kept by `keep_reply`."""
     entry = reply_extra(extra, protocol)
     return default if entry is None else cast("Wire", apply(default, entry))

@@ -1,12 +1,12 @@
-"""A schema for the answer, on wires that give it a name, a description and a promise to follow it to the letter.
+"""The output schema in protocols that have a name, a description and `strict` beside it.
 
 Facts this file rests on:
-- The name is made of letters, digits, `_` and `-`, at most 64 of them; the model is told it, and the description.
+- The name has letters, digits, `_` and `-`, at most 64 characters; the model sees the name and the description.
                                                           (openai 3.49.0: ResponseFormatJSONSchema, read 2026-11-15)
-- To be followed strictly, every object has to be closed and every property required.
+- Strict mode requires `additionalProperties: false` and all properties in `required`, in every object.
                                                                    (OpenAI documentation: structured outputs, 2026-11)
 
-JSON Schema has words of its own for the first two, `title` and `description`: in these they cross from wire to wire.
+For other protocols the name and the description become `title` and `description` of the JSON Schema.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from segue.protocols.kit.json_values import digest, object_of
 from segue.protocols.kit.verbatim import choose, chosen
 
 DEFAULT_NAME: Final = "output"
-"""What a schema is called that has no title."""
+"""The name of a schema without a title."""
 FORM: Final = "schema_form"
-"""The choice of the name and the description beside a schema; it holds for that schema alone."""
+"""The name of the choice (`kit.verbatim`) that keeps the name and description of one schema."""
 _SCHEMA_KEYS: Final[Mapping[str, str]] = {"name": "title", "description": "description"}
 _REFUSED: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 _LONGEST: Final = 64
 
 
 def schema_name(schema: JsonObject) -> str:
-    """Give the name of a schema: its title, as far as a name can say it."""
+    """Give the name of a schema: its title, with characters that a name cannot have replaced."""
     title = schema.get("title")
     name = _REFUSED.sub("_", title)[:_LONGEST].strip("_") if isinstance(title, str) else ""
     return name or DEFAULT_NAME
 
 
 def choose_form(schema: JsonObject, form: JsonObject) -> dict[str, object]:
-    """Choose the name and the description that stand beside a schema on the wire, as part of a patch."""
+    """Give the choice that keeps the received name and description of a schema; empty if they are the default."""
     received = {key: value for key in _SCHEMA_KEYS if isinstance(value := form.get(key), str) and value}
     is_default = "name" not in received or received == {"name": schema_name(schema)}
     return {} if is_default else choose(FORM, digest(schema), received)
@@ -53,7 +53,10 @@ def chosen_form(extra: Extra | None, protocol: str, schema: JsonObject) -> JsonO
 
 
 def copy_title(options: Options, source: str) -> Options:
-    """Copy the name and the description that the protocol `source` has beside a schema into it, if it has none."""
+    """Copy the name and description that `source` has beside the schema into its `title` and `description`.
+
+    A schema that has them already keeps its own.
+    """
     schema = options.output_schema
     if schema is None:
         return options
@@ -67,7 +70,7 @@ def copy_title(options: Options, source: str) -> Options:
 
 
 def is_closed(schema: object) -> bool:
-    """Say whether a schema can be followed strictly: every object closed, every property required."""
+    """Whether strict mode accepts a schema: every object closed, every property required."""
     if isinstance(schema, list):
         return all(is_closed(inner) for inner in cast("list[object]", schema))
     if not isinstance(schema, Mapping):

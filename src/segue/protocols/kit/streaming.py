@@ -1,7 +1,7 @@
-"""A streamed reply: frames in, events out.
+"""`StreamDecoder`: decodes the frames of a streamed reply into events.
 
-A protocol's reader says what a frame means, the `Assembly` keeps what comes of it; the `StreamDecoder` feeds the one to
-the other. A frame that cannot be read ends the reply, and what had arrived is kept.
+The decoder parses each frame and passes it to the protocol's `StreamReader`, which updates the `Assembly`. A frame that
+cannot be read ends the reply with an error; the content received so far is kept.
 """
 
 from __future__ import annotations
@@ -23,39 +23,40 @@ _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class SdkChunk(Protocol):
-    """A chunk of a provider's own client, as far as it is asked."""
+    """A chunk of a provider's SDK."""
 
     def model_dump(self) -> dict[str, object]:
-        """Give it as plain values."""
+        """Convert it to plain values."""
         ...
 
 
 NamedFrame: TypeAlias = tuple[str, bytes]
-"""The kind of an AWS event, and the JSON that goes with it."""
+"""The type of an AWS event, and its JSON payload."""
 Frame: TypeAlias = Mapping[str, object] | bytes | bytearray | memoryview | str | NamedFrame | SdkChunk
 _Json: TypeAlias = dict[str, object] | list[object] | str | float | bool | None
 
 
 class StreamReader(Protocol):
-    """What a protocol brings: the meaning of its frames."""
+    """The part of a stream decoder that each protocol implements."""
 
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
-        """Take one frame in."""
+        """Apply one frame to the assembly."""
         ...
 
     def end(self, out: Assembly) -> None:
-        """The stream is over: end the assembly well or badly."""
+        """Handle the end of the stream; the decoder calls `Assembly.finish` afterwards."""
         ...
 
 
 Shortcut: TypeAlias = Callable[[bytes, Assembly], bool]
-"""Takes in a frame, as bytes, that brings nothing but growth, and says whether it was one: else it did nothing."""
+"""Fast path: applies a frame that only appends a delta, and returns True; for any other frame it returns False and
+changes nothing."""
 NamedShortcut: TypeAlias = Callable[[NamedFrame], list[Event] | None]
-"""The same where the kind stands beside a frame; gives the events that came of it, or None and has done nothing."""
+"""The same for a `NamedFrame`: returns the events, or None if it changed nothing."""
 
 
 class StreamDecoder:
-    """Reads one streamed reply. Feed it frames in order, then call `finish`; both give the events that came of it."""
+    """Decodes one streamed reply. Feed it frames in order, then call `finish`; both return the new events."""
 
     __slots__ = ("_assembly", "_named_shortcut", "_reader", "_shortcut")
 
@@ -72,18 +73,18 @@ class StreamDecoder:
         self._named_shortcut = named_shortcut
 
     def feed(self, frame: Frame) -> list[Event]:
-        """Take one frame: the JSON of an SSE `data` or of an NDJSON line, parsed or as bytes.
+        """Decode one frame: the JSON of an SSE `data` field or of an NDJSON line, parsed or as bytes.
 
-        The `data` of an AWS event is taken as well, and a chunk of a provider's own client, by its shape.
+        The `data` of an AWS event and a chunk object of a provider's SDK are accepted too.
         """
         out = self._assembly
         if out.final is not None:
             return []
         named = self._named_shortcut
         if named is not None and type(frame) is tuple:
-            grown = named(frame)
-            if grown is not None:
-                return grown
+            new_events = named(frame)
+            if new_events is not None:
+                return new_events
         shortcut = self._shortcut
         if shortcut is None or type(frame) is not bytes or not shortcut(frame, out):
             self._read(frame, out)
@@ -106,20 +107,20 @@ class StreamDecoder:
             out.fail(f"a frame of the stream cannot be read: {error}")
 
     def finish(self) -> list[Event]:
-        """Say that no more frames come. A reply that was not complete ends as an error and keeps what arrived."""
+        """End the stream. An incomplete reply ends with an error and keeps the content received so far."""
         if self._assembly.final is None:
             self._reader.end(self._assembly)
             self._assembly.finish()
         return self._take()
 
     def abort(self, reason: str = "the request was aborted") -> list[Event]:
-        """Break off: one `error` event whose message has stop reason `aborted` and can be stored."""
+        """End the reply with one `error` event; its message has stop reason `aborted` and can be stored."""
         self._assembly.fail(reason, StopReason.ABORTED)
         return self._take()
 
     @property
     def message(self) -> AssistantMessage:
-        """The message as far as it has come; computed when asked for."""
+        """The message received so far; computed at each access."""
         return self._assembly.message()
 
     def _take(self) -> list[Event]:
@@ -128,10 +129,10 @@ class StreamDecoder:
 
 
 def parse_frame(frame: bytes | bytearray | memoryview | str) -> Mapping[str, object] | None:
-    """Parse the JSON of one frame; None for the `[DONE]` that some wires end with.
+    """Parse the JSON of one frame; None for the end mark `[DONE]` of some protocols.
 
     Raises:
-        DecodeError: it is not the JSON of an object.
+        DecodeError: it is not a JSON object.
     """
     try:
         payload: _Json = _DECODER.decode(frame)
@@ -152,7 +153,7 @@ def _parse_named(kind: str, frame: bytes) -> Mapping[str, object]:
 
 
 def _parse_slowly(frame: bytes | bytearray | memoryview | str) -> _Json:
-    """Half a surrogate pair, which msgspec refuses, and the end mark."""
+    """Parse what msgspec refuses: lone surrogates, and the end mark."""
     text = frame if isinstance(frame, str) else bytes(frame).decode("utf-8", "replace")
     if text.strip() == "[DONE]":
         return None

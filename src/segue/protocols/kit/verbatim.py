@@ -1,20 +1,21 @@
-"""Keep what was received on the wire beside what it means, and write it back unchanged.
+"""Keep the difference between a received wire object and the default format, and write it back unchanged.
 
-Every codec reads a wire object into a neutral value and can write that value in its default wire format. What the two
-formats differ in is kept in `extra[protocol]` of the value:
+Every codec reads a wire object into a neutral value and can write that value in its default wire format. The difference
+between the received and the default object is kept in `extra[protocol]` of the value:
 
-- **data**: keys that segue has no field for, with a value. They stand under their own names. Dropping them is a loss.
-- **format**: everything else (a string instead of a list of one text, null instead of absent, another nesting). It
-  stands under `VERBATIM` as a patch: for each key, what the default was (`from`) and what was received (`to`).
-  Dropping it loses nothing.
+- **data**: keys that segue has no field for, with a value. They are kept under their own names. Dropping them is a
+  loss.
+- **format**: everything else (a string instead of a list of one text, null instead of absent, another nesting). It is
+  kept under `VERBATIM` as a patch: for each key, the default (`from`) and the received value (`to`). Dropping it loses
+  nothing.
 
-A patch is applied key by key, and only while the default is still what it was made from: whoever changes a value gets
-the default format for it, and no stale text returns.
+A patch is applied key by key, and only if the default is the one that it was made from. So a changed value is written
+in the default format, and no outdated value is written.
 
-Choices of a parent that a child remembers ("this result began a wire message of its own") are patches too: they stand
-under a name that begins with `@`, see `choose` and `chosen`.
+A patch also keeps choices, such as "this result began a wire message of its own". Their names begin with `@`; see
+`choose` and `chosen`.
 
-Entries are described in `json_patch`.
+`json_patch` describes the entries.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ def keep(
 ) -> Extra | None:
     """Give the `extra` that turns the default wire object back into the received one; None when they are equal.
 
-    `known` are the keys whose meaning was read: where they differ, it is format. A nested key is named with its parent
-    ("function.strict"). Any other key that the default lacks is data, unless it is null, which says what absence says,
-    or has the name of one of `FORMAT_KEYS`.
-    `choices` come from `choose`. `only_for` names a model: for any other the format is not applied.
+    `known` are the keys that the codec has read: a difference in them is format. A nested key is named with its parent
+    ("function.strict"). Any other key that the default lacks is data, unless its value is null, which means the same as
+    an absent key, or its name is one of `FORMAT_KEYS`.
+    `choices` come from `choose`. `only_for` names a model: the format is not applied for any other.
 
     `aliases` gives other names of a key ({"top_p": "topP"}), at any depth: the value is compared with the one that has
-    the default name, and data are kept under the default name. `instead` gives keys that have the same meaning in
-    another form ({"max_completion_tokens": "max_tokens"}): they are written only while the default is unchanged.
+    the default name, and data are kept under the default name. `instead` gives keys that replace a default key in
+    another form ({"max_completion_tokens": "max_tokens"}): they are written only if the default is unchanged.
     """
     data, patch = split_object(received, default, Keys(FORMAT_KEYS.union(known), aliases, instead), "")
     if any(key[:1] == _MARK for key in patch):
@@ -69,7 +70,7 @@ def keep(
 
 
 def restore(default: Wire, extra: Extra | None, protocol: str, *, model: str | None = None) -> Wire:
-    """Write what `keep` kept into the default wire object, which is changed in place and returned.
+    """Apply the `extra` of `keep` to the default wire object, which is changed in place and returned.
 
     Data never replaces a key of the default. Format that was kept `only_for` a model is skipped for any other `model`.
     """
@@ -92,7 +93,7 @@ def restore(default: Wire, extra: Extra | None, protocol: str, *, model: str | N
 
 
 _MARK: Final = "@"
-"""Begins the names of a patch that are no keys of the wire object. A key that begins so itself has it twice."""
+"""Prefix of names in a patch that are not keys of the wire object. A key with this prefix is written with two."""
 _ONLY_FOR: Final = "@onlyFor"
 
 
@@ -107,10 +108,10 @@ def data_of(extra: Extra | None, protocol: str) -> Block:
 
 
 def for_new_request(extra: Extra | None, protocol: str) -> Extra | None:
-    """Give the extra of options for a new request: format that was kept `only_for` a model applies to none.
+    """Give the extra of options for a new request: format that was kept `only_for` a model is disabled.
 
-    A body that is decoded and encoded is the same request, wrong or not. A prepared request is a new one, and its
-    options are written in the default format.
+    Decoding and encoding a body gives the same body, valid or not. A prepared request is a new request, so its options
+    are written in the default format.
     """
     part = extra.get(protocol) if extra is not None else None
     patch = part.get(VERBATIM) if part is not None else None
@@ -120,14 +121,14 @@ def for_new_request(extra: Extra | None, protocol: str) -> Extra | None:
 
 
 def choose(name: str, default: object, received: object) -> Wire:
-    """Note a choice that is not the default one, as part of a patch; empty when it is."""
+    """Give the part of a patch that keeps a choice; empty if the choice is the default."""
     return {} if same(default, received) else {f"{_MARK}{name}": {"from": default, "to": received}}
 
 
 def chosen(extra: Extra | None, protocol: str, name: str, default: object, *, model: str | None = None) -> object:
-    """Give the choice to make: the one that was received while the default is what it was then, else the default.
+    """Give the received choice if the default is the one it was kept with; else the default.
 
-    With `model`, a choice that was kept `only_for` another model is not made.
+    With `model`, a choice that was kept `only_for` another model is ignored.
     """
     part = extra.get(protocol) if extra is not None else None
     patch = part.get(VERBATIM) if part is not None else None
