@@ -1,7 +1,7 @@
-"""Read or write one wire, without projection.
+"""Encode and decode the bodies of one protocol, without projection.
 
-Who wrote an imported turn: the body's protocol and model; the provider is the caller's word, else the catalogue's only
-provider for that pair, else the protocol's own. It is the best evidence there is.
+Assistant messages of a decoded body get an origin: its protocol and its model. The provider is that of the model which
+the caller passes, else the catalogue's only provider for this protocol and model, else the protocol's default provider.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from segue.protocols.registry import get_protocol, resolve_dialect, resolve_rule
 
 
 def resolve_endpoint(model: Model) -> Endpoint:
-    """Put a model, its rules and its dialect together."""
+    """Give a model with its resolved rules and dialect."""
     return Endpoint(model, resolve_rules(model), resolve_dialect(model))
 
 
 def find_endpoint(protocol: str | None, model: Model | str | None, named: str | None = None) -> Endpoint:
-    """Find out who is spoken to, from what the caller and the body say.
+    """Find the endpoint from the caller's arguments and from `named`, the model that the body names.
 
     Raises:
         UnknownProtocol: neither the caller nor the model names a protocol.
@@ -37,8 +37,8 @@ def find_endpoint(protocol: str | None, model: Model | str | None, named: str | 
     if isinstance(model, str):
         model = get_model(model)
     if model is not None:
-        content = model if protocol is None or protocol == model.protocol else replace(model, protocol=protocol)
-        return resolve_endpoint(content)
+        target = model if protocol is None or protocol == model.protocol else replace(model, protocol=protocol)
+        return resolve_endpoint(target)
     if protocol is None:
         raise UnknownProtocol("neither a protocol nor a model is given; pass protocol=... or model=...", name="")
     model_id = named or ""
@@ -53,10 +53,10 @@ def find_endpoint(protocol: str | None, model: Model | str | None, named: str | 
 def decode_request(
     body: Mapping[str, object] | Sequence[object], *, protocol: str, model: Model | str | None = None
 ) -> Prompt:
-    """Read a wire request, or its bare list of messages.
+    """Read a request body, or its bare list of messages.
 
     Raises:
-        DecodeError: the body is not what the protocol says; names the place.
+        DecodeError: the body does not follow the protocol; has the path.
     """
     if not isinstance(body, (Mapping, list, tuple)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request has to be an object or a list of messages, not {type(body).__name__}")
@@ -67,10 +67,10 @@ def decode_request(
 def encode_request(
     prompt: Prompt | Context, *, protocol: str | None = None, model: Model | str | None = None
 ) -> dict[str, Any]:
-    """Write a request as it is, without projection: what `decode_request` read comes out as it was.
+    """Write a request body without projection; a prompt from `decode_request` gives the original body.
 
     Raises:
-        EncodeError: the wire has no word for something; names the place.
+        EncodeError: the protocol does not support something in the prompt; has the path.
     """
     if not isinstance(prompt, (Prompt, Context)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConversationError(f"expected a Prompt or a Context, got a value of type {type(prompt).__name__}")
@@ -88,21 +88,21 @@ def decode_response(
     model: Model | str | None = None,
     tool_names: Mapping[str, str] | None = None,
 ) -> AssistantMessage:
-    """Read a whole reply: a mapping, or a provider SDK's object, known by its shape.
+    """Read a whole reply: a mapping, or an object of a provider's SDK.
 
-    Without a protocol and a model the wire is told from the body, and the provider is the protocol's own.
+    Without a protocol and a model, the protocol is detected from the body, and the provider is its default provider.
 
     Raises:
-        DecodeError: the body is not what the protocol says; names the place.
+        DecodeError: the body does not follow the protocol; has the path.
     """
     plain = as_mapping(body)
-    content = protocol if protocol is not None or model is not None else detect_reply(plain)
-    endpoint = find_endpoint(content, model, _named(plain))
+    detected = protocol if protocol is not None or model is not None else detect_reply(plain)
+    endpoint = find_endpoint(detected, model, _named(plain))
     return get_protocol(endpoint.model.protocol).decode_response(plain, endpoint, tool_names or {})
 
 
 def encode_response(message: AssistantMessage, *, protocol: str, model: Model | str | None = None) -> dict[str, Any]:
-    """Write a reply as its provider would have sent it: the inverse of `decode_response`."""
+    """Write a reply in its provider's format: the inverse of `decode_response`."""
     if not isinstance(message, AssistantMessage):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConversationError(f"expected an AssistantMessage, got a value of type {type(message).__name__}")
     endpoint = find_endpoint(protocol, model, message.model or None)
@@ -123,13 +123,13 @@ def decode_error(body: object, *, protocol: str, status: int | None = None) -> W
 
 
 def check(body: Mapping[str, object], *, protocol: str, model: Model | str | None = None) -> list[Violation]:
-    """Say what in a wire body the provider would refuse; an empty list when nothing is known against it."""
+    """List what the provider would refuse in a request body; an empty list if nothing is known."""
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
     return get_protocol(protocol).check(body, find_endpoint(protocol, model, _named(body)))
 
 
 def _named(body: Mapping[str, object]) -> str | None:
-    """Give the model that a body names, by one of the words that wires and clients have for it."""
+    """Give the model that a body names: its `model`, or `modelId` (boto3)."""
     names = (body.get(key) for key in ("model", "modelId"))
     return next((name for name in names if isinstance(name, str)), None)

@@ -1,9 +1,9 @@
-"""Which protocol does a body belong to? Clues of every protocol, added up.
+"""Detect the protocol of a body from weighted clues.
 
-Each protocol states its own clues (`segue.protocols.kit.clues`). Clues are weighed and each counts once, because bodies
-are open: a vendor may add anything anywhere. A body with no clue but messages of role and content belongs to the
-protocol that has `plain_messages`: OpenAI's chat, which most others imitate. A key that it shares with another protocol
-counts for both, so that a long history of such keys does not outweigh the one clue that separates them.
+Each protocol declares its own clues (`segue.protocols.kit.clues`). Weights are added, and each clue counts once,
+because vendors add keys of their own anywhere. A body without any clue whose messages have a role belongs to the
+protocol with `plain_messages`: openai-chat, the most common one. A key that two protocols share counts for both, so
+that many such keys do not outweigh the one clue that separates them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _Clue = Mapping[str, int]
 """The weight of one key or value for each protocol."""
 
 _RESPONSE_SETTINGS: Final = frozenset({"stream", "temperature", "top_p", "stop", "n"})
-"""Keys of a request that asks for a response, and not for a count of tokens."""
+"""Keys that a request for a response may have, and a request to count tokens does not have."""
 
 
 @final
 class _Tables:
-    """The clues of all protocols, by key and not by protocol."""
+    """The clues of all protocols, indexed by key."""
 
     def __init__(self, clues: Mapping[str, Clues]) -> None:
         self.body_keys = _merge({name: each.body_keys for name, each in clues.items()})
@@ -56,12 +56,12 @@ def _merge(weights: Mapping[str, _Clue]) -> dict[str, dict[str, int]]:
 
 
 @lru_cache(maxsize=4)
-def _read_tables(count: int) -> _Tables:  # noqa: ARG001 - the key of the cache: other records, other tables
+def _read_tables(count: int) -> _Tables:  # noqa: ARG001 - the cache key: new records need new tables
     return _Tables(all_clues())
 
 
 def detect_protocol(body: object) -> str | None:
-    """Name the protocol of a request body or of its bare list of messages; None when it looks like none."""
+    """Name the protocol of a request body or of its bare list of messages; None if no clue is found."""
     tables = _read_tables(registered_count())
     scores: Counter[str] = Counter()
     for clues in {id(clues): clues for clues in _clues(body, tables)}.values():
@@ -73,7 +73,7 @@ def detect_protocol(body: object) -> str | None:
 
 
 def detect_reply(body: Mapping[str, object]) -> str | None:
-    """Name the protocol of a whole reply; None when it looks like none."""
+    """Name the protocol of a whole reply; None if no clue is found."""
     scores: dict[str, int] = {}
     for clue in _found(body, _read_tables(registered_count()).reply_keys):
         for name, weight in clue.items():

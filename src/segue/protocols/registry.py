@@ -1,7 +1,7 @@
 """The registry of protocols, and the resolved rules and dialect of one target.
 
-To add a protocol to segue, add one folder and one line of `_FOLDERS`. A package adds one with an entry point of the
-group `segue.protocols`, a program with `register_protocol`.
+To add a protocol to segue, add one folder and one line of `_FOLDERS`. A package adds a protocol with an entry point of
+the group `segue.protocols`, a program with `register_protocol`.
 
 Rules and dialect are resolved here from five sources: the protocol < the provider < the family of models < the model <
 the caller. Each overrides single fields of the one before it.
@@ -52,11 +52,11 @@ ENTRY_POINTS: Final = "segue.protocols"
 """The group of entry points under which installed packages name protocols: `name = "package.module:RECORD"`."""
 
 _records: Final[dict[str, Protocol]] = {}
-"""The records that were registered or imported so far: the only state of this module. It only grows."""
+"""The records that were registered or imported so far: the only state of this module. Records are never removed."""
 
 
 def register_protocol(record: Protocol) -> None:
-    """Make a protocol of one's own known by its name. To register an equal record again changes nothing.
+    """Register a protocol under its name. Registering an equal record again changes nothing.
 
     Raises:
         SettingsError: another protocol has this name already, or the record has a value that cannot be used.
@@ -85,7 +85,7 @@ def register_protocol(record: Protocol) -> None:
 
 
 def _entry_points() -> Mapping[str, EntryPoint]:
-    # Imported here: it costs as much as the rest of segue, and is needed only for names that segue does not know.
+    # Imported here: the import takes as long as the rest of segue, and only names of other packages need it.
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in _FOLDERS}
@@ -116,12 +116,12 @@ def _load_entry_point(point: EntryPoint) -> Protocol:
 
 
 def protocol_names() -> tuple[str, ...]:
-    """Name every protocol there is: segue's own, those registered, those of installed packages. Loads none of them."""
+    """List all protocols by name: segue's own, registered ones, those of installed packages. Loads none of them."""
     return tuple(dict.fromkeys((*_FOLDERS, *_records, *sorted(_entry_points()))))
 
 
 def find_protocol(name: str) -> Protocol | None:
-    """Look a protocol up; None where there is none of that name.
+    """Find a protocol by name; None if there is none.
 
     Raises:
         UnknownProtocol: an installed package declares the name and cannot be loaded; names the package.
@@ -136,10 +136,10 @@ def find_protocol(name: str) -> Protocol | None:
 
 
 def get_protocol(name: str) -> Protocol:
-    """Look a protocol up. Its folder, or the package that declares it, is imported when it is first needed.
+    """Get a protocol by name. Its folder, or the package that declares it, is imported on first use.
 
     Raises:
-        UnknownProtocol: there is none of that name (the error has the nearest ones), or it cannot be loaded.
+        UnknownProtocol: no protocol has this name (the error suggests similar names), or it cannot be loaded.
     """
     record = find_protocol(name)
     if record is None:
@@ -151,9 +151,9 @@ def get_protocol(name: str) -> Protocol:
 
 
 def all_protocols() -> list[Protocol]:
-    """Load every protocol there is, in the order of `protocol_names`.
+    """Load every protocol, in the order of `protocol_names`.
 
-    A package whose protocol cannot be loaded causes a warning and is left out: it does not affect the others.
+    A protocol of a package that cannot be loaded causes a warning and is left out.
     """
     records: list[Protocol] = []
     for name in protocol_names():
@@ -165,9 +165,9 @@ def all_protocols() -> list[Protocol]:
 
 
 def all_clues() -> dict[str, Clues]:
-    """Give how each protocol is recognised, by name; of segue's own protocols nothing else is imported.
+    """Give the clues of each protocol by name; of segue's own protocols only the clues are imported.
 
-    A package whose protocol cannot be loaded is left out; `get_protocol` of its name raises the error.
+    A protocol of a package that cannot be loaded is left out; `get_protocol` of its name raises the error.
     """
     clues = {name: cast("Clues", import_module(f"{folder}.clues").CLUES) for name, folder in _FOLDERS.items()}
     for name in protocol_names():
@@ -178,13 +178,13 @@ def all_clues() -> dict[str, Clues]:
 
 
 def registered_count() -> int:
-    """Count the records known so far; it grows whenever one is added, so that derived tables can be cached by it."""
+    """Count the loaded records. The count changes when one is added, so it can be the cache key of derived tables."""
     return len(_records)
 
 
 @final
 class _Protocols(Mapping[str, Protocol]):
-    """Every protocol by name. To iterate names loads nothing; to take a value loads its folder or package."""
+    """Every protocol by name. Iterating over names loads nothing; getting a value loads its folder or package."""
 
     def __getitem__(self, name: str) -> Protocol:
         record = find_protocol(name)
@@ -203,11 +203,11 @@ class _Protocols(Mapping[str, Protocol]):
 
 
 PROTOCOLS: Final[Mapping[str, Protocol]] = _Protocols()
-"""By name, in the order of tables and tests."""
+"""All protocols by name, in the order of tables and tests."""
 
 
 def resolve_rules(model: Model | str, overrides: Mapping[str, object] | None = None) -> Rules:
-    """Say what this target may be sent: the protocol's rules with every override, the caller's last.
+    """Resolve the rules of a target: the protocol's rules with all overrides, the caller's last.
 
     Raises:
         UnknownProtocol: the model names a protocol that is not registered.
@@ -222,7 +222,7 @@ def resolve_rules(model: Model | str, overrides: Mapping[str, object] | None = N
 
 
 def resolve_dialect(model: Model | str, overrides: Mapping[str, object] | None = None) -> Dialect:
-    """Say how this target spells its protocol, resolved like its rules.
+    """Resolve the dialect of a target, in the same order as its rules.
 
     Raises:
         UnknownProtocol: the model names a protocol that is not registered.
@@ -237,9 +237,9 @@ def resolve_dialect(model: Model | str, overrides: Mapping[str, object] | None =
 
 
 def _encode_overrides(overrides: Mapping[str, object]) -> bytes | None:
-    """Write a model's overrides, so that what becomes of them can be remembered by that; None if they are no JSON.
+    """Encode a model's overrides as a cache key; None if they are not JSON.
 
-    What is remembered is made of the bytes alone: so it cannot be stale, whatever happens to the mapping.
+    The cached value is computed from these bytes, so a later change of the mapping cannot make it stale.
     """
     if not overrides:
         return b""
@@ -250,7 +250,7 @@ def _encode_overrides(overrides: Mapping[str, object]) -> bytes | None:
 
 
 def _matching_url(model: Model) -> str | None:
-    # A known name says everything; left out, the address does not crowd the cache.
+    # A known provider needs no URL to be found; without it the cache has fewer entries.
     return None if model.provider in PROVIDERS else model.base_url
 
 
@@ -292,33 +292,33 @@ _OPTION_RULES: Final = frozenset(
     {"refused_options", "refused_with_thinking", "refused_unless_off", "exclusive_options"}
 )
 """Rules that name fields of `Options`."""
-_ADDED_UP: Final = frozenset({"refused_options", "refused_extra"})
-"""Rules whose overrides add to what was refused before, or take it back."""
+_CUMULATIVE: Final = frozenset({"refused_options", "refused_extra"})
+"""Rules whose overrides add names to the set, or remove them with a leading `-`."""
 
 
 def _override(settings: _Settings, overrides: Mapping[str, object], *, where: str) -> _Settings:
     if not overrides:
         return settings
-    types, literal = _FIELD_TYPES[type(settings)], _FIELD_LABELS[type(settings)]
+    types, label = _FIELD_TYPES[type(settings)], _FIELD_LABELS[type(settings)]
     values: dict[str, object] = {}
     for key, value in overrides.items():
         if key not in types:
-            raise _unknown_field(key, types, f"{where}: there is no {literal} {key!r}")
+            raise _unknown_field(key, types, f"{where}: there is no {label} {key!r}")
         try:
-            # From stored JSON a set or a tuple comes as a list; conversion makes it what the record holds.
+            # In stored JSON a set or a tuple is a list; this converts it to the type of the field.
             values[key] = msgspec.convert(value, types[key])
         except msgspec.ValidationError as error:
-            raise SettingsError(f"{where}: {literal} {key!r} cannot be {value!r}: {error}", key=key) from error
+            raise SettingsError(f"{where}: {label} {key!r} cannot be {value!r}: {error}", key=key) from error
         if key in _OPTION_RULES:
-            _check_options(msgspec.convert(value, frozenset[str]), f"{where}: {literal} {key!r}")
-        if key in _ADDED_UP:
-            values[key] = _added_up(getattr(settings, key), msgspec.convert(value, frozenset[str]))
+            _check_options(msgspec.convert(value, frozenset[str]), f"{where}: {label} {key!r}")
+        if key in _CUMULATIVE:
+            values[key] = _add_or_remove(getattr(settings, key), msgspec.convert(value, frozenset[str]))
     return msgspec.structs.replace(settings, **values)
 
 
-def _added_up(refused: frozenset[str], names: frozenset[str]) -> frozenset[str]:
-    taken_back = {name[1:] for name in names if name.startswith("-")}
-    return (refused | {name for name in names if not name.startswith("-")}) - taken_back
+def _add_or_remove(refused: frozenset[str], names: frozenset[str]) -> frozenset[str]:
+    removed = {name[1:] for name in names if name.startswith("-")}
+    return (refused | {name for name in names if not name.startswith("-")}) - removed
 
 
 def _check_options(names: frozenset[str], place: str) -> None:

@@ -1,4 +1,4 @@
-"""How a body of the `anthropic-messages` wire is recognised."""
+"""Keys and values by which detection recognises a body of the `anthropic-messages` protocol."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ CLUES: Final = Clues(
     },
     tool_keys={
         "input_schema": 9,
-        "function": -9,  # never Anthropic's own wire, whoever serves the Claude model
+        "function": -9,  # never in this protocol, at any provider of Claude models
     },
     model_ids=dict.fromkeys(first_party_prefixes("anthropic"), 4),
-    # A request without it was written for another provider that serves Claude models over another wire; a request to
-    # count tokens has neither. (anthropic 2.8.0; Heroku uses the same ids: recorded, 2025-10)
+    # This protocol requires it. A request without it is for a provider that serves Claude models over another protocol,
+    # or counts tokens. (anthropic 2.8.0; Heroku uses the same ids: recorded, 2025-10)
     model_ids_need="max_tokens",
     reply_keys={
         "stop_reason": 8,

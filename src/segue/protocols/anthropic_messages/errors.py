@@ -1,11 +1,11 @@
-"""Error bodies of the Anthropic wire.
+"""Error bodies of Anthropic's Messages API.
 
 Facts this file relies on:
 - `{"type": "error", "error": {type, message, details: {error_code}}, "request_id"}`; the code identifies the error.
                                                                             (anthropic 2.8.0, read 2026-11-15)
-- Third-party servers answer in OpenAI's format on this path, with a number as code:
+- Third-party servers respond in OpenAI's format on this path, with a number as code:
   `{"error": {"code": 400, "message", "type": "exceed_context_size_error"}}`.                   (llama.cpp, tried)
-- Gateways answer with a text, a page, or `{"message"}` / `{"detail"}` / `{"error": "text"}`.   (litellm, Cloudflare)
+- Gateways respond with a text, a page, or `{"message"}` / `{"detail"}` / `{"error": "text"}`. (litellm, Cloudflare)
 """
 
 from __future__ import annotations

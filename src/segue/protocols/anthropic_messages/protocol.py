@@ -1,4 +1,4 @@
-"""The `anthropic-messages` wire as one record; importing it imports the folder."""
+"""The record of the `anthropic-messages` protocol; importing this module imports the whole folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 
 
-def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
     return endpoint.dialect.path or "/v1/messages"
 
 
@@ -41,15 +41,15 @@ PROTOCOL: Final = Protocol(
         "tool_name",  # of a result: read from its call
         # of content
         "text_signature",
-        "thought_signature",  # only thinking is signed here
-        "arguments_text",  # input is an object here
-        "mime_type",  # of what lies at a URL or has a file id
+        "thought_signature",  # only thinking has a signature
+        "arguments_text",  # `input` is an object
+        "mime_type",  # of media with a URL or a file id
         # of tools
-        "strict",  # where the provider does not take it
+        "strict",  # where the provider does not accept it
         # of the prompt
-        "options",  # levels become budgets or efforts, retention becomes marks, a limit is required
+        "options",  # levels become budgets or efforts, retention becomes cache marks, `max_tokens` is required
     },
-    headers={"anthropic-version": "2026-10-21"},  # what anthropic 2.8.0 sends; read 2026-11-15
+    headers={"anthropic-version": "2026-10-21"},  # as anthropic 2.8.0 sends it; read 2026-11-15
     sdk_parameters=frozenset(
         {
             # anthropic 2.8.0, `messages.create`; temperature, top_p and top_k are no longer among them

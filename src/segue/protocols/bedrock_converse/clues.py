@@ -1,4 +1,4 @@
-"""How a body of the `bedrock-converse` wire is recognised."""
+"""Keys and values by which detection recognises a body of the `bedrock-converse` protocol."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ CLUES: Final = Clues(
     },
     untyped_text=3,
     reply_keys={
-        "stopReason": 11,  # heavier than `output` of OpenAI Responses, which this wire has too
+        "stopReason": 11,  # more than `output` of openai-responses, which replies of this protocol have too
     },
 )

@@ -1,12 +1,12 @@
-"""Error bodies of the Bedrock wire.
+"""Error bodies of Bedrock's Converse API.
 
 Facts this file rests on:
-- A body is `{"message"}`, of other AWS services and gateways `{"Message"}`; the type of the error stands in the header
-  `x-amzn-ErrorType`, or in `__type` with a namespace before it, sometimes with a URL behind it, or in `type`.
+- A body is `{"message"}`, of other AWS services and gateways `{"Message"}`; the type of the error is in the header
+  `x-amzn-ErrorType`, or in `__type` after a namespace, sometimes followed by a URL, or in `type`.
                                                (AWS restJson protocol; recorded traffic, 2026-11; vercel/ai's schema)
 - A stream reports an exception as an event of that name; an error of the model has its original status and message.
                                                                      (botocore 1.44.0 service model, read 2026-11-15)
-- boto3 gives `{"Error": {"Code", "Message"}, "ResponseMetadata": {"HTTPStatusCode", "HTTPHeaders"}}`. (botocore, tried)
+- boto3 has `{"Error": {"Code", "Message"}, "ResponseMetadata": {"HTTPStatusCode", "HTTPHeaders"}}`. (botocore, tried)
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def is_error(body: Mapping[str, object]) -> bool:
 
 
 def exception_of(frame: Mapping[str, object]) -> str | None:
-    """Give the exception's name of a stream frame that is an exception; None for other frames."""
+    """Give the name of the exception that a stream frame reports; None for other frames."""
     if len(frame) == 1:
         name = next(iter(frame))
         if name == "error" or _EXCEPTION.fullmatch(name):
@@ -49,7 +49,7 @@ def decode_error(body: object, status: int | None) -> WireError:
         kind = name if name != "error" else _name_of(inner.get("code"))
         return _error(inner, kind or _name_of(inner.get("type")), status)
     if isinstance(outer.get("Error"), Mapping):
-        return _of_client(outer, status)
+        return _decode_boto3_error(outer, status)
     kind = _name_of(outer.get("__type")) or _name_of(object_of(outer.get("Output")).get("__type"))
     if isinstance(outer.get("error"), str) and not _message_of(outer):
         return WireError(status=status, type=kind, message=str(outer["error"]))
@@ -66,7 +66,7 @@ def _error(inner: Mapping[str, object], kind: str | None, status: int | None) ->
     return WireError(status=status, code=code, type=kind, message=message)
 
 
-def _of_client(outer: Mapping[str, object], status: int | None) -> WireError:
+def _decode_boto3_error(outer: Mapping[str, object], status: int | None) -> WireError:
     error, metadata = object_of(outer["Error"]), object_of(outer.get("ResponseMetadata"))
     code = metadata.get("HTTPStatusCode")
     if status is None and isinstance(code, int):

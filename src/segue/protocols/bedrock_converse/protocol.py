@@ -1,4 +1,4 @@
-"""The `bedrock-converse` wire as one record; importing it imports the folder."""
+"""The record of the `bedrock-converse` protocol; importing this module imports the whole folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:
-    """Name the model in the address; ids hold colons, ARNs slashes (botocore 1.44.0; recorded traffic, 2026-11)."""
+    """Give the path with the quoted model id: ids have colons, ARNs slashes (botocore 1.44.0; recorded, 2026-11)."""
     if endpoint.dialect.path is not None:
         return endpoint.dialect.path
     return f"/model/{quote(endpoint.model.id, safe='')}/{'converse-stream' if stream else 'converse'}"
@@ -48,17 +48,17 @@ PROTOCOL: Final = Protocol(
         "is_error",  # where the model accepts no status
         # of content
         "text_signature",
-        "thought_signature",  # this wire signs reasoning only
-        "thinking_signature",  # where the model accepts none
-        "arguments_text",  # input is an object here
-        "mime_type",  # of media whose type has several names
-        "name",  # of a file: made valid and unique; the names of tools and calls are written
+        "thought_signature",  # only reasoning has a signature
+        "thinking_signature",  # where the model does not accept it
+        "arguments_text",  # `input` is an object
+        "mime_type",  # of media whose type has several MIME names
+        "name",  # of a file: changed to a valid and unique name; names of tools and calls are written unchanged
         # of tools
         "strict",  # where the model does not accept it
         # of the prompt
-        "system_prompt",  # a text and a list of one text have one wire format
+        "system_prompt",  # a text and a list of one text have the same wire format
         "options",  # levels become budgets or efforts, retention becomes cache points
-        "stream",  # part of the address
+        "stream",  # part of the URL
     },
     affects_later=names_documents,
     sdk_arguments=sdk_arguments,

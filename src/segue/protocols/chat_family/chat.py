@@ -5,11 +5,11 @@ Facts this file rests on:
                                                                  (mistralai 3.7.0, cohere 7.3.1; read 2026-11-15)
 
 The first message is the system prompt if it has that role; later ones are instructions in mid-conversation. A message
-of an unknown role is kept whole. A result without an id answers the first call of the batch before it that has no
-result yet. Assistant messages are read and written by each protocol.
+of an unknown role becomes native content. A result without an id belongs to the first call of the preceding assistant
+message that has no result yet. Assistant messages are read and written by each protocol.
 
-`extra` of the context holds two keys: `system`, the difference of the system message, and `tools`, if it is null or an
-empty list.
+`extra` of the context has two keys: `system`, the difference between the received and the default system message, and
+`tools`, if it was null or an empty list.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from segue.protocols.kit.verbatim import keep, restore
 
 
 def encode_frame(blocks: Blocks, context: Context, tools: Wire) -> Wire:
-    """Write what is not a message of the conversation: the body with its tools, and the system message alone in it.
+    """Write the body without the conversation: its tools, and the system message as its only message.
 
     `tools` are the keys of the body for the tools of the context.
 
@@ -61,7 +61,7 @@ def encode_frame(blocks: Blocks, context: Context, tools: Wire) -> Wire:
     if context.extra is not None:
         restore(frame, context.extra, blocks.protocol)
     system = frame.get("system")
-    # Data of a system message that was removed from the context is no message: it has no role.
+    # If the system prompt was removed from the context, its data may remain in `extra`: an object without a role.
     is_written = prompt is not None and isinstance(system, dict) and "role" in system
     body: Wire = {"messages": [cast("Wire", system)] if is_written else []}
     if "tools" in frame:
@@ -79,7 +79,7 @@ def _encode_system(blocks: Blocks, prompt: str | tuple[SystemContent, ...] | Non
 
 
 def encode_result(blocks: Blocks, message: ToolResultMessage, path: Path, named: Block = EMPTY) -> Wire:
-    """Write a tool result; `named` holds the name of its tool, where the protocol has a key for it.
+    """Write a tool result; `named` is the key with the name of its tool, if the protocol has one.
 
     Raises:
         EncodeError: content that the protocol does not support.
@@ -100,7 +100,7 @@ class ChatBody(NamedTuple):
 
 
 def open_body(body: JsonObject | Sequence[object], endpoint: Endpoint) -> ChatBody:
-    """Give a body; a bare list of messages stands for a body with the endpoint's model."""
+    """Give the body and its model; a bare list of messages becomes a body with the endpoint's model."""
     if not isinstance(body, Mapping):
         return ChatBody({"model": endpoint.model.id, "messages": list(body)}, None)
     named = body.get("model")
@@ -115,7 +115,7 @@ class Turn(NamedTuple):
 
 
 class MessagesReader(ABC):
-    """Reads the messages of a body in order, and keeps the calls that have no result yet."""
+    """Reads the messages of a body in order, and tracks the calls that have no result yet."""
 
     def __init__(self, blocks: Blocks, endpoint: Endpoint, model: str | None) -> None:
         self.blocks = blocks
@@ -124,7 +124,7 @@ class MessagesReader(ABC):
         self._system: Block | None = None
         self._system_prompt: str | tuple[SystemContent, ...] | None = None
         self._messages: list[Message] = []
-        self._waiting: dict[str, str] = {}  # calls of the last batch without a result -> their names
+        self._waiting: dict[str, str] = {}  # calls of the last assistant message without a result -> their names
         self._names: dict[str, str] = {}
 
     @abstractmethod
@@ -139,7 +139,7 @@ class MessagesReader(ABC):
         """Read all messages.
 
         Raises:
-            DecodeError: content or calls are of another type than the protocol defines; names the place.
+            DecodeError: content or calls are of another type than the protocol defines; has the path.
         """
         blocks, messages = self.blocks, self._messages
         last = len(wires) - 1
@@ -173,7 +173,7 @@ class MessagesReader(ABC):
     def message_of(
         self, content: tuple[AssistantContent, ...], extra: Extra | None, *, prefix: bool = False
     ) -> AssistantMessage:
-        """Make a message of an assistant's content; the results that follow answer its calls."""
+        """Make an assistant message; the results that follow belong to its calls."""
         self._names = {piece.id: piece.name for piece in content if piece.kind == "toolCall"}
         self._waiting = dict(self._names)
         return AssistantMessage(
@@ -187,7 +187,7 @@ class MessagesReader(ABC):
         )
 
     def answered(self, received_id: object) -> tuple[str, str]:
-        """Give the id and the tool of the call that a result answers: the one it names, or the first that waits."""
+        """Give the id and the tool of a result's call: the call it names, else the first without a result."""
         call_id = received_id if isinstance(received_id, str) else next(iter(self._waiting), "")
         self._waiting.pop(call_id, None)
         return call_id, self._names.get(call_id, "")
@@ -202,7 +202,7 @@ class MessagesReader(ABC):
         known: tuple[str, ...] = (),
         choices: Block = EMPTY,
     ) -> ToolResultMessage:
-        """Give a result that was read with its `extra`; `named` is what its name is written as by default."""
+        """Add the `extra` to a result that was read; `named` is the default key with the name of its tool."""
         is_complete = len(wire) == 3 + len(named) and isinstance(wire.get("tool_call_id"), str) and not choices
         if is_complete and named.items() <= wire.items() and is_default(wire.get("content"), message.content):
             return message

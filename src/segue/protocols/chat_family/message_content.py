@@ -7,7 +7,7 @@ Facts this file rests on:
 Each protocol defines its own blocks. Default format: one text without further keys is a string, no content is an empty
 string, everything else is a list.
 
-Choice (`kit.verbatim`): `message` is "native" for a message of an unknown role, whose only content is the whole of it.
+Choice (`kit.verbatim`): `message` is "native" for a message of an unknown role; its only content is the whole message.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def decode_content(blocks: Blocks, value: object, path: Path) -> tuple[UserConte
     """Read content that is a string, a list, null or absent (`MISSING`).
 
     Raises:
-        DecodeError: it is something else.
+        DecodeError: it has another type.
     """
     if isinstance(value, str):
         return (TextContent(text=value),) if value else ()
@@ -80,18 +80,18 @@ def decode_message(blocks: Blocks, wire: Block, path: Path) -> tuple[tuple[UserC
 
 @lru_cache(maxsize=16)
 def extra_of_list(protocol: str) -> Extra | None:
-    """Give the `extra` of a message whose content is a list of one text, and no other key than its role."""
+    """Give the `extra` of a message that has a role and a list of one text, and no other key."""
     return keep(protocol, {"content": [{"type": "text", "text": " "}]}, {"content": " "})
 
 
 def keep_message(blocks: Blocks, wire: Block) -> UserMessage:
-    """Keep a message of an unknown role: its only content is the whole of it."""
+    """Make a message of an unknown role: its only content is the whole message as native content."""
     extra = keep(blocks.protocol, {}, {}, choices=choose("message", _BY_ROLE, _NATIVE))
     return UserMessage(content=(blocks.keep(wire),), extra=extra)
 
 
 def decode_text(protocol: str, block: Block) -> TextContent | None:
-    """Read a block of text; None when it is another."""
+    """Read a text block; None for a block of another type."""
     text = block.get("text")
     if block.get("type") != "text" or not isinstance(text, str):
         return None
@@ -100,7 +100,7 @@ def decode_text(protocol: str, block: Block) -> TextContent | None:
 
 
 def as_instruction(blocks: Blocks, content: UserContent) -> SystemContent:
-    """Give content that a system message can hold; media become native content."""
+    """Convert content to what a system message can hold: media become native content."""
     if isinstance(content, (TextContent, NativeContent)):
         return content
     return NativeContent(protocol=blocks.protocol, block=blocks.encode(content, ()), fallback=(content,))
@@ -122,7 +122,7 @@ def encode_content(blocks: Blocks, content: Sequence[UserContent], path: Path) -
 
 
 def join_blocks(blocks: list[Wire]) -> object:
-    """Give blocks as content in the default format."""
+    """Write encoded blocks as content in the default format."""
     if not blocks:
         return ""
     text = blocks[0].get("text")

@@ -1,4 +1,4 @@
-"""How a body of the `cohere-chat` wire is recognised."""
+"""Keys and values by which detection recognises a body of the `cohere-chat` protocol."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLUES: Final = Clues(
         "strict_tools": 5,
         "p": 2,
         "k": 2,
-        "chat_history": 5,  # of version 1, which the codec refuses by name
+        "chat_history": 5,  # of version 1, which the codec refuses with a message of its own
         "preamble": 5,  # the same
         "response_format": 1,
     },
@@ -33,6 +33,6 @@ CLUES: Final = Clues(
     },
     model_ids=dict.fromkeys(first_party_prefixes("cohere"), 6),
     reply_keys={
-        "finish_reason": 5,  # other wires have it inside a choice
+        "finish_reason": 5,  # other protocols have it inside a choice
     },
 )

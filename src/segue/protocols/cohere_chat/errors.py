@@ -3,7 +3,7 @@
 Facts this file rests on:
 - `{"id", "message"}` with the HTTP status; there is no code and no type.          (cohere 7.3.1, read 2026-11-15)
 - A stream ends with `delta.error` in its `message-end`.                                             (cohere 7.3.1)
-- The proxy before it answers with a text or `{"error": ...}` or `{"detail": ...}`.      (as in front of every provider)
+- Proxies in front of it respond with a text or `{"error": ...}` or `{"detail": ...}`.        (as at every provider)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from segue.protocols.kit.reading import parse_body, text_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
-    """Read an error in any of these formats; the message of another is its JSON."""
+    """Read an error in any of these formats; in an unknown format the message is the JSON of the body."""
     body = parse_body(body)
     if not isinstance(body, Mapping):
         return WireError(status=status, message=body if isinstance(body, str) else "")

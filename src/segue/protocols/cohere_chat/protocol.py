@@ -1,4 +1,4 @@
-"""The `cohere-chat` wire as one record; importing it imports the folder."""
+"""The record of the `cohere-chat` protocol; importing this module imports the whole folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 
 
-def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
     return endpoint.dialect.path or "/v2/chat"
 
 
@@ -45,15 +45,18 @@ _PARAMETERS: Final = frozenset(
         "tools",
     }
 )
-"""What `chat` and `chat_stream` name as arguments (cohere 7.3.1; read 2026-11-15)."""
+"""The arguments of `chat` and `chat_stream` (cohere 7.3.1; read 2026-11-15)."""
 
 
-def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - the same
-    """Give the arguments of the client: whether to stream is the choice of its method, more goes in its own place."""
+def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - common signature
+    """Give the arguments of Cohere's client.
+
+    `stream` is left out: the client has two methods. Unknown keys go to `additional_body_parameters`.
+    """
     arguments: dict[str, object] = {key: value for key, value in body.items() if key in _PARAMETERS}
-    beyond = {key: value for key, value in body.items() if key not in _PARAMETERS and key != "stream"}
-    if beyond:
-        arguments["request_options"] = {"additional_body_parameters": beyond}
+    additional = {key: value for key, value in body.items() if key not in _PARAMETERS and key != "stream"}
+    if additional:
+        arguments["request_options"] = {"additional_body_parameters": additional}
     return arguments
 
 
@@ -74,18 +77,17 @@ PROTOCOL: Final = Protocol(
     check=check,
     not_carried=NOT_IN_A_BODY
     | {
-        # what a result is for the application
+        # of results: the wire has no field for these
         "is_error",
         "tool_name",
-        # signatures have no field
+        # signatures: no field
         "text_signature",
         "thinking_signature",
         "redacted",
         "thought_signature",
-        # nor for strictness of one tool; the type of what only has an address; what others would see
-        "strict",
-        "mime_type",
-        # texts beside calls are one plan, and stand before the calls
+        "strict",  # no field for a single tool
+        "mime_type",  # of media with a URL only
+        # the texts beside calls are one `tool_plan` before the calls
         "pieces",
         "extra",
     },

@@ -1,4 +1,4 @@
-"""How a body of the `google-genai` wire is recognised."""
+"""Keys and values by which detection recognises a body of the `google-genai` protocol."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CLUES: Final = Clues(
         "candidates": 9,
         "promptFeedback": 9,
         "usageMetadata": 9,
-        "prompt_feedback": 9,  # as its own client names them
+        "prompt_feedback": 9,  # names in Google's Python SDK
         "usage_metadata": 9,
     },
 )

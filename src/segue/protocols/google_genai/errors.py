@@ -1,10 +1,10 @@
-"""Error bodies.
+"""Error bodies of the Gemini API and Vertex.
 
 Facts this file rests on:
 - `{"error": {code, message, status, details: [{"@type", reason, ...}]}}`, also in mid-stream; `status` is a name
   of google.rpc.Code, `code` the HTTP status.                            (google-genai 3.1.0: errors, read 2026-11-15)
-- A stream in the form of an array has its error in an array.                                             (the same)
-- Gateways answer with a text, a page, or `{"message"}` / `{"error": "text"}`.                   (litellm, Cloudflare)
+- A stream that is a JSON array has its error in an array.                                                (the same)
+- Gateways respond with a text, an HTML page, or `{"message"}` / `{"error": "text"}`.            (litellm, Cloudflare)
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def decode_error(body: object, status: int | None) -> WireError:
 
 
 def _reason(details: object) -> str | None:
-    """Find the reason in `google.rpc.ErrorInfo`; it is more exact than the status."""
+    """Find the reason in `google.rpc.ErrorInfo`; it is more specific than the status."""
     if not isinstance(details, list):
         return None
     for detail in cast("list[object]", details):

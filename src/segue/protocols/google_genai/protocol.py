@@ -1,4 +1,4 @@
-"""The `google-genai` wire as one record; importing it imports the folder."""
+"""The record of the `google-genai` protocol; importing this module imports the whole folder."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from segue.protocols.google_genai.stream import stream_decoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 
-_NAMED_WHOLE: Final = ("models/", "tunedModels/", "projects/", "publishers/")
-"""How ids begin that are paths already."""
+_PATH_PREFIXES: Final = ("models/", "tunedModels/", "projects/", "publishers/")
+"""Prefixes of model ids that are paths already."""
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:
-    """Give the path of a request; `{model}` in a provider's own path stands for the id."""
+    """Give the path of a request; `{model}` in the dialect's path is replaced by the model id."""
     method = ":streamGenerateContent?alt=sse" if stream else ":generateContent"
     model_id, path = endpoint.model.id, endpoint.dialect.path
     if path is None:
-        return f"/{model_id}{method}" if model_id.startswith(_NAMED_WHOLE) else f"/models/{model_id}{method}"
+        return f"/{model_id}{method}" if model_id.startswith(_PATH_PREFIXES) else f"/models/{model_id}{method}"
     for start in ("projects/", "publishers/"):
         if model_id.startswith(start):
             return path[: path.find(start)] + model_id + method if start in path else f"/{model_id}{method}"
@@ -50,16 +50,16 @@ PROTOCOL: Final = Protocol(
     check=check,
     not_carried=NOT_IN_A_BODY
     | {
-        "tool_name",  # of a result: the call's
-        "pieces",  # of a result: its texts come before its media, whatever the order was
+        "tool_name",  # of a result: read from its call
+        "pieces",  # of a result: its texts are written before its media
         # of content
         "redacted",  # a redacted thought is a thought with an empty text
-        "arguments_text",  # args is an object here
-        "mime_type",  # of a URL: guessed from its name
+        "arguments_text",  # `args` is an object
+        "mime_type",  # of a URL: guessed from the file name
         # of tools
-        "strict",  # there is a mode for all tools, and no field for one
+        "strict",  # there is a mode for all tools, and no field for a single tool
         # of the prompt
-        "stream",  # the URL decides it
+        "stream",  # part of the URL
         "options",  # levels become budgets
     },
     sdk_arguments=sdk_arguments,

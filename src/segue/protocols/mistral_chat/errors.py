@@ -2,10 +2,10 @@
 
 Facts this file rests on:
 - `{"object": "error", "message", "type", "param", "code"}`; the code is a number as text (3230, 3280).
-                                                            (ironclaw #1241, 2026-03-16; facts of many threads)
-- What the schema refuses comes with 422 as `{"detail": [{"type", "loc", "msg"}]}`, also inside `message`.
+                                                            (ironclaw #1241, 2026-03-16; and many other issues)
+- Schema errors have status 422 and `{"detail": [{"type", "loc", "msg"}]}`, also inside `message`.
                                                                    (mistral-go #2; php-mistral #76, 2025-11-13)
-- The proxy before it answers `{"message", "request_id"}` or `{"detail": "text"}`.    (nextcloud integration_openai #76)
+- The proxy in front responds `{"message", "request_id"}` or `{"detail": "text"}`.  (nextcloud integration_openai #76)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from segue.protocols.kit.reading import parse_body, text_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
-    """Read an error in any of these formats; the message of another is its JSON."""
+    """Read an error in any of these formats; in an unknown format the message is the JSON of the body."""
     body = parse_body(body)
     if not isinstance(body, Mapping):
         return WireError(status=status, message=body if isinstance(body, str) else "")
@@ -40,7 +40,7 @@ def decode_error(body: object, status: int | None) -> WireError:
 
 
 def _message(value: object) -> str:
-    """Give a message; of a list of what the schema refused, every entry with its path."""
+    """Give a message as text; a list of schema errors is joined, each with its path."""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):

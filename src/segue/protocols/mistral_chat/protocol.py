@@ -1,4 +1,4 @@
-"""The `mistral-chat` wire as one record; importing it imports the folder."""
+"""The record of the `mistral-chat` protocol; importing this module imports the whole folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from segue.protocols.mistral_chat.rules import PROTOCOL as NAME
 from segue.protocols.mistral_chat.stream import stream_decoder
 
 
-def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
     return endpoint.dialect.path or "/v1/chat/completions"
 
 
@@ -56,14 +56,18 @@ _PARAMETERS: Final = frozenset(
         "top_prompt_logprobs",
     }
 )
-"""What `chat.complete` and `chat.stream` name as arguments (mistralai 3.7.0; read 2026-11-15)."""
+"""The arguments of `chat.complete` and `chat.stream` (mistralai 3.7.0; read 2026-11-15)."""
 
 
-def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - the same
-    """Give the arguments of the client, which takes the body as it is and has no place for more."""
+def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - common signature
+    """Give the arguments of Mistral's client, which are the keys of the body.
+
+    Raises:
+        EncodeError: the body has a key that the client has no argument for.
+    """
     for key in body:
         if key not in _PARAMETERS:
-            raise EncodeError(f"mistralai has no argument {key!r}", path=(key,))
+            raise EncodeError(f"the mistralai client has no argument {key!r}; send the body itself", path=(key,))
     return dict(body)
 
 
@@ -84,16 +88,15 @@ PROTOCOL: Final = Protocol(
     check=check,
     not_carried=NOT_IN_A_BODY
     | {
-        # what a result is for the application
+        # of results
         "is_error",
         "tool_name",
-        # signatures without a field; whether a signature is all there is
+        # signatures: no field
         "text_signature",
         "thought_signature",
         "redacted",
-        # the type of bare sound and of what only has an address or an id; what others would see
-        "mime_type",
-        # where calls stood among the texts of a turn
+        "mime_type",  # of audio, and of media with a URL or a file id only
+        # the position of calls among the texts of a turn
         "pieces",
         "extra",
     },

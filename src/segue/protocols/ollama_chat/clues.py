@@ -1,4 +1,4 @@
-"""How a body of the `ollama-chat` wire is recognised."""
+"""Keys and values by which detection recognises a body of the `ollama-chat` protocol."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ CLUES: Final = Clues(
     object_arguments=3,
     reply_keys={
         "done_reason": 7,
-        "done": 6,  # older servers give no reason
+        "done": 6,  # replies of older servers have no reason
     },
 )

@@ -1,8 +1,8 @@
-"""Error bodies of Ollama: `{"error": "..."}`, with a status before the first line of a stream, later as a line.
+"""Error bodies of Ollama: `{"error": "..."}`, with an HTTP status before a stream begins, as a line within a stream.
 
 Facts this file relies on:
-- There is a text and nothing else.                                      (ollama server source @fb30760, 2026-11-15)
-- Gateways in front of it answer in OpenAI's format, with a text, or with a page.                    (litellm #6808)
+- The error is a text, without code and type.                            (ollama server source @fb30760, 2026-11-15)
+- Gateways in front of it respond in OpenAI's format, with a text, or with an HTML page.             (litellm #6808)
 """
 
 from __future__ import annotations

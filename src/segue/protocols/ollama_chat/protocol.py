@@ -1,4 +1,4 @@
-"""The `ollama-chat` wire as one record; importing it imports the folder."""
+"""The record of the `ollama-chat` protocol; importing this module imports the whole folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from segue.protocols.ollama_chat.rules import PROTOCOL as NAME
 from segue.protocols.ollama_chat.stream import stream_decoder
 
 
-def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
     return endpoint.dialect.path or "/api/chat"
 
 
@@ -36,18 +36,18 @@ _CLIENT_ARGUMENTS: Final = frozenset(
         "keep_alive",
     }
 )
-"""What `ollama.Client.chat` takes (ollama 0.6.3, read 2026-11-15)."""
+"""The arguments of `ollama.Client.chat` (ollama 0.6.3, read 2026-11-15)."""
 
 
-def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - the same
-    """Give the arguments of the client, which takes no others and drops ids and schema keywords that it does not know.
+def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - common signature
+    """Give the arguments of Ollama's client, which drops ids and unknown schema keywords.
 
     Raises:
         EncodeError: the body has a key that the client has no argument for, such as `truncate`.
     """
     for key in body:
         if key not in _CLIENT_ARGUMENTS:
-            raise EncodeError("the client has no argument for it; send the body itself", path=(key,))
+            raise EncodeError(f"the ollama client has no argument {key!r}; send the body itself", path=(key,))
     return dict(body)
 
 
@@ -70,18 +70,18 @@ PROTOCOL: Final = Protocol(
     | {
         # of results
         "is_error",
-        # signatures without a field
+        # signatures: no field
         "thinking_signature",
         "redacted",
         "text_signature",
         "thought_signature",
         # of content and tools
-        "arguments_text",  # arguments are an object here
-        "mime_type",  # pictures are bare bytes
+        "arguments_text",  # arguments are an object
+        "mime_type",  # images are bare base64
         "strict",
-        # of options: an unset one is written as false, because the server would stream
+        # of options: unset is written as false, because the server streams by default
         "stream",
-        # where one text of a turn ends and the next begins, and where pictures stood among them
+        # the boundaries between the texts of a turn, and the position of images among them
         "pieces",
         "extra",
     },

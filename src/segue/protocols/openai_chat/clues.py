@@ -1,4 +1,4 @@
-"""How a body of the `openai-chat` wire is recognised."""
+"""Keys and values by which detection recognises a body of the `openai-chat` protocol."""
 
 from __future__ import annotations
 

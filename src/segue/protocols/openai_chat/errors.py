@@ -2,9 +2,9 @@
 
 Facts this file rests on:
 - `{"error": {message, type, param, code}}`, in a stream the same object as a chunk.                 (openai 3.49.0)
-- Vendors send the error as a bare string, put message and code at the top, wrap it in a list, name it `errors` or
-  `detail` (FastAPI), and use the HTTP status as the code.     (error messages collected 2026-11; recorded traffic)
-- The message of a gateway is general; the message of its provider is in `metadata.raw`.    (OpenRouter documentation)
+- Vendors send the error as a bare string, put message and code at the top level, wrap it in a list, name it `errors`
+  or `detail` (FastAPI), and use the HTTP status as the code.  (error messages collected 2026-11; recorded traffic)
+- A gateway's own message is generic; its provider's message is in `metadata.raw`.          (OpenRouter documentation)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from segue.protocols.kit.json_values import Block, object_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
-    """Read an error in any format; one that is not understood becomes the message as JSON."""
+    """Read an error in any format; in an unknown format the message is the JSON of the body."""
     if isinstance(body, (bytes, bytearray)):
         body = bytes(body).decode("utf-8", "replace")
     if isinstance(body, str):

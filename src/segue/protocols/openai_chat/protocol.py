@@ -1,4 +1,4 @@
-"""The `openai-chat` wire as one record; importing it imports the folder."""
+"""The record of the `openai-chat` protocol; importing this module imports the whole folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from segue.protocols.openai_chat.rules import PROTOCOL as NAME
 from segue.protocols.openai_chat.stream import stream_decoder
 
 
-def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001  # the same for both
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
     return endpoint.dialect.path or "/chat/completions"
 
 
@@ -62,7 +62,7 @@ _SDK_PARAMETERS: Final = frozenset(
         "web_search_options",
     }
 )
-"""What `chat.completions.create` names as arguments (openai 3.49.0; read 2026-11-15)."""
+"""The arguments of `chat.completions.create` (openai 3.49.0; read 2026-11-15)."""
 
 PROTOCOL: Final = Protocol(
     name=NAME,
@@ -81,19 +81,18 @@ PROTOCOL: Final = Protocol(
     check=check,
     not_carried=NOT_IN_A_BODY
     | {
-        # what a result is for the application
+        # of results
         "is_error",
         "tool_name",
-        # reasoning is signed with the name of its field
+        # the signature of reasoning is the name of its field
         "thinking_signature",
         "redacted",
-        # signatures without a field
+        # signatures: no field
         "text_signature",
         "thought_signature",
-        # strictness where the provider has none; the type of what only has an address; what others would see
-        "strict",
-        "mime_type",
-        # where one text of a turn or of a result ends and the next begins, and where it stood among calls
+        "strict",  # where the provider does not accept it
+        "mime_type",  # of media with a URL only
+        # the boundaries between the texts of a turn or of a result, and their position among calls
         "pieces",
         "extra",
     },
@@ -104,6 +103,6 @@ PROTOCOL: Final = Protocol(
     documentation=Documentation(
         title="OpenAI Chat Completions",
         link="https://platform.openai.com/docs/api-reference/chat",
-        summary="`POST /chat/completions`. One list of messages; most vendors offer this wire.",
+        summary="`POST /chat/completions`. One list of messages; most vendors support this protocol.",
     ),
 )

@@ -1,10 +1,10 @@
-"""Error bodies, and error events of streams.
+"""Error bodies of OpenAI's Responses API, and error events of its streams.
 
 Facts this file rests on:
 - An error body is `{"error": {"message", "type", "param", "code"}}`.        (openai 3.49.0; recorded traffic, 2026-11)
 - In a stream it is an event `{"type": "error", "code", "message", "param"}`, or `response.failed` with the `error` of
   the reply.                                                                   (openai 3.49.0: ResponseErrorEvent)
-- Vendors send a bare text, `detail`, or `error` as a text.                     (vLLM, llama.cpp: recorded error bodies)
+- Vendors send a bare text, `detail`, or `error` as a string.                   (vLLM, llama.cpp: recorded error bodies)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The `openai-responses` wire as one record; importing it imports the folder."""
+"""The record of the `openai-responses` protocol; importing this module imports the whole folder."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from segue.protocols.openai_responses.rules import PROTOCOL as NAME
 from segue.protocols.openai_responses.stream import stream_decoder
 
 _NOT_CARRIED: Final = NOT_IN_A_BODY | {
-    # An output names its call alone, and has no flag for errors.
+    # An output has the id of its call, no tool name and no error flag.
     "tool_name",
     "is_error",
-    # Reasoning has text or none; no field gives the reason.
+    # Reasoning may have no text; no field states why.
     "redacted",
-    # An address or a file id comes without a type.
+    # Media with a URL or a file id have no type.
     "mime_type",
-    # False and unset are written alike.
+    # False and unset are both written as false.
     "strict",
-    # Of several ways to the same media one is written: data, else the address, else the file id.
+    # Of several sources of the same media one is written: data, else the URL, else the file id.
     "url",
     "file_id",
-    # A signature in a form that this wire did not make has no place on it.
+    # Signatures of other protocols cannot be written.
     "text_signature",
     "thought_signature",
-    # Items stand in one list: it does not separate two turns of the same role.
+    # All items are in one list, which does not separate two turns of the same role.
     "turns",
 }
 
@@ -73,7 +73,7 @@ _SDK_PARAMETERS: Final = frozenset(
         "user",
     }
 )
-"""What `client.responses.create` names. (openai 3.49.0; read 2026-11-15)"""
+"""The arguments of `client.responses.create` (openai 3.49.0; read 2026-11-15)."""
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:

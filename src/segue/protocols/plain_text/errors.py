@@ -1,4 +1,4 @@
-"""Errors in plain text: `{"error": "..."}`, or the bare text. The format is segue's own."""
+"""Errors of the plain-text protocol: `{"error": "..."}`, or the bare text. segue defines this format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `plain-text` wire as one record; importing it imports the folder."""
+"""The record of the `plain-text` protocol; importing this module imports the whole folder."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from segue.protocols.plain_text.rules import PROTOCOL as NAME
 from segue.protocols.plain_text.stream import stream_decoder
 
 
-def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
-    return endpoint.dialect.path or ""  # nobody serves it: where it goes is the caller's business
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
+    return endpoint.dialect.path or ""  # no server uses this protocol: the caller decides what to do with the body
 
 
 PROTOCOL: Final = Protocol(
@@ -40,7 +40,7 @@ PROTOCOL: Final = Protocol(
     | {
         # of content
         "text_signature",
-        # where one text of a turn ends and the next begins
+        # the boundaries between the texts of a turn
         "pieces",
         "extra",
     },
@@ -49,6 +49,6 @@ PROTOCOL: Final = Protocol(
     samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="Plain text",
-        summary="Roles and strings, for targets that take nothing else; the JSON form is defined by segue.",
+        summary="Roles and strings, for targets that accept nothing else; segue defines the JSON format.",
     ),
 )

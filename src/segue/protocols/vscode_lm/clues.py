@@ -1,4 +1,4 @@
-"""How a body of the `vscode-lm` wire is recognised."""
+"""Keys and values by which detection recognises a body of the `vscode-lm` protocol."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Errors of the VS Code language model API.
 
 Facts this file relies on:
-- `LanguageModelError.code` is NoPermissions, Blocked (a quota), NotFound, or Unknown, whose `cause` holds the real one.
+- `LanguageModelError.code` is NoPermissions, Blocked (a quota), NotFound, or Unknown with the actual error in `cause`.
                                                                                (@types/vscode 1.140.0, read 2026-11-15)
 
 In segue's JSON: `{"error": {"code", "message", "cause"}}`, in a stream `{"$": "error", "code", "message", "cause"}`;

@@ -1,4 +1,4 @@
-"""The `vscode-lm` wire as one record; importing it imports the folder."""
+"""The record of the `vscode-lm` protocol; importing this module imports the whole folder."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from segue.protocols.vscode_lm.rules import PROTOCOL as NAME
 from segue.protocols.vscode_lm.stream import stream_decoder
 
 
-def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
-    return endpoint.dialect.path or ""  # it is called in a process: how the JSON gets there is the caller's business
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
+    return endpoint.dialect.path or ""  # an API inside a process, without a URL: the caller passes the JSON on
 
 
 PROTOCOL: Final = Protocol(
@@ -44,7 +44,7 @@ PROTOCOL: Final = Protocol(
         # of content
         "text_signature",
         "thought_signature",
-        "arguments_text",  # input is an object here
+        "arguments_text",  # `input` is an object
         # of tools
         "strict",
     },
@@ -54,6 +54,6 @@ PROTOCOL: Final = Protocol(
     documentation=Documentation(
         title="VS Code language model API",
         link="https://code.visualstudio.com/api/extension-guides/ai/language-model",
-        summary="An API inside a process; the JSON form is defined by segue.",
+        summary="An API inside a process; segue defines the JSON format.",
     ),
 )
