@@ -1,4 +1,4 @@
-"""For other people's tests: the conformance kit for protocols.
+"""The conformance kit: tests for the authors of protocols.
 
     from segue.testing import check_protocol
     from my_package import RECORD
@@ -6,8 +6,8 @@
     def test_conformance():
         check_protocol(RECORD)
 
-Needs no package but segue: histories are made from seeds (`segue.testing.histories`), so a failure names the seed that
-repeats it. Hypothesis is not needed, and a test that has it can draw the seeds itself (`HISTORY_LAWS`).
+The kit needs no other package. Histories are generated from seeds (`segue.testing.histories`), and a failure names the
+seed that reproduces it. A test with Hypothesis can draw the seeds itself and call the functions of `HISTORY_LAWS`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compare what was given with what came back from a wire, as far as the wire can hold it."""
+"""Compare a conversation with the one that was decoded from its request body."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from segue.conversation.messages import Message
 
 
 def without_fields(value: object, names: Collection[str]) -> object:
-    """Give a neutral value as plain values, without some fields, at every depth."""
+    """Convert a neutral value to plain values, without the named fields, at every depth."""
     if isinstance(value, msgspec.Struct):
         kept = {name: cast("object", getattr(value, name)) for name in value.__struct_fields__ if name not in names}
         return {"kind": type(value).__name__, **{name: without_fields(inner, names) for name, inner in kept.items()}}
@@ -24,7 +24,7 @@ def without_fields(value: object, names: Collection[str]) -> object:
 
 
 def joined_turns(context: Context) -> Context:
-    """Join neighbouring turns of one role, for wires that do not separate them."""
+    """Join adjacent turns of one role, for protocols that do not separate them."""
     messages: list[Message] = []
     for message in context.messages:
         earlier = messages[-1] if messages else None
@@ -37,9 +37,9 @@ def joined_turns(context: Context) -> Context:
 
 
 def message_given(message: Message, not_carried: Collection[str] = ()) -> tuple[object, ...]:
-    """Give the role, the texts without blanks, the calls and the media, for wires that join the texts of a turn.
+    """Give the role, the joined text without whitespace, the calls and the kinds of media of a message.
 
-    Of calls the id is left out where `not_carried` names it.
+    It is for protocols that join the texts of a turn. Ids of calls are left out if `not_carried` has `id`.
     """
     text = "".join("".join(piece.text.split()) for piece in message.content if piece.kind == "text")
     has_ids = "id" not in not_carried
@@ -53,9 +53,10 @@ def message_given(message: Message, not_carried: Collection[str] = ()) -> tuple[
 
 
 def answered_prefixes(context: Context) -> list[int]:
-    """List where a request was sent and answered: before each finished assistant turn after a user turn or a result.
+    """List the lengths of prefixes that were sent as a request and answered.
 
-    A place is left out where a later result names an id that was called before it: that may be a late result.
+    They end before each finished assistant turn that follows a user turn or a result. A prefix is left out if a later
+    result has the id of a call inside the prefix: that may be a late result.
     """
     found: list[int] = []
     messages = context.messages

@@ -1,7 +1,7 @@
-"""Frames of a stream as bytes and back, for tests of any protocol.
+"""Encode the frames of a stream as bytes, and split bytes into frames, for tests of any protocol.
 
 Facts this file rests on:
-- An AWS message is a prelude with two lengths and their CRC-32, headers, a payload and a CRC-32 of everything before.
+- An AWS message is a prelude with two lengths and their CRC-32, headers, a payload and a CRC-32 of all these bytes.
                                                    (AWS: event stream encoding; botocore 1.44.0, read 2026-11-15)
 """
 
@@ -21,7 +21,7 @@ from segue.protocols.kit.streaming import Frame
 
 
 def write_frame(framing: Framing, frame: Mapping[str, object]) -> bytes:
-    """Write the bytes of one frame as a provider would send it; a frame of AWS is `{event type: payload}`."""
+    """Write one frame as the bytes that a provider sends; an AWS frame is `{event type: payload}`."""
     match framing:
         case "sse":
             kind = frame.get("type")
@@ -41,7 +41,7 @@ def write_frame(framing: Framing, frame: Mapping[str, object]) -> bytes:
 
 
 def write_stream(framing: Framing, sample: Sample) -> list[bytes]:
-    """Write the bytes of each frame of a sample's stream, the mark at its end included."""
+    """Write each frame of a sample's stream as bytes, including its end mark."""
     frames = [write_frame(framing, frame) for frame in sample.stream or ()]
     return frames if sample.stream_end is None else [*frames, f"data: {sample.stream_end}\n\n".encode()]
 
@@ -57,7 +57,7 @@ def _write_aws_message(headers: Mapping[str, str], payload: bytes) -> bytes:
 
 
 def split_stream(framing: Framing, stream: bytes, size: int) -> list[Frame]:
-    """Cut the bytes of a stream into frames, as they arrive in pieces of `size` bytes."""
+    """Decode the bytes of a stream into frames, fed in chunks of `size` bytes."""
     pieces = (stream[at : at + size] for at in range(0, len(stream), size))
     match framing:
         case "sse":

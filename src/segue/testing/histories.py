@@ -1,10 +1,10 @@
-"""Generated histories for the laws: broken ones, as far as storage allows, and well-formed ones of one target's own.
+"""Generate histories for the laws: malformed ones, and well-formed ones that one model wrote.
 
-Each is made from a seed with `random.Random`, which gives the same choices on every platform and needs no package. A
-test that wants to search and shrink draws the seed with Hypothesis; a test that only wants to cover counts seeds up.
+Each is generated from a seed with `random.Random`, which gives the same choices on every platform. Malformed histories
+have any error that the stored format can represent. A test can draw the seed with Hypothesis, or count seeds up.
 
-Every message but a system message has its index as timestamp, and no two pieces of content are the same object: so a
-test can find out what became of which message.
+Every message except system messages has its index as timestamp, and no two pieces of content are the same object, so a
+test can identify each message after projection.
 """
 
 from __future__ import annotations
@@ -119,11 +119,11 @@ class Choices:
         self.random: Random = Random(seed)  # noqa: S311 - reproducible choices, not a secret
 
     def pick(self, options: Sequence[T]) -> T:
-        """Choose one of several."""
+        """Choose one of the options."""
         return options[int(self.random.random() * len(options))]
 
     def chance(self, one_in: int) -> bool:
-        """Choose yes once in so many times."""
+        """Give True with a probability of 1 / `one_in`."""
         return self.random.random() * one_in < 1
 
     def count(self, most: int) -> int:
@@ -132,7 +132,7 @@ class Choices:
 
 
 class _BrokenTurns:
-    """Makes a history message by message; what is rare in real histories is common here."""
+    """Generates a malformed history message by message; errors that are rare in real histories are frequent."""
 
     def __init__(self, seed: int, model: Model, origins: Sequence[tuple[str, str, str]]) -> None:
         self.dice = Choices(seed)
@@ -293,7 +293,7 @@ class _BrokenTurns:
 
 
 def fresh(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Copy messages so that no two share content, and number them."""
+    """Copy messages so that no two share a content object, and set their index as timestamp."""
     out: list[Message] = []
     for index, message in enumerate(messages):
         content = tuple(_copied(piece) for piece in message.content)
@@ -313,7 +313,7 @@ def _copied(piece: AnyContent) -> AnyContent:
 def make_broken_context(
     seed: int, model: Model, most: int = 9, *, origins: Sequence[tuple[str, str, str]] = ORIGINS
 ) -> Context:
-    """Make a history as broken as storage allows, of up to about `most` messages.
+    """Generate a malformed history of up to about `most` messages.
 
     Half of the assistant turns have the model's own origin, the others one of `origins`.
     """
@@ -338,7 +338,7 @@ def make_broken_context(
 
 
 def make_options(seed: int) -> Options | None:
-    """Make options, some of them out of range; None half of the time."""
+    """Generate options, some of them out of range; None in half of the cases."""
     dice = Choices(seed)
     if dice.chance(2):
         return None
@@ -356,11 +356,11 @@ def make_options(seed: int) -> Options | None:
     )
 
 
-# -- histories of the target's own -------------------------------------------------------------------------------------
+# -- well-formed histories of one model --------------------------------------------------------------------------------
 
 
 class _OwnTurns:
-    """Makes what one target would have written and received, well formed."""
+    """Generates a well-formed history whose assistant turns one model wrote."""
 
     def __init__(self, seed: int, model: Model) -> None:
         self.dice = Choices(seed)
@@ -376,9 +376,9 @@ class _OwnTurns:
         return TextContent(text=self.pick(("hello", "naïve 🚀", "a b")), extra=self.extra())
 
     def media(self, patterns: tuple[str, ...]) -> tuple[UserContent, ...]:
-        carries = any(pattern in {"*", "image/*", "image/png"} for pattern in patterns)
+        accepts = any(pattern in {"*", "image/*", "image/png"} for pattern in patterns)
         fits = not self.rules.max_media_bytes or len(PNG) * 3 // 4 <= self.rules.max_media_bytes
-        if carries and fits and "image" in self.model.input and self.chance(4):
+        if accepts and fits and "image" in self.model.input and self.chance(4):
             return (ImageContent(data=PNG, mime_type="image/png", extra=self.extra()),)
         return ()
 
@@ -389,9 +389,9 @@ class _OwnTurns:
         if not self.chance(2) or self.rules.reasoning_replay == "none":
             return ()
         signatures = ("signature",) if self.rules.reasoning_replay == "signed" else ("signature", None)
-        opaque = self.pick(signatures)
-        words = self.pick(("hm", "")) if opaque else "hm"
-        return (ThinkingContent(thinking=words, thinking_signature=opaque, redacted=bool(opaque) and not words),)
+        signature = self.pick(signatures)
+        text = self.pick(("hm", "")) if signature else "hm"
+        return (ThinkingContent(thinking=text, thinking_signature=signature, redacted=bool(signature) and not text),)
 
     def call(self, position: int) -> ToolCall:
         self.made += 1
@@ -441,7 +441,7 @@ class _OwnTurns:
 
 
 def make_own_context(seed: int, model: Model, most: int = 10) -> Context:
-    """Make a well-formed history that the model itself wrote."""
+    """Generate a well-formed history whose assistant turns the model itself wrote."""
     turns = _OwnTurns(seed, model)
     limited = turns.rules.max_images or most * 2
     messages = turns.messages(min(most, limited))

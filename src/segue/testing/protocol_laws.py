@@ -1,10 +1,10 @@
-"""The laws that every protocol keeps, as functions that any test can call.
+"""The laws of protocols: properties that hold for every protocol, as functions that any test can call.
 
-Two kinds. A law over samples takes one sample exchange of the record. A law over histories takes a model of the
-protocol and a seed, from which it makes a history. A law that does not hold raises `BrokenLaw`, an `AssertionError`
-which names the protocol, the law, and the sample or the model and seed.
+There are two kinds. A law over samples takes one sample exchange of the record. A law over histories takes a model of
+the protocol and a seed, from which it generates a history. A law that does not hold raises `BrokenLaw`, an
+`AssertionError` with the protocol, the law, and the sample or the model and seed.
 
-segue's own protocols are tested with these functions, over the whole registry.
+segue's own tests run these functions on every registered protocol.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ HistoryLaw: TypeAlias = Callable[[Protocol, Model, int], None]
 
 @final
 class BrokenLaw(AssertionError):
-    """A protocol does not keep a law."""
+    """A law does not hold for a protocol."""
 
 
 @final
@@ -74,13 +74,13 @@ class Case:
 
 
 def check_protocol(record: Protocol, *, models: Sequence[Model] = (), histories: int = 30) -> None:
-    """Check every law on a protocol; registers the record first, because laws about requests look it up by name.
+    """Check every law on a protocol. The record is registered first, because laws about requests look it up by name.
 
     `models` are targets besides the record's example: with and without reasoning, with and without images. `histories`
-    is how many generated histories each law gets for each model.
+    is the number of generated histories for each law and model.
 
     Raises:
-        BrokenLaw: lists every law that does not hold, with what repeats it.
+        BrokenLaw: lists every law that does not hold, with the sample or the seed that reproduces the failure.
         SettingsError: another protocol has the record's name.
     """
     broken: list[str] = []
@@ -90,11 +90,11 @@ def check_protocol(record: Protocol, *, models: Sequence[Model] = (), histories:
         except BrokenLaw as error:
             broken.append(str(error))
     if broken:
-        raise BrokenLaw("\n".join((f"{record.name} does not keep {len(broken)} laws:", *broken)))
+        raise BrokenLaw("\n".join((f"{len(broken)} laws do not hold for {record.name}:", *broken)))
 
 
 def protocol_cases(record: Protocol, *, models: Sequence[Model] = (), histories: int = 30) -> list[Case]:
-    """List every law as a case of its own, for `pytest.mark.parametrize`; the arguments are those of `check_protocol`.
+    """List every law as one case, for `pytest.mark.parametrize`; the arguments are those of `check_protocol`.
 
     Raises:
         SettingsError: another protocol has the record's name.
@@ -128,7 +128,7 @@ def _check_histories(law: HistoryLaw, record: Protocol, model: Model, histories:
 
 @contextmanager
 def _naming(record: Protocol, law: str, where: str) -> Generator[None]:
-    """Name what repeats an exception of the protocol's own functions."""
+    """Convert an exception of the protocol's functions to `BrokenLaw`, with the sample or the seed."""
     try:
         yield
     except BrokenLaw:
@@ -152,7 +152,7 @@ def _expect_equal(record: Protocol, law: str, where: str, found: object, wanted:
 
 
 def _differences(found: object, wanted: object, path: str = "") -> Iterator[str]:
-    """Name the first places where two values differ, so that a failure fits on a screen."""
+    """Describe where two values differ, by path and in a shortened form."""
     one, other = _fields(found), _fields(wanted)
     if one is not None and other is not None:
         for key in dict.fromkeys((*one, *other)):
@@ -208,10 +208,10 @@ _ODD_ERRORS: Final[tuple[object, ...]] = (None, "", "no JSON", b"\xff", 7, [], {
 
 
 def check_record(record: Protocol) -> None:
-    """The data of the record is consistent, and any error body is read.
+    """The data of the record is consistent, and `decode_error` reads any error body.
 
     Raises:
-        BrokenLaw: a field has a value that cannot be right.
+        BrokenLaw: a field has an invalid value, or `decode_error` raises.
     """
     law = "the record is complete"
     if unknown := record.not_carried - _NEUTRAL_FIELDS - _NOT_FIELDS:
@@ -219,7 +219,7 @@ def check_record(record: Protocol) -> None:
     if not record.documentation.title:
         _fail(record, law, "documentation", "the title is empty")
     if not record.samples():
-        _fail(record, law, "samples", "there are no samples, so nothing of the wire can be checked; add one")
+        _fail(record, law, "samples", "there are no samples; add one, because most laws need it")
     for body in _ODD_ERRORS:
         try:
             record.decode_error(body, 500)
@@ -294,7 +294,7 @@ def check_split_stream(record: Protocol, sample: Sample) -> None:
     """Any split of the bytes of a stream gives the same events.
 
     Raises:
-        BrokenLaw: a split gives others.
+        BrokenLaw: a split gives other events.
     """
     if sample.stream is None or record.framing == "none":
         return
@@ -306,10 +306,10 @@ def check_split_stream(record: Protocol, sample: Sample) -> None:
 
 
 def check_broken_stream(record: Protocol, sample: Sample) -> None:
-    """A stream that stops anywhere, or reports an error, ends with exactly one terminal event.
+    """A stream that stops after any frame, or reports an error, ends with exactly one terminal event.
 
     Raises:
-        BrokenLaw: it has none or several, or an error in the stream is not reported as one.
+        BrokenLaw: it has none or several, or an error in the stream does not give an `error` event.
     """
     frames = sample.stream or ()
     for count in range(len(frames)):
@@ -324,10 +324,10 @@ def check_broken_stream(record: Protocol, sample: Sample) -> None:
 
 
 def check_tool_names(record: Protocol, sample: Sample) -> None:
-    """Tool names that were changed for the wire are mapped back, in a whole reply and in a stream.
+    """Tool names that were changed for the request are mapped back, in a whole reply and in a stream.
 
     Raises:
-        BrokenLaw: a call has the name of the wire.
+        BrokenLaw: a call has the changed name.
     """
     law, endpoint = "tool names are mapped back", resolve_endpoint(record.example)
     if sample.response is not None:
@@ -343,10 +343,10 @@ def check_tool_names(record: Protocol, sample: Sample) -> None:
 
 
 def check_damaged_bodies(record: Protocol, sample: Sample) -> None:
-    """A body with a key removed or replaced is judged, and is read and written back or refused with `DecodeError`.
+    """A body with a key removed or replaced is written back unchanged, or refused with `DecodeError`.
 
     Raises:
-        BrokenLaw: another exception, or a body that is not written back unchanged.
+        BrokenLaw: `check` or the codec raises another exception, or the body is not written back unchanged.
     """
     endpoint, law = resolve_endpoint(record.example), "a damaged body is read or refused"
     for body, where in _damaged(sample.request):
@@ -372,7 +372,7 @@ _ODD_VALUES: Final[tuple[object, ...]] = (None, 7, "odd", [], {}, [None])
 
 
 def _damaged(body: dict[str, object] | None) -> Iterator[tuple[dict[str, object], str]]:
-    """Give copies of a body, each with one damage, and where it is."""
+    """Give copies of a body, each with one key removed, replaced or added, and a description of the change."""
     for key in body or ():
         copied = dict(body or {})
         del copied[key]
@@ -425,7 +425,7 @@ _SENT_OPTIONS: Final = (
     "user_id",
     "stream",
 )
-"""Options that a wire either supports or does not receive; `thinking` is written in other terms by many wires."""
+"""Options that are read back with the value that was sent; many protocols convert `thinking` to other units."""
 
 
 def _where(model: Model, seed: int) -> str:
@@ -456,10 +456,10 @@ def check_valid(record: Protocol, model: Model, seed: int) -> None:
 
 
 def check_projected_round_trip(record: Protocol, model: Model, seed: int) -> None:
-    """A projected request is read back as what was written, but for `not_carried`, and is written again unchanged.
+    """A projected request is decoded to the same conversation, except for `not_carried`, and encoded again unchanged.
 
     Raises:
-        BrokenLaw: it is not.
+        BrokenLaw: the conversation or the body differs.
     """
     request = _prepare(make_broken_context(seed, model), model)
     if request is None:
@@ -487,7 +487,7 @@ def check_own_history(record: Protocol, model: Model, seed: int) -> None:
         BrokenLaw: the report has a change.
     """
     if model.router:
-        return  # a router never is the writer of a turn
+        return  # a router is never the origin of a turn: replies name the model that answered
     request = _prepare(make_own_context(seed, model), model)
     if request is not None and request.report.changes:
         law = "the model's own history is sent without a change"
@@ -495,15 +495,15 @@ def check_own_history(record: Protocol, model: Model, seed: int) -> None:
 
 
 def check_prefix(record: Protocol, model: Model, seed: int) -> None:
-    """A request that was answered stays the beginning of every later one.
+    """An answered request is a prefix of every later request.
 
     Raises:
-        BrokenLaw: a turn that was sent is written otherwise later.
+        BrokenLaw: a later request writes a turn differently.
     """
     key = record.turns_key
     if key is None:
         return
-    # Media limits remove images in steps, and cache marks move: both are outside of the law.
+    # The law excludes media limits, which remove older images, and cache marks, which move.
     model = replace(model, rules={**model.rules, "max_images": 0, "max_files": 0, "cache_marks": 0})
     context = make_broken_context(seed, model)
     whole = _prepare(context, model)
@@ -518,10 +518,10 @@ def check_prefix(record: Protocol, model: Model, seed: int) -> None:
 
 
 def check_pure(record: Protocol, model: Model, seed: int) -> None:
-    """A history is not changed by preparing it, and gives the same bytes every time.
+    """`prepare` does not change the history, and gives the same bytes every time.
 
     Raises:
-        BrokenLaw: it is, or it does not.
+        BrokenLaw: the history was changed, or the bytes differ.
     """
     law, where, context = "preparing a history is pure", _where(model, seed), make_broken_context(seed, model)
     before = msgspec.to_builtins(context)
@@ -532,14 +532,14 @@ def check_pure(record: Protocol, model: Model, seed: int) -> None:
 
 
 def check_idempotent(record: Protocol, model: Model, seed: int) -> None:
-    """To project a projection changes nothing.
+    """Projecting a projected history changes nothing.
 
     Raises:
         BrokenLaw: the second report has a change, or the context is another object.
     """
     once = project(make_broken_context(seed, model), model)
     twice = project(once.context, model, options=once.options)
-    law, where = "to project a projection changes nothing", _where(model, seed)
+    law, where = "projecting a projected history changes nothing", _where(model, seed)
     if twice.report.changes:
         _fail(record, law, where, twice.report.summary())
     if twice.context is not once.context:
@@ -550,7 +550,7 @@ def check_options(record: Protocol, model: Model, seed: int) -> None:
     """An option is in the request, or its removal is in the report.
 
     Raises:
-        BrokenLaw: what projection left is not what the body holds.
+        BrokenLaw: the body does not hold the options that projection kept.
     """
     request = _prepare(make_own_context(seed, model), model, make_options(seed))
     if request is None:
@@ -559,17 +559,17 @@ def check_options(record: Protocol, model: Model, seed: int) -> None:
     result = request.projection.options
     names = [name for name in _SENT_OPTIONS if name not in record.not_carried]
     if result.max_tokens is None and "max_tokens" in names:
-        names.remove("max_tokens")  # some wires have to name a limit in every request
+        names.remove("max_tokens")  # some protocols require a limit in every request
     found = {name: cast("object", getattr(read, name)) for name in names}
     wanted = {name: cast("object", getattr(result, name)) for name in names}
     for values in (found, wanted):
-        # Not to choose is `auto`, which some wires have to write beside other fields.
+        # Unset means `auto`, which some protocols have to write beside other fields.
         values["tool_choice"] = values.get("tool_choice") or "auto"
     _expect_equal(record, "an option is sent or its removal is reported", _where(model, seed), found, wanted)
 
 
 def check_incremental(record: Protocol, model: Model, seed: int) -> None:
-    """An `Outbox` writes the same bytes for a growing history as `prepare` for the whole.
+    """An `Outbox` writes the same bytes for a growing history as `prepare` for the whole history.
 
     Raises:
         BrokenLaw: the bytes differ.
