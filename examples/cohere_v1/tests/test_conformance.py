@@ -1,4 +1,4 @@
-"""The protocol keeps every law of segue's conformance kit."""
+"""Check the protocol with segue's conformance kit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Cohere's v1 chat endpoint would refuse; types and limits of cohere 7.3.1, read 2026-11-15."""
+"""`check`: what the v1 chat endpoint of Cohere would refuse. Types and limits: cohere 7.3.1, read 2026-11-15."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _check_turns(body: JsonObject) -> Iterator[Violation]:
     if not isinstance(message, str):
         yield Violation(code="message", path=("message",), message="`message` has to be a string")
     elif not message.strip() and not results and body.keys() <= KEYS:
-        # "message must be at least 1 token long" (Risuai #504). A key that segue does not know may hold the turn.
+        # "message must be at least 1 token long" (Risuai #504). An unknown key may contain the user's turn.
         yield Violation(code="message_blank", path=("message",), message="`message` is blank; add text or results")
     if results and not body.get("tools"):
         yield Violation(code="tools_missing", path=("tools",), message="`tool_results` need `tools`; add them")
@@ -45,11 +45,11 @@ def _check_turns(body: JsonObject) -> Iterator[Violation]:
 def _check_results(results: object, calls: list[object], path: tuple[str | int, ...]) -> Iterator[Violation]:
     for index, result in objects_of(results):
         if _call(result.get("call")) not in calls:
-            yield Violation(code="result_without_call", path=(*path, index, "call"), message="no such call was made")
+            yield Violation(code="result_without_call", path=(*path, index, "call"), message="no call matches it")
         outputs = result.get("outputs")
         items = cast("list[object]", outputs) if isinstance(outputs, list) else [None]
         if len(list(objects_of(items))) != len(items):
-            yield Violation(code="outputs", path=(*path, index, "outputs"), message="outputs are a list of objects")
+            yield Violation(code="outputs", path=(*path, index, "outputs"), message="has to be a list of objects")
 
 
 def _call(value: object) -> object:
@@ -62,7 +62,7 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Iterator[Violation]:
     for index, tool in objects_of(body.get("tools")):
         name, path = tool.get("name"), ("tools", index, "name")
         if name is None and "description" not in tool:
-            continue  # not one of the application's tools
+            continue  # a tool that the provider runs
         alphabet, first = rules.tool_name_alphabet or "", rules.tool_name_first or ""
         if not isinstance(name, str) or not matches_alphabet(name, alphabet) or not matches_alphabet(name[:1], first):
             yield Violation(code="tool_name", path=path, message=f"{name!r} is not a valid tool name")

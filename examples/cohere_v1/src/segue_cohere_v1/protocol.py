@@ -1,4 +1,4 @@
-"""The record: Cohere's v1 chat protocol as segue uses it."""
+"""The record of Cohere's v1 chat protocol."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from segue_cohere_v1.response import decode_error, decode_response, encode_respo
 from segue_cohere_v1.rules import DIALECT, NAME, PROVIDER, RULES
 
 
-def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the same for both
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
     return endpoint.dialect.path or "/v1/chat"
 
 
@@ -44,7 +44,7 @@ PROTOCOL: Final = Protocol(
         "extra",
     },
     clues=Clues(
-        turns_key=None,  # the last turn does not stand in the history
+        turns_key=None,  # the last turn is not in the history
         body_keys={"chat_history": 9, "preamble": 9, "tool_results": 9, "message": 9},
         tool_keys={"parameter_definitions": 9},
         reply_keys={"generation_id": 20},

@@ -1,15 +1,15 @@
 """Requests of Cohere's v1 chat endpoint, both ways.
 
 Facts this file rests on:
-- The last user message is `message`; everything before it stands in `chat_history`.   (cohere 7.3.1, read 2026-11-15)
+- The last user message is `message`; everything before it is in `chat_history`.       (cohere 7.3.1, read 2026-11-15)
 - Results of the last calls are `tool_results` beside an empty `message`; later they are a TOOL entry of the history.
                                                                                                             (the same)
 - In its single-step form a request repeats the question in `message`, has `tool_results`, and leaves the calls out of
   the history: "Chat calls with `tool_results` should not be included in the Chat history".                  (the same)
 
-Choices that are kept where they are not the default (`segue.protocols.choose`):
-- `message` of an assistant message: "native" where its calls stand in `tool_results` alone (the single-step form).
-- `field` of a user message: "tool_results" where the results before it stand there and not in the history.
+Choices that are kept if they are not the default (`segue.protocols.choose`):
+- `message` of an assistant message: "native" if its calls are only in `tool_results` (the single-step form).
+- `field` of a user message: "tool_results" if the results before it are there and not in the history.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "seed": "seed",
     "stream": "stream",
 }
-"""Fields of `Options` and their keys."""
+"""Fields of `Options` -> keys of the body."""
 KEYS: Final = frozenset({"message", "model", "preamble", "chat_history", "tools", "tool_results", *_OPTIONS.values()})
-"""The keys of a body that are read."""
+"""The keys of a body that this module reads."""
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def _encode_turns(body: Wire, messages: Sequence[Message]) -> None:
             continue
         history.append(entry)
     if results and not message and _is_single_step(messages):
-        del history[-1]  # the calls stand in the results
+        del history[-1]  # the calls are in the results
         message = cast("str", history.pop()["message"])
     body["message"] = message
     if history:
@@ -176,7 +176,7 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     """Read a request body, or its bare `chat_history`.
 
     Raises:
-        DecodeError: a part of it has another type than the protocol defines; names the place.
+        DecodeError: a part of it has another type than the protocol defines; has the path.
     """
     is_history = not isinstance(body, Mapping)
     whole: JsonObject = {"chat_history": list(body)} if is_history else body
@@ -218,7 +218,7 @@ def _decode_options(body: JsonObject) -> Options:
 
 
 class _Reader:
-    """Reads the entries of a history in order; calls get ids, because the wire has none."""
+    """Reads the entries of a history in order, and gives each call an id, because the wire has none."""
 
     def __init__(self, endpoint: Endpoint, model: str | None) -> None:
         self.messages: list[Message] = []
@@ -265,18 +265,18 @@ class _Reader:
     def _read_result(self, wire: JsonObject, path: tuple[str | int, ...]) -> ToolResultMessage:
         call = wire.get("call")
         if not isinstance(call, Mapping):
-            raise DecodeError("a result has to repeat its call", path=(*path, "call"))
-        asked = decode_call(cast("JsonObject", call), "", {}, (*path, "call"))
-        found = next((it for it in self._open if (it.name, it.arguments) == (asked.name, asked.arguments)), None)
+            raise DecodeError("`call` of a result has to be the call as an object", path=(*path, "call"))
+        named = decode_call(cast("JsonObject", call), "", {}, (*path, "call"))
+        found = next((it for it in self._open if (it.name, it.arguments) == (named.name, named.arguments)), None)
         if found is None:
-            raise DecodeError("no call before this result is the one it repeats", path=(*path, "call"))
+            raise DecodeError("no unanswered call before this result matches it", path=(*path, "call"))
         self._open.remove(found)
         content = _decode_outputs(expect_objects(wire.get("outputs"), (*path, "outputs")))
         message = ToolResultMessage(tool_call_id=found.id, tool_name=found.name, content=content)
         return replace(message, extra=keep(NAME, wire, _encode_result(message, found), _RESULT_KEYS))
 
     def read_last(self, message: str, results: Sequence[JsonObject] | None) -> None:
-        """Read what a request has beside its history."""
+        """Read `message` and `tool_results` of the body."""
         user = UserMessage(content=(TextContent(text=message),) if message else ())
         if not results:
             self.messages.append(user)
@@ -312,7 +312,7 @@ def decode_call(wire: JsonObject, call_id: str, tool_names: Mapping[str, str], p
 
 
 def _decode_outputs(outputs: Sequence[JsonObject]) -> tuple[TextContent | NativeContent, ...]:
-    """Read the outputs of a result: a text where an object holds nothing else, else the object as it is."""
+    """Read the outputs of a result: a first object with only a string `output` is a text, others are native content."""
     content: list[TextContent | NativeContent] = []
     for output in outputs:
         text = output.get("output") if len(output) == 1 and not content else None

@@ -2,8 +2,8 @@
 
 Facts this file rests on, all of cohere 7.3.1 (NonStreamedChatResponse, StreamedChatResponse), read 2026-11-15:
 - A reply has `text`, `generation_id`, `finish_reason`, `tool_calls` and `meta` with `tokens` and `billed_units`.
-- A stream is lines of JSON with an `event_type`: stream-start, text-generation, tool-calls-chunk (a piece of one call,
-  by index), tool-calls-generation (all calls, whole), stream-end with the whole reply; others in between.
+- A stream is lines of JSON with an `event_type`: stream-start, text-generation, tool-calls-chunk (a delta of one call,
+  by index), tool-calls-generation (all calls, complete), stream-end with the whole reply, and other types.
 - An error is an object with `message`.
 """
 
@@ -93,7 +93,7 @@ def _decode_usage(meta: object) -> Usage | None:
     return Usage(input=given - cached, output=made, cache_read=cached, total_tokens=given + made)
 
 
-def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - as every protocol
+def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - common signature
     """Write a whole reply; one that was read is written back unchanged."""
     return cast("dict[str, object]", apply(_encode_default(message), reply_extra(message.extra, NAME)))
 
@@ -148,10 +148,10 @@ class _Reader:
             case None if "message" in frame:
                 out.fail(decode_error(frame, None).message)
             case _:
-                pass  # search results, citations, debug: stream-end repeats what belongs to the reply
+                pass  # search results, citations, debug: stream-end repeats those that are part of the reply
 
     def end(self, out: Assembly) -> None:
-        """The stream is over; without stream-end it is not complete."""
+        """Do nothing: a stream without stream-end is incomplete, which `Assembly.finish` reports."""
 
     def _grow_text(self, text: str | None, out: Assembly) -> None:
         if text:
@@ -175,7 +175,7 @@ class _Reader:
         return self._calls[index]
 
     def _set_calls(self, given: object, out: Assembly) -> None:
-        """Take the whole calls; their pieces were only shown."""
+        """Replace the streamed calls by the complete ones."""
         for index, wire in enumerate(expect_objects(given, ("tool_calls",))):
             call = decode_call(wire, "", {}, ("tool_calls", index))
             part = self._open_call(index, call.name, out)
@@ -184,7 +184,7 @@ class _Reader:
             out.close(part)
 
     def _finish(self, frame: Mapping[str, object], out: Assembly) -> None:
-        """End with the whole reply, which the last event repeats."""
+        """Finish with the whole reply of the last event."""
         response = expect_object(frame.get("response"), ("response",))
         body = {"finish_reason": frame.get("finish_reason"), **response}
         whole = decode_response(body, self._endpoint, self._tool_names)

@@ -1,7 +1,7 @@
 """What Cohere's v1 chat endpoint accepts.
 
 Facts this file rests on, all of cohere 7.3.1 (`Client.chat` and its types), read 2026-11-15:
-- A request is one `message`, beside it `chat_history` (roles USER, CHATBOT, SYSTEM, TOOL), `preamble`, `tools` and
+- A request has one `message`, `chat_history` (roles USER, CHATBOT, SYSTEM, TOOL), `preamble`, `tools` and
   `tool_results`. Every message is one string; there are no images and no files.
 - A call is a name and parameters, without an id. A result repeats its call.
 - A tool has `parameter_definitions`, and no JSON schema.
@@ -23,13 +23,13 @@ RULES: Final = Rules(
     tool_name_alphabet="a-zA-Z0-9_",
     tool_choices=frozenset(),  # cohere 7.3.1: no such parameter
     tool_error="text",  # cohere 7.3.1: a result has no flag
-    calls_last=True,  # cohere 7.3.1: `tool_calls` stand beside the one text of a message
-    schema_root_object=True,  # cohere 7.3.1: parameters are named
+    calls_last=True,  # cohere 7.3.1: an entry has one text, and `tool_calls` as another key
+    schema_root_object=True,  # cohere 7.3.1: `parameter_definitions` maps names to parameters
     user_media=(),  # cohere 7.3.1: `message` is a string
     result_media=(),
     image_sources=frozenset(),
     file_sources=frozenset(),
-    last_assistant=False,  # cohere 7.3.1: `message` is the user's and required
+    last_assistant=False,  # cohere 7.3.1: `message` is required, and is the user's
     system_messages="none",  # cohere 7.3.1: SYSTEM "should not be used ... in most cases"
     refused_text="blank",  # "message must be at least 1 token long" (Risuai #504)
     refused_options=frozenset(  # cohere 7.3.1: no such parameters

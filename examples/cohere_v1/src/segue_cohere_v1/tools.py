@@ -4,8 +4,8 @@ Facts this file rests on:
 - A parameter has a description, a Python type and whether it is required; its name has letters, digits and underscores
   and does not begin with a digit.           (cohere 7.3.1: Tool, ToolParameterDefinitionsValue; read 2026-11-15)
 
-Definitions hold less than a schema. A schema that they cannot hold is written in full at the end of the description, so
-that the model reads it and nothing is lost.
+Definitions cannot express every schema. A schema that they cannot express is appended to the description as JSON, so
+that the model can read it and nothing is lost.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _KEYS: Final = frozenset({"name", "description", "parameter_definitions"})
 
 
 def object_of(value: object) -> JsonObject:
-    """Give a JSON object as it is, anything else as an empty one."""
+    """Give a JSON object unchanged; an empty one for any other value."""
     return cast("JsonObject", value) if isinstance(value, Mapping) else {}
 
 
@@ -45,7 +45,7 @@ def encode_tools(tools: tuple[Tool, ...]) -> list[dict[str, object]]:
     """Write the tools of a request.
 
     Raises:
-        EncodeError: a tool that a provider runs itself.
+        EncodeError: a native tool of another protocol.
     """
     return [_encode_tool(tool, index) for index, tool in enumerate(tools)]
 
@@ -96,7 +96,7 @@ def _decode_schema(definitions: Mapping[str, object]) -> dict[str, object]:
 
 
 def decode_tools(given: object) -> tuple[Tool, ...]:
-    """Read the tools of a request; an object without a name is kept as it is.
+    """Read the tools of a request; an object without a name becomes a `NativeTool`.
 
     Raises:
         DecodeError: they are not a list of objects.
