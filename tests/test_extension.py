@@ -1,4 +1,4 @@
-"""Protocols of other people: registered by a program, or found in an installed package."""
+"""Protocols outside of segue: registered by a program, or declared by an installed package."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TOY = replace(
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
-    """Forget afterwards what a test registers."""
+    """Restore the registry after each test."""
     monkeypatch.setattr(registry, "_records", dict(registry._records))
     _read_tables.cache_clear()
     yield
@@ -55,19 +55,19 @@ def test_a_registered_protocol_is_listed_resolved_detected_and_written():
     assert check(request.body, protocol="toy") == []
 
 
-def test_to_register_an_equal_record_again_changes_nothing():
+def test_registering_an_equal_record_again_changes_nothing():
     register_protocol(TOY)
     register_protocol(replace(TOY))
     assert list(PROTOCOLS).count("toy") == 1
 
 
 REFUSED = {
-    "the name of one of segue's own": (
+    "the name of a protocol of segue": (
         replace(TOY, name="plain-text", example=Model("t", "toy", "plain-text")),
         r"'plain-text' is taken by segue itself; choose another `name`",
     ),
     "an example of another protocol": (replace(TOY, example=PLAIN.example), r"write Model\(\.\.\., protocol='toy'\)"),
-    "no record": (PLAIN.check, r"takes a segue\.Protocol, not a value of type function"),
+    "a value that is not a record": (PLAIN.check, r"takes a segue\.Protocol, not a value of type function"),
 }
 
 
@@ -77,13 +77,13 @@ def test_a_record_that_cannot_be_used_is_refused(record, message):
         register_protocol(record)
 
 
-def test_a_name_that_another_record_has_is_refused():
+def test_the_name_of_another_record_is_refused():
     register_protocol(TOY)
     with pytest.raises(SettingsError, match=r"'toy' is taken by another record, 'Plain text'; choose another `name`"):
         register_protocol(replace(TOY, provider="somebody"))
 
 
-def test_one_of_segues_own_records_may_be_registered_again():
+def test_a_record_of_segue_may_be_registered_again():
     register_protocol(PLAIN)
     assert get_protocol("plain-text") is PLAIN
 
@@ -92,7 +92,7 @@ def test_one_of_segues_own_records_may_be_registered_again():
 
 
 def install(site: Path, name: str, entry_points: dict[str, str]) -> None:
-    """Write what pip would write for a package that declares protocols."""
+    """Write the metadata files that pip writes for a package with entry points."""
     info = site / f"{name.replace('-', '_')}-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
@@ -121,7 +121,7 @@ def site(tmp_path_factory):
     return folder
 
 
-def test_the_example_package_keeps_the_laws(site):
+def test_the_example_package_passes_the_conformance_kit(site):
     done = run(site, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLE / "tests"), cwd=site)
     assert done.returncode == 0, done.stdout[-3000:]
 
@@ -181,14 +181,14 @@ def test_a_package_is_not_imported_before_its_protocol_is_needed(site):
 
 
 BROKEN = {
-    "a module that is not there": ("no_such_module:RECORD", r"cannot be imported: ModuleNotFoundError"),
-    "something else than a record": ("json:dumps", r"which is a function; it has to be a segue\.Protocol"),
+    "a missing module": ("no_such_module:RECORD", r"cannot be imported: ModuleNotFoundError"),
+    "a value that is not a record": ("json:dumps", r"which is a function; it has to be a segue\.Protocol"),
     "a record of another name": ("segue.protocols.plain_text.protocol:PROTOCOL", r"a protocol called 'plain-text'"),
 }
 
 
 @pytest.mark.parametrize(("value", "message"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_package_is_named_and_breaks_no_other_protocol(tmp_path, monkeypatch, value, message):
+def test_the_error_names_a_broken_package_and_other_protocols_work(tmp_path, monkeypatch, value, message):
     install(tmp_path, "acme-wire", {"acme": value})
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UnknownProtocol, match=rf"the package 'acme-wire' declares the protocol 'acme'.*{message}"):
@@ -199,14 +199,14 @@ def test_a_broken_package_is_named_and_breaks_no_other_protocol(tmp_path, monkey
         assert "acme" not in [record.name for record in all_protocols()]
 
 
-def test_a_package_cannot_replace_one_of_segues_own(tmp_path, monkeypatch):
+def test_a_package_cannot_replace_a_protocol_of_segue(tmp_path, monkeypatch):
     install(tmp_path, "acme-wire", {"openai-chat": "no_such_module:RECORD"})
     monkeypatch.syspath_prepend(tmp_path)
     assert get_protocol("openai-chat").provider == "openai"
     assert list(PROTOCOLS).count("openai-chat") == 1
 
 
-# -- the kit finds what is wrong ---------------------------------------------------------------------------------------
+# -- the conformance kit finds errors ----------------------------------------------------------------------------------
 
 
 def _dropping(body, endpoint, tool_names):
@@ -217,7 +217,7 @@ def _crashing(body, endpoint):
     raise KeyError("messages")
 
 
-def _lenient_order(prompt, endpoint):
+def _reversing(prompt, endpoint):
     body = PLAIN.encode_request(prompt, endpoint)
     return {**body, "messages": list(reversed(cast("list[object]", body["messages"])))}
 
@@ -240,7 +240,7 @@ class _Twice:
 FAULTS = {
     "content dropped from a reply": ({"decode_response": _dropping}, "a reply is written back unchanged"),
     "a request that cannot be read": ({"decode_request": _crashing}, r"raised KeyError"),
-    "turns in another order": ({"encode_request": _lenient_order}, "a request is written back unchanged"),
+    "turns in another order": ({"encode_request": _reversing}, "a request is written back unchanged"),
     "two terminal events": (
         {"stream_decoder": lambda endpoint, names: _Twice(PLAIN.stream_decoder(endpoint, names))},
         "ends with one terminal event",
@@ -252,7 +252,7 @@ FAULTS = {
     "an error body that is not read": ({"decode_error": lambda body, status: body["error"]}, "decode_error"),
     "a field that does not exist": ({"not_carried": frozenset({"tool_nmae"})}, "no neutral type has a field tool_nmae"),
     "no samples": ({"samples": tuple}, "there are no samples"),
-    "clues of nothing": ({"clues": Clues(body_keys={"never": 9})}, "a body is recognised"),
+    "clues that match no body": ({"clues": Clues(body_keys={"never": 9})}, "a body is recognised"),
 }
 
 

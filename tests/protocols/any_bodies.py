@@ -1,4 +1,4 @@
-"""Bodies put together at random, and what holds for all of them: judged, read and written, or refused by name."""
+"""Strategies for random bodies, and assertions that hold for any body: checked, decoded and encoded, or refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ODD = st.sampled_from(ODD_VALUES)
 
 
 def some(**values):
-    """Objects with any of these keys, each with what belongs there or with anything else."""
+    """Objects with any of these keys, each with a valid value or with an odd one."""
     return st.fixed_dictionaries({}, optional={key: st.one_of(value, ODD) for key, value in values.items()})
 
 
@@ -27,7 +27,7 @@ def one(*values):
 
 
 def as_standard(value: Any, key: object = None) -> Any:
-    """Spell the base64 of `bytes` in the standard alphabet with padding: media come out so, whatever they came in."""
+    """Normalise the base64 of `bytes` to the standard alphabet with padding, as encoders write media."""
     if isinstance(value, dict):
         return {name: as_standard(inner, name) for name, inner in value.items()}
     if isinstance(value, list):
@@ -41,21 +41,21 @@ def assert_judged(codec: Protocol, body: Any, endpoint: Endpoint) -> None:
 
 
 def assert_request_comes_back(codec: Protocol, body: Any, endpoint: Endpoint) -> None:
-    """A request that can be read comes out as it was."""
+    """A request that can be decoded is encoded to the same body."""
     with suppress(DecodeError):
         prompt = codec.decode_request(body, endpoint)
         assert as_standard(codec.encode_request(prompt, endpoint)) == as_standard(body)
 
 
 def assert_reply_comes_back(codec: Protocol, body: Any, endpoint: Endpoint) -> None:
-    """A reply that can be read comes out as it was."""
+    """A reply that can be decoded is encoded to the same body."""
     with suppress(DecodeError):
         message = codec.decode_response(body, endpoint, {})
         assert codec.encode_response(message, endpoint) == body
 
 
 def assert_stream_ends_once(codec: Protocol, frames: list[Any], endpoint: Endpoint) -> AssistantMessage:
-    """A stream begins once and ends once, whatever is in it; give what it brought."""
+    """Any stream has one start event and one terminal event; return its message."""
     decoder = codec.stream_decoder(endpoint, {})
     kinds = [event.type for event in [event for frame in frames for event in decoder.feed(frame)] + decoder.finish()]
     assert [at for at, kind in enumerate(kinds) if kind == "start"] == [0]

@@ -1,4 +1,4 @@
-"""Every registered protocol, and small things the tests of all of them share."""
+"""Every registered protocol, and functions that tests of several protocols share."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def all_codecs() -> list[Protocol]:
 
 
 def find_model(model_id: str, provider: str) -> Model | None:
-    """Find a model of the catalogue, else None; `get_model` would rank all names to suggest some, which takes long."""
+    """Find a model of the catalogue, else None; `get_model` is slow here, because its error suggests similar names."""
     return next((model for model in find_models(provider=provider) if model.id == model_id), None)
 
 
 def vouched_for(context: Context) -> Context:
-    """Leave out what only a wire's own blocks and keys would say: no provider's types vouch for those."""
+    """Remove native content, native tools and `extra`, which the types of a provider's SDK do not cover."""
 
     def pieces(given):
         return tuple(msgspec.structs.replace(piece, extra=None) for piece in given if piece.kind != "native")
@@ -52,7 +52,7 @@ def vouched_for(context: Context) -> Context:
 
 
 def wire_messages(body: dict[str, object]) -> list[object]:
-    """Give the list of turns of a body, whichever protocol it is of."""
+    """Give the list of turns of a body of any protocol."""
     keys = [codec.turns_key for codec in all_protocols() if codec.turns_key in body]
     turns = body[keys[0] or ""]
     assert isinstance(turns, list)

@@ -1,6 +1,6 @@
-"""Whole exchanges written for tests: a request, a reply, the same reply streamed, and the message they mean.
+"""Exchanges written for tests: a request, a reply, the same reply as a stream, and the expected message.
 
-They stand in `fixtures/<protocol>/<case>/`. A protocol with such a folder takes part; nothing else has to be listed.
+They are in `fixtures/<protocol>/<case>/`. Every protocol with such a folder is tested; no other list is needed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ENDPOINTS = {
     endpoint.model.protocol: endpoint
     for endpoint in (SONNET, SONNET_AT_AMAZON, REASONING, NEWER, MEDIUM, QWEN, ANYTHING, EDITOR)
 }
-"""Targets of cases that were written for another model than the example of their protocol."""
+"""Targets of fixtures that were written for another model than the example of their protocol."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Exchanges:
         return sorted(path.name for path in (FIXTURES / self.codec.name).iterdir())
 
     def having(self, part: str) -> list[str]:
-        """Name the cases that have such a part."""
+        """List the cases that have this part."""
         return [name for name in self.names if (FIXTURES / self.codec.name / name / f"{part}.json").exists()]
 
     def part(self, case: str, name: str) -> Any:
@@ -65,7 +65,7 @@ class Exchanges:
         return msgspec.convert(self.part(case, "expected"), AssistantMessage)
 
     def stream(self, case: str) -> bytes:
-        """Give the bytes of a streamed reply."""
+        """Encode a streamed reply as bytes."""
         return b"".join(write_frame(self.codec.framing, frame) for frame in self.part(case, "stream"))
 
     def decoded(self, frames: Frames, tool_names: dict[str, str] | None = None) -> tuple[list[Any], AssistantMessage]:
@@ -79,7 +79,7 @@ split = split_stream
 
 
 def _has_messages(folder: Path) -> bool:
-    """Whether the expected parts are messages; those of OpenAI's two protocols hold more and have their own tests."""
+    """Whether `expected.json` is a message; OpenAI's two protocols have another format there, and their own tests."""
     first = next(iter(sorted(folder.glob("*/expected.json"))), None)
     return first is not None and "role" in json.loads(first.read_text("utf-8"))
 

@@ -1,7 +1,7 @@
-"""Which keys of an SDK's typed dict have to be there.
+"""Find the required keys of an SDK's `TypedDict`.
 
-Where annotations are kept as text, as in every SDK module, `__required_keys__` knows nothing of the marks in them
-(Python 3.11, tried): the marks of the resolved hints say it.
+If annotations are strings, as in every SDK module, `__required_keys__` ignores `Required` and `NotRequired` in them
+(Python 3.11, tried). So they are read from the resolved hints.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import typing_extensions
 
 
 def is_required(kind: type, name: str, hint: object) -> bool:
-    """Say whether a key has to be there; `hint` is its type, resolved, with its marks."""
+    """Whether a key is required; `hint` is its resolved type, with `Required` or `NotRequired`."""
     origin = typing.get_origin(hint)
     while origin is typing.Annotated:
         hint = typing.get_args(hint)[0]

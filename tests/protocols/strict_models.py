@@ -1,8 +1,8 @@
-"""The request models of SDKs that describe them with pydantic, made strict.
+"""Strict versions of the pydantic request models of SDKs.
 
-As they stand they prove nothing: unknown keys are ignored, words are open, and what fits no member of a union is taken
-as it is. So they are written anew: every model forbids what it does not name, nothing is converted, and members that
-would take anything are left out.
+The original models accept almost anything: they ignore unknown keys, allow any string for an enumeration, and accept
+values that match no member of a union. The strict models forbid unknown keys, convert nothing, and leave out union
+members that accept any value.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
 _PLAIN = (str, int, float, bool, type(None))
 _OPEN = object()
-"""Members that take anything: unknown variants, unset values, `Any` beside words."""
+"""Marks union members that accept any value: unknown variants, unset values, `Any` beside literals."""
 
 
 class Strict:
-    """Rewrites types; each model once."""
+    """Makes strict versions of types; caches models."""
 
     def __init__(self) -> None:
         self._done: dict[type, object] = {}
 
     def adapter(self, kind: object) -> TypeAdapter[object]:
-        """Give what accepts a value of the rewritten type, or raises."""
+        """Give a validator for the strict version of a type."""
         return TypeAdapter(typing.cast("type[object]", self.rewritten(kind)))
 
     def rewritten(self, kind: object) -> object:
-        """Write a type anew."""
+        """Give the strict version of a type."""
         origin, arguments = typing.get_origin(kind), typing.get_args(kind)
         if isinstance(kind, typing_extensions.TypeAliasType):
             return self.rewritten(kind.__value__)
@@ -54,7 +54,7 @@ class Strict:
 
     def _model(self, kind: type[BaseModel]) -> object:
         if kind not in self._done:
-            self._done[kind] = dict[str, object]  # for a model that holds itself
+            self._done[kind] = dict[str, object]  # for a recursive model
             fields: dict[str, typing.Any] = {}
             for name, field in kind.model_fields.items():
                 inner = self.rewritten(field.annotation)

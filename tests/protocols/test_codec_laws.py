@@ -1,4 +1,4 @@
-"""The laws of `segue.testing` over every registered protocol: on its samples, and on histories drawn by Hypothesis."""
+"""Check the laws of `segue.testing` on every registered protocol: on its samples, and on histories with drawn seeds."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_law_holds_for_any_history(codec, law, data):
 
 @of_every_protocol
 @pytest.mark.parametrize("thinking", ["off", 0])
-def test_a_model_that_is_told_not_to_think_is_told_so_or_that_was_reported(codec, thinking):
+def test_disabled_thinking_is_sent_or_reported(codec, thinking):
     context = Context().add(UserMessage.of("hello"))
     for model in TARGETS[codec.name]:
         request = prepare(context, model, options=Options(thinking=thinking))

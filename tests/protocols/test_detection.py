@@ -1,4 +1,4 @@
-"""Which wire is this? One small body for each, and some that are none."""
+"""Detection of the protocol of a body: small bodies of each protocol, and some of none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ BODIES: dict[str, tuple[object, str | None]] = {
         [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "x"}]}],
         "anthropic-messages",
     ),
-    "OpenAI chat by nothing else": ({"model": "m", "messages": [{"role": "user", "content": "hi"}]}, "openai-chat"),
+    "OpenAI chat without any other clue": (
+        {"model": "m", "messages": [{"role": "user", "content": "hi"}]},
+        "openai-chat",
+    ),
     "OpenAI chat as a bare list": ([{"role": "user", "content": "hi"}], "openai-chat"),
     "a relay's Claude over OpenAI chat": (
         {"model": "anthropic/claude-opus-4.8", "messages": [{"role": "user", "content": "hi"}]},
@@ -56,7 +59,7 @@ BODIES: dict[str, tuple[object, str | None]] = {
         {"model": "voxtral-small-latest", "messages": [{"role": "user", "content": "hi"}]},
         "mistral-chat",
     ),
-    "Mistral by its own ids, whatever it shares with OpenAI": (
+    "Mistral by its own ids, with many keys that OpenAI has too": (
         {
             "model": "mistral-large-latest",
             "messages": [
@@ -80,7 +83,7 @@ BODIES: dict[str, tuple[object, str | None]] = {
     "Ollama by its thinking": ([{"role": "assistant", "content": "x", "thinking": "hm"}], "ollama-chat"),
     "Cohere by a tool plan": ({"messages": [{"role": "assistant", "tool_plan": "x"}]}, "cohere-chat"),
     "Cohere by its first id": ({"model": "command", "messages": [{"role": "user", "content": "hi"}]}, "cohere-chat"),
-    "Cohere's first wire, which its codec refuses": ({"message": "hi", "chat_history": []}, "cohere-chat"),
+    "Cohere v1, which the codec of v2 refuses": ({"message": "hi", "chat_history": []}, "cohere-chat"),
     "VS Code by its parts": ({"messages": [{"role": "user", "content": [{"$": "text", "value": "x"}]}]}, "vscode-lm"),
     "VS Code by the tools in its options": ({"messages": [], "options": {"tools": []}}, "vscode-lm"),
     "an empty object": ({}, None),

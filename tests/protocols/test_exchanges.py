@@ -1,4 +1,4 @@
-"""What holds for every exchange that was written for tests, on whichever wire."""
+"""Tests that hold for every exchange of `fixtures`, in any protocol."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pytest
 from protocols.exchanges import COHERE, MISTRAL, PLAIN_TEXT, WIRES, Exchanges, split
 from segue.protocols.detection import detect_protocol
 
-TOLD_APART = tuple(wire for wire in WIRES if wire is not PLAIN_TEXT)  # which is taken for the simplest of OpenAI's
+DETECTABLE = tuple(wire for wire in WIRES if wire is not PLAIN_TEXT)  # plain-text bodies are detected as openai-chat
 
 
 def cases(part: str, *, of: tuple[Exchanges, ...] = WIRES, calls: bool = False):
-    """Give the cases of some wires that have such a part, as parameters; those with calls alone, if that is asked."""
+    """Parametrize a test with the cases that have this part; with `calls`, only those with tool calls."""
     found = [(wire, case) for wire in of for case in wire.having(part)]
     found = [(wire, case) for wire, case in found if not calls or wire.expected(case).tool_calls()]
     ids = [f"{wire.codec.name}: {case}" for wire, case in found]
@@ -19,12 +19,12 @@ def cases(part: str, *, of: tuple[Exchanges, ...] = WIRES, calls: bool = False):
 
 
 @cases("request")
-def test_a_request_comes_out_as_it_was(wire: Exchanges, case):
+def test_a_request_is_written_back_unchanged(wire: Exchanges, case):
     body, codec = wire.part(case, "request"), wire.codec
     assert codec.encode_request(codec.decode_request(body, wire.endpoint), wire.endpoint) == body
 
 
-@cases("request", of=TOLD_APART)
+@cases("request", of=DETECTABLE)
 def test_a_request_is_recognised(wire: Exchanges, case):
     assert detect_protocol(wire.part(case, "request")) == wire.codec.name
 
@@ -47,7 +47,7 @@ def test_a_folded_stream_equals_the_whole_reply(wire: Exchanges, case):
 
 
 @cases("stream")
-def test_any_cut_of_the_bytes_gives_the_same_events(wire: Exchanges, case):
+def test_any_split_of_the_bytes_gives_the_same_events(wire: Exchanges, case):
     events, _ = wire.decoded(wire.part(case, "stream"))
     stream = wire.stream(case)
     for size in (1, 7, 64, len(stream)):
@@ -55,7 +55,7 @@ def test_any_cut_of_the_bytes_gives_the_same_events(wire: Exchanges, case):
 
 
 @cases("stream", calls=True)
-def test_names_that_were_changed_on_the_way_out_are_mapped_back(wire: Exchanges, case):
+def test_changed_tool_names_are_mapped_back(wire: Exchanges, case):
     calls = wire.expected(case).tool_calls()
     names = {call.name: f"mcp.{call.name}" for call in calls}
     whole = wire.codec.decode_response(wire.part(case, "response"), wire.endpoint, names)
@@ -65,7 +65,7 @@ def test_names_that_were_changed_on_the_way_out_are_mapped_back(wire: Exchanges,
 
 
 @cases("stream", of=(COHERE, MISTRAL), calls=True)
-def test_a_reply_whose_names_were_mapped_back_is_written_as_it_came(wire: Exchanges, case):
+def test_a_reply_with_mapped_names_is_written_back_unchanged(wire: Exchanges, case):
     names = {call.name: f"mcp.{call.name}" for call in wire.expected(case).tool_calls()}
     _, message = wire.decoded(wire.part(case, "stream"), names)
     assert wire.codec.encode_response(message, wire.endpoint) == wire.part(case, "response")

@@ -1,4 +1,4 @@
-"""Exchanges with flaws in them: whatever JSON comes, it is judged, read and written, or refused with its place."""
+"""Fixtures with random changes: any JSON is checked, decoded and encoded again, or refused with its path."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from protocols.mistral_chat import endpoints as mistral
 from segue.errors import DecodeError
 from segue.protocols.kit.codec import Endpoint
 
-WHOM: dict[Exchanges, tuple[Endpoint, ...]] = {
+ENDPOINTS: dict[Exchanges, tuple[Endpoint, ...]] = {
     BEDROCK: (bedrock.SONNET, bedrock.OPUS, bedrock.NOVA_2, bedrock.KIMI, bedrock.OSS, bedrock.ANYONE),
     COHERE: (cohere.PLAIN, cohere.REASONING, cohere.endpoint_of("m", "somebody")),
     GOOGLE: (google.OLDER, google.NEWER, google.VERTEX, google.endpoint_of("m", "somebody")),
@@ -29,11 +29,11 @@ WHOM: dict[Exchanges, tuple[Endpoint, ...]] = {
 ODD = [*ODD_VALUES, "null", [None]]
 KEYS = ("odd", "name", "index", "type", "content", "tool_plan", "prefix")
 
-of_every_wire = pytest.mark.parametrize("wire", WHOM, ids=[wire.codec.name for wire in WHOM])
+of_every_wire = pytest.mark.parametrize("wire", ENDPOINTS, ids=[wire.codec.name for wire in ENDPOINTS])
 
 
 def places(value: Any, path: tuple = ()):
-    """Give every place in a body."""
+    """Give the path of every value in a body."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
         yield (*path, key)
@@ -41,15 +41,15 @@ def places(value: Any, path: tuple = ()):
 
 
 def flawed(body: Any, dice: Random) -> Any:
-    """Drop a key, put something odd in its place, or add one, in up to four places."""
+    """Remove a value, replace it by an odd one, or add a key, in up to four places."""
     body = copy.deepcopy(body)
     for _ in range(dice.randint(1, 4)):
         found = list(places(body))
         if not found:
             break
-        *way, last = dice.choice(found)
+        *parents, last = dice.choice(found)
         node = body
-        for step in way:
+        for step in parents:
             node = node[step]
         match dice.randint(0, 3):
             case 0:
@@ -63,13 +63,13 @@ def flawed(body: Any, dice: Random) -> Any:
 
 @st.composite
 def flawed_parts(draw, wire: Exchanges, part: str) -> tuple[Any, Endpoint]:
-    """A part of an exchange with flaws, and whom it is spoken with."""
+    """Draw a changed part of an exchange, and its endpoint."""
     case = draw(st.sampled_from([name for name in wire.having(part) if name in wire.having("stream")]))
-    return flawed(wire.part(case, part), Random(draw(st.integers(0, 2**32)))), draw(st.sampled_from(WHOM[wire]))
+    return flawed(wire.part(case, part), Random(draw(st.integers(0, 2**32)))), draw(st.sampled_from(ENDPOINTS[wire]))
 
 
 def read(decode, *given) -> tuple[Any, tuple]:
-    """Give what was read, else the place of what was refused."""
+    """Give the decoded value and no path, or None and the path of the error."""
     try:
         return decode(*given), ()
     except DecodeError as error:
@@ -79,7 +79,7 @@ def read(decode, *given) -> tuple[Any, tuple]:
 @of_every_wire
 @scaled_examples(6)
 @given(data=st.data())
-def test_a_flawed_request_comes_out_as_it_was_or_is_refused_with_its_place(wire: Exchanges, data):
+def test_a_flawed_request_is_written_back_unchanged_or_refused_with_its_path(wire: Exchanges, data):
     body, endpoint = data.draw(flawed_parts(wire, "request"))
     for violation in wire.codec.check(body, endpoint):
         assert violation.message
@@ -90,7 +90,7 @@ def test_a_flawed_request_comes_out_as_it_was_or_is_refused_with_its_place(wire:
 @of_every_wire
 @scaled_examples(6)
 @given(data=st.data())
-def test_a_flawed_reply_comes_out_as_it_was_or_is_refused_with_its_place(wire: Exchanges, data):
+def test_a_flawed_reply_is_written_back_unchanged_or_refused_with_its_path(wire: Exchanges, data):
     body, endpoint = data.draw(flawed_parts(wire, "response"))
     message, refused_at = read(wire.codec.decode_response, body, endpoint, {})
     assert refused_at or wire.codec.encode_response(message, endpoint) == body

@@ -1,4 +1,4 @@
-"""A protocol's folder: it stands alone, and what it needs is in it."""
+"""The folder of a protocol imports no other protocol, and is imported only when needed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_every_folder_is_registered():
 
 
 @of_every_folder
-def test_a_folder_imports_the_layers_below_what_is_shared_and_itself(name):
+def test_a_folder_imports_only_lower_layers_shared_code_and_itself(name):
     folder = _FOLDERS[name].rpartition(".")[2]
     for path in (ROOT / folder).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -69,7 +69,7 @@ def test_a_folder_is_imported_when_its_record_is_needed(program, folders):
     assert loaded & names == folders
 
 
-def test_detection_imports_the_clues_of_each_protocol_alone():
+def test_detection_imports_only_the_clues_of_each_protocol():
     loaded = _loaded_by("from segue import detect_protocol; detect_protocol({'contents': []})")
     for folder in _FOLDERS.values():
         assert {module for module in loaded if module.startswith(f"{folder}.")} == {f"{folder}.clues"}

@@ -1,7 +1,7 @@
-"""The whole matrix: every recorded request of every wire, converted to every other one.
+"""Convert every recorded request of every protocol to every other protocol.
 
-Each comes out, its provider's own types and `check` accept it, and every text, call, result, image, file and tool of
-the original is either there or named in the report.
+The SDK types of the provider and `check` accept each result. Every text, call, result, image, file and tool of the
+original is in the result or in the report.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CODECS = {codec.name: codec for codec in all_codecs()}
 ROWS: list[Any] = [row for row in traffic.exchanges() if row["protocol"] in CODECS and row["status"] == 200]
 ALL_MEDIA = ("text", "image", "document", "audio", "video")
 WITH_ALL_MEDIA = {"openai-chat", "openai-responses", "google-genai", "mistral-chat"}
-"""Protocols that are tried with a model that reads every kind of media; the others with their example."""
+"""Protocols that are tested with a model that accepts every kind of media; the others with their example."""
 TARGETS = {
     name: replace(codec.example, input=ALL_MEDIA) if name in WITH_ALL_MEDIA else codec.example
     for name, codec in CODECS.items()
@@ -39,20 +39,20 @@ pytestmark = pytest.mark.traffic
 
 
 @traffic.each_exchange(ROWS, traffic.has_json_request)
-def test_a_recorded_request_becomes_every_other_wires(row: Any):
+def test_a_recorded_request_converts_to_every_other_protocol(row: Any):
     body = traffic.read(row["file"])["request"]
     prompt = decode_request(body, protocol=row["protocol"])
-    others = [codec for name, codec in CODECS.items() if name != row["protocol"]]  # its own is another test
+    others = [codec for name, codec in CODECS.items() if name != row["protocol"]]  # the same protocol: test_recorded
     found = {codec.name: faults(codec, body, row["protocol"], prompt) for codec in others}
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
 def faults(target: Protocol, body: dict[str, object], source: str, prompt: Prompt) -> list[object]:
-    """List what is wrong with a body after its conversion."""
+    """List the errors of a body after its conversion."""
     try:
         request = convert(body, source=source, target=TARGETS[target.name])
     except EmptyConversation:
-        return ["there was something to say"] if any(True for _ in words(prompt.context)) else []
+        return ["content was dropped"] if any(True for _ in texts_and_media(prompt.context)) else []
     endpoint = resolve_endpoint(TARGETS[target.name])
     return [*target.check(request.body, endpoint), *complaints(target, request, endpoint), *missing(prompt, request)]
 
@@ -63,13 +63,13 @@ def complaints(target: Protocol, request: Request, endpoint: object) -> list[str
 
 
 def missing(prompt: Prompt, request: Request) -> list[tuple[object, ...]]:
-    """List what is neither in the request nor named as a loss in the report."""
-    message_given = Said(request.body)
+    """List what is neither in the request nor reported as a loss."""
+    body = BodyContent(request.body)
     lost = [change for change in request.report.changes if change.loss != Loss.NONE]
     names = {given: wire for wire, given in request.tool_names.items()}
     found: list[tuple[object, ...]] = []
-    for path, what in (*words(prompt.context), *calls(prompt.context, names), *tools(prompt.context, names)):
-        if not message_given.contains(what) and not any(covers(change, path) for change in lost):
+    for path, what in (*texts_and_media(prompt.context), *calls(prompt.context, names), *tools(prompt.context, names)):
+        if not body.contains(what) and not any(covers(change, path) for change in lost):
             found.append((*path, what[:80] if isinstance(what, str) else what))
     return found
 
@@ -78,8 +78,8 @@ def covers(change: Change, path: tuple[str | int, ...]) -> bool:
     return path[: len(change.path)] == change.path or change.path[: len(path)] == path
 
 
-def words(context: Context) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Every text and every image or file that is carried as data, with its place."""
+def texts_and_media(context: Context) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Give every text, and the data of every image and file, with its path."""
     prompt = context.system_prompt
     if isinstance(prompt, str):
         yield ("system_prompt",), prompt
@@ -110,8 +110,8 @@ def tools(context: Context, names: dict[str, str]) -> Iterator[tuple[tuple[str |
             yield ("tools", at), names.get(tool.name, tool.name)
 
 
-class Said:
-    """What a body says, wherever: its strings, and its objects, also those that are written as JSON in a string."""
+class BodyContent:
+    """All strings of a body, and all its objects, including objects that are JSON in a string."""
 
     def __init__(self, body: object) -> None:
         self._texts: list[str] = []
@@ -136,7 +136,7 @@ class Said:
             self._texts.append(value)
             if value.startswith("{"):
                 self._read(value)
-            for line in value.splitlines():  # where there are no tools, a call is told in words on one line
+            for line in value.splitlines():  # for a target without tools, a call is one line of text
                 if line.startswith("[Tool Use: ") and "{" in line:
                     self._read(line[line.index("{") :])
 

@@ -1,7 +1,7 @@
-"""What is asked besides the conversation is sent as it was asked, or the report says what became of it.
+"""An option is sent unchanged, or the report has its change.
 
-Asked of one model for each kind that the catalogue has: a kind is what the rules, the dialect and the levels make of a
-request. So a vendor's row is tried with every option the day it is written.
+The tests run on one model for each distinct combination of rules, dialect and thinking levels in the catalogue. So
+every option is tested with a new row of a vendor without further work.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WITH_TOOL: Final = Context(
 
 
 def kinds() -> dict[str, list[Model]]:
-    """Give one model for each way to be asked, by protocol."""
+    """Give one model for each combination of rules, dialect and thinking levels, by protocol."""
     found: dict[tuple[object, ...], Model] = {}
     for model in (*ALL_TARGETS, *packaged_catalogue().models):
         endpoint = resolve_endpoint(model)
@@ -45,39 +45,39 @@ def was_reported(request: Request, option: str) -> bool:
 
 
 @pytest.mark.parametrize("models", KINDS.values(), ids=KINDS.keys())
-def test_two_levels_are_two_requests_unless_the_report_says_that_they_are_one(models):
+def test_two_thinking_levels_give_two_requests_unless_a_change_is_reported(models):
     for model in models:
-        silence = prepare(HELLO, model).content
+        unset = prepare(HELLO, model).content
         seen: dict[bytes, str] = {}
         for level in THINKING_LEVELS:
             request = prepare(HELLO, model, options=Options(thinking=level))
             if was_reported(request, "thinking") or (level == "off" and not model.reasoning):
-                continue  # a model that does not reason is off without a word
-            assert request.content != silence, f"{model.full_name()}: {level} is not told"
+                continue  # a model without reasoning needs no parameter to disable it
+            assert request.content != unset, f"{model.full_name()}: {level} is not sent"
             other = seen.setdefault(request.content, level)
-            assert other == level, f"{model.full_name()}: {level} is told as {other}"
+            assert other == level, f"{model.full_name()}: {level} is sent as {other}"
 
 
 @pytest.mark.parametrize("budget", [1, 100, 600, 1024, 5000, 20_000, 30_000, 500_000])
 @pytest.mark.parametrize("models", KINDS.values(), ids=KINDS.keys())
-def test_a_budget_is_sent_as_it_was_asked_unless_the_report_says_otherwise(models, budget):
+def test_a_thinking_budget_is_sent_unchanged_unless_a_change_is_reported(models, budget):
     for model in models:
         request = prepare(HELLO, model, options=Options(thinking=budget))
         read = get_protocol(model.protocol).decode_request(request.body, resolve_endpoint(model)).options.thinking
         if not was_reported(request, "thinking"):
             assert read == budget, model.full_name()
         elif isinstance(kept := request.projection.options.thinking, int):
-            assert read == kept, f"{model.full_name()}: the report says {kept}"
+            assert read == kept, f"{model.full_name()}: the projection has {kept}"
 
 
-ASKED: Final = {
+IN_RANGE: Final = {
     "a limit": (HELLO, Options(max_tokens=2000)),
     "a small limit": (HELLO, Options(max_tokens=1)),
     "a huge limit": (HELLO, Options(max_tokens=10**8)),
     "a temperature": (HELLO, Options(temperature=0.5)),
     "a high temperature": (HELLO, Options(temperature=1.9)),
-    "a share": (HELLO, Options(top_p=0.5)),
-    "the whole share": (HELLO, Options(top_p=1.0)),
+    "a top_p": (HELLO, Options(top_p=0.5)),
+    "the highest top_p": (HELLO, Options(top_p=1.0)),
     "a stop": (HELLO, Options(stop=("a",))),
     "many stops": (HELLO, Options(stop=tuple("abcdefgh"))),
     "a seed": (HELLO, Options(seed=7)),
@@ -85,7 +85,7 @@ ASKED: Final = {
     "any tool": (WITH_TOOL, Options(tool_choice="required")),
     "no tool": (WITH_TOOL, Options(tool_choice="none")),
     "one call at a time": (WITH_TOOL, Options(parallel_tool_calls=False)),
-    "calls side by side": (WITH_TOOL, Options(parallel_tool_calls=True)),
+    "parallel calls": (WITH_TOOL, Options(parallel_tool_calls=True)),
     "a schema": (HELLO, Options(output_schema={"type": "object", "properties": {}, "additionalProperties": False})),
     "a user": (HELLO, Options(user_id="u")),
     "a session": (HELLO, Options(session_id="s" * 80)),
@@ -93,46 +93,46 @@ ASKED: Final = {
 }
 
 
-@pytest.mark.parametrize(("context", "options"), ASKED.values(), ids=ASKED.keys())
-def test_an_option_is_sent_as_it_was_asked_unless_the_report_says_otherwise(context, options):
+@pytest.mark.parametrize(("context", "options"), IN_RANGE.values(), ids=IN_RANGE.keys())
+def test_an_option_is_sent_unchanged_unless_a_change_is_reported(context, options):
     (name,) = (field for field in options.__struct_fields__ if getattr(options, field) is not None)
     for protocol, models in KINDS.items():
         codec = get_protocol(protocol)
         if name in codec.not_carried:
-            continue  # it is not the body that says it
+            continue  # the body does not hold it
         for model in models:
             endpoint = resolve_endpoint(model)
             if name == "session_id" and endpoint.dialect.session_header != "none":
-                continue  # it goes with the headers
+                continue  # it is sent as a header
             request = prepare(context, model, options=options)
             given = getattr(codec.decode_request(request.body, endpoint).options, name)
-            asked, kept = getattr(options, name), getattr(request.projection.options, name)
-            assert was_reported(request, name) == (kept != asked), model.full_name()
+            original, kept = getattr(options, name), getattr(request.projection.options, name)
+            assert was_reported(request, name) == (kept != original), model.full_name()
             if kept is not None:
                 assert given == kept, model.full_name()
 
 
 OUT_OF_RANGE: Final = {
     "no tokens": Options(max_tokens=0),
-    "less than no tokens": Options(max_tokens=-1),
-    "more tokens than anyone writes": Options(max_tokens=10**9),
-    "colder than cold": Options(temperature=-0.5),
-    "too hot": Options(temperature=9.0),
-    "no share": Options(top_p=0.0),
-    "less than no share": Options(top_p=-1.0),
-    "more than the whole": Options(top_p=1.5),
+    "a negative number of tokens": Options(max_tokens=-1),
+    "more tokens than any model writes": Options(max_tokens=10**9),
+    "a negative temperature": Options(temperature=-0.5),
+    "a temperature that is too high": Options(temperature=9.0),
+    "a top_p of zero": Options(top_p=0.0),
+    "a negative top_p": Options(top_p=-1.0),
+    "a top_p above one": Options(top_p=1.5),
     "an empty stop": Options(stop=("",)),
     "an empty stop among others": Options(stop=("", "end", "\n")),
-    "more stops than anyone takes": Options(stop=tuple(f"stop {number}" for number in range(3000))),
-    "less than no thinking": Options(thinking=-1),
-    "more thinking than there is": Options(thinking=10**9),
-    "all of it at once": Options(max_tokens=-5, temperature=7.0, top_p=3.0, stop=("", " "), thinking=-9),
+    "more stops than any target accepts": Options(stop=tuple(f"stop {number}" for number in range(3000))),
+    "a negative thinking budget": Options(thinking=-1),
+    "a thinking budget that is too high": Options(thinking=10**9),
+    "several at once": Options(max_tokens=-5, temperature=7.0, top_p=3.0, stop=("", " "), thinking=-9),
 }
 
 
 @pytest.mark.parametrize("options", OUT_OF_RANGE.values(), ids=OUT_OF_RANGE.keys())
 @pytest.mark.parametrize("models", KINDS.values(), ids=KINDS.keys())
-def test_what_is_out_of_range_is_brought_into_it_and_reported(models, options):
+def test_a_value_out_of_range_is_clamped_or_removed_and_reported(models, options):
     for model in models:
         codec, endpoint = get_protocol(model.protocol), resolve_endpoint(model)
         request = prepare(HELLO, model, options=options)

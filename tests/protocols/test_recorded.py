@@ -1,4 +1,4 @@
-"""Recorded exchanges of every wire: what was read comes out as it was, streams fold, and what was accepted passes."""
+"""Recorded exchanges of every protocol are written back unchanged, and `check` passes what the provider accepted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def endpoint_of(row: Any) -> Any:
 
 
 def bytes_of(exchange: Any) -> bytes | None:
-    """Give a stream as it came over the wire, where that was kept."""
+    """Give the raw bytes of a stream, if they were recorded."""
     if "stream_raw_b64" in exchange:
         return base64.b64decode(exchange["stream_raw_b64"])
     raw = exchange.get("stream_raw")
@@ -46,27 +46,27 @@ def has_stream(row: Any, exchange: Any) -> bool:
 
 
 @traffic.each_exchange(ROWS, traffic.has_json_request)
-def test_a_recorded_request_comes_out_as_it_was(row):
+def test_a_recorded_request_is_written_back_unchanged(row):
     body = traffic.read(row["file"])["request"]
     codec, endpoint = CODECS[row["protocol"]], endpoint_of(row)
     assert codec.encode_request(codec.decode_request(body, endpoint), endpoint) == body
 
 
 @traffic.each_exchange(ROWS, has_whole_reply)
-def test_a_recorded_reply_comes_out_as_it_was(row):
+def test_a_recorded_reply_is_written_back_unchanged(row):
     body = traffic.read(row["file"])["response"]
     codec, endpoint = CODECS[row["protocol"]], endpoint_of(row)
     assert codec.encode_response(codec.decode_response(body, endpoint, {}), endpoint) == body
 
 
 @traffic.each_exchange(ROWS, traffic.was_accepted)
-def test_what_the_provider_accepted_passes_the_check(row):
+def test_check_passes_a_request_that_the_provider_accepted(row):
     body = traffic.read(row["file"])["request"]
     assert CODECS[row["protocol"]].check(body, endpoint_of(row)) == []
 
 
 @traffic.each_exchange(ROWS, has_stream)
-def test_a_recorded_stream_gives_the_same_message_however_it_is_cut(row):
+def test_any_split_of_a_recorded_stream_gives_the_same_events(row):
     exchange = traffic.read(row["file"])
     frames, data = exchange["stream"], bytes_of(exchange)
     codec, endpoint = CODECS[row["protocol"]], endpoint_of(row)
@@ -85,7 +85,7 @@ def test_a_recorded_stream_gives_the_same_message_however_it_is_cut(row):
 
 
 @traffic.each_exchange(ROWS, traffic.has_json_request)
-def test_the_wire_of_a_recorded_request_is_recognised(row):
+def test_the_protocol_of_a_recorded_request_is_detected(row):
     body = traffic.read(row["file"])["request"]
     assert detect_protocol(body) == row["protocol"]
     assert json.dumps(body)

@@ -1,4 +1,4 @@
-"""Rules: every row can be what it says, the layers override in order, and families catch the models they mean."""
+"""Rules: every value is valid, the layers override in order, and families match the intended models."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ BY_FAMILY = pytest.mark.parametrize(
 
 
 @BY_PROTOCOL
-def test_a_record_has_the_name_that_the_registry_lists_it_under(protocol: Protocol):
+def test_a_record_is_registered_under_its_name(protocol: Protocol):
     assert PROTOCOLS[protocol.name] is protocol
     assert protocol.example.protocol == protocol.name
 
 
 @BY_PROTOCOL
-def test_constructors_check_nothing_so_every_record_is_read_back_with_its_types(protocol: Protocol):
+def test_the_values_of_rules_and_dialects_have_the_declared_types(protocol: Protocol):
     assert msgspec.convert(msgspec.to_builtins(protocol.rules), Rules) == protocol.rules
     assert msgspec.convert(msgspec.to_builtins(protocol.dialect), Dialect) == protocol.dialect
 
 
 @BY_PROTOCOL
-def test_rules_speak_of_options_choices_and_patterns_that_exist(protocol: Protocol):
+def test_rules_name_existing_options_choices_and_patterns(protocol: Protocol):
     rules = protocol.rules
     named = rules.refused_options | rules.refused_with_thinking | rules.exclusive_options
     assert named <= set(Options.__struct_fields__)
@@ -59,7 +59,7 @@ def test_rules_speak_of_options_choices_and_patterns_that_exist(protocol: Protoc
 
 
 @BY_FAMILY
-def test_a_family_is_sourced_dated_and_overrides_what_exists(protocol: Protocol, family: Family):
+def test_a_family_has_a_source_and_a_date_and_overrides_existing_fields(protocol: Protocol, family: Family):
     assert family.source.strip()
     assert date.fromisoformat(family.read) >= date(2026, 11, 1)
     assert family.rules or family.dialect
@@ -82,16 +82,16 @@ def test_every_model_of_the_catalogue_resolves():
 MISTRAL = "mistral-small-4"
 
 ORDER = {
-    "the protocol speaks first": (Model("m", "mine", "openai-chat"), None, 40),
+    "the protocol has the default": (Model("m", "mine", "openai-chat"), None, 40),
     "the provider overrides it": (Model("m", "xai", "openai-chat"), None, 0),
     "the family overrides the provider": (Model(MISTRAL, "xai", "openai-chat"), None, 9),
     "the model overrides the family": (Model(MISTRAL, "xai", "openai-chat", rules={"call_id_max": 12}), None, 12),
-    "the caller has the last word": (
+    "the caller overrides the model": (
         Model(MISTRAL, "xai", "openai-chat", rules={"call_id_max": 12}),
         {"call_id_max": 7},
         7,
     ),
-    "and is heard without the others": (Model("m", "mine", "openai-chat"), {"call_id_max": 7}, 7),
+    "the caller overrides the protocol": (Model("m", "mine", "openai-chat"), {"call_id_max": 7}, 7),
 }
 
 
@@ -100,7 +100,7 @@ def test_each_layer_overrides_the_one_before(model: Model, overrides: Mapping[st
     assert resolve_rules(model, overrides).call_id_max == expected
 
 
-SPELLINGS = {
+DIALECTS = {
     "the protocol": (Model("m", "mine", "google-genai"), None, "budget"),
     "the family": (Model("gemini-3-flash-preview", "google", "google-genai"), None, "level"),
     "the model": (
@@ -116,18 +116,18 @@ SPELLINGS = {
 }
 
 
-@pytest.mark.parametrize(("model", "overrides", "expected"), SPELLINGS.values(), ids=SPELLINGS.keys())
+@pytest.mark.parametrize(("model", "overrides", "expected"), DIALECTS.values(), ids=DIALECTS.keys())
 def test_dialects_resolve_in_the_same_order(model: Model, overrides: Mapping[str, object] | None, expected: str):
     assert resolve_dialect(model, overrides).thinking_format == expected
 
 
-def test_what_is_refused_adds_up_over_the_layers_and_can_be_taken_back():
+def test_refused_options_accumulate_over_the_layers_and_can_be_removed():
     model = Model("claude-opus-4-8", "anthropic", "anthropic-messages", rules={"refused_options": ["top_p", "stop"]})
     refused = resolve_rules(model, {"refused_options": ["-stop", "user_id"]}).refused_options
     assert refused == {"seed", "session_id", "temperature", "top_p", "user_id"}
 
 
-def test_what_is_remembered_of_a_model_is_never_stale():
+def test_cached_rules_of_a_model_are_never_stale():
     rules: dict[str, object] = {"call_id_max": 12}
     dialect: dict[str, object] = {"thinking_format": "effort"}
     model = Model("m", "mine", "openai-chat", rules=rules, dialect=dialect)
@@ -139,12 +139,12 @@ def test_what_is_remembered_of_a_model_is_never_stale():
     assert resolve_dialect(model).thinking_format == "level"
 
 
-def test_overrides_that_are_no_json_are_refused_as_any_other():
+def test_overrides_that_are_not_json_are_refused():
     with pytest.raises(SettingsError, match="call_id_max"):
         resolve_rules(Model("m", "mine", "openai-chat", rules={"call_id_max": object()}))
 
 
-def test_overrides_from_json_become_what_the_record_holds():
+def test_overrides_from_json_are_converted_to_the_type_of_the_field():
     model = Model(
         "m", "mine", "openai-chat", rules={"user_media": ["image/png"], "tool_choices": ["auto"], "max_temperature": 1}
     )
@@ -162,12 +162,18 @@ def test_a_target_is_resolved_once():
 
 
 REFUSED = {
-    "a misspelt rule of the caller's": ({}, {"call_id_maximum": 3}, "call_id_maximum", "call_id_max", "the caller"),
-    "a misspelt rule of the model's": ({"alternates": True}, {}, "alternates", "alternate", "model mine/m"),
-    "a rule nobody has heard of": ({"xyzzy": 1}, {}, "xyzzy", None, "model mine/m"),
-    "a word for a switch": ({}, {"tools": "yes"}, "tools", None, "the caller"),
-    "a switch for a number": ({}, {"max_images": True}, "max_images", None, "the caller"),
-    "a word outside the list": ({}, {"reasoning_replay": "sometimes"}, "reasoning_replay", None, "the caller"),
+    "a typing error in a rule of the caller": (
+        {},
+        {"call_id_maximum": 3},
+        "call_id_maximum",
+        "call_id_max",
+        "the caller",
+    ),
+    "a typing error in a rule of the model": ({"alternates": True}, {}, "alternates", "alternate", "model mine/m"),
+    "an unknown rule": ({"xyzzy": 1}, {}, "xyzzy", None, "model mine/m"),
+    "a string for a boolean": ({}, {"tools": "yes"}, "tools", None, "the caller"),
+    "a boolean for a number": ({}, {"max_images": True}, "max_images", None, "the caller"),
+    "a string that is not in the list": ({}, {"reasoning_replay": "sometimes"}, "reasoning_replay", None, "the caller"),
     "an option that does not exist": (
         {"refused_options": ["temprature"]},
         {},
@@ -190,15 +196,15 @@ def test_a_wrong_override_is_refused_with_its_place_and_the_nearest_name(
     assert suggestion is None or caught.value.suggestions[0] == suggestion
 
 
-def test_a_misspelt_dialect_field_is_refused_alike():
+def test_an_unknown_dialect_field_is_refused():
     with pytest.raises(SettingsError, match="there is no dialect field 'auth_header'") as caught:
         resolve_dialect(Model("m", "mine", "openai-chat", dialect={"auth_header": "bearer"}))
     assert caught.value.key == "auth_header"
 
 
 UNKNOWN = {
-    "one word for two wires": ("openai", ("openai-chat", "openai-responses")),
-    "a slip": ("antropic-messages", ("anthropic-messages",)),
+    "a prefix of two protocols": ("openai", ("openai-chat", "openai-responses")),
+    "a typing error": ("antropic-messages", ("anthropic-messages",)),
     "another library's name": ("bedrock-converse-stream", ("bedrock-converse",)),
 }
 
@@ -249,7 +255,7 @@ EXPECTED: list[tuple[tuple[str, str], str, str, object]] = [
     (ANTHROPIC, "claude-sonnet-5-5", "system_messages", "before_assistant"),
     (ANTHROPIC, "claude-haiku-5-5", "system_messages", "before_assistant"),
     (("openrouter", "anthropic-messages"), "anthropic/claude-opus-4.8", "system_messages", "none"),
-    # Seals behind gateways.
+    # Signatures behind gateways.
     (("vercel-ai-gateway", "anthropic-messages"), "zai/glm-5.3", "reasoning_replay", "open"),
     (("vercel-ai-gateway", "anthropic-messages"), "anthropic/claude-opus-5", "reasoning_replay", "signed"),
     # Gemini: signed calls and media in results from 3 on, no prefill from 3.6 and 3.5 Flash-Lite on.
@@ -265,7 +271,7 @@ EXPECTED: list[tuple[tuple[str, str], str, str, object]] = [
     (GOOGLE, "gemini-3.5-flash-lite", "last_assistant", False),
     (GOOGLE, "gemini-3.6-flash", "last_assistant", False),
     (("google-vertex", "google-genai"), "gemini-3.8-flash", "last_assistant", False),
-    # Bedrock: who takes what back.
+    # Bedrock: which models accept their reasoning, media in results and call ids again.
     (BEDROCK, "us.anthropic.claude-3-7-sonnet-20250219-v1:0", "reasoning_replay", "signed"),
     (BEDROCK, "openai.gpt-oss-120b-1:0", "reasoning_replay", "open"),
     (BEDROCK, "moonshot.kimi-k2-thinking", "reasoning_replay", "open"),
@@ -281,7 +287,7 @@ EXPECTED: list[tuple[tuple[str, str], str, str, object]] = [
     (BEDROCK, "anthropic.claude-opus-5-5", "call_id_alphabet", "a-zA-Z0-9_-"),
     (BEDROCK, "amazon.nova-pro-v1:0", "first_user", True),
     (BEDROCK, "anthropic.claude-opus-5-5", "first_user", False),
-    # OpenAI and its wire elsewhere.
+    # OpenAI, and openai-chat at other providers.
     (CHAT, "o1-mini", "system_prompt", False),
     (CHAT, "o3-mini", "system_prompt", True),
     (CHAT, "gpt-5.2", "refused_with_thinking", frozenset({"temperature", "top_p"})),

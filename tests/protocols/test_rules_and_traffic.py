@@ -1,7 +1,7 @@
 """Recorded requests that were answered 200 do not contradict the rules of the model that answered them.
 
-A rule that real traffic contradicts is no rule. Each reader below gives the turns of one wire in plain words; the
-checks then ask of every turn what the rules ask of it.
+Each reader below converts the turns of one protocol to `Turn`; the functions `contradictions_*` then compare every turn
+with the rules.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Body = Mapping[str, object]
 
 
 def listed(value: object) -> list[dict[str, object]]:
-    """Content as a list of blocks, whichever way it was written."""
+    """Give content as a list of blocks; a string becomes one text block."""
     if isinstance(value, str):
         return [{"type": "text", "text": value}]
     return [block for block in value if isinstance(block, dict)] if isinstance(value, list) else []
@@ -193,7 +193,7 @@ def options_of(body: Body) -> set[str]:
     settings: dict[str, object] = dict(body)
     for nested in ("generationConfig", "inferenceConfig"):
         settings |= inner(body, nested) or {}
-    return {option for word, option in OPTIONS_ON_THE_WIRE.items() if settings.get(word) is not None}
+    return {option for key, option in OPTIONS_ON_THE_WIRE.items() if settings.get(key) is not None}
 
 
 def choice_of(body: Body) -> str | None:
@@ -203,7 +203,7 @@ def choice_of(body: Body) -> str | None:
     return None if choice is None else CHOICES_ON_THE_WIRE.get(choice, str(choice))
 
 
-def carried(patterns: tuple[str, ...], mime: str) -> bool:
+def is_accepted(patterns: tuple[str, ...], mime: str) -> bool:
     return any(pattern in ("*", mime, f"{mime.partition('/')[0]}/*") for pattern in patterns)
 
 
@@ -241,7 +241,7 @@ def contradictions_in_order(turns: list[Turn], rules: Rules) -> Iterator[str]:
 def contradictions_in_content(turns: list[Turn], rules: Rules) -> Iterator[str]:
     for turn in turns:
         patterns = rules.result_media if turn.role == "result" else rules.user_media
-        yield from (f"{mime} in a turn of {turn.role}" for mime in turn.media if not carried(patterns, mime))
+        yield from (f"{mime} in a turn of {turn.role}" for mime in turn.media if not is_accepted(patterns, mime))
         if rules.refused_text == "blank" and turn.texts and not "".join(turn.texts).strip() and not turn.calls:
             yield "a turn of white space"
 
@@ -260,7 +260,7 @@ def request_of(row: Mapping[str, object]) -> object:
 
 
 @pytest.mark.parametrize("row", recordings())
-def test_what_was_answered_contradicts_no_rule(row: Mapping[str, object]):
+def test_an_answered_request_contradicts_no_rule(row: Mapping[str, object]):
     body = request_of(row)
     assert isinstance(body, dict)
     provider = PROVIDER_OF_RECORDING.get(str(row["provider"]), str(row["provider"]))
@@ -280,7 +280,7 @@ def test_what_was_answered_contradicts_no_rule(row: Mapping[str, object]):
         assert body.get("tools") or body.get("toolConfig")
 
 
-def test_the_readers_see_the_calls_and_results_of_a_recording():
+def test_the_readers_find_the_calls_and_results_of_a_recording():
     body = json.loads((TRAFFIC / "anthropic-messages/0085.json").read_text())["request"]
     assert [turn.role for turn in anthropic_turns(body)] == ["user", "assistant", "result", "result"]
     body = json.loads((TRAFFIC / "google-generate/0025.json").read_text())["request"]

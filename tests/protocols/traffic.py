@@ -1,4 +1,4 @@
-"""Recorded exchanges, for tests marked `traffic`, which `conftest.py` skips where there are no recordings."""
+"""Recorded exchanges, for tests marked `traffic`; `conftest.py` skips these tests if there are no recordings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WIRES = {
 
 @lru_cache
 def exchanges() -> tuple[dict[str, Any], ...]:
-    """List what is recorded: each row names `file`, `protocol` and `provider` (ours), `model`, `status`, `fidelity`."""
+    """List the recordings: rows with `file`, segue's `protocol` and `provider`, `model`, `status` and `fidelity`."""
     index = FOLDER / "index.jsonl"
     if not index.exists():
         return ()
@@ -53,19 +53,19 @@ def of_protocol(protocol: str) -> list[dict[str, Any]]:
 def each_exchange(
     rows: Iterable[dict[str, Any]], holds: Callable[[dict[str, Any], dict[str, Any]], bool]
 ) -> pytest.MarkDecorator:
-    """Run a test with every `row` of which something holds, given the row and the exchange itself."""
+    """Parametrize a test with every `row` for which `holds(row, exchange)` is true."""
     kept = [row for row in rows if holds(row, read(row["file"]))]
     return pytest.mark.parametrize("row", kept, ids=[str(row["file"]) for row in kept])
 
 
 def has_json_request(_row: dict[str, Any], exchange: dict[str, Any]) -> bool:
-    """Say whether the body of the request was recorded, and as JSON."""
+    """Whether the body of the request was recorded as JSON."""
     body = exchange["request"]
     return isinstance(body, dict) and "_raw" not in body
 
 
 def was_accepted(row: dict[str, Any], exchange: dict[str, Any]) -> bool:
-    """Say whether a provider accepted exactly this body."""
+    """Whether a provider accepted exactly this body."""
     return row["status"] == 200 and row["fidelity"] == "recorded" and has_json_request(row, exchange)
 
 

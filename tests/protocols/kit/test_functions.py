@@ -1,4 +1,4 @@
-"""Function tools and calls come back as they were received; what was changed since is written in the default format."""
+"""Function tools and calls are written back as received; changed values are written in the default format."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOOLS = {
 
 @pytest.mark.parametrize("strict_taken", [True, False])
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS.keys())
-def test_a_tool_comes_back(tool, strict_taken):
+def test_a_tool_is_written_back_unchanged(tool, strict_taken):
     decoded = decode_tool(PROTOCOL, tool, strict_taken=strict_taken)
     assert encode_tool(PROTOCOL, decoded, (), strict_taken=strict_taken) == tool
 
@@ -71,7 +71,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
-def test_a_call_comes_back(call):
+def test_a_call_is_written_back_unchanged(call):
     decoded = decode_call(PROTOCOL, call, {}, [], reply=False)
     assert decoded is not None
     assert encode_call(PROTOCOL, decoded) == call

@@ -1,4 +1,4 @@
-"""A table of options reads a body and writes it again; what changed since is written in the default format."""
+"""A table of options reads a body and writes it back unchanged; changed values are written in the default format."""
 
 from __future__ import annotations
 
@@ -58,22 +58,22 @@ BODIES = {
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
-def test_a_body_comes_back(body):
+def test_a_body_is_written_back_unchanged(body):
     assert encoded(decoded(**body)) == body
 
 
 @pytest.mark.parametrize("body", [{}, {"model": None}, {"model": 3}], ids=["absent", "null", "a number"])
-def test_a_body_without_a_model_comes_back_until_a_model_is_given(body):
+def test_a_body_without_a_model_is_written_back_unless_a_model_is_given(body):
     assert encoded(decoded(**body), None) == body
     assert encoded(decoded(**body), "m") == {"model": "m"}
 
 
-def test_only_what_no_row_has_read_is_data():
+def test_only_keys_that_no_row_has_read_are_data():
     options = decoded(model="m", max_tokens="many", stop="a", format={"name": "n", "schema": {}}, vendor=1, no=None)
     assert data_of(options.extra, PROTOCOL) == {"max_tokens": "many", "vendor": 1}
 
 
-def test_an_option_that_was_removed_leaves_nothing_behind():
+def test_a_removed_option_is_removed_from_the_body():
     options = decoded(model="m", format={"name": "n", "schema": {}}, stop="a")
     assert encoded(replace(options, output_schema=None, stop=None)) == {"model": "m"}
 
@@ -89,7 +89,7 @@ def test_an_option_without_a_row_is_refused_by_its_name():
     assert caught.value.path == ("options", "seed")
 
 
-def test_a_choice_of_the_conversation_is_for_the_same_request():
+def test_a_choice_of_the_conversation_applies_to_the_same_request():
     options = decode_settings(TABLE, {"model": "m"}, (), ENDPOINT, choose("turn", "same", "new"))
     assert chosen(options.extra, PROTOCOL, "turn", "same", model="m") == "new"
     assert chosen(options.extra, PROTOCOL, "turn", "same", model="other") == "same"

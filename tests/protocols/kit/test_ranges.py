@@ -1,4 +1,4 @@
-"""`check` names numbers and texts out of range in bodies that were not projected."""
+"""`check` finds numbers and stop texts out of range in bodies that were not projected."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ TARGETS = {
     "cohere-chat": Model("command-a", "cohere", "cohere-chat"),
 }
 NAMED = {
-    "too hot": (Options(temperature=9.0), TARGETS.keys() - {"cohere-chat"}),  # it has no upper end there
-    "more than the whole share": (Options(top_p=1.5), TARGETS.keys()),
-    "no share": (Options(top_p=0.0), {"cohere-chat", "mistral-chat"}),
-    "less than no tokens": (Options(max_tokens=-5), TARGETS.keys() - {"cohere-chat"}),
+    "a temperature that is too high": (Options(temperature=9.0), TARGETS.keys() - {"cohere-chat"}),  # no limit there
+    "a top_p above one": (Options(top_p=1.5), TARGETS.keys()),
+    "a top_p of zero": (Options(top_p=0.0), {"cohere-chat", "mistral-chat"}),
+    "a negative number of tokens": (Options(max_tokens=-5), TARGETS.keys() - {"cohere-chat"}),
     "an empty stop": (Options(stop=("",)), {"anthropic-messages", "bedrock-converse"}),
     "a blank stop": (Options(stop=("\n",)), {"anthropic-messages"}),
 }
@@ -37,7 +37,7 @@ def is_possible(protocol: str, options: Options) -> bool:
     ("protocol", "case"),
     [(protocol, case) for case in NAMED for protocol in TARGETS if is_possible(protocol, NAMED[case][0])],
 )
-def test_what_is_out_of_range_is_named_where_it_is_refused(protocol, case):
+def test_a_value_out_of_range_is_a_violation_where_it_is_refused(protocol, case):
     options, protocols = NAMED[case]
     codec, endpoint = get_protocol(protocol), resolve_endpoint(TARGETS[protocol])
     prompt = Prompt(context=Context(messages=(UserMessage.of("hello"),)), options=options)

@@ -1,4 +1,4 @@
-"""A schema for the answer from wire to wire: its name and its description go with it, and so does its strictness."""
+"""An output schema keeps its name, its description and `strict` when a request is converted."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ CLAUDE = Model("claude-sonnet-4-6", "anthropic", "anthropic-messages")
 TITLED = {**CLOSED, "title": "person", "description": "Someone."}
 
 
-def test_a_named_schema_crosses_from_chat_to_responses():
+def test_a_named_schema_is_converted_from_chat_to_responses():
     form: Any = convert(CHAT, source="openai-chat", target=TO_RESPONSES).body["text"]
     assert form == {"format": {"type": "json_schema", "name": "person", "schema": TITLED, "strict": True}}
 
 
-def test_a_named_schema_crosses_from_responses_to_chat():
+def test_a_named_schema_is_converted_from_responses_to_chat():
     form: Any = convert(RESPONSES, source="openai-responses", target=TO_CHAT).body["response_format"]
     assert form["json_schema"] == {"name": "person", "schema": TITLED, "strict": True}
 
@@ -38,7 +38,7 @@ def test_a_named_schema_crosses_from_responses_to_chat():
 @pytest.mark.parametrize(
     ("body", "source"), [(CHAT, "openai-chat"), (RESPONSES, "openai-responses")], ids=["chat", "responses"]
 )
-def test_a_wire_without_names_is_told_in_the_schemas_own_words(body: Any, source: str):
+def test_a_protocol_without_schema_names_gets_title_and_description(body: Any, source: str):
     config: Any = convert(body, source=source, target=CLAUDE).body["output_config"]
     assert config["format"]["schema"] == TITLED
 
@@ -46,11 +46,11 @@ def test_a_wire_without_names_is_told_in_the_schemas_own_words(body: Any, source
 @pytest.mark.parametrize(
     ("body", "source"), [(CHAT, "openai-chat"), (RESPONSES, "openai-responses")], ids=["chat", "responses"]
 )
-def test_the_schema_itself_is_read_as_it_was(body: Any, source: str):
+def test_the_schema_itself_is_read_unchanged(body: Any, source: str):
     assert decode_request(body, protocol=source).options.output_schema == CLOSED
 
 
-def test_words_of_the_schemas_own_are_not_replaced():
+def test_an_existing_title_is_not_replaced():
     named = {**FORM, "schema": {**CLOSED, "title": "Human"}}
     body = {**CHAT, "response_format": {"type": "json_schema", "json_schema": named}}
     form: Any = convert(body, source="openai-chat", target=TO_RESPONSES).body["text"]
@@ -62,13 +62,13 @@ NAMES = {
     "a title with other characters": ({"title": "A person, née X"}, "A_person_n_e_X"),
     "a title of other characters only": ({"title": "??"}, "output"),
     "a title that is too long": ({"title": "x" * 99}, "x" * 64),
-    "a title that is no text": ({"title": {"type": "string"}}, "output"),
+    "a title that is not a string": ({"title": {"type": "string"}}, "output"),
     "no title": ({}, "output"),
 }
 
 
 @pytest.mark.parametrize(("schema", "name"), NAMES.values(), ids=NAMES.keys())
-def test_a_schema_is_called_by_its_title(schema: dict[str, object], name: str):
+def test_the_name_of_a_schema_is_its_title(schema: dict[str, object], name: str):
     assert schema_name(schema) == name
 
 
@@ -77,11 +77,11 @@ OPEN = {
     "a property that may be missing": {**CLOSED, "required": []},
     "an open object inside": {**CLOSED, "properties": {"a": {"type": "object"}}},
     "an open object in a list": {"anyOf": [CLOSED, {"type": "object"}]},
-    "a list of what is required that is none": {**CLOSED, "required": [{}]},
+    "a required list without names": {**CLOSED, "required": [{}]},
 }
 
 
 @pytest.mark.parametrize("schema", OPEN.values(), ids=OPEN.keys())
-def test_a_schema_that_leaves_something_open_cannot_be_followed_to_the_letter(schema: dict[str, object]):
+def test_an_open_schema_cannot_be_strict(schema: dict[str, object]):
     assert not is_closed(schema)
     assert is_closed(CLOSED)

@@ -1,4 +1,4 @@
-"""What holds for every streamed reply, whatever its wire: kept by the assembly, not by the readers."""
+"""Properties of every streamed reply, which `Assembly` guarantees for any reader."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MODEL = Model("m", "p", "openai-chat", cost=Price(input=2.0, output=10.0))
 
 
 class Script:
-    """A reader that does what the frame says."""
+    """A reader whose frames name the method to call."""
 
     def __init__(self) -> None:
         self.part: Any = None
@@ -55,7 +55,7 @@ def run(*frames: Any, tool_names: Any = None) -> tuple[Any, Any]:
 STOP = {"do": "stop", "reason": "stop"}
 
 
-def test_a_reply_is_told_from_start_to_done():
+def test_a_reply_gives_events_from_start_to_done():
     events, decoder = run({"do": "text"}, {"do": "grow", "with": "hel"}, {"do": "grow", "with": "lo"}, STOP)
     assert [event.type for event in events] == ["start", "text_start", "text_delta", "text_delta", "text_end", "done"]
     assert decoder.message.text() == "hello"
@@ -64,16 +64,16 @@ def test_a_reply_is_told_from_start_to_done():
 
 BROKEN = {
     "a stream that just stops": ({"do": "text"}, {"do": "grow", "with": "par"}),
-    "a stream of nothing": (),
+    "an empty stream": (),
     "an error in mid-stream": ({"do": "text"}, {"do": "grow", "with": "par"}, {"do": "fail"}),
     "a frame that cannot be read": ({"do": "text"}, {"do": "nonsense"}),
-    "a frame that is no JSON": ({"do": "text"}, b"{oops"),
+    "a frame that is not JSON": ({"do": "text"}, b"{oops"),
     "a finish reason that is an error": ({"do": "text"}, {"do": "stop", "reason": "error"}),
 }
 
 
 @pytest.mark.parametrize("frames", BROKEN.values(), ids=BROKEN.keys())
-def test_what_breaks_off_ends_with_one_error_and_keeps_what_arrived(frames):
+def test_an_incomplete_reply_ends_with_one_error_and_keeps_its_content(frames):
     events, decoder = run(*frames)
     assert [event.type for event in events].count("error") == 1
     assert events[-1].type == "error"
@@ -93,7 +93,7 @@ def test_nothing_comes_after_the_terminal_event():
     assert decoder.abort() == []
 
 
-def test_an_aborted_reply_can_be_stored_with_what_arrived():
+def test_an_aborted_reply_can_be_stored_with_its_content():
     decoder: Any = StreamDecoder(Script(), Assembly(MODEL, "openai-chat"))
     decoder.feed({"do": "text"})
     decoder.feed({"do": "grow", "with": "half an ans"})
@@ -103,7 +103,7 @@ def test_an_aborted_reply_can_be_stored_with_what_arrived():
     assert terminal.message.stop_reason == StopReason.ABORTED
 
 
-def test_arguments_are_parsed_once_at_the_end_and_seen_in_part_when_asked():
+def test_arguments_are_parsed_at_the_end_and_partial_arguments_can_be_read():
     decoder: Any = StreamDecoder(Script(), Assembly(MODEL, "openai-chat"))
     decoder.feed({"do": "call"})
     decoder.feed({"do": "grow", "with": '{"path": "src/ma'})
@@ -122,7 +122,7 @@ def test_unfinished_arguments_keep_their_text_and_are_diagnosed():
     assert [diagnostic.type for diagnostic in decoder.message.diagnostics] == ["tool_arguments_recovered"]
 
 
-def test_a_character_cut_in_half_between_two_deltas_is_joined():
+def test_a_surrogate_pair_split_between_two_deltas_is_joined():
     _, decoder = run({"do": "text"}, {"do": "grow", "with": "\ud83d"}, {"do": "grow", "with": "\ude00!"}, STOP)
     assert decoder.message.text() == "\U0001f600!"
     assert join_chunks(["a\ud83d", "b"]) == "a\ud83db"
@@ -140,15 +140,15 @@ def test_the_cost_is_computed_from_the_models_price():
 
 
 @pytest.mark.parametrize("frame", [b"[DONE]", "[DONE]", b" [DONE] \n"])
-def test_the_end_mark_is_no_frame(frame):
+def test_the_end_mark_is_not_a_frame(frame):
     assert parse_frame(frame) is None
 
 
 @pytest.mark.parametrize("frame", [b"", b"[1]", b"7", b"\xff\xfe", b"{", "[" * 100_000])
-def test_what_is_no_frame_is_an_error_of_ours(frame):
+def test_an_invalid_frame_raises_a_decode_error(frame):
     with pytest.raises(DecodeError):
         parse_frame(frame)
 
 
-def test_a_frame_with_half_a_character_is_read():
+def test_a_frame_with_a_lone_surrogate_is_read():
     assert parse_frame(b'{"delta": "\\ud83d"}') == {"delta": "\ud83d"}

@@ -1,4 +1,4 @@
-"""What was received comes back as long as the default is what it was; what was changed does not."""
+"""A received object is written back while the default is unchanged; changed values get the default format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CASES = {
     "true is not one": ({"a": 1}, {"a": True}),
     "a string for a list of one text": ({"content": [{"type": "text", "text": "hi"}]}, {"content": "hi"}),
     "a list of one text for a string": ({"content": "hi"}, {"content": [{"type": "text", "text": "hi"}]}),
-    "an empty text where both stand twice": ({"content": ""}, {"content": [{"type": "", "text": ""}]}),
+    "an empty text that occurs twice": ({"content": ""}, {"content": [{"type": "", "text": ""}]}),
     "an object for its JSON text": ({"arguments": '{"a":1}'}, {"arguments": {"a": 1}}),
     "a nested key": ({"function": {"name": "f"}}, {"function": {"name": "f", "strict": None}}),
     "a nested list": ({"a": [{"b": 1}, {"b": 2}]}, {"a": [{"b": 1}, {"b": 3, "c": 4}]}),
@@ -31,16 +31,16 @@ CASES = {
     "one item without its list": ({"a": [{"b": 1}]}, {"a": {"b": 1}}),
     "a list without the object around it": ({"a": {"parts": [{"b": 1}], "role": "x"}}, {"a": [{"b": 1}]}),
     "an object without the object around it": ({"a": {"parts": [{"b": 1}], "role": "x"}}, {"a": {"b": 1}}),
-    "an object for the JSON text around which an object stands": ({"a": {"output": '{"b":1}'}}, {"a": {"b": 1}}),
+    "an object for the JSON text inside an object": ({"a": {"output": '{"b":1}'}}, {"a": {"b": 1}}),
     "base64 in another alphabet": ({"a": "a+/b" * 20 + "YQ=="}, {"a": "a-_b" * 20 + "YQ"}),
     "a long value": ({"a": "x" * 500}, {"a": None}),
     "keys that begin like a choice": ({"@a": 1, "b": {"@c": 1}}, {"@a": 2, "@onlyFor": None, "b": {"@c": 3}}),
-    "keys with the names of ours": ({"a": 1}, {"a": 1, "verbatim": {"a": 2}, "shape": "s"}),
+    "keys with the names of format keys": ({"a": 1}, {"a": 1, "verbatim": {"a": 2}, "shape": "s"}),
 }
 
 
 @pytest.mark.parametrize(("default", "received"), CASES.values(), ids=CASES.keys())
-def test_what_was_received_comes_back(default, received):
+def test_a_received_object_is_written_back(default, received):
     extra = keep(PROTOCOL, received, default, known=("a", "b"))
     assert same(restore(json.loads(json.dumps(default)), json.loads(json.dumps(extra)), PROTOCOL), received)
     assert (extra is None) == same(default, received)
@@ -52,7 +52,7 @@ def test_a_changed_default_is_written():
     assert restore({"temperature": 2}, extra, PROTOCOL) == {"temperature": 2, "user": "me"}
 
 
-def test_a_changed_text_keeps_the_form_it_stood_in():
+def test_a_changed_text_keeps_its_received_format():
     extra = keep(PROTOCOL, {"content": [{"type": "text", "text": "hi"}]}, {"content": "hi"})
     assert restore({"content": "bye"}, extra, PROTOCOL) == {"content": [{"type": "text", "text": "bye"}]}
     extra = keep(PROTOCOL, {"content": "hi"}, {"content": [{"type": "text", "text": "hi"}]})
@@ -61,7 +61,7 @@ def test_a_changed_text_keeps_the_form_it_stood_in():
     assert restore({"content": list(two)}, extra, PROTOCOL) == {"content": two}
 
 
-def test_a_removed_key_stays_where_its_value_changed():
+def test_an_absent_key_is_written_if_its_value_changed():
     extra = keep(PROTOCOL, {}, {"max_tokens": 4096})
     assert restore({"max_tokens": 4096}, extra, PROTOCOL) == {}
     assert restore({"max_tokens": 10}, extra, PROTOCOL) == {"max_tokens": 10}
@@ -77,7 +77,7 @@ def test_unknown_keys_with_a_value_are_data_and_the_rest_is_format():
     assert patch.keys() == {"strict", "nothing"}
 
 
-def test_data_never_replaces_what_is_written():
+def test_data_never_replaces_a_default_key():
     extra = {PROTOCOL: {"user": "old", "in": {"x": 9, "y": 2}}}
     assert restore({"user": "new", "in": {"x": 1}}, extra, PROTOCOL) == {"user": "new", "in": {"x": 1, "y": 2}}
 
@@ -88,7 +88,7 @@ def test_format_for_one_model_is_not_written_for_another():
     assert restore({"limit": 4096}, extra, PROTOCOL, model="m2") == {"limit": 4096}
 
 
-def test_a_choice_holds_while_its_default_does():
+def test_a_choice_applies_while_its_default_is_unchanged():
     extra = keep(PROTOCOL, {}, {}, choices=choose("turn", "same", "new"))
     assert chosen(extra, PROTOCOL, "turn", "same") == "new"
     assert chosen(extra, PROTOCOL, "turn", "other") == "other"
@@ -120,13 +120,13 @@ RENAMED = {
 
 
 @pytest.mark.parametrize(("default", "received"), RENAMED.values(), ids=RENAMED.keys())
-def test_a_renamed_key_comes_back_and_its_value_is_not_kept_twice(default, received):
+def test_a_renamed_key_is_written_back_and_its_value_is_not_stored_twice(default, received):
     extra = json.loads(json.dumps(keep(PROTOCOL, received, default, aliases=ALIASES, instead=INSTEAD)))
     assert same(restore(json.loads(json.dumps(default)), extra, PROTOCOL), received)
     assert LONG not in json.dumps(extra)
 
 
-def test_an_alias_holds_a_changed_value_and_another_form_does_not():
+def test_an_alias_is_written_for_a_changed_value_and_another_form_is_not():
     extra = keep(
         PROTOCOL, {"top_k": 3, "schema": "A"}, {"topK": 3, "jsonSchema": "a"}, aliases=ALIASES, instead=INSTEAD
     )
@@ -135,12 +135,12 @@ def test_an_alias_holds_a_changed_value_and_another_form_does_not():
     assert restore({}, extra, PROTOCOL) == {}
 
 
-def test_data_stand_under_the_default_name():
+def test_data_are_stored_under_the_default_name():
     extra = keep(PROTOCOL, {"inline_data": {"top_k": 3, "new": 1}}, {"inlineData": {}}, aliases=ALIASES)
     assert data_of(extra, PROTOCOL) == {"inlineData": {"topK": 3, "new": 1}}
 
 
-def test_what_stands_inside_the_default_follows_a_change():
+def test_a_value_inside_the_default_follows_a_change():
     extra = keep(PROTOCOL, {"a": {"b": 1}}, {"a": [{"b": 1}]})
     assert restore({"a": [{"b": 2}]}, extra, PROTOCOL) == {"a": {"b": 2}}
     assert restore({"a": [{"b": 1}, {"b": 2}]}, extra, PROTOCOL) == {"a": [{"b": 1}, {"b": 2}]}
@@ -152,7 +152,7 @@ def test_what_stands_inside_the_default_follows_a_change():
 @pytest.mark.parametrize(
     "patch", [3, [], {"a": 3}, {"a": {}}, {"a": {"wrap": ["x"], "to": 3}}, {"a": {"at": {"9": 1}}}]
 )
-def test_a_patch_that_is_none_is_ignored(patch):
+def test_an_invalid_patch_is_ignored(patch):
     assert restore({"a": "text"}, {PROTOCOL: {"verbatim": patch}}, PROTOCOL)["a"] in ("text", 3)
 
 
@@ -164,7 +164,7 @@ JSON = st.recursive(
 
 
 @given(JSON, JSON)
-def test_any_value_leads_to_any_other(default, received):
+def test_an_entry_turns_any_value_into_any_other(default, received):
     entry = difference(default, received)
     assert (entry is None) == same(default, received)
     if entry is not None:
@@ -175,7 +175,7 @@ def test_any_value_leads_to_any_other(default, received):
     st.dictionaries(st.sampled_from(["a", "b", "c", "@d", "verbatim"]), JSON),
     st.dictionaries(st.sampled_from(["a", "b", "c", "@d", "verbatim"]), JSON),
 )
-def test_any_object_leads_to_any_other(default, received):
+def test_a_patch_turns_any_object_into_any_other(default, received):
     extra = keep(PROTOCOL, received, default, known="ab", aliases={"d": "a"}, instead={"b": "c", "a": "b"})
     assert same(restore(json.loads(json.dumps(default)), json.loads(json.dumps(extra)), PROTOCOL), received)
     assert (extra is None) == same(default, received)
