@@ -12,8 +12,8 @@ If one of them cannot be downloaded or read, its part comes from the existing ca
 that source; the script prints the reason. Without both, it changes nothing and exits with 1.
 
 `catalogue_tables.py` has the meaning of the flags. A version of pi with a flag that it does not list is not used: add
-the flag to one of the tables. What pi derives at run time from the name or URL of a provider, or from the id of a model, is not
-taken over: it is maintained by hand in `segue.models.providers` and in the families of each protocol.
+the flag to one of the tables. What pi derives at run time from the name or URL of a provider, or from the id of a
+model, is not taken over: it is maintained by hand in `segue.models.providers` and in the families of each protocol.
 """
 
 from __future__ import annotations
