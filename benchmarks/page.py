@@ -23,8 +23,8 @@ _INTRODUCTIONS: Final[Mapping[str, str]] = {
     ),
     "requests": (
         "A history that was decoded from a provider's replies is encoded as the body of a request, as dicts and\n"
-        "lists: for the model that wrote it (same-model: Claude, DeepSeek, GPT, Gemini, Claude at Amazon) and for another\n"
-        "(cross-model: GPT's history for Claude, Claude's for all others). 1/3: segue needs a third of the peer's time."
+        "lists: for the model that wrote it (same-model: Claude, DeepSeek, GPT, Gemini, Claude at Amazon) and for\n"
+        "another (cross-model: GPT's history for Claude, Claude's for all others). 1/3: a third of the peer's time."
     ),
     "parts": (
         "The parts of those requests, as multiples of `orjson.dumps` of the body, and two lower bounds: a loop over\n"
@@ -36,8 +36,8 @@ _INTRODUCTIONS: Final[Mapping[str, str]] = {
     ),
     "warm": (
         "One more step of an agent (a turn and three results) after a history that was already sent, to the bytes of\n"
-        "the body: `Outbox(model).prepare(context).content`, compared with one copy of those bytes, and with pydantic-ai,\n"
-        "which each time encodes the whole history and serializes it."
+        "the body: `Outbox(model).prepare(context).content`, compared with one copy of those bytes, and with\n"
+        "pydantic-ai, which each time encodes the whole history and serializes it."
     ),
     "streams": (
         "A streamed reply, one event at a time: from server-sent events to segue's events and the whole message,\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from segue.cli.program import COMMANDS, program
 
 ROOT: Final = Path(__file__).parent.parent
 _WIDTH: Final = 100
+_CATALOGUE_DATE: Final = re.compile(r"^(warning: )?the catalogue was updated on ")
+"""Left out of documents: with time it becomes a warning."""
 
 
 def commands(_: str) -> str:
@@ -46,5 +49,6 @@ def output(command: str) -> str:
             check=False,
         )
     end = f"  # exit status {done.returncode}" if done.returncode else ""
-    text = "\n".join(line.rstrip() for line in done.stdout.strip("\n").splitlines())
+    lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
+    text = "\n".join(line for line in lines if not _CATALOGUE_DATE.search(line))
     return f"```sh\nsegue {command}{end}\n```\n\n```text\n{text}\n```\n"
