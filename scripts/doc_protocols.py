@@ -1,7 +1,7 @@
-"""The generated parts of the protocols' pages: rules with their sources, families, and what becomes of each piece.
+"""The generated parts of the protocol pages: rules with their sources, families, and the encoding of each content type.
 
-The sources of rules are the comments that stand beside them in each protocol's `rules.py`: whoever changes a rule
-changes the page. What becomes of a piece is found out by sending one: nothing here says what should happen.
+The sources of rules are the comments beside them in each protocol's `rules.py`. The encodings are those of real
+requests.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _rules_module(name: str) -> ModuleType:
 
 
 def facts(name: str) -> str:
-    """Give what the docstring of a protocol's rules says they rest on."""
+    """Return the facts in the docstring of a protocol's rules."""
     text = inspect.getdoc(_rules_module(name)) or ""
     paragraphs = text.split("\n\n")[1:]
     lines = [line for paragraph in paragraphs for line in re.split(r"\n(?=- )", paragraph)]
@@ -59,15 +59,15 @@ def facts(name: str) -> str:
 
 
 def _item(line: str) -> str:
-    words = " ".join(line.split())
-    return words if words.startswith("- ") else f"{words}\n"
+    text = " ".join(line.split())
+    return text if text.startswith("- ") else f"{text}\n"
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 
 def _comments(source: str) -> dict[int, str]:
-    """Give the comments of a file by their line."""
+    """Return the comments of a file by line number."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     return {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
 
@@ -80,17 +80,17 @@ def _written_rules(source: str) -> list[ast.keyword]:
                 return keywords
             case _:
                 pass
-    raise LookupError("a protocol's rules are called RULES")
+    raise LookupError("a rules.py has no RULES = Rules(...)")
 
 
 def _sources(source: str) -> Iterator[tuple[str, str]]:
-    """Give each rule with what is said beside it, above it, or at the head of its section."""
+    """Return each rule with the comment beside it, above it, or at the head of its section."""
     comments = _comments(source)
     for keyword in _written_rules(source):
         beside = [comments[line] for line in range(keyword.lineno, (keyword.end_lineno or 0) + 1) if line in comments]
         above = comments.get(keyword.lineno - 1, "")
-        said = "; ".join(beside) or ("" if above.startswith("--") or _is_code(source, keyword.lineno - 1) else above)
-        yield str(keyword.arg), said or _of_section(comments, keyword.lineno)
+        text = "; ".join(beside) or ("" if above.startswith("--") or _is_code(source, keyword.lineno - 1) else above)
+        yield str(keyword.arg), text or _of_section(comments, keyword.lineno)
 
 
 def _is_code(source: str, line: int) -> bool:
@@ -103,20 +103,20 @@ def _of_section(comments: Mapping[int, str], line: int) -> str:
 
 
 def rules(name: str) -> str:
-    """Give the rules of a protocol that differ from the defaults, with their sources."""
+    """List the rules of a protocol that differ from the defaults, with their sources."""
     protocol = PROTOCOLS[name]
     source = inspect.getsource(_rules_module(name))
     defaults = Rules()
     rows = (
-        (f"`{rule}`", as_text(value), said or "see the facts above")
-        for rule, said in _sources(source)
+        (f"`{rule}`", as_text(value), comment or "see the facts above")
+        for rule, comment in _sources(source)
         if (value := cast("object", getattr(protocol.rules, rule))) != getattr(defaults, rule)
     )
     return table(("rule", "value", "source"), rows)
 
 
-def spelling(name: str) -> str:
-    """Give the fields of a protocol's dialect that differ from the defaults."""
+def dialect_fields(name: str) -> str:
+    """List the dialect fields of a protocol that differ from the defaults."""
     dialect, defaults = PROTOCOLS[name].dialect, Dialect()
     rows = [
         (f"`{field}`", as_text(value))
@@ -130,16 +130,16 @@ def spelling(name: str) -> str:
 
 
 def families(name: str) -> str:
-    """Give what kinds of models want on this wire."""
+    """List the families of models that differ from the protocol's rules."""
     rows = tuple(map(_family, PROTOCOLS[name].families))
     header = ("model ids with", "at", "differ in", "source", "read")
-    return table(header, rows) if rows else "None is known to differ.\n"
+    return table(header, rows) if rows else "No family is known to differ.\n"
 
 
 def _family(family: Family) -> tuple[str, ...]:
     differs = (f"`{key}`: {as_text(value)}" for key, value in {**family.rules, **family.dialect}.items())
     providers = ", ".join(f"`{provider}`" for provider in family.providers)
-    return f"`{family.pattern}`", providers or "everyone", "; ".join(differs), family.source, family.read
+    return f"`{family.pattern}`", providers or "all providers", "; ".join(differs), family.source, family.read
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------
@@ -165,15 +165,15 @@ def _answers(*content: TextContent | ImageContent, is_error: bool = False) -> To
 
 
 class Piece(NamedTuple):
-    """A piece of a conversation, told as messages to one target, and the words that it can be found by in a body."""
+    """Content of a conversation as messages, and a pattern by which its encoding is found in the body."""
 
     title: str
     messages: tuple[Message, ...]
     place: int
-    """Which of the messages it stands in."""
+    """The index of its message."""
     mark: str
     beside: str = ""
-    """What else stands in the object that is to be shown, where there is such a one."""
+    """A second pattern of the object to show, if there is such an object."""
 
 
 def _thinking(signature: str | None, text: str) -> ThinkingContent:
@@ -181,7 +181,7 @@ def _thinking(signature: str | None, text: str) -> ThinkingContent:
 
 
 def _own_signature(model: Model) -> str:
-    # On the chat wire the seal is the name of the field that the reasoning came in.
+    # In openai-chat the signature is the name of the field that the reasoning arrived in.
     return "reasoning_content" if model.protocol == "openai-chat" else _SIGNATURE
 
 
@@ -191,33 +191,33 @@ _NATIVE: Final = NativeContent(protocol="elsewhere", block={"type": "map"}, fall
 
 
 def _pieces(model: Model) -> tuple[Piece, ...]:
-    """List one of each, for the model that they are sent to."""
+    """List one of each content type for a model."""
     return (
-        Piece("words of the user", (_user(TextContent(text="Look up.")),), 0, "Look up."),
+        Piece("user text", (_user(TextContent(text="Look up.")),), 0, "Look up."),
         Piece("an image, as data", (_user(TextContent(text="See."), _image(_PNG)),), 0, _PNG),
         Piece("an image, by URL", (_user(TextContent(text="See."), _linked()),), 0, r"https://a.example/b.png"),
         Piece("a PDF, as data", (_user(TextContent(text="Read."), _document()),), 0, _PDF),
-        Piece("words of the model", (_user(), _describes(model, TextContent(text="Blue.")), _user()), 1, "Blue."),
-        Piece("its own thinking, sealed", (_user(), _own(model), _user()), 1, "I see.", _SIGNATURE),
-        Piece("another model's thinking", (_user(), _foreign(), _user()), 1, "They see.", "thinking"),
+        Piece("assistant text", (_user(), _describes(model, TextContent(text="Blue.")), _user()), 1, "Blue."),
+        Piece("thinking of the same model, signed", (_user(), _own(model), _user()), 1, "I see.", _SIGNATURE),
+        Piece("thinking of another model", (_user(), _foreign(), _user()), 1, "They see.", "thinking"),
         Piece("a tool call", (_user(), *_LOOK, _answers(TextContent(text="Blue."))), 1, "the sky", "look"),
-        Piece("a tool's result", (_user(), *_LOOK, _answers(TextContent(text="A kite."))), 2, "A kite.", _CALLED),
+        Piece("a tool result", (_user(), *_LOOK, _answers(TextContent(text="A kite."))), 2, "A kite.", _CALLED),
         Piece(
-            "a result that is an error",
+            "a tool result with an error",
             (_user(), *_LOOK, _answers(TextContent(text="Clouds."), is_error=True)),
             2,
             "Clouds.",
             _CALLED,
         ),
-        Piece("an image in a result", (_user(), *_LOOK, _answers(_image(_PNG))), 2, _PNG, _CALLED),
+        Piece("an image in a tool result", (_user(), *_LOOK, _answers(_image(_PNG))), 2, _PNG, _CALLED),
         Piece(
-            "another wire's own block",
+            "a native block of another protocol",
             (_user(), _describes(_FOREIGN, _NATIVE, TextContent(text="Here.")), _user()),
             1,
             "(a map)",
         ),
         Piece(
-            "instructions in mid-conversation",
+            "a system message after the first turn",
             (_user(), _describes(model, TextContent(text="Blue.")), _user(), _instruct("Be brief.")),
             3,
             "Be brief.",
@@ -251,11 +251,11 @@ def _instruct(text: str) -> SystemMessage:
 
 
 def pieces(name: str) -> str:
-    """Send one of each piece, and tell what came out and what was reported."""
+    """Encode one of each content type, and list the encodings and the reported changes."""
     model = PROTOCOLS[name].example
     rows = ((piece.title, *_sent(piece, model)) for piece in _pieces(model))
-    head = f"Tried with `{model.full_name()}`; the pieces of other models come from one that segue does not know.\n\n"
-    return head + table(("piece", "reported", "on the wire"), rows)
+    head = f"Encoded for `{model.full_name()}`; content of another model is from one that segue does not know.\n\n"
+    return head + table(("content", "reported changes", "encoding"), rows)
 
 
 def _sent(piece: Piece, model: Model) -> tuple[str, str]:
@@ -273,11 +273,11 @@ def _sent(piece: Piece, model: Model) -> tuple[str, str]:
 
 
 _PLACEHOLDER: Final = r"\(\w+ omitted|\[[Ii]mage: "
-"""How the texts begin that stand for media."""
+"""The texts that replace media begin like this."""
 
 
 def _smallest(value: object, mark: str, beside: str) -> str | None:
-    """Find the smallest object in a list of a body that holds both patterns, as JSON."""
+    """Find the smallest object in a list of the body that contains both patterns, as JSON."""
     fields = cast("Mapping[str, object]", value).values() if isinstance(value, Mapping) else ()
     items = cast("list[object]", value) if isinstance(value, list) else ()
     for each in (*fields, *items):
@@ -292,7 +292,7 @@ def _smallest(value: object, mark: str, beside: str) -> str | None:
 
 
 _LONGEST: Final = 220
-"""A longer spelling is cut: it shows the form, and the rest is the conversation's."""
+"""A longer encoding is cut: the beginning shows the format."""
 
 
 def _short(text: str) -> str:

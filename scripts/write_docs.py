@@ -1,7 +1,7 @@
-"""Write the generated parts of the documents, or with `--check` say which are out of step.
+"""Write the generated parts of the documents, or with `--check` list the documents that are out of date.
 
-A generated part stands between `<!-- begin: WHAT -->` and `<!-- end: WHAT -->`, and `WHAT` is a row of `PARTS`, with
-words behind it where the part needs some (`example demo.py`). What is outside of the marks is written by people.
+A generated part is between `<!-- begin: WHAT -->` and `<!-- end: WHAT -->`. `WHAT` is a row of `PARTS`, with an
+argument if the part needs one (`example demo.py`). Everything outside of the marks is written by hand.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from doc_commands import commands, output
-from doc_protocols import facts, families, pieces, rules, spelling
+from doc_protocols import dialect_fields, facts, families, pieces, rules
 from doc_tables import changes, failures, names, protocols, settings, texts, vendors
 
 from segue.protocols import Protocol, all_protocols
@@ -26,7 +26,7 @@ PART: Final = re.compile(
 
 
 def example(file: str) -> str:
-    """Include an example as it is run."""
+    """Include an example verbatim."""
     return "```python\n" + (ROOT / "examples" / file).read_text(encoding="utf-8").strip() + "\n```\n"
 
 
@@ -43,14 +43,14 @@ PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "protocols": protocols,
     "rules": rules,
     "settings": settings,
-    "spelling": spelling,
+    "spelling": dialect_fields,
     "texts": texts,
     "vendors": vendors,
 }
 
 
 def render_document(text: str) -> str:
-    """Give a document with each generated part written anew."""
+    """Return a document with each generated part updated."""
     return PART.sub(lambda part: part[1] + PARTS[part["what"]](part["words"] or "") + part[5], text)
 
 
@@ -83,7 +83,7 @@ def documents() -> Iterator[tuple[Path, str]]:
 
 
 def main() -> int:
-    """Write what differs; with `--check` only name it."""
+    """Update the documents; with `--check` only list those that differ."""
     check = "--check" in sys.argv[1:]
     stale: list[str] = []
     for path, old in documents():
@@ -93,7 +93,7 @@ def main() -> int:
             if not check:
                 path.write_text(new, encoding="utf-8")
     if stale:
-        print("out of step, run `make docs`:" if check else "written:", *stale)
+        print("out of date, run `make docs`:" if check else "written:", *stale)
     return 1 if check and stale else 0
 
 
