@@ -266,7 +266,7 @@ class ScriptedServer:
         self._loop.call_soon_threadsafe(self._go_on)
 
     def wait_until(self, holds: Callable[[ScriptedServer], bool], *, seconds: float = 10.0) -> None:
-        """Wait until something can be said of this server; what the network does takes its time."""
+        """Wait until a condition holds for this server; the network takes time."""
         deadline = time.monotonic() + seconds
         while not holds(self):
             if time.monotonic() > deadline:

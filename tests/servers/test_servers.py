@@ -68,7 +68,7 @@ def test_every_protocol_has_its_replies():
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
-def test_a_stream_and_a_whole_reply_say_the_same(codec: Codec):
+def test_a_stream_and_a_whole_reply_have_the_same_content(codec: Codec):
     wire = replies(codec.name)
     given: list[tuple[str, object]] = [
         ("thinking", "".join(THINKING)),
@@ -89,7 +89,7 @@ def test_a_stream_and_a_whole_reply_say_the_same(codec: Codec):
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
-def test_an_error_in_mid_stream_keeps_the_words(codec: Codec):
+def test_an_error_in_a_stream_keeps_the_text(codec: Codec):
     events, message = listen(codec, replies(codec.name).broken)
     assert [event.type for event in events if event.type in ("done", "error")] == ["error"]
     assert message.stop_reason == StopReason.ERROR
@@ -126,7 +126,7 @@ def test_requests_are_answered_in_the_order_of_the_script_and_recorded():
     assert server.open == 0
 
 
-def test_a_request_without_a_reply_is_told_so():
+def test_a_request_beyond_the_script_gets_an_error():
     with ScriptedServer() as server, httpx2.Client() as client:
         reply = client.get(server.url + "/x")
         assert reply.status_code == 500
@@ -151,7 +151,7 @@ def read_into(got: bytearray, client: httpx2.Client, url: str) -> None:
 @pytest.mark.parametrize("framing", ["chunked", "length"])
 @pytest.mark.parametrize("how", ["reset", "close"])
 @pytest.mark.parametrize("phase", Phase)
-def test_an_exchange_breaks_where_the_script_says(phase: Phase, how, framing):
+def test_an_exchange_breaks_at_the_scripted_place(phase: Phase, how, framing):
     script = replace(Reply.sse(BODY, split=12), framing=framing).broken(phase, how)
     with ScriptedServer() as server, httpx2.Client() as client:
         server.reply(Reply.json({}), script)
@@ -170,7 +170,7 @@ def test_an_exchange_breaks_where_the_script_says(phase: Phase, how, framing):
 
 
 @pytest.mark.parametrize("phase", Phase)
-def test_a_silent_reply_goes_on_when_told(phase: Phase):
+def test_a_stalled_reply_continues_when_released(phase: Phase):
     with ScriptedServer() as server, httpx2.Client() as client:
         server.reply(Reply.sse(BODY, split=12).broken(phase, "stall"))
         bodies: list[bytes] = []
@@ -184,7 +184,7 @@ def test_a_silent_reply_goes_on_when_told(phase: Phase):
 
 
 @pytest.mark.parametrize("phase", Phase)
-def test_a_silent_reply_ends_when_the_other_side_has_had_enough(phase: Phase):
+def test_a_stalled_reply_ends_when_the_client_disconnects(phase: Phase):
     with ScriptedServer() as server:
         server.reply(Reply.sse(BODY).broken(phase, "stall"))
         with httpx2.Client(timeout=0.05) as client, pytest.raises(httpx2.ReadTimeout):
@@ -193,7 +193,7 @@ def test_a_silent_reply_ends_when_the_other_side_has_had_enough(phase: Phase):
         assert server.aborted == (0 if phase == Phase.CONNECTED else 1)
 
 
-def test_a_stall_can_be_put_behind_any_chunk():
+def test_a_stall_can_follow_any_chunk():
     for after in range(5):
         with ScriptedServer() as server, httpx2.Client() as client:
             server.reply(Reply.sse(BODY, split=12).broken(Phase.BODY, "stall", after))
@@ -207,7 +207,7 @@ def test_a_stall_can_be_put_behind_any_chunk():
             server.wait_until(lambda server: server.aborted == 1)
 
 
-def test_the_other_side_is_seen_to_reset():
+def test_a_reset_by_the_client_is_recorded():
     with ScriptedServer() as server:
         server.reply(Reply.sse(BODY).broken(Phase.BODY, "stall"))
         raw = socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])))
@@ -218,7 +218,7 @@ def test_the_other_side_is_seen_to_reset():
         server.wait_until(lambda server: (server.aborted, server.open) == (1, 0))
 
 
-def test_leaving_ends_what_is_still_running():
+def test_closing_the_server_ends_running_replies():
     before = threading.active_count()
     with ScriptedServer(default=Reply.sse(BODY).broken(Phase.BODY, "stall")) as server:
         raw = socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])))

@@ -18,7 +18,7 @@ from servers.script import Break, Phase, Reply
 from servers.scripted import ScriptedServer
 
 IMPATIENT = 0.3
-"""Seconds without a byte until the client gives up, where a server stalls; nothing is said about how long it takes."""
+"""The timeout of the client in seconds when a server stalls; no test depends on its exact value."""
 
 BREAKS = {f"{how} {phase.value}": Break(phase, how) for phase in Phase for how in ("reset", "close", "stall")}
 
@@ -33,7 +33,7 @@ def test_a_stream_breaks(server: ScriptedServer, breaks: Break, is_async: bool):
     wire = WIRES["anthropic-messages"]
     server.reply(broken(wire, breaks))
     received = stream_reply(wire.model(server.url), is_async=is_async, api_key="nobody", timeout=IMPATIENT).check()
-    if breaks.phase == Phase.END:  # everything was said: only the goodbye is missing
+    if breaks.phase == Phase.END:  # the reply is complete: only the end of the body is missing
         assert received.events[-1].type == "done"
         assert received.message.text() == TEXT
     else:
@@ -181,9 +181,9 @@ def test_a_failed_request_lists_its_attempts(server: ScriptedServer):
     wire = WIRES["anthropic-messages"]
     server.reply(*[Reply.json({"error": {"message": "Overloaded"}}, status=503)] * 3)
     noted: list[object] = []
-    said = r"anthropic/a-model: overloaded \(HTTP 503\): Overloaded; 3 attempts"
+    message = r"anthropic/a-model: overloaded \(HTTP 503\): Overloaded; 3 attempts"
     client = Client(api_key="nobody", retry=AT_ONCE, on_attempt=noted.append)
-    with client, pytest.raises(RequestFailed, match=said) as raised:
+    with client, pytest.raises(RequestFailed, match=message) as raised:
         client.complete(HELLO, wire.model(server.url), on_attempt=noted.append)
     assert len(noted) == 6
     again = pickle.loads(pickle.dumps(raised.value))
