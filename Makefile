@@ -2,11 +2,21 @@
 #
 #   make PYTHON=python3.12 test      another interpreter for the virtual environment
 #   make PYTEST=-x test              options for pytest
+#   make EXPLORE_MINUTES=60 explore  how long to look for failing examples
 #   make BENCH=--quick bench         options for the benchmarks
 
 PYTHON ?= python3
 PYTEST ?=
+EXPLORE_MINUTES ?= 10
 BENCH ?=
+
+# What `make quick` runs: the core types, the laws of projection and codecs, one exchange of each protocol, the flow of a
+# request.
+QUICK := tests/conversation tests/framing tests/models tests/projection tests/protocols/kit tests/protocols/test_*.py \
+	tests/client/flow tests/test_errors.py tests/test_outbox.py tests/test_request.py tests/test_sessions.py
+
+# Compiled files are kept whatever the environment says: the tests start hundreds of Python programs.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -22,7 +32,7 @@ TOOLS := $(VENV)/.tools
 WRITERS := $(sort $(wildcard scripts/write_*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test stress check format docs pictures site bench clean
+.PHONY: help demo quick test explore proof check format docs pictures site bench clean
 
 help: ## list these commands
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -32,22 +42,30 @@ demo: $(LIBRARY) ## show an example conversation that ran over several providers
 	@echo
 	$(PY) examples/demo.py
 
-test: $(TOOLS) ## run the tests
+quick: $(TOOLS) ## run the tests of the core with few examples, for between two edits (under a minute)
+	$(PY) -m pytest -n auto -q --hypothesis-profile=quick -m 'not proof and not traffic' $(QUICK) $(PYTEST)
+
+test: $(TOOLS) ## run all tests but the heavy ones; the same examples every time (about 3 minutes)
 	$(PY) -m pytest -n auto $(PYTEST)
 
-stress: $(TOOLS) ## ten thousand streams at once, on this machine alone
-	$(PY) scripts/stress.py
+explore: $(TOOLS) ## look for failing examples of the property tests, at random, for EXPLORE_MINUTES
+	$(PY) scripts/explore.py --minutes $(EXPLORE_MINUTES)
 
-check: $(TOOLS) ## format, lint, types, import layers, generated files in step, the site without a warning, hot paths
+proof: $(TOOLS) ## run the heavy tests: a thousand kills, ten thousand streams, what has to be installed first
+	$(PY) -m pytest -n auto -m proof $(PYTEST)
+
+check: $(TOOLS) ## format, lint, types (also of the snippets), import layers, generated files in step, the site without a warning, hot paths
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m pyright --pythonpath $(PY)
+	$(PY) scripts/check_types.py
 	$(VENV)/bin/lint-imports --no-cache
+	$(PY) scripts/check_words.py
 	@for writer in $(WRITERS); do echo "$(PY) $$writer --check"; $(PY) $$writer --check || exit 1; done
 	$(PY) -m sphinx -E -W --keep-going -q -b html docs docs/_build
 	$(PY) scripts/check_speed.py
 
-format: $(TOOLS) ## format the code and mend what the linter can
+format: $(TOOLS) ## format the code and fix what the linter can
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 

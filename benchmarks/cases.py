@@ -11,7 +11,7 @@ from replies import make_history
 from transcripts import as_plain, make_transcript
 
 from segue import Context, Model, UnknownProtocol, get_model
-from segue.protocols.api import get_codec
+from segue.protocols.registry import get_protocol
 from segue.request import prepare
 
 CLAUDE: Final = get_model("anthropic/claude-sonnet-4-5")
@@ -80,7 +80,7 @@ class PreparedCase:
 def is_supported(protocol: str) -> str:
     """Return why a protocol cannot be measured; an empty string if it can."""
     try:
-        get_codec(protocol)
+        get_protocol(protocol)
     except UnknownProtocol:
         return f"not measured: segue does not support {protocol}"
     return ""

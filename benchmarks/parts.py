@@ -22,7 +22,8 @@ from segue.conversation.messages import AssistantMessage, Message, ToolResultMes
 from segue.projection.projector import project
 from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.scan import scan_messages
-from segue.protocols.api import get_codec, resolve_endpoint
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.registry import get_protocol
 from segue.request import prepare, prompt_of
 
 _ARGUMENTS_AS_TEXT: Final = frozenset({"openai-chat", "openai-responses"})
@@ -50,7 +51,7 @@ def _measure_case(prepared: PreparedCase, effort: Effort) -> Iterator[Figure]:
 def _parts_of(prepared: PreparedCase) -> dict[str, Callable[[], object]]:
     context, target, body = prepared.context, prepared.case.target, prepared.body
     messages = context.messages
-    endpoint, codec, ownership = resolve_endpoint(target), get_codec(target.protocol), Ownership(target, None)
+    endpoint, codec, ownership = resolve_endpoint(target), get_protocol(target.protocol), Ownership(target, None)
     prompt = prompt_of(prepare(context, target).projection, endpoint)
     parts: dict[str, Callable[[], object]] = {
         "scan the history": lambda: scan_messages(messages, ownership),

@@ -11,22 +11,12 @@ from importlib.util import find_spec
 from os.path import relpath
 from pathlib import Path
 
-from segue import Loss, Model, check, get_model, prepare, read_session
+from segue import Loss, check, get_model, prepare, read_session
+from segue.protocols import all_protocols
 
 SESSION = Path(__file__).with_name("session.jsonl")
 
-TARGETS = (
-    get_model("anthropic/claude-opus-4-8"),
-    get_model("deepseek/deepseek-v4-pro"),
-    get_model("openai/gpt-5.4"),
-    get_model("google/gemini-3.5-flash"),
-    get_model("amazon-bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
-    get_model("mistral/mistral-large-4"),
-    Model("qwen3", "ollama", "ollama-chat", input=("text",), reasoning=True),
-    Model("command-a", "cohere", "cohere-chat"),
-    Model("copilot", "vscode", "vscode-lm"),
-    Model("any", "any", "plain-text"),
-)
+TARGETS = [record.example for record in all_protocols()]
 
 context = read_session(SESSION)
 print(f"{'protocol':<19} {'model':<47} {'sent':>4} {'bytes':>7} {'signat.':>7} {'content':>8}   check")
@@ -45,7 +35,8 @@ assert not refused, "the provider accepts every request that segue makes"
 assert read_session(SESSION) == context, "the stored conversation is unchanged"
 
 print("\nsignat. and content: how many changes dropped a signature, or content that any model can read.")
-print(f"\nThe report for {TARGETS[2].full_name()}:\n{prepare(context, TARGETS[2]).report.summary()}")
+model = get_model("openai/gpt-5.4")
+print(f"\nThe report for {model.full_name()}:\n{prepare(context, model).report.summary()}")
 
 python, root = relpath(sys.executable), relpath(SESSION.parent.parent)
 print("\nTo compare stored and sent messages side by side, on a local web page:")

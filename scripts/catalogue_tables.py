@@ -13,11 +13,12 @@ Sources: npm `@earendil-works/pi-ai` 1.5.0 and PyPI `litellm` 1.108.4, read 2026
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
+
+from segue.models.model_ids import is_claude
 
 Fields: TypeAlias = Mapping[str, object]
 """Fields of `Rules` or of `Dialect`, by name."""
@@ -113,7 +114,7 @@ class Flagged(NamedTuple):
 def _empty_signature(model: Flagged) -> Overrides:
     # Unsigned thinking is accepted, so thinking of any model can be sent. But Claude checks signatures behind every
     # gateway and refuses an empty one. (Anthropic documentation: extended thinking, 2026-11-15)
-    if not model.compat["allowEmptySignature"] or "claude" in model.id:
+    if not model.compat["allowEmptySignature"] or is_claude(model.id):
         return Overrides()
     return Overrides(rules={"reasoning_replay": "open"}, dialect={"empty_signature": True})
 
@@ -273,10 +274,5 @@ ROW_PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
 RELAYS: Final = frozenset({"cloudflare-ai-gateway", "opencode", "opencode-go", "openrouter", "vercel-ai-gateway"})
 """Providers that forward requests to the first-party providers below, so that the model is the same."""
 
-FIRST_PARTY: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
-    (re.compile(r"claude-.*"), ""),
-    (re.compile(r"(?:gpt-(?!oss)|o\d).*"), ""),
-    (re.compile(r"gemini-.*"), "gemini/"),
-    (re.compile(r"grok-.*"), "xai/"),
-)
-"""Ids of first-party models, and their prefix in litellm's keys."""
+FIRST_PARTY: Final[Mapping[str, str]] = {"anthropic": "", "openai": "", "google": "gemini/", "xai": "xai/"}
+"""First-party provider -> the prefix of the id in litellm's keys."""

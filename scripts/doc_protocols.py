@@ -13,6 +13,7 @@ import re
 import tokenize
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Final, NamedTuple, cast
 
 import msgspec
@@ -32,7 +33,6 @@ from segue import (
     ToolDefinition,
     ToolResultMessage,
     UserMessage,
-    get_model,
     new_assistant_message,
     prepare,
 )
@@ -44,9 +44,15 @@ from segue.protocols.registry import PROTOCOLS
 # -- facts ------------------------------------------------------------------------------------------------------------
 
 
+def _rules_module(name: str) -> ModuleType:
+    """Give the module in which the rules of a protocol stand, beside its other functions."""
+    folder = PROTOCOLS[name].check.__module__.rpartition(".")[0]
+    return import_module(f"{folder}.rules")
+
+
 def facts(name: str) -> str:
     """Return the facts in the docstring of a protocol's rules."""
-    text = inspect.getdoc(import_module(f"{PROTOCOLS[name].package}.rules")) or ""
+    text = inspect.getdoc(_rules_module(name)) or ""
     paragraphs = text.split("\n\n")[1:]
     lines = [line for paragraph in paragraphs for line in re.split(r"\n(?=- )", paragraph)]
     return "\n".join(_item(line) for line in lines if not line.startswith("Facts")) + "\n"
@@ -99,7 +105,7 @@ def _of_section(comments: Mapping[int, str], line: int) -> str:
 def rules(name: str) -> str:
     """List the rules of a protocol that differ from the defaults, with their sources."""
     protocol = PROTOCOLS[name]
-    source = inspect.getsource(import_module(f"{protocol.package}.rules"))
+    source = inspect.getsource(_rules_module(name))
     defaults = Rules()
     rows = (
         (f"`{rule}`", as_text(value), comment or "see the facts above")
@@ -137,20 +143,6 @@ def _family(family: Family) -> tuple[str, ...]:
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------
-
-EXAMPLES: Final[Mapping[str, Model | str]] = {
-    "anthropic-messages": "anthropic/claude-opus-4-8",
-    "openai-chat": Model("my-model", "my-provider", "openai-chat", input=("text", "image", "document"), reasoning=True),
-    "openai-responses": "openai/gpt-5.4",
-    "google-genai": "google/gemini-3.5-flash",
-    "bedrock-converse": "amazon-bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
-    "mistral-chat": "mistral/mistral-large-4",
-    "ollama-chat": Model("qwen3-vl", "ollama", "ollama-chat", reasoning=True),
-    "vscode-lm": Model("copilot", "vscode", "vscode-lm"),
-    "plain-text": Model("any", "any", "plain-text"),
-    "cohere-chat": Model("command-a-reasoning", "cohere", "cohere-chat", reasoning=True),
-}
-"""The models that the content is encoded for."""
 
 _FOREIGN: Final = Model("elsewhere", "elsewhere", "elsewhere")
 _PNG: Final = "iVBORw0KGgo="
@@ -260,7 +252,7 @@ def _instruct(text: str) -> SystemMessage:
 
 def pieces(name: str) -> str:
     """Encode one of each content type, and list the encodings and the reported changes."""
-    model = get_model(EXAMPLES[name])
+    model = PROTOCOLS[name].example
     rows = ((piece.title, *_sent(piece, model)) for piece in _pieces(model))
     head = f"Encoded for `{model.full_name()}`; content of another model is from one that segue does not know.\n\n"
     return head + table(("content", "reported changes", "encoding"), rows)

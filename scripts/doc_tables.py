@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from itertools import pairwise
-from typing import Final, cast, get_args
+from pathlib import Path
+from types import UnionType
+from typing import Final, Literal, Union, cast, get_args, get_origin
 
 import segue
+from segue._lazy import read_stub
 from segue.failures.failure import FailureKind
 from segue.models.dialect import Dialect
 from segue.models.first_party import FIRST_PARTY
@@ -86,18 +89,60 @@ def protocols(folder: str) -> str:
 # -- names -------------------------------------------------------------------------------------------------------------
 
 
-def names(_: str) -> str:
-    """Every public name with the first sentence of its documentation."""
-    return table(("name", "description", "module"), (_describe(name) for name in segue.__all__ if name[0] != "_"))
+_OF_PACKAGE: Final[Mapping[str, str]] = read_stub(Path(segue.__file__).with_suffix(".pyi").read_text("utf-8"))[0]
+"""Every name of `segue` with its module; the names of submodules with `segue`."""
+_OTHERS: Final = ("segue.events", "segue.errors", "segue.wire", "segue.framing", "segue.protocols")
 
 
-def _describe(name: str) -> tuple[str, str, str]:
-    value = inspect.unwrap(getattr(segue, name))  # the function inside a cache
-    module = segue._HOMES[name]  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+def names(module: str) -> str:
+    """Give the public names of a module with their first sentences; of `others`, those that no other table has."""
+    if module == "segue.errors":
+        return _errors()
+    shown = _names_of(module) if module != "others" else _other_names()
+    return table(("name", "what it is"), (_describe(name, module) for name in shown))
+
+
+def _names_of(module: str) -> list[str]:
+    if module == "segue.errors":
+        return [kind.__name__ for kind, _ in _error_tree()]
+    return list(cast("Iterable[str]", import_module(module).__all__))
+
+
+def _other_names() -> list[str]:
+    listed = {name for module in ("segue", *_OTHERS) for name in _names_of(module)}
+    return sorted(
+        name for name, module in _OF_PACKAGE.items() if module != "segue" and name not in listed | {"__version__"}
+    )
+
+
+def _errors() -> str:
+    rows = (
+        (f"`{kind.__name__}`", f"`{parent.__name__}`", _first_sentence(kind.__doc__)) for kind, parent in _error_tree()
+    )
+    return table(("name", "is a", "what it is"), rows)
+
+
+def _error_tree() -> Iterator[tuple[type, type]]:
+    """Give the public errors in the order of their file, each with the nearest public parent."""
+    for kind in cast("dict[str, object]", vars(import_module("segue.errors"))).values():
+        if inspect.isclass(kind) and issubclass(kind, (Exception, Warning)) and kind.__name__[0] != "_":
+            yield kind, next(parent for parent in kind.__mro__[1:] if parent.__name__[0] != "_")
+
+
+def _describe(name: str, module: str) -> tuple[str, str]:
+    namespace = segue if module == "others" else import_module(module)
+    value = inspect.unwrap(getattr(namespace, name))  # a cache around a function is still that function
     if inspect.isfunction(value):
-        return f"`{name}()`", _first_sentence(value.__doc__), f"`{module}`"
-    text = value.__doc__ if inspect.isclass(value) else _docstring_of_alias(name, module)
-    return f"`{name}`", _first_sentence(text) if text else _members(value), f"`{module}`"
+        return f"`{name}()`", _first_sentence(value.__doc__)
+    text = value.__doc__ if inspect.isclass(value) else _docstring_of_alias(name, _module_of(name, module))
+    return f"`{name}`", _first_sentence(text) if text else _members(value)
+
+
+def _module_of(name: str, module: str) -> str:
+    """Find the module that defines a name which does not say so itself."""
+    if name in _OF_PACKAGE:
+        return _OF_PACKAGE[name]
+    return read_stub((Path(str(import_module(module).__file__)).with_suffix(".pyi")).read_text("utf-8"))[0][name]
 
 
 def _docstring_of_alias(name: str, module: str) -> str | None:
@@ -113,8 +158,10 @@ def _docstring_of_alias(name: str, module: str) -> str | None:
 
 
 def _members(alias: object) -> str:
-    members = [member.__name__ if inspect.isclass(member) else str(member) for member in get_args(alias)]
-    return "One of " + ", ".join(f"`{member}`" for member in members) + "."
+    if get_origin(alias) not in (Literal, Union, UnionType):
+        return f"The type `{alias}`."
+    words = [member.__name__ if inspect.isclass(member) else str(member) for member in get_args(alias)]
+    return "One of " + ", ".join(f"`{word}`" for word in words) + "."
 
 
 def _first_sentence(docstring: str | None) -> str:

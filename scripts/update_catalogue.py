@@ -12,8 +12,8 @@ If one of them cannot be downloaded or read, its part comes from the existing ca
 that source; the script prints the reason. Without both, it changes nothing and exits with 1.
 
 `catalogue_tables.py` has the meaning of the flags. A version of pi with a flag that it does not list is not used: add
-the flag to one of the tables. What pi derives at run time from the name or URL of a provider, or from the id of a
-model, is not taken over: it is maintained by hand in `segue.models.providers` and in the families of each protocol.
+the flag to one of the tables. Values that pi derives at run time from the name or URL of a provider, or from a model
+id, are not taken over: they are maintained by hand in `segue.models.providers` and in the families of each protocol.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ from msgspec.structs import replace
 from segue.models.catalogue import Catalogue
 from segue.models.dialect import Dialect
 from segue.models.model import Modality, Model, Price, PriceTier
+from segue.models.model_ids import first_party_providers, is_claude
 from segue.models.rules import Rules
 
 TARGET: Final = Path(__file__).parent.parent / "src" / "segue" / "models" / "catalogue.json"
@@ -157,9 +158,9 @@ def find_first_party_row(model: AnyModel, rows: Mapping[str, Row]) -> Row | None
     if model.provider not in RELAYS:
         return None
     name = _RELAY_VARIANT.sub("", model.id.lower().rsplit("/", 1)[-1])
-    if name.startswith("claude-"):
+    if is_claude(name):
         name = name.replace(".", "-")
-    keys = (prefix + name for pattern, prefix in FIRST_PARTY if pattern.fullmatch(name))
+    keys = (FIRST_PARTY[provider] + name for provider in first_party_providers(name) if provider in FIRST_PARTY)
     return next((rows[key] for key in keys if key in rows), None)
 
 
@@ -268,7 +269,7 @@ def read_long_write(model: AnyModel, row: Row) -> float | None:
     rate, base = row.get("cache_creation_input_token_cost_above_1hr"), row.get("input_cost_per_token")
     if isinstance(rate, float) and isinstance(base, float) and round(base * 1e6, 6) == round(model.cost.input, 6):
         return round(rate * 1e6, 6)
-    return round(2 * model.cost.input, 6) if "claude" in model.id and model.cost.cache_write > 0 else None
+    return round(2 * model.cost.input, 6) if is_claude(model.id) and model.cost.cache_write > 0 else None
 
 
 def read_price(model: PiModel, row: Row) -> Price:

@@ -1,27 +1,60 @@
-"""What holds for every test: no network beyond this machine, and property tests that fail the same way twice.
-
-Hypothesis profiles: `default` looks at new examples on every run; `ci` (chosen where the variable `CI` is set) looks at
-the same ones, so that a commit has one verdict. Neither has a deadline: a slow machine is no failure.
-"""
+"""What holds for every test: no network beyond this machine, the same examples on every run, skips named in a line."""
 
 from __future__ import annotations
 
+import gc
 import ipaddress
-import os
 import signal
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import settings
 
-settings.register_profile("default", deadline=None, max_examples=100)
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+from property_testing import fix_constants
+from protocols import traffic
+
+settings.load_profile("default")  # whatever the environment says: Hypothesis itself would look for CI
+fix_constants()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what runs in its background deaf to Ctrl-C, and programs that tests start would be deaf as well.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs the recorded exchanges where there are none."""
+    if not traffic.exchanges():
+        for item in items:
+            if item.get_closest_marker("traffic") is not None:
+                item.add_marker(pytest.mark.skip(reason="on recorded exchanges (no ../shared/traffic)"), append=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Keep what is collected out of the garbage collector's reach: it lives as long as the session.
+
+    Otherwise each full collection, and each `gc.collect()` of a test, would look at all of it, for a second.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name what was skipped and why, one line for each reason.
+
+    A reason reads on from the number: `skipped: 12 tests in a browser (no chromium)`.
+    """
+    skipped = [report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped")]
+    for reason, count in sorted(Counter(skipped).items()):
+        kind = reason if reason.endswith(")") else f"({reason})"
+        terminalreporter.write_line(f"skipped: {count} {'test' if count == 1 else 'tests'} {kind}")
 
 
 class NetworkRefused(AssertionError):

@@ -2,12 +2,14 @@
 
 `storable_contexts()` is the widest: lone surrogates, big integers, reused ids, odd names, content in any order that the
 types allow. What is built here has tuples where tuples belong, so that `load(dump(x)) == x` can be asked of it; the two
-halves of one character never stand side by side, because JSON joins them.
+halves of one character never stand side by side, because JSON joins them. Each function gives the same strategy object
+whenever it is called with the same arguments: building and validating them anew took a second of every collection.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 from hypothesis import strategies as st
@@ -38,17 +40,9 @@ from segue.conversation.messages import (
     UsageCost,
     UserMessage,
 )
+from segue.protocols.registry import PROTOCOLS as REGISTERED
 
-PROTOCOLS: Final[tuple[str, ...]] = (
-    "anthropic-messages",
-    "openai-chat",
-    "openai-responses",
-    "google-genai",
-    "bedrock-converse",
-    "mistral-chat",
-    "ollama-chat",
-    "plain-text",
-)
+PROTOCOLS: Final[tuple[str, ...]] = tuple(REGISTERED)
 
 _ODD_TEXTS: Final = (
     "",
@@ -72,6 +66,7 @@ def _is_whole(text: str) -> bool:
     return joined == text
 
 
+@cache
 def texts(*, max_size: int = 40) -> st.SearchStrategy[str]:
     """Any text: empty, blank, control characters, lone surrogates."""
     any_character = st.characters(categories=None)
@@ -82,6 +77,7 @@ def texts(*, max_size: int = 40) -> st.SearchStrategy[str]:
     )
 
 
+@cache
 def words() -> st.SearchStrategy[str]:
     """Names and ids as providers and programs make them, and some that they do not."""
     return st.one_of(
@@ -89,16 +85,19 @@ def words() -> st.SearchStrategy[str]:
     )
 
 
+@cache
 def integers() -> st.SearchStrategy[int]:
     """Integers of every size that JSON is asked to keep."""
     return st.one_of(st.integers(-5, 5), st.integers(-(2**70), 2**70), st.just(10**4299))
 
 
+@cache
 def numbers() -> st.SearchStrategy[float]:
     """Every float that is a number, minus zero among them."""
     return st.floats(allow_nan=False, allow_infinity=False)
 
 
+@cache
 def json_values(*, max_leaves: int = 8) -> st.SearchStrategy[object]:
     """Any JSON value, not deep."""
     leaves = st.one_of(st.none(), st.booleans(), integers(), numbers(), texts())
@@ -109,11 +108,13 @@ def json_values(*, max_leaves: int = 8) -> st.SearchStrategy[object]:
     )
 
 
+@cache
 def json_objects(*, max_leaves: int = 8) -> st.SearchStrategy[Mapping[str, object]]:
     """A JSON object."""
     return st.dictionaries(words(), json_values(max_leaves=max_leaves), max_size=3)
 
 
+@cache
 def extras() -> st.SearchStrategy[Extra | None]:
     """What a wire or a stored file said besides; mostly nothing."""
     keys = st.sampled_from([*PROTOCOLS, "stored"])
@@ -124,16 +125,19 @@ def _maybe(strategy: st.SearchStrategy[str]) -> st.SearchStrategy[str | None]:
     return st.one_of(st.none(), strategy)
 
 
+@cache
 def timestamps() -> st.SearchStrategy[int | None]:
     """Unix milliseconds, or nothing."""
     return st.one_of(st.none(), st.integers(0, 2**53))
 
 
+@cache
 def base64_data() -> st.SearchStrategy[str]:
     """Standard base64."""
     return st.sampled_from(("", "AAAA", "iVBORw0KGgo=", "/+8="))
 
 
+@cache
 def cache_marks() -> st.SearchStrategy[CacheMark | None]:
     """Cache marks; mostly none."""
     return st.one_of(
@@ -141,6 +145,7 @@ def cache_marks() -> st.SearchStrategy[CacheMark | None]:
     )
 
 
+@cache
 def text_contents() -> st.SearchStrategy[TextContent]:
     """Texts."""
     return st.builds(
@@ -153,6 +158,7 @@ def text_contents() -> st.SearchStrategy[TextContent]:
     )
 
 
+@cache
 def image_contents() -> st.SearchStrategy[ImageContent]:
     """Pictures, by data, by address, or by neither."""
     return st.builds(
@@ -165,6 +171,7 @@ def image_contents() -> st.SearchStrategy[ImageContent]:
     )
 
 
+@cache
 def file_contents() -> st.SearchStrategy[FileContent]:
     """Documents, sound and film."""
     return st.builds(
@@ -179,6 +186,7 @@ def file_contents() -> st.SearchStrategy[FileContent]:
     )
 
 
+@cache
 def thinking_contents() -> st.SearchStrategy[ThinkingContent]:
     """Reasoning: open, sealed, blank, redacted."""
     return st.builds(
@@ -190,6 +198,7 @@ def thinking_contents() -> st.SearchStrategy[ThinkingContent]:
     )
 
 
+@cache
 def tool_calls() -> st.SearchStrategy[ToolCall]:
     """Calls, with ids that may be used again."""
     return st.builds(
@@ -204,11 +213,13 @@ def tool_calls() -> st.SearchStrategy[ToolCall]:
     )
 
 
+@cache
 def fallback_contents() -> st.SearchStrategy[FallbackContent]:
     """What other targets get in place of native content."""
     return st.one_of(text_contents(), image_contents(), file_contents())
 
 
+@cache
 def native_contents() -> st.SearchStrategy[NativeContent]:
     """Blocks of one protocol alone."""
     return st.builds(
@@ -221,21 +232,25 @@ def native_contents() -> st.SearchStrategy[NativeContent]:
     )
 
 
+@cache
 def user_contents() -> st.SearchStrategy[UserContent]:
     """What may stand in a user message or a tool result."""
     return st.one_of(text_contents(), image_contents(), file_contents(), native_contents())
 
 
+@cache
 def assistant_contents() -> st.SearchStrategy[AssistantContent]:
     """What may stand in an assistant message."""
     return st.one_of(text_contents(), thinking_contents(), tool_calls(), native_contents())
 
 
+@cache
 def system_contents() -> st.SearchStrategy[SystemContent]:
     """What may stand in a system message or prompt."""
     return st.one_of(text_contents(), native_contents())
 
 
+@cache
 def usages() -> st.SearchStrategy[Usage | None]:
     """Tokens and what they cost."""
     cost = st.builds(
@@ -262,6 +277,7 @@ def usages() -> st.SearchStrategy[Usage | None]:
     return st.one_of(st.none(), usage)
 
 
+@cache
 def diagnostics() -> st.SearchStrategy[Diagnostic]:
     """Remarks on a turn."""
     return st.builds(
@@ -274,6 +290,7 @@ def diagnostics() -> st.SearchStrategy[Diagnostic]:
     )
 
 
+@cache
 def user_messages() -> st.SearchStrategy[UserMessage]:
     """The user's turns."""
     return st.builds(
@@ -281,6 +298,7 @@ def user_messages() -> st.SearchStrategy[UserMessage]:
     )
 
 
+@cache
 def assistant_messages() -> st.SearchStrategy[AssistantMessage]:
     """A model's turns: finished, failed, cut short."""
     return st.builds(
@@ -302,6 +320,7 @@ def assistant_messages() -> st.SearchStrategy[AssistantMessage]:
     )
 
 
+@cache
 def tool_result_messages() -> st.SearchStrategy[ToolResultMessage]:
     """What tools answered."""
     return st.builds(
@@ -317,16 +336,19 @@ def tool_result_messages() -> st.SearchStrategy[ToolResultMessage]:
     )
 
 
+@cache
 def system_messages() -> st.SearchStrategy[SystemMessage]:
     """Instructions in mid-conversation."""
     return st.builds(SystemMessage, content=st.lists(system_contents(), max_size=2).map(tuple), extra=extras())
 
 
+@cache
 def messages() -> st.SearchStrategy[Message]:
     """A message of any role."""
     return st.one_of(user_messages(), assistant_messages(), tool_result_messages(), system_messages())
 
 
+@cache
 def tools() -> st.SearchStrategy[Tool]:
     """Tools of the application's and of the provider's."""
     function = st.builds(
@@ -348,6 +370,7 @@ def tools() -> st.SearchStrategy[Tool]:
     return st.one_of(function, native)
 
 
+@cache
 def storable_contexts(*, max_messages: int = 4) -> st.SearchStrategy[Context]:
     """Any conversation that can be stored."""
     prompt = st.one_of(st.none(), texts(), st.lists(system_contents(), max_size=2).map(tuple))

@@ -1,4 +1,4 @@
-"""Errors: what they say, what they carry, and that they survive a process pool."""
+"""Errors: their messages, their attributes, and that they can be pickled."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ ERRORS = {
     "a line of a file": LoadError("not that", path=("content",), line=7),
     "a newer format": NewerFormat("too new"),
     "a value that cannot be stored": DumpError("NaN", path=("extra",)),
-    "a body that is not one": DecodeError("no list", path=("messages",)),
-    "content without a word": EncodeError("no audio", path=("messages", 1)),
+    "an invalid body": DecodeError("no list", path=("messages",)),
+    "unsupported content": EncodeError("no audio", path=("messages", 1)),
     "an unknown model": UnknownModel("no such model", name="x", suggestions=("y", "z")),
     "an unknown protocol": UnknownProtocol("no such protocol", name="x"),
-    "a misspelt rule": SettingsError("no such rule", key="toolz", suggestions=("tools",)),
+    "an unknown rule": SettingsError("no such rule", key="toolz", suggestions=("tools",)),
     "an empty conversation": EmptyConversation("nothing"),
     "a refused projection": ProjectionRefused("no", report=REPORT),
 }
 
 
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS.keys())
-def test_an_error_survives_the_way_to_another_process(error):
+def test_an_error_can_be_pickled(error):
     back = pickle.loads(pickle.dumps(error))
     assert type(back) is type(error)
     assert str(back) == str(error)
     assert back.__dict__ == error.__dict__
 
 
-def test_an_error_names_the_place_the_way_people_write_it():
+def test_the_message_of_an_error_begins_with_its_path():
     assert str(ERRORS["a place in a document"]) == "messages[3].content[0]: not that"
     assert str(ERRORS["a line of a file"]) == "line 7: content: not that"
     assert render_path(()) == ""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.histories import TARGETS, make_options, make_own, make_ugly
+from property_testing import scaled_examples
 from protocols.every_protocol import all_codecs
 from segue.conversation.content import TextContent
 from segue.conversation.context import Context, Options, ToolDefinition
@@ -39,7 +40,7 @@ def compare(outbox: Outbox, context: Context, model: Model, options: Options | N
 
 @pytest.mark.parametrize("protocol", NAMES)
 @pytest.mark.parametrize("make", [make_ugly, make_own], ids=["an ugly history", "the target's own history"])
-@settings(max_examples=40)
+@scaled_examples(0.4)
 @given(seed=st.integers(0, 2**32), data=st.data())
 def test_an_outbox_gives_the_same_bytes_as_prepare(protocol, make, seed, data):
     model = data.draw(st.sampled_from(TARGETS[protocol]))
@@ -55,7 +56,7 @@ def test_an_outbox_gives_the_same_bytes_as_prepare(protocol, make, seed, data):
 
 
 @pytest.mark.parametrize("protocol", NAMES)
-@settings(max_examples=40)
+@scaled_examples(0.4)
 @given(seed=st.integers(0, 2**32), data=st.data())
 def test_an_edited_history_is_encoded_anew(protocol, seed, data):
     model = data.draw(st.sampled_from(TARGETS[protocol]))

@@ -274,6 +274,49 @@ def test_a_conversation_is_transcribed():
         assert expected in transcript
 
 
+# -- `extra` of a request body: docs/decisions/0005-origin-of-extra.md -------------------------------------------------
+
+WITH_EXTRA = {
+    "model": "gpt-4o",
+    "messages": [
+        {"role": "user", "content": [{"type": "text", "text": "hi", "x_part": 1}], "x_first": 1},
+        {"role": "user", "content": "are you there?", "x_second": 1},
+        {"role": "assistant", "content": "yes", "x_reply": 1},
+        {"role": "user", "content": "go on", "x_later": 1},
+    ],
+    "x_option": 1,
+}
+LEADING = ("x_part", "x_first", "x_second", "x_option")
+
+
+def keys_sent(target: Model, body: dict[str, object] = WITH_EXTRA, **settings: Any) -> list[str]:
+    content = convert(body, source="openai-chat", target=target, **settings).content.decode()
+    return [key for key in (*LEADING, "x_reply", "x_later") if f'"{key}"' in content]
+
+
+def test_convert_removes_leading_extra_for_another_provider_of_the_protocol():
+    target = Model("other-1", "other", "openai-chat")
+    assert keys_sent(target, source_model=Model("gpt-4o", "openai", "openai-chat")) == []
+    request = convert(WITH_EXTRA, target=target, source_model=Model("gpt-4o", "openai", "openai-chat"))
+    assert [message["role"] for message in request.body["messages"]] == ["user", "user", "assistant", "user"]  # type: ignore[attr-defined]
+
+
+def test_convert_keeps_extra_for_the_same_provider():
+    source = Model("gpt-4o", "openai", "openai-chat")
+    assert keys_sent(Model("gpt-4.1", "openai", "openai-chat"), source_model=source) == [*LEADING, "x_reply", "x_later"]
+
+
+def test_convert_keeps_leading_extra_if_the_body_names_the_target():
+    """The body was written for this model, whoever answered the earlier turns."""
+    source = Model("gpt-4o", "openai", "openai-chat")
+    assert keys_sent(Model("gpt-4o", "other", "openai-chat"), source_model=source) == list(LEADING)
+
+
+def test_convert_keeps_extra_of_a_body_without_an_assistant_turn():
+    body = {**WITH_EXTRA, "messages": WITH_EXTRA["messages"][:2]}  # type: ignore[index]
+    assert keys_sent(Model("other-1", "other", "openai-chat"), body) == list(LEADING)
+
+
 # -- a model without an address ----------------------------------------------------------------------------------------
 
 NO_ADDRESS = Model("my-model", "my-server", "openai-chat")

@@ -12,10 +12,11 @@ from typing import Final
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from ancestors import GO, GO_READ, PI, PI_READ
+from property_testing import scaled_examples
 from samples import EVERYTHING
 from segue import sessions
 from segue.conversation.content import TextContent
@@ -201,7 +202,7 @@ def test_a_session_is_read_that_has(path, stored, context):
     assert read_session(path) == context
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@scaled_examples(0.3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(storable_contexts(max_messages=3))
 def test_appended_messages_are_read(tmp_path, context):
     path = tmp_path / "session.jsonl"
@@ -336,7 +337,7 @@ def test_zeros_that_a_crash_left_are_a_torn_line(path):
         assert read_session(path).messages == (UserMessage.of("hi"),)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@scaled_examples(0.5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(messages(), min_size=1, max_size=2), st.binary(max_size=30))
 def test_appending_keeps_every_earlier_line_whatever_the_end(tmp_path, earlier, rest):
     path = tmp_path / "session.jsonl"

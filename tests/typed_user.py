@@ -7,8 +7,9 @@ Every `assert_type` is a promise to users. A line with `pyright: ignore` has to 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import assert_never, assert_type
+from typing import Any, assert_never, assert_type
 
 import segue
 from segue import (
@@ -80,6 +81,27 @@ def words(message: AssistantMessage) -> list[str]:
             case _:
                 assert_never(content)
     return found
+
+
+def read_wire(context: Context, call: ToolCall) -> str:
+    """JSON of a provider is read without casts; its own types are for whoever knows the protocol."""
+    request = segue.prepare(context, "openai/gpt-5.4")
+    assert_type(request.body, dict[str, Any])
+    assert_type(request.sdk_arguments(), dict[str, Any])
+    assert_type(segue.encode_request(context, protocol="openai-chat"), dict[str, Any])
+    assert_type(call.arguments, Mapping[str, Any])
+    city: str = call.arguments["city"]
+    return city
+
+
+def use_submodules(event: segue.events.Event) -> None:
+    """Public submodules are attributes of the package, and their names the same as those of the package."""
+    assert_type(event, segue.Event)
+    error = segue.errors.UnknownModel("no such model", name="gpt")
+    assert_type(error.suggestions, tuple[str, ...])
+    assert_type(segue.wire.detect_protocol({}), str | None)
+    segue.framing.SseDecoder().feed(b"")
+    segue.protocols.get_protocol("openai-chat")
 
 
 def target() -> Model:

@@ -1,26 +1,26 @@
-"""What can go wrong, drawn once.
+"""Every error that segue raises, in one hierarchy.
 
     SegueError
-    ├── LoadError            stored JSON that cannot be read; says where (`path`), in files which `line`
-    │   └── NewerFormat      written by a later segue; refused whole, never half-read
-    ├── ConversationError    a conversation that is not built as its types say; says where (`path`)
-    ├── DumpError            a value that stored JSON cannot carry (NaN, 200 levels, a key that is no text)
+    ├── LoadError            stored JSON cannot be read; `path` and, for session files, `line` locate the problem
+    │   └── NewerFormat      the file was written by a later version of segue; nothing of it is read
+    ├── ConversationError    a conversation holds a value of the wrong type; `path` locates it
+    ├── DumpError            a value cannot be stored as JSON (NaN, more than 200 levels, a key that is not a string)
     ├── ModelError
-    │   ├── UnknownModel     no such name in the catalogue; carries the nearest names
-    │   └── UnknownProtocol  no such wire protocol
-    ├── SettingsError        a rule, dialect or policy key that does not exist, or a value it cannot have
-    ├── DecodeError          a wire body that is not what its protocol says
-    ├── EncodeError          neutral content that one wire has no word for; projection should have changed it
+    │   ├── UnknownModel     the catalogue has no model of that name; `suggestions` are the closest names
+    │   └── UnknownProtocol  no wire protocol of that name is registered
+    ├── SettingsError        an unknown rule, dialect, policy or option, or a value it does not accept
+    ├── DecodeError          a wire body does not match its protocol
+    ├── EncodeError          a protocol does not support some content; projection replaces such content first
     ├── ProjectionError
     │   ├── EmptyConversation   nothing visible would be left to send
-    │   └── ProjectionRefused   the policy refuses a change that this target needs; carries the report
-    ├── RequestFailed        nobody answered as they should; carries the failure, every attempt, and what arrived
-    ├── SessionLocked        another conversation writes to this session file
-    └── MissingExtra         (also an ImportError) something that is installed as an extra is not there
+    │   └── ProjectionRefused   the policy refuses a change that the target needs; has the report
+    ├── RequestFailed        every attempt failed; has the failure, all attempts, and the partial reply
+    ├── SessionLocked        another conversation is writing to this session file
+    └── MissingExtra         (also an ImportError) an optional dependency of segue is not installed
 
-    TornLine (a warning)     a session file whose last line was cut off; everything before it was read
+    TornLine (a warning)     the last line of a session file was cut off; everything before it was read
 
-Data stands in attributes, prose in the message: callers branch on the class and read the attributes, people the text.
+Programs branch on the class and read the attributes; the message is for people.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from segue.client.flow.attempts import Attempt
     from segue.conversation.messages import AssistantMessage
@@ -39,7 +40,7 @@ Path = tuple[str | int, ...]
 
 
 def render_path(path: Path) -> str:
-    """`("messages", 3, "content", 0)` -> `messages[3].content[0]`, the way people write it."""
+    """Format a path for people: `("messages", 3, "content", 0)` -> `messages[3].content[0]`."""
     out = ""
     for step in path:
         if isinstance(step, int):
@@ -50,14 +51,14 @@ def render_path(path: Path) -> str:
 
 
 class SegueError(Exception):
-    """The parent of every error segue raises on purpose. All of them survive the way through a process pool."""
+    """The base class of every error that segue raises on purpose. All of them can be pickled."""
 
     def __reduce__(self) -> tuple[Callable[..., SegueError], tuple[object, ...]]:
         return _restore, (type(self), self.args, self.__dict__)
 
 
 def _restore(kind: type[SegueError], args: tuple[object, ...], attributes: dict[str, object]) -> SegueError:
-    """Make an error again from what it said and what it carried, without asking its constructor."""
+    """Rebuild an unpickled error from its arguments and attributes, without calling its constructor."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(attributes)
@@ -65,7 +66,7 @@ def _restore(kind: type[SegueError], args: tuple[object, ...], attributes: dict[
 
 
 class _PathError(SegueError):
-    """An error about one place in a document."""
+    """An error about one place in a document; the message starts with the path."""
 
     def __init__(self, message: str, *, path: Path = ()) -> None:
         super().__init__(f"{render_path(path)}: {message}" if path else message)
@@ -76,18 +77,18 @@ class _PathError(SegueError):
 class LoadError(_PathError):
     """Stored JSON cannot be read as a conversation.
 
-    `path` says where in the document; `line` (counted from 1) which line of a session file.
+    `path` is the place in the document; `line` is the line of a session file, counted from 1.
     """
 
     def __init__(self, message: str, *, path: Path = (), line: int | None = None) -> None:
         super().__init__(message, path=path)
         self.line = line
         if line is not None:
-            self.args = (f"line {line}: {self.args[0]}",)
+            self.args: tuple[Any, ...] = (f"line {line}: {self.args[0]}",)
 
 
 class NewerFormat(LoadError):
-    """The document was written by a later segue. Reading half of it would lose the rest."""
+    """The document was written by a later version of segue. Reading only the known part would lose the rest."""
 
 
 class DumpError(_PathError):
@@ -95,23 +96,23 @@ class DumpError(_PathError):
 
 
 class ConversationError(_PathError):
-    """A conversation is not built as its types say: a string where a tuple belongs, a dict where a message does."""
+    """A conversation holds a value of the wrong type, such as a string instead of a tuple or a dict as a message."""
 
 
 class ModelError(SegueError):
-    """Something about a model or its catalogue entry."""
+    """A model or protocol cannot be found."""
 
 
 class UnknownModel(ModelError):
-    """The catalogue has no such model, or several that the name could mean.
+    """The catalogue has no model of that name, or several that match it.
 
-    `suggestions` holds the nearest full names, the best first.
+    `suggestions` are the closest full names, the best first.
     """
 
     def __init__(self, message: str, *, name: str, suggestions: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.name = name
-        self.suggestions = tuple(suggestions)
+        self.suggestions: tuple[str, ...] = tuple(suggestions)
 
 
 class UnknownProtocol(ModelError):
@@ -120,35 +121,35 @@ class UnknownProtocol(ModelError):
     def __init__(self, message: str, *, name: str, suggestions: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.name = name
-        self.suggestions = tuple(suggestions)
+        self.suggestions: tuple[str, ...] = tuple(suggestions)
 
 
 class SettingsError(SegueError):
-    """A rule, dialect or policy that does not exist or cannot have that value.
+    """A rule, dialect, policy or option does not exist or does not accept the given value.
 
-    `key` is the misspelt or misused name; `suggestions` the nearest ones.
+    `key` is the name that was used; `suggestions` are the closest existing names.
     """
 
     def __init__(self, message: str, *, key: str, suggestions: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.key = key
-        self.suggestions = tuple(suggestions)
+        self.suggestions: tuple[str, ...] = tuple(suggestions)
 
 
 class DecodeError(_PathError):
-    """A wire body is not what its protocol says it is."""
+    """A wire body does not match its protocol."""
 
 
 class EncodeError(_PathError):
-    """A wire has no word for this content. Projection for the target makes it fit, with a report."""
+    """A protocol does not support this content. `project` replaces or removes it and reports the change."""
 
 
 class ProjectionError(SegueError):
-    """The history could not be made ready for the target."""
+    """A conversation cannot be projected for the target."""
 
 
 class EmptyConversation(ProjectionError):
-    """Nothing visible would be left to send: no messages, blank ones, or unfinished turns only."""
+    """Nothing visible would be left to send: no messages, only blank ones, or only unfinished turns."""
 
 
 class ProjectionRefused(ProjectionError):
@@ -160,9 +161,9 @@ class ProjectionRefused(ProjectionError):
 
 
 class RequestFailed(SegueError):
-    """Nobody answered as they should. `failure` is how the last attempt ended, `attempts` are all of them.
+    """Every attempt at a request failed. `failure` is how the last attempt ended, `attempts` are all of them.
 
-    `message` can be stored: it keeps what had arrived, and ended in `error` or `aborted`.
+    `message` is what had arrived before the failure. It can be stored: its stop reason is `error` or `aborted`.
     """
 
     def __init__(
@@ -175,11 +176,11 @@ class RequestFailed(SegueError):
 
 
 class SessionLocked(SegueError):
-    """Another conversation, in this process or another one, writes to this session file."""
+    """Another conversation, in this process or another one, is writing to this session file."""
 
 
 class MissingExtra(SegueError, ImportError):
-    """Something is not installed that segue needs for this. `extra` names what to install: `segue[extra]`."""
+    """An optional dependency is not installed. `extra` names it: `pip install 'segue[extra]'`."""
 
     def __init__(self, message: str, *, extra: str) -> None:
         super().__init__(f"{message}: pip install 'segue[{extra}]'")
@@ -187,4 +188,4 @@ class MissingExtra(SegueError, ImportError):
 
 
 class TornLine(UserWarning):
-    """A session file ends in the middle of a line: a write was cut off. Everything before it was read."""
+    """The last line of a session file was cut off during a write. Everything before it was read."""

@@ -30,7 +30,8 @@ from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection, Projector
-from segue.protocols.api import get_codec, resolve_endpoint
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.registry import get_protocol
 from segue.request import Request, fit_request, prompt_of
 
 _ENCODER: Final = msgspec.json.Encoder()
@@ -99,7 +100,8 @@ class Outbox:
         self._policy = policy
         self._projector = Projector(self._model, policy)
         self._endpoint = resolve_endpoint(self._model)
-        self._codec = get_codec(self._model.protocol)
+        self._codec = get_protocol(self._model.protocol)
+        self._turns_key = self._codec.turns_key or ""
         self._kept: _Kept | None = None
         key = self._endpoint.rules.cache_mark_key
         self._mark = None if key is None else f'"{key}"'.encode()
@@ -116,7 +118,9 @@ class Outbox:
             return self._projector.project(context, options=asked)
 
         projection = fit_request(projecting, self._model, options, self._policy)
-        return Request(projection, self._endpoint, self._codec, self._write(projection))
+        # A wire whose turns do not stand in one list has nothing that could be kept: the body is written as a whole.
+        content = self._write(projection) if self._turns_key else None
+        return Request(projection, self._endpoint, self._codec, content)
 
     def reset(self) -> None:
         """Drop the kept bytes and free their memory; the next request is encoded in full."""
@@ -148,13 +152,13 @@ class Outbox:
         new = messages[len(kept.messages) :]
         shown = _with(kept.frame, (*kept.repeated_messages, *new))
         body = self._codec.encode_request(shown, self._endpoint)
-        turns = cast("list[object]", body[self._codec.turns_key])
+        turns = cast("list[object]", body[self._turns_key])
         repeated = len(self._turns(kept, kept.repeated_messages)) if kept.repeated_messages else kept.lead
         fresh = turns[repeated:]
         if kept.turns and self._requests_marks(kept.frame) and not self._is_marked(_ENCODER.encode(fresh)):
             return None
         gap = [msgspec.Raw(_GAP)] if kept.turns else []
-        body[self._codec.turns_key] = [*turns[: kept.lead], *gap, *fresh]
+        body[self._turns_key] = [*turns[: kept.lead], *gap, *fresh]
         head, _, foot = _ENCODER.encode(body).partition(_GAP)
         content = b"".join((head, kept.turns, foot)) if gap else head
         self._settle(kept, new, fresh)
@@ -175,7 +179,7 @@ class Outbox:
     def _turns(self, kept: _Kept, messages: Sequence[Message]) -> list[object]:
         """Encode some messages, to count their turns."""
         body = self._codec.encode_request(_with(kept.bare, messages), self._endpoint)
-        return cast("list[object]", body[self._codec.turns_key])
+        return cast("list[object]", body[self._turns_key])
 
     def _requests_marks(self, frame: Prompt) -> bool:
         return self._mark is not None and frame.options.cache_retention in ("short", "long")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -13,16 +13,17 @@ from segue.conversation.content import AnyContent, Extra
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import DecodeError, EmptyConversation, SettingsError, UnknownModel
-from segue.models.catalogue import get_model
+from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.models.providers import find_row
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection, project
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement
-from segue.protocols.api import decode_request, get_codec, resolve_endpoint
+from segue.protocols.api import decode_request, resolve_endpoint
 from segue.protocols.detection import detect_protocol
-from segue.protocols.kit.codec import Codec, Endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.schemas import copy_title
 from segue.protocols.kit.streaming import StreamDecoder
@@ -41,9 +42,11 @@ class Request:
     `body` and `content` are encoded on first access. `headers` contain no secret: the client adds the key.
     """
 
-    def __init__(self, projection: Projection, endpoint: Endpoint, codec: Codec, content: bytes | None = None) -> None:
-        self.model = endpoint.model
-        self.protocol = codec.name
+    def __init__(
+        self, projection: Projection, endpoint: Endpoint, codec: Protocol, content: bytes | None = None
+    ) -> None:
+        self.model: Model = endpoint.model
+        self.protocol: str = codec.name
         self.report: Report = projection.report
         self.requirements: tuple[Requirement, ...] = projection.requirements
         self.tool_names: Mapping[str, str] = projection.tool_names
@@ -62,7 +65,7 @@ class Request:
         return self._projection
 
     @cached_property
-    def body(self) -> dict[str, object]:
+    def body(self) -> dict[str, Any]:
         """The request body as dicts and lists."""
         return self._codec.encode_request(prompt_of(self._projection, self._endpoint), self._endpoint)
 
@@ -93,7 +96,7 @@ class Request:
         """The headers of the request, without the key."""
         return {"content-type": "application/json", **self._codec.headers, **self.model.headers}
 
-    def sdk_arguments(self) -> dict[str, object]:
+    def sdk_arguments(self) -> dict[str, Any]:
         """Return the arguments for the provider's own client; unknown ones are in `extra_body`."""
         if self._codec.sdk_arguments is not None:
             return self._codec.sdk_arguments(self.body, self._endpoint)
@@ -123,21 +126,54 @@ def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
 
 
 def prepare(
-    context: Context, model: Model | str, *, options: Options | None = None, policy: Policy | None = None
+    context: Context,
+    model: Model | str,
+    *,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    catalogue: Catalogue | None = None,
 ) -> Request:
     """Make a request: project the conversation for the model, meet the requirements of the model, encode it.
+
+    `catalogue` has models and providers of the user's own; without it those of segue and of installed packages are
+    known.
 
     Raises:
         EmptyConversation: the conversation has no content to send.
         ProjectionRefused: the policy refuses a necessary change.
     """
-    target = get_model(model)
+    target = get_model(model, catalogue=catalogue)
+    policy = with_routers(policy, catalogue)
 
     def projecting(asked: Options | None) -> Projection:
         return project(context, target, options=asked, policy=policy)
 
     projection = fit_request(projecting, target, options, policy)
-    return Request(projection, resolve_endpoint(target), get_codec(target.protocol))
+    return Request(projection, resolve_endpoint(target), get_protocol(target.protocol))
+
+
+def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy | None:
+    """Give a policy that also recognises routers of the user's own: a reply belongs to the model that it names.
+
+    The same object where the catalogue has none: segue's own routers are known to projection.
+    """
+    own = frozenset[str]() if catalogue is None else catalogue.routers - packaged_catalogue().routers
+    if not own:
+        return policy
+    policy = policy or Policy()
+    given = policy.same_model
+
+    def same_model(message: AssistantMessage, model: Model) -> bool:
+        if (
+            message.response_model == model.id
+            and (message.protocol, message.provider) == (model.protocol, model.provider)
+            and not model.router
+            and f"{message.provider}/{message.model}".lower() in own
+        ):
+            return True
+        return given is not None and given(message, model)
+
+    return replace(policy, same_model=same_model)
 
 
 def fit_request(
@@ -209,6 +245,7 @@ def convert(
     target_protocol: str | None = None,
     policy: Policy | None = None,
     source_model: Model | str | None = None,
+    catalogue: Catalogue | None = None,
 ) -> Request:
     """Convert a request of one protocol to a request for a model of any protocol.
 
@@ -229,11 +266,20 @@ def convert(
             "the protocol of this body cannot be detected; pass source=..., the name of its protocol, such as"
             " 'openai-chat'"
         )
-    prompt = decode_request(body, protocol=protocol, model=source_model)
-    return prepare_prompt(prompt, find_target(target, target_protocol), source=protocol, policy=policy)
+    writer = source_model if source_model is None else get_model(source_model, catalogue=catalogue)
+    prompt = decode_request(body, protocol=protocol, model=writer)
+    model = find_target(target, target_protocol, catalogue)
+    return prepare_prompt(prompt, model, source=protocol, policy=policy, catalogue=catalogue)
 
 
-def prepare_prompt(prompt: Prompt, model: Model, *, source: str, policy: Policy | None = None) -> Request:
+def prepare_prompt(
+    prompt: Prompt,
+    model: Model,
+    *,
+    source: str,
+    policy: Policy | None = None,
+    catalogue: Catalogue | None = None,
+) -> Request:
     """Make a request for a model from one that was decoded from the protocol `source`."""
     if source != model.protocol:
         prompt = replace(prompt, options=copy_title(prompt.options, source))
@@ -245,15 +291,15 @@ def prepare_prompt(prompt: Prompt, model: Model, *, source: str, policy: Policy 
                 context=_strip_leading_extra(prompt.context, source),
                 options=replace(prompt.options, extra=None),
             )
-    return prepare(prompt.context, model, options=prompt.options, policy=policy)
+    return prepare(prompt.context, model, options=prompt.options, policy=policy, catalogue=catalogue)
 
 
-def find_target(target: Model | str, protocol: str | None) -> Model:
+def find_target(target: Model | str, protocol: str | None, catalogue: Catalogue | None = None) -> Model:
     """Find a target by name; with a protocol, the catalogue need not have it."""
     if isinstance(target, Model):
         return target if protocol is None else replace(target, protocol=protocol)
     try:
-        found = get_model(target)
+        found = get_model(target, catalogue=catalogue)
     except UnknownModel:
         if protocol is None:
             raise

@@ -1,8 +1,8 @@
-"""How long is it? An estimate of tokens, for choosing a model before anyone has counted.
+"""Estimate the number of input tokens of a conversation, for choosing a model before sending.
 
 Facts this file rests on:
-- The last reply's usage counts everything before it exactly; only what came after has to be guessed.
-- Three and a half characters are about a token, an image about 1,200 tokens.        (pi-ai 1.5.0, read 2026-11-15)
+- The usage of the last reply counts everything up to it exactly; only later messages are estimated.
+- A token is about three and a half characters, an image about 1,200 tokens.         (pi-ai 1.5.0, read 2026-11-15)
 """
 
 from __future__ import annotations
@@ -24,9 +24,13 @@ _BYTES_PER_CHARACTER_OF_FILE: Final = 4
 
 
 def estimate_tokens(context: Context, model: Model | str) -> int:
-    """Estimate how many tokens a conversation takes as input of a model."""
+    """Estimate how many input tokens a conversation takes for a model.
+
+    Raises:
+        UnknownModel: the catalogue has no model of that name.
+    """
     get_model(model)
-    counted, rest = _counted(context.messages)
+    counted, rest = _split_at_last_usage(context.messages)
     characters = sum(_characters(content) for message in rest for content in message.content)
     if not counted:
         prompt = context.system_prompt
@@ -35,7 +39,8 @@ def estimate_tokens(context: Context, model: Model | str) -> int:
     return counted + round(characters / _CHARACTERS_PER_TOKEN)
 
 
-def _counted(messages: Sequence[Message]) -> tuple[int, Sequence[Message]]:
+def _split_at_last_usage(messages: Sequence[Message]) -> tuple[int, Sequence[Message]]:
+    """Give the tokens that the last reply with a usage reports, and the messages after it."""
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
         if message.role == "assistant" and message.usage is not None and message.usage.total_tokens > 0:

@@ -47,4 +47,4 @@ class Terminal:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
         os.close(self.master)
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=60)

@@ -95,7 +95,7 @@ def test_without_a_key_the_terminal_offers_the_echo_model():
         terminal.type("hello\r")
         terminal.wait_for(r"hello\r\n.*hello\r\n> $")  # the answer, and the next prompt
         terminal.type("\x04")
-        terminal.process.wait(timeout=20)
+        terminal.process.wait(timeout=60)
         assert terminal.process.returncode == 0
     finally:
         terminal.close()
@@ -113,7 +113,7 @@ def test_ctrl_c_stores_the_aborted_answer(tmp_path):
         terminal.process.send_signal(signal.SIGINT)  # what a terminal does when someone types Ctrl-C
         terminal.wait_for("stopped; the part that arrived is kept")
         terminal.type("/quit\r")
-        terminal.process.wait(timeout=20)
+        terminal.process.wait(timeout=60)
         terminal.close()
     finally:
         slow.close()

@@ -58,7 +58,7 @@ def test_a_stored_history_is_checked_by_its_projection():
 def test_an_unreadable_line_is_a_finding():
     found = run("check", "-", "--for", "anthropic-messages", stdin=f"{json.dumps(FINE)}\n{{oops\n")
     assert found.status == 1
-    assert "<stdin>:2: whole file: error: no JSON" in found.out
+    assert "<stdin>:2: whole file: error: not valid JSON" in found.out
 
 
 def test_show_prints_turns_models_calls_media_and_costs():

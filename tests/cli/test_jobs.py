@@ -27,7 +27,7 @@ TARGET = ["--to", "deepseek/deepseek-v4-pro"]
 SIZES = [1, 200, 1000]
 """Bytes of a piece: a line or two, some lines, many; half as much again is too long for the shared memory."""
 
-needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux names the processes of one")
+needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="of child processes (no /proc)")
 
 
 def line(content: object) -> bytes:
@@ -68,17 +68,28 @@ INPUTS: dict[str, bytes] = {
 }
 
 
+OPTIONS = [*TARGET, "--bad-lines", "skip", "--report", "json"]
+
+
 @pytest.mark.parametrize("data", INPUTS.values(), ids=INPUTS.keys())
 def test_several_processes_give_the_same_bytes_as_one(data, tmp_path):
     many = tmp_path / "many.jsonl"
     many.write_bytes(data)
-    options = [*TARGET, "--bad-lines", "skip", "--report", "json"]
-    alone = run(many, *options)
-    for jobs, size in zip([2, 4, 2], SIZES, strict=True):
-        assert run(many, *options, "--jobs", jobs, size=size) == alone
-    assert run(many, *options, size=200) == alone
-    assert run("-", *options, "--jobs", 2, size=200, stdin=data) == alone
-    assert run("-", *options, stdin=data) == alone
+    alone = run(many, *OPTIONS)
+    assert run(many, *OPTIONS, "--jobs", 4, size=200) == alone
+    assert run("-", *OPTIONS, "--jobs", 2, size=1, stdin=data) == alone
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("data", INPUTS.values(), ids=INPUTS.keys())
+@pytest.mark.parametrize("size", [None, *SIZES])
+@pytest.mark.parametrize("jobs", [1, 2, 4])
+def test_every_number_of_processes_gives_the_same_for_every_size_of_a_piece(data, size, jobs, tmp_path):
+    many = tmp_path / "many.jsonl"
+    many.write_bytes(data)
+    alone = run(many, *OPTIONS)
+    assert run(many, *OPTIONS, "--jobs", jobs, size=size) == alone
+    assert run("-", *OPTIONS, "--jobs", jobs, size=size, stdin=data) == alone
 
 
 @pytest.mark.parametrize("source", ["file", "pipe"])
@@ -90,7 +101,7 @@ def test_the_first_bad_line_stops_the_run_after_the_lines_before_it(jobs, source
     made = run(many if source == "file" else "-", *TARGET, "--jobs", jobs, size=200, stdin=stdin)
     assert made.status == 1
     assert contents(made.out) == [json.loads(item)["messages"][0]["content"] for item in LINES[:40]]
-    assert "line 42: no JSON" in made.err
+    assert "line 42: not valid JSON" in made.err
     assert "line 62" not in made.err
 
 
@@ -103,8 +114,8 @@ def test_a_run_resumes_after_the_bad_line_that_stopped_it(jobs, tmp_path):
     many, out = tmp_path / "many.jsonl", tmp_path / "out.jsonl"
     many.write_bytes(b"\n".join([*LINES[:40], b"{bad", *LINES[40:50], b"", b"{worse", *LINES[50:]]))
     arguments = [many, *TARGET, "--jobs", jobs, "-o", out]
-    assert "line 41: no JSON" in run(*arguments, size=200).err
-    assert "line 53: no JSON" in run(*arguments, "--resume", size=200).err
+    assert "line 41: not valid JSON" in run(*arguments, size=200).err
+    assert "line 53: not valid JSON" in run(*arguments, "--resume", size=200).err
     assert run(*arguments, "--resume", size=200).status == 0
     assert contents(out.read_text()) == [json.loads(item)["messages"][0]["content"] for item in LINES]
 
@@ -112,10 +123,10 @@ def test_a_run_resumes_after_the_bad_line_that_stopped_it(jobs, tmp_path):
 def test_spawned_processes_give_the_same_output(tmp_path):
     many = tmp_path / "many.jsonl"
     many.write_bytes(INPUTS["bad lines"])
-    options = [*TARGET, "--bad-lines", "skip", "--report", "json"]
     spawned = 'from segue.cli import workers\nworkers.start_method = lambda: "spawn"'
-    assert run(many, *options, "--jobs", 2, size=200, before=spawned) == run(many, *options)
-    assert run("-", *options, "--jobs", 2, size=200, before=spawned, stdin=INPUTS["bad lines"]) == run(many, *options)
+    alone = run(many, *OPTIONS)
+    assert run(many, *OPTIONS, "--jobs", 2, size=200, before=spawned) == alone
+    assert run("-", *OPTIONS, "--jobs", 2, size=200, before=spawned, stdin=INPUTS["bad lines"]) == alone
 
 
 def test_no_process_is_started_for_less_than_two_pieces(tmp_path):

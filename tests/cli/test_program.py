@@ -55,7 +55,7 @@ def test_without_its_packages_the_program_names_what_to_install():
 
 MISTAKES = {
     "a file that is not there": (("convert", "nowhere.json", "--to", "openai/gpt-5.4"), b"", "No such file"),
-    "no JSON": (("convert", "-", "--to", "openai/gpt-5.4"), b"hello", "no JSON"),
+    "no JSON": (("convert", "-", "--to", "openai/gpt-5.4"), b"hello", "not valid JSON"),
     "an empty file": (("convert", "-", "--to", "openai/gpt-5.4"), b"", "empty"),
     "JSON that is no conversation": (("convert", "-", "--to", "openai/gpt-5.4"), b"17", "neither a conversation"),
     "a request of no wire": (("convert", "-", "--to", "openai/gpt-5.4"), b'{"a": 1}', "--from"),
@@ -82,7 +82,7 @@ def test_an_error_prints_one_sentence_and_exits_with_2(arguments, stdin, given):
 
 def test_a_closed_pipe_ends_the_program_quietly(tmp_path):
     many = tmp_path / "many.jsonl"
-    many.write_text('{"messages": [{"role": "user", "content": "hello"}], "model": "m"}\n' * 20_000)
+    many.write_text('{"messages": [{"role": "user", "content": "hello"}], "model": "m"}\n' * 5_000)
     command = f"{sys.executable} -m segue convert {many} --to openai/gpt-5.4 --report none | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
     assert done.stdout.count("\n") == 1

@@ -1,4 +1,4 @@
-"""Tool arguments: every text gives a value, complete JSON exactly its own."""
+"""Tool arguments: every text gives a value, and complete JSON is parsed exactly."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def mode_of(parsed: ParsedArguments) -> object:
 
 
 def nested(levels: int) -> str:
-    """Spell an object that holds `levels - 1` lists in one another."""
+    """Give the JSON of an object with `levels - 1` nested lists."""
     return '{"a":' + "[" * (levels - 1) + "]" * (levels - 1) + "}"
 
 
@@ -168,7 +168,7 @@ def test_what_was_read_can_be_stored(text: str | bytes, mode: str, arguments: di
     assert load(dump(context)) == context
 
 
-def test_a_message_says_where_the_text_stopped_being_json() -> None:
+def test_a_message_gives_the_position_where_the_text_is_no_longer_json() -> None:
     diagnostic = parse_arguments('{"a":1,"b":NaN}').diagnostic
     assert diagnostic is not None
     assert diagnostic.message is not None
@@ -181,7 +181,7 @@ def at_stack_depth(frames: int, call: Callable[[], ParsedArguments]) -> ParsedAr
 
 
 @pytest.mark.parametrize("levels", [100, MAX_LEVELS])
-def test_a_deep_stack_changes_nothing_but_the_spelling(levels: int) -> None:
+def test_a_deep_stack_changes_only_whether_the_text_is_kept(levels: int) -> None:
     depth = len(iter_frames())
     parsed = at_stack_depth(sys.getrecursionlimit() - depth - 60, lambda: parse_arguments(nested(levels)))
     assert parsed.arguments == json.loads(nested(levels))
@@ -262,25 +262,27 @@ spellings: Final = st.fixed_dictionaries(
 
 
 @given(any_object, spellings)
-def test_complete_input_is_what_json_says(value: dict[str, object], spelling: dict[str, object]) -> None:
-    text = json.dumps(value, **spelling)  # pyright: ignore[reportArgumentType]
+def test_complete_input_is_parsed_like_json(value: dict[str, object], settings: dict[str, object]) -> None:
+    text = json.dumps(value, **settings)  # pyright: ignore[reportArgumentType]
     parsed = parse_arguments(text)
     assert parsed.arguments == json.loads(text)
     assert parsed.diagnostic is None
 
 
 @given(any_object, spellings)
-def test_the_tolerant_reader_reads_complete_input_alike(value: dict[str, object], spelling: dict[str, object]) -> None:
+def test_the_tolerant_parser_gives_the_same_for_complete_input(
+    value: dict[str, object], settings: dict[str, object]
+) -> None:
     # A lone surrogate sends the whole text past msgspec.
-    text = json.dumps({"\ud800": 0, **value}, **spelling)  # pyright: ignore[reportArgumentType]
+    text = json.dumps({"\ud800": 0, **value}, **settings)  # pyright: ignore[reportArgumentType]
     parsed = parse_arguments(text)
     assert parsed.arguments == json.loads(text)
     assert parsed.diagnostic is None
 
 
 @given(any_object, spellings)
-def test_every_prefix_gives_a_value(value: dict[str, object], spelling: dict[str, object]) -> None:
-    text = json.dumps(value, **spelling)  # pyright: ignore[reportArgumentType]
+def test_every_prefix_gives_a_value(value: dict[str, object], settings: dict[str, object]) -> None:
+    text = json.dumps(value, **settings)  # pyright: ignore[reportArgumentType]
     for end in range(1, len(text)):
         parsed = parse_arguments(text[:end])
         assert mode_of(parsed) == "partial"
@@ -289,7 +291,7 @@ def test_every_prefix_gives_a_value(value: dict[str, object], spelling: dict[str
 
 
 def extends(longer: object, shorter: object) -> bool:
-    """Say whether `shorter` is what `longer` looked like a moment before."""
+    """Whether `shorter` is an earlier state of `longer`."""
     if isinstance(longer, str) and isinstance(shorter, str):
         return longer.startswith(shorter)
     if isinstance(longer, list) and isinstance(shorter, list):
@@ -304,9 +306,9 @@ def extends(longer: object, shorter: object) -> bool:
 
 
 @given(objects(st.none() | st.booleans() | st.integers() | any_text), spellings)
-def test_a_longer_prefix_extends_a_shorter(value: dict[str, object], spelling: dict[str, object]) -> None:
+def test_a_longer_prefix_extends_a_shorter(value: dict[str, object], settings: dict[str, object]) -> None:
     # Without fractions: `1` and `1.5` are numbers and `1.` between them is not.
-    text = json.dumps(value, **spelling)  # pyright: ignore[reportArgumentType]
+    text = json.dumps(value, **settings)  # pyright: ignore[reportArgumentType]
     before: object = {}
     for end in range(len(text) + 1):
         now = parse_arguments(text[:end]).arguments

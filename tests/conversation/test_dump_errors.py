@@ -1,4 +1,4 @@
-"""What cannot be stored is not written, and the place is named: exactly one `DumpError`, whatever the value."""
+"""Values that cannot be stored raise exactly one `DumpError` with a path."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ UNSTORABLE: Final[Mapping[str, Unstorable]] = {
     "NaN deep inside": Unstorable({"a": [0, {"b": math.nan}]}, ("a", 1, "b"), "nan"),
     "infinity": Unstorable([1.0, math.inf], (1,), "inf"),
     "minus infinity": Unstorable({"a": -math.inf}, ("a",), "-inf"),
-    "a key that is a number": Unstorable({"a": {1: 2}}, ("a",), "the key 1 is no text"),
-    "a key that is null": Unstorable({None: 2}, (), "the key None is no text"),
-    "a key that is bytes": Unstorable({b"a": 2}, (), "the key b'a' is no text"),
+    "a key that is a number": Unstorable({"a": {1: 2}}, ("a",), "the key 1 is not a string"),
+    "a key that is null": Unstorable({None: 2}, (), "the key None is not a string"),
+    "a key that is bytes": Unstorable({b"a": 2}, (), "the key b'a' is not a string"),
     "bytes": Unstorable({"a": b"x"}, ("a",), "bytes"),
     "a bytearray": Unstorable(bytearray(b"x"), (), "bytearray"),
     "a date": Unstorable([dt.date(2026, 1, 1)], (0,), "date"),
@@ -69,9 +69,9 @@ UNSTORABLE: Final[Mapping[str, Unstorable]] = {
     "a function": Unstorable([len], (0,), "builtin_function"),
     "a complex number": Unstorable(1j, (), "complex"),
     "raw JSON": Unstorable(msgspec.Raw(b"1"), (), "Raw"),
-    "content among free-form values": Unstorable({"a": TextContent(text="x")}, ("a",), "TextContent cannot stand"),
-    "content in a list of free-form values": Unstorable([TextContent(text="x")], (0,), "TextContent cannot stand"),
-    "content as a free-form value": Unstorable(TextContent(text="x"), (), "TextContent cannot stand"),
+    "content among free-form values": Unstorable({"a": TextContent(text="x")}, ("a",), "TextContent is not allowed"),
+    "content in a list of free-form values": Unstorable([TextContent(text="x")], (0,), "TextContent is not allowed"),
+    "content as a free-form value": Unstorable(TextContent(text="x"), (), "TextContent is not allowed"),
     "an integer that is too long": Unstorable([10**MAX_DIGITS], (0,), "4,300 digits"),
     "a negative integer that is too long": Unstorable([-(10**MAX_DIGITS)], (0,), "4,300 digits"),
     "one level too many": Unstorable(nested(MAX_NESTING - 2), (0,) * (MAX_NESTING - 3), "200 levels"),
@@ -185,7 +185,7 @@ EVERYWHERE: Final[Mapping[str, tuple[Context, tuple[str | int, ...]]]] = {
 
 
 @pytest.mark.parametrize(("context", "path"), EVERYWHERE.values(), ids=EVERYWHERE.keys())
-def test_what_json_cannot_say_is_found_in(context, path):
+def test_a_value_that_json_cannot_represent_is_found_in(context, path):
     with pytest.raises(DumpError, match="nan") as caught:
         dump(context)
     assert caught.value.path == path
@@ -201,7 +201,7 @@ def with_nesting(context: Context) -> bytes:
 
 
 @pytest.mark.parametrize(("context", "path"), EVERYWHERE.values(), ids=EVERYWHERE.keys())
-def test_nesting_is_counted_exactly_on_the_way_in(context, path):
+def test_nesting_is_counted_exactly_when_loading(context, path):
     if path[-1] != "x":
         return  # a cost holds no levels
     # msgspec writes the NaN of the case as null, which gives the place to put lists in.
@@ -226,18 +226,18 @@ def test_a_message_alone_may_nest_as_deep_as_in_a_conversation():
 
 
 MISTAKES: Final[Mapping[str, tuple[object, tuple[str | int, ...]]]] = {
-    "nothing in place of a message": (None, ()),
+    "None in place of a message": (None, ()),
     "text in place of a message": ("hi", ()),
     "a conversation in place of a message": (EVERYTHING, ()),
-    "nothing in place of content": (UserMessage(content=(None,)), ("content", 0)),  # type: ignore[arg-type]
+    "None in place of content": (UserMessage(content=(None,)), ("content", 0)),  # type: ignore[arg-type]
     "text in place of content": (UserMessage(content=("hi",)), ("content", 0)),  # type: ignore[arg-type]
     "a message in place of content": (UserMessage(content=(UserMessage.of("hi"),)), ("content", 0, "type")),  # type: ignore[arg-type]
-    "nothing in place of text": (UserMessage.of(TextContent(text=None)), ("content", 0, "text")),  # type: ignore[arg-type]
-    "nothing in place of a reply's text": (
+    "None in place of text": (UserMessage.of(TextContent(text=None)), ("content", 0, "text")),  # type: ignore[arg-type]
+    "None in place of a reply's text": (
         AssistantMessage(content=(TextContent(text=None),)),  # type: ignore[arg-type]
         ("content", 0, "text"),
     ),
-    "nothing in place of thinking": (
+    "None in place of thinking": (
         AssistantMessage(content=(ThinkingContent(thinking=None),)),  # type: ignore[arg-type]
         ("content", 0, "thinking"),
     ),
@@ -257,7 +257,7 @@ MISTAKES: Final[Mapping[str, tuple[object, tuple[str | int, ...]]]] = {
 
 
 @pytest.mark.parametrize(("message", "path"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_what_could_not_be_read_again_is_not_written(message, path):
+def test_a_value_that_could_not_be_loaded_again_is_not_written(message, path):
     with pytest.raises(DumpError) as caught:
         dump_message(message)  # type: ignore[arg-type]
     assert caught.value.path in {path, (*path, "role")}
@@ -288,21 +288,21 @@ SLIPS: Final[Mapping[str, tuple[object, tuple[str | int, ...]]]] = {
         AssistantMessage(content=(), usage=Usage(cost=UsageCost(total="1"))),  # type: ignore[arg-type]
         ("usage", "cost", "total"),
     ),
-    "a word that is no stop reason": (AssistantMessage(content=(), stop_reason="end_turn"), ("stopReason",)),  # type: ignore[arg-type]
+    "a string that is no stop reason": (AssistantMessage(content=(), stop_reason="end_turn"), ("stopReason",)),  # type: ignore[arg-type]
     "an error that is no text": (AssistantMessage(content=(), error_message={"code": 1}), ("errorMessage",)),  # type: ignore[arg-type]
     "a number in place of a flag": (
         ToolResultMessage(tool_call_id="a", content=(), is_error=1),  # type: ignore[arg-type]
         ("isError",),
     ),
-    "a seal in bytes": (
+    "a signature in bytes": (
         AssistantMessage(content=(ThinkingContent(thinking="", thinking_signature=b"x"),)),  # type: ignore[arg-type]
         ("content", 0, "thinkingSignature"),
     ),
-    "a call's seal in bytes": (
+    "a call's signature in bytes": (
         AssistantMessage(content=(ToolCall(id="a", name="b", thought_signature=b"x"),)),  # type: ignore[arg-type]
         ("content", 0, "thoughtSignature"),
     ),
-    "a text's seal in bytes": (
+    "a text's signature in bytes": (
         AssistantMessage(content=(TextContent(text="", text_signature=b"x"),)),  # type: ignore[arg-type]
         ("content", 0, "textSignature"),
     ),
@@ -316,7 +316,7 @@ SLIPS: Final[Mapping[str, tuple[object, tuple[str | int, ...]]]] = {
         UserMessage.of(NativeContent(protocol=1, block={})),  # type: ignore[arg-type]
         ("content", 0, "protocol"),
     ),
-    "a diagnostic without a word": (
+    "a diagnostic without a type": (
         AssistantMessage(content=(), diagnostics=(Diagnostic(type=None),)),  # type: ignore[arg-type]
         ("diagnostics", 0, "type"),
     ),
@@ -324,7 +324,7 @@ SLIPS: Final[Mapping[str, tuple[object, tuple[str | int, ...]]]] = {
 
 
 @pytest.mark.parametrize(("message", "path"), SLIPS.values(), ids=SLIPS.keys())
-def test_what_is_got_wrong_easily_is_not_written(message, path):
+def test_common_mistakes_are_not_written(message, path):
     with pytest.raises(DumpError) as caught:
         dump_message(message)  # type: ignore[arg-type]
     assert caught.value.path == path
@@ -338,7 +338,7 @@ BESIDES: Final[Mapping[str, tuple[Context, tuple[str | int, ...]]]] = {
         Context(tools=(ToolDefinition(name=None),)),  # type: ignore[arg-type]
         ("tools", 0, "name"),
     ),
-    "a tool whose flag is a word": (
+    "a tool whose flag is a string": (
         Context(tools=(ToolDefinition(name="a", strict="yes"),)),  # type: ignore[arg-type]
         ("tools", 0, "strict"),
     ),
@@ -372,7 +372,7 @@ REREAD: Final[Mapping[str, tuple[object, tuple[str | int, ...]]]] = {
 
 
 @pytest.mark.parametrize(("message", "path"), REREAD.values(), ids=REREAD.keys())
-def test_a_message_is_read_again_before_it_is_handed_out(message, path):
+def test_a_message_is_loaded_again_before_it_is_returned(message, path):
     with pytest.raises(DumpError) as caught:
         dump_message(message)  # type: ignore[arg-type]
     assert caught.value.path == path
@@ -391,7 +391,7 @@ def test_only_text_and_bytes_are_loaded():
 
 
 def test_an_interpreter_that_converts_fewer_digits_stores_fewer():
-    usual = sys.get_int_max_str_digits()
+    default = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(640)
     try:
         for details in (10**1000, ["\ud800", 10**1000]):
@@ -400,4 +400,4 @@ def test_an_interpreter_that_converts_fewer_digits_stores_fewer():
         with pytest.raises(LoadError, match="digits"):
             load(b'{"format":"segue/1","extra":{"a":{"b":' + b"1" * 1000 + b"}}}")
     finally:
-        sys.set_int_max_str_digits(usual)
+        sys.set_int_max_str_digits(default)

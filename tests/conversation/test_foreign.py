@@ -1,4 +1,4 @@
-"""What segue's ancestors store is read as it stands: nothing is lost, and what segue has no word for is kept."""
+"""Files of pi-ai and ktsoator/or are read without loss; unknown fields are kept."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ FILES: Final[Mapping[str, tuple[object, Context]]] = {
         [{"role": "system", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}],
         Context(system_prompt=(TextContent(text="a"), TextContent(text="b"))),
     ),
-    "a system message of one sealed piece first": (
+    "a leading system message of one signed text": (
         [{"role": "system", "content": [{"type": "text", "text": "a", "textSignature": "s"}]}],
         Context(system_prompt=(TextContent(text="a", text_signature="s"),)),
     ),
     "an empty text as system message first": ([{"role": "system", "content": ""}], Context(system_prompt="")),
-    "a system message first that says nothing": (
+    "a leading system message without content": (
         [{"role": "system", "timestamp": 0}],
         Context(messages=(SystemMessage(content=(), extra={"stored": {"timestamp": 0}}),)),
     ),
@@ -85,7 +85,7 @@ def test_a_foreign_file_that_was_read_can_be_stored(stored, context):
     assert load(dump(load(json.dumps(stored)))) == context
 
 
-def test_our_own_file_keeps_a_leading_system_message_where_it_stands():
+def test_a_leading_system_message_of_a_segue_file_stays_a_message():
     context = Context(messages=(SystemMessage.of("a"), UserMessage.of("hi")))
     assert load(dump(context)) == context
     assert load(dump(context).replace(b'{"format"', b'{"unknown":1,"format"')).messages == context.messages
@@ -194,7 +194,7 @@ MESSAGES: Final[Mapping[str, tuple[object, Message]]] = {
     ),
     "an image that is no base64": (show(data="not base64!"), shown(data="not base64!")),
     "an image of an impossible length": (show(data="AAAAA"), shown(data="AAAAA")),
-    "a data URL that says base64 and is not": (
+    "a data URL that names base64 and is not": (
         show(data="data:image/png;base64,?"),
         shown(data="data:image/png;base64,?"),
     ),
@@ -210,7 +210,7 @@ def test_a_foreign_message_is_read(stored, message):
 
 
 @pytest.mark.parametrize(("theirs", "ours"), PROTOCOLS.items(), ids=PROTOCOLS.keys())
-def test_a_protocol_of_the_ancestors_gets_our_name(theirs, ours):
+def test_a_protocol_of_a_foreign_file_gets_the_name_in_segue(theirs, ours):
     for field in ("api", "protocol"):
         for stored in (reply(**{field: theirs}), reply(**{field: theirs, "unknown": 1})):
             message = load_message(json.dumps(stored))
@@ -223,20 +223,20 @@ SHARED_PROTOCOLS: Final = ("anthropic-messages", "openai-responses", "minimax-co
 
 
 @pytest.mark.parametrize("name", SHARED_PROTOCOLS)
-def test_a_protocol_that_is_ours_or_unknown_keeps_its_name(name):
+def test_a_protocol_of_segue_or_an_unknown_one_keeps_its_name(name):
     message = load_message(json.dumps(reply(api=name)))
     assert isinstance(message, AssistantMessage)
     assert message.protocol == name
 
 
-def test_nobody_renames_the_protocols_of_our_own_files():
+def test_protocols_of_segue_files_are_not_renamed():
     context = Context(messages=(AssistantMessage(content=(), protocol="openai-completions"),))
     assert load(dump(context)) == context
     with_unknown = dump(context).replace(b'{"role"', b'{"unknown":1,"role"')
     assert [m.protocol for m in load(with_unknown).messages if m.role == "assistant"] == ["openai-completions"]
 
 
-def test_nobody_respells_the_images_of_our_own_files():
+def test_images_of_segue_files_are_not_converted():
     context = Context(messages=(UserMessage(content=(ImageContent(data="data:,x"), TextContent(text="\ud800"))),))
     assert load(dump(context)) == context
     assert load_message(dump_message(context.messages[0])) == context.messages[0]
@@ -250,7 +250,7 @@ class Refused(NamedTuple):
 
 REFUSED: Final[Mapping[str, Refused]] = {
     "null": Refused("null", (), "got null"),
-    "bad JSON": Refused("{", (), "no JSON"),
+    "bad JSON": Refused("{", (), "not valid JSON"),
     "a message without a role": Refused('{"content":[]}', ("role",), "is missing"),
     "a role of a provider's wire": Refused('{"role":"tool","content":"x"}', ("role",), "unknown role 'tool'"),
     "content that is null": Refused('{"role":"user","content":[null]}', ("content", 0), "got null"),
@@ -259,17 +259,19 @@ REFUSED: Final[Mapping[str, Refused]] = {
         '{"role":"user","content":[{"type":"audio"}]}', ("content", 0, "type"), "unknown type 'audio'"
     ),
     "thinking in a user message": Refused(
-        '{"role":"user","content":[{"type":"thinking","thinking":"x"}]}', ("content", 0, "type"), "cannot stand in user"
+        '{"role":"user","content":[{"type":"thinking","thinking":"x"}]}',
+        ("content", 0, "type"),
+        "is not allowed in user",
     ),
     "an image in a reply": Refused(
         '{"role":"assistant","api":"x","content":[{"type":"image","data":"x","mimeType":"image/png"}]}',
         ("content", 0, "type"),
-        "cannot stand in assistant",
+        "is not allowed in assistant",
     ),
     "a call in a tool result": Refused(
         '{"role":"toolResult","toolCallId":"x","content":[{"type":"toolCall","id":"a","name":"b"}]}',
         ("content", 0, "type"),
-        "cannot stand in toolResult",
+        "is not allowed in toolResult",
     ),
     "a stop reason that is a number": Refused('{"role":"assistant","stopReason":1}', ("stopReason",), "Expected"),
 }

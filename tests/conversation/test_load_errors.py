@@ -1,4 +1,4 @@
-"""What cannot be read is refused, and the place is named: exactly one `LoadError`, whatever the bytes."""
+"""Data that cannot be read raises exactly one `LoadError` with a path."""
 
 from __future__ import annotations
 
@@ -55,15 +55,17 @@ class Refused(NamedTuple):
 
 
 REFUSED: Final[Mapping[str, Refused]] = {
-    "empty input": Refused(b"", (), "nothing to read"),
-    "white space": Refused(b" \n", (), "nothing to read"),
-    "what is no JSON": Refused(b"hello", (), "no JSON"),
-    "a document that is cut off": Refused(dump(EVERYTHING)[:-1], (), "no JSON"),
+    "empty input": Refused(b"", (), "the input is empty"),
+    "white space": Refused(b" \n", (), "the input is empty"),
+    "data that is not JSON": Refused(b"hello", (), "not valid JSON"),
+    "a document that is cut off": Refused(dump(EVERYTHING)[:-1], (), "not valid JSON"),
     "two documents": Refused(dump(Context()) * 2, (), "read_session"),
     "a session file": Refused(dump(Context()) + b"\n" + b'{"role":"user","content":[]}\n', (), "on line 2"),
-    "bytes that are no UTF-8": Refused(b'{"format":"segue/1","systemPrompt":"\xff"}', (), "no UTF-8"),
-    "a half of a character in bytes": Refused(b'{"format":"segue/1","systemPrompt":"\xed\xa0\x80"}', (), "no UTF-8"),
-    "UTF-16": Refused(dump(Context()).decode().encode("utf-16"), (), "no UTF-8"),
+    "bytes that are no UTF-8": Refused(b'{"format":"segue/1","systemPrompt":"\xff"}', (), "not valid UTF-8"),
+    "a half of a character in bytes": Refused(
+        b'{"format":"segue/1","systemPrompt":"\xed\xa0\x80"}', (), "not valid UTF-8"
+    ),
+    "UTF-16": Refused(dump(Context()).decode().encode("utf-16"), (), "not valid UTF-8"),
     "null": Refused(b"null", (), "expected an object, got null"),
     "a number": Refused(b"1", (), "expected an object, got int"),
     "text": Refused(b'"hello"', (), "expected an object, got str"),
@@ -82,7 +84,7 @@ REFUSED: Final[Mapping[str, Refused]] = {
     "content that is null": Refused(message_given(None), (*HERE, "content", 0), "expected an object, got null"),
     "content without a type": Refused(message_given({"text": "hi"}), (*HERE, "content", 0, "type"), "is missing"),
     "an unknown type": Refused(message_given({"type": "audio"}), (*HERE, "content", 0, "type"), "unknown type 'audio'"),
-    "text without words": Refused(message_given({"type": "text"}), (*HERE, "content", 0, "text"), "is missing"),
+    "text without a value": Refused(message_given({"type": "text"}), (*HERE, "content", 0, "text"), "is missing"),
     "text that is null": Refused(
         message_given({"type": "text", "text": None}), (*HERE, "content", 0, "text"), "is missing"
     ),
@@ -98,7 +100,7 @@ REFUSED: Final[Mapping[str, Refused]] = {
         "Expected `object`, got `str`",
     ),
     "a result without its call": Refused(message_given(role="toolResult"), (*HERE, "toolCallId"), "is missing"),
-    "a stop reason of somebody else": Refused(
+    "a stop reason of another program": Refused(
         message_given(role="assistant", stopReason="deferred"), (*HERE, "stopReason"), "Invalid enum value 'deferred'"
     ),
     "usage that is a list": Refused(message_given(role="assistant", usage=[]), (*HERE, "usage"), "expected an object"),
@@ -213,14 +215,14 @@ def message_of(role: str, *content: object) -> object:
 
 
 @pytest.mark.parametrize(("role", "kinds"), WRONG_PLACES.values(), ids=WRONG_PLACES.keys())
-def test_the_wrong_content_is_refused_both_ways_in(role, kinds):
+def test_content_in_the_wrong_role_is_refused_by_both_paths(role, kinds):
     for kind, content in SAMPLES.items():
         message = message_of(role, TextContent(text="x"), content)
         if kind not in kinds:
             assert load_message(dump_message(message)) == message  # type: ignore[arg-type]
             continue
         stored = json.loads(msgspec.json.encode(message))
-        with pytest.raises(LoadError, match=f"'{kind}' cannot stand in {role}") as caught:
+        with pytest.raises(LoadError, match=f"'{kind}' is not allowed in {role}") as caught:
             load(ours(messages=[stored]))
         assert caught.value.path == ("messages", 0, "content", 1, "type")
         with pytest.raises(LoadError) as caught:
@@ -237,12 +239,12 @@ def test_the_wrong_content_is_refused_both_ways_in(role, kinds):
 def test_only_text_images_and_files_may_be_a_fallback():
     native = json.loads(msgspec.json.encode(SAMPLES["native"]))
     native["fallback"] = [dict(native)]
-    with pytest.raises(LoadError, match="'native' cannot stand in fallback") as caught:
+    with pytest.raises(LoadError, match="'native' is not allowed in fallback") as caught:
         load(message_given(native))
     assert caught.value.path == (*HERE, "content", 0, "fallback", 0, "type")
 
 
-def test_every_front_part_of_a_document_is_refused():
+def test_every_proper_prefix_of_a_document_is_refused():
     small = Context(messages=EVERYTHING.messages[1:3], system_prompt="é😀")
     data = dump(small)
     for cut in range(len(data)):
@@ -250,7 +252,7 @@ def test_every_front_part_of_a_document_is_refused():
             load(data[:cut])
 
 
-def test_every_front_part_of_a_message_is_refused():
+def test_every_proper_prefix_of_a_message_is_refused():
     for message in EVERYTHING.messages:
         data = dump_message(message)
         for cut in range(len(data)):
@@ -286,8 +288,8 @@ def test_an_error_shows_one_cause_at_most():
 
 
 @pytest.mark.parametrize("left", [60, 150, 300, 500])
-def test_no_recursion_error_escapes_however_deep_the_caller_stands(left):
-    """Documents of few levels are always read and written; deep ones are, or are refused in our words."""
+def test_no_recursion_error_escapes_however_deep_the_callers_stack_is(left):
+    """Documents of few levels are always read and written; deep ones are, or raise `LoadError` or `DumpError`."""
     deep = with_details(nested(MAX_NESTING - 3))
     deep_data, data = dump(deep), dump(EVERYTHING)
 

@@ -1,4 +1,4 @@
-"""The values themselves: what they are called, what may stand where, what they say, and that they stay as they are."""
+"""The value types: names of fields, allowed content, methods, and that values are frozen."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ PLACES: Final = {
 
 
 @pytest.mark.parametrize(("union", "kinds"), PLACES.values(), ids=PLACES.keys())
-def test_what_may_stand_in(union, kinds):
+def test_the_content_that_is_allowed_in(union, kinds):
     assert set(get_args(union)) == kinds
 
 
@@ -93,7 +93,7 @@ def test_what_may_stand_in(union, kinds):
     [(kind, "kind") for kind in (*get_args(AnyContent), *get_args(Tool))] + [(m, "role") for m in get_args(Message)],
     ids=lambda value: getattr(value, "__name__", value),
 )
-def test_a_value_says_in_python_what_its_tag_says_in_json(kind, name):
+def test_the_tag_of_a_value_is_the_same_in_python_and_json(kind, name):
     assert getattr(kind, name) == kind.__struct_config__.tag
 
 
@@ -123,7 +123,7 @@ def test_the_calls_of_a_reply_come_in_order():
     assert AssistantMessage(content=(TEXT,)).tool_calls() == ()
 
 
-def test_a_stop_reason_is_the_word_it_stands_for():
+def test_a_stop_reason_equals_its_string():
     assert [str(reason) for reason in StopReason] == ["stop", "length", "toolUse", "error", "aborted"]
     assert AssistantMessage(content=(), stop_reason="error").stop_reason == StopReason.ERROR  # type: ignore[arg-type]
 

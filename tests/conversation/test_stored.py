@@ -61,13 +61,13 @@ def test_whatever_message_can_be_stored_is_loaded_as_it_was_dumped(message):
 
 @given(storable_contexts())
 @example(EVERYTHING)
-def test_the_fast_way_in_and_the_careful_one_give_equal_values(context):
+def test_the_fast_and_the_slow_path_load_equal_values(context):
     data = dump(context)
     assert read_context(parse_json(data)) == load(data)
 
 
 @given(messages())
-def test_both_ways_in_give_equal_messages(message):
+def test_both_paths_load_equal_messages(message):
     data = dump_message(message)
     assert read_message(parse_json(data), foreign=False) == message
 
@@ -79,7 +79,7 @@ def test_dumping_changes_nothing_and_is_the_same_every_time(context):
     assert repr(context) == before
 
 
-SPELLINGS: Final[Mapping[str, Callable[[bytes], bytes | bytearray | memoryview | str]]] = {
+INPUT_TYPES: Final[Mapping[str, Callable[[bytes], bytes | bytearray | memoryview | str]]] = {
     "bytes": lambda data: data,
     "a bytearray": bytearray,
     "a memoryview": memoryview,
@@ -92,11 +92,11 @@ SPELLINGS: Final[Mapping[str, Callable[[bytes], bytes | bytearray | memoryview |
 }
 
 
-@pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS.keys())
-def test_a_document_is_read_from(spell):
-    assert load(spell(dump(EVERYTHING))) == EVERYTHING
+@pytest.mark.parametrize("convert", INPUT_TYPES.values(), ids=INPUT_TYPES.keys())
+def test_a_document_is_read_from(convert):
+    assert load(convert(dump(EVERYTHING))) == EVERYTHING
     for message in EVERYTHING.messages:
-        assert load_message(spell(dump_message(message))) == message
+        assert load_message(convert(dump_message(message))) == message
 
 
 EXACT: Final[Mapping[str, object]] = {
@@ -125,18 +125,18 @@ EXACT: Final[Mapping[str, object]] = {
 
 
 @pytest.mark.parametrize("value", EXACT.values(), ids=EXACT.keys())
-def test_a_free_form_value_is_stored_to_the_letter(value):
+def test_a_free_form_value_is_stored_exactly(value):
     context = with_details(value)
     loaded = load(dump(context)).messages[0]
     assert isinstance(loaded, ToolResultMessage)
-    # repr tells 1 from 1.0 from True, and minus zero from zero.
+    # repr distinguishes 1, 1.0 and True, and minus zero from zero.
     assert repr(loaded.details) == repr(value)
     stored = load_message(dump_message(context.messages[0]))
     assert isinstance(stored, ToolResultMessage)
     assert repr(stored.details) == repr(value)
 
 
-def test_two_halves_of_a_character_side_by_side_are_joined():
+def test_two_adjacent_halves_of_a_surrogate_pair_are_joined():
     assert load(dump(Context(system_prompt="\ud83d\ude00"))).system_prompt == "😀"
     assert load('{"format":"segue/1","systemPrompt":"\ud83d\ude00"}').system_prompt == "😀"
     assert load(rb'{"format":"segue/1","systemPrompt":"\ud83d\ude00"}').system_prompt == "😀"
@@ -196,7 +196,7 @@ def test_a_value_of_a_near_type_is_stored_as_json_has_it(value, stored):
         assert load_message(dump_message(context.messages[0])) == loaded
 
 
-def test_lists_where_tuples_belong_are_written_and_read_as_tuples():
+def test_lists_in_place_of_tuples_are_written_and_read_as_tuples():
     context = Context(
         messages=[  # type: ignore[arg-type]
             UserMessage(content=[TextContent(text="hi")]),  # type: ignore[arg-type]
@@ -218,7 +218,7 @@ def test_a_stop_reason_may_be_a_plain_word():
     assert loaded.stop_reason is StopReason.ERROR
 
 
-# -- the shape of a document ------------------------------------------------------------------------------------------
+# -- the format of a document -----------------------------------------------------------------------------------------
 
 
 def test_the_format_comes_first_and_defaults_are_left_out():

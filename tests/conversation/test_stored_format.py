@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from property_testing import scaled_examples
 from samples import EVERYTHING
 from segue.conversation.context import Context
 from segue.conversation.stored import dump, load
@@ -30,7 +31,7 @@ def test_a_conversation_with_one_of_everything_is_described():
     VALIDATOR.validate(json.loads(dump(EVERYTHING)))
 
 
-@settings(max_examples=25)
+@scaled_examples(0.25)
 @given(storable_contexts(max_messages=2))
 def test_whatever_is_stored_is_described(context):
     VALIDATOR.validate(json.loads(dump(context)))

@@ -188,7 +188,7 @@ EXCEPTIONS: dict[Callable[[], Exception], tuple[str, int | None, float | None]] 
     lambda: UnknownModel("no such model", name="x"): ("not_found", None, None),
     lambda: SettingsError("no such rule", key="x"): ("invalid_request", None, None),
     lambda: DecodeError("no reply"): ("server", None, None),
-    lambda: EncodeError("no word for it"): ("invalid_history", None, None),
+    lambda: EncodeError("not supported"): ("invalid_history", None, None),
     lambda: EmptyConversation("nothing to send"): ("invalid_history", None, None),
 }
 
@@ -198,7 +198,7 @@ EXCEPTIONS: dict[Callable[[], Exception], tuple[str, int | None, float | None]] 
     EXCEPTIONS.items(),
     ids=[f"{make.__name__} {number}" for number, make in enumerate(EXCEPTIONS)],
 )
-def test_an_exception_is_read_by_its_shape(
+def test_an_exception_is_read_by_its_attributes(
     make: Callable[[], Exception], expected: tuple[str, int | None, float | None]
 ) -> None:
     failure = classify(make())
@@ -211,7 +211,7 @@ def test_numbers_are_read_from_an_exception() -> None:
     assert (failure.used, failure.limit, failure.message) == (213462, 200000, TOO_LONG)
 
 
-def test_an_exception_that_carries_its_failure_is_not_judged_again() -> None:
+def test_an_exception_with_a_failure_is_not_classified_again() -> None:
     known = Failure(kind=FailureKind.QUOTA, message="as it was")
 
     class RequestFailed(Exception):
@@ -239,7 +239,7 @@ BODY = {"type": "error", "error": {"type": "overloaded_error", "message": "Overl
     ],
     ids=["mapping", "text", "bytes", "bytearray", "SSE line", "list", "repr in a text", "wire error", "our own text"],
 )
-def test_a_body_may_come_in_any_wrapping(error: object) -> None:
+def test_a_body_may_have_any_type(error: object) -> None:
     failure = classify(error)
     assert failure.kind == FailureKind.OVERLOADED
     assert "Overloaded" in failure.message
@@ -253,7 +253,7 @@ CODED = {
 
 
 @pytest.mark.parametrize(("code", "words", "status"), CODED.values(), ids=CODED.keys())
-def test_a_code_about_a_picture_goes_before_the_words_around_it(code: str, words: str, status: int | None) -> None:
+def test_a_code_about_an_image_comes_before_the_message(code: str, words: str, status: int | None) -> None:
     failure = classify({"error": {"message": words, "type": "invalid_request_error", "code": code}}, status=status)
     expected = FailureKind.PAYLOAD_TOO_LARGE if "large" in code else FailureKind.INVALID_REQUEST
     assert (failure.kind, failure.evidence) == (expected, f"code {code}")
@@ -267,7 +267,7 @@ def test_every_code_that_openai_fails_a_reply_with_is_known() -> None:
     assert [code for code, failure in failed.items() if failure.kind == FailureKind.UNKNOWN] == []
 
 
-def test_an_error_event_is_read_with_what_its_stream_said_beside_the_words() -> None:
+def test_an_error_event_is_read_with_the_other_fields_of_its_error() -> None:
     details = {"code": "context_length_exceeded", "status": 400}
     message = AssistantMessage(
         content=(),
@@ -297,7 +297,7 @@ def test_a_stop_reason_is_evidence(raw: str, kind: str) -> None:
     assert classify(message).kind == kind
 
 
-def test_what_the_caller_says_goes_before_what_the_body_says() -> None:
+def test_arguments_override_the_body() -> None:
     failure = classify({"error": {"code": 500, "message": "no"}}, provider="Groq", status=429)
     assert (failure.kind, failure.provider, failure.status) == (FailureKind.RATE_LIMIT, "groq", 429)
 
@@ -334,7 +334,7 @@ def test_a_body_that_holds_itself_ends() -> None:
     assert classify(body).kind == FailureKind.UNKNOWN
 
 
-def test_a_page_is_cut_and_told_by_its_title() -> None:
+def test_a_page_is_reduced_to_its_title() -> None:
     page = f"<html><head><title>502 Bad Gateway</title></head><body>{'x' * 100_000}</body></html>"
     assert classify(page).message == "502 Bad Gateway"
     assert len(classify("word " * 100_000).message) < 9000

@@ -1,4 +1,4 @@
-"""What providers have been heard to say, beside the samples of the rows.
+"""Observed error messages of providers, besides the samples of the rows.
 
 `observed_errors.jsonl` holds wordings as users of public projects reported them (numbers and names changed) and
 paraphrases of our own. The rows were widened until all of them passed, so this guards what is known; it does not
@@ -32,7 +32,7 @@ def test_a_wording_is_understood(line: dict[str, Any]) -> None:
 
 
 SAID_BY_WORDS = [line for line in OBSERVED if line.get("status") not in {413, 429} or line["kind"] == "overflow"]
-"""A message keeps the words; what only the status said is not among them."""
+"""A message has only the text, so errors that are recognised by their status are excluded."""
 
 
 @pytest.mark.parametrize("line", SAID_BY_WORDS, ids=lambda line: line["text"][:70])
@@ -43,7 +43,7 @@ def test_a_failed_message_with_that_text_answers_the_overflow_question(line: dic
     assert is_context_overflow(message) == (line["kind"] == "overflow")
 
 
-def test_every_kind_has_been_heard() -> None:
+def test_every_kind_was_observed() -> None:
     assert {line["kind"] for line in OBSERVED} == set(FailureKind)
 
 
@@ -60,11 +60,10 @@ KINDS = {
     "output_limit": {"invalid_request"},
     "overloaded": {"overloaded"},
 }
-"""The labels' categories, which do not tell a rate from a quota nor a seal from a shape."""
+"""The categories of the labels. They do not distinguish a rate limit from a quota, nor a signature from a structure."""
 
 
-@pytest.mark.traffic
-@pytest.mark.skipif(not LABELLED.exists(), reason="the labelled texts are not at hand")
+@pytest.mark.skipif(not LABELLED.exists(), reason="on labelled error messages (no ../shared/facts)")
 @pytest.mark.parametrize("with_provider", [True, False], ids=["its provider known", "its provider unknown"])
 def test_every_labelled_text_is_right(*, with_provider: bool) -> None:
     wrong = []
@@ -80,9 +79,8 @@ REFUSED = [row for row in exchanges() if row["status"] >= 400]
 
 
 @pytest.mark.traffic
-@pytest.mark.skipif(not REFUSED, reason="the recordings are not at hand")
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: row["file"])
-def test_a_recorded_refusal_is_no_riddle(row: dict[str, Any]) -> None:
+def test_a_recorded_error_is_classified(row: dict[str, Any]) -> None:
     body = read(row["file"])["response"]
     failure = classify(body, provider=row["provider"], status=row["status"])
     caller_can_act = {"invalid_request", "invalid_history", "not_found", "quota"}

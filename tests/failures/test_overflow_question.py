@@ -10,7 +10,7 @@ from segue.failures.classify import classify, is_context_overflow
 from segue.failures.failure import FailureKind
 
 WINDOW = 1000
-SAYS_SO = "prompt is too long: 213462 tokens > 200000 maximum"
+OVERFLOW_TEXT = "prompt is too long: 213462 tokens > 200000 maximum"
 
 
 def given(stop: StopReason, text: str | None = None, *, raw: str | None = None, **counts: int) -> AssistantMessage:
@@ -19,13 +19,13 @@ def given(stop: StopReason, text: str | None = None, *, raw: str | None = None, 
 
 
 CASES = {
-    "an error that says so": (given(StopReason.ERROR, SAYS_SO), 0, True),
-    "an error that says something else": (given(StopReason.ERROR, "Overloaded"), 0, False),
+    "an error about an overflow": (given(StopReason.ERROR, OVERFLOW_TEXT), 0, True),
+    "another error": (given(StopReason.ERROR, "Overloaded"), 0, False),
     "an error without words": (given(StopReason.ERROR), WINDOW, False),
     "an empty error": (given(StopReason.ERROR, ""), WINDOW, False),
     "an error's counts are no sign": (given(StopReason.ERROR, "Overloaded", input=5000), WINDOW, False),
-    "the same words in an aborted turn": (given(StopReason.ABORTED, SAYS_SO), WINDOW, False),
-    "the same words beside a success": (given(StopReason.STOP, SAYS_SO, input=1), WINDOW, False),
+    "the same text in an aborted turn": (given(StopReason.ABORTED, OVERFLOW_TEXT), WINDOW, False),
+    "the same text in a successful turn": (given(StopReason.STOP, OVERFLOW_TEXT, input=1), WINDOW, False),
     "a success above the window": (given(StopReason.STOP, input=1001), WINDOW, True),
     "a call above the window": (given(StopReason.TOOL_USE, input=1001), WINDOW, True),
     "a success that fills the window": (given(StopReason.STOP, input=1000), WINDOW, False),
@@ -39,8 +39,8 @@ CASES = {
     "cut with nothing written, less filled": (given(StopReason.LENGTH, input=989), WINDOW, False),
     "cut after something was written": (given(StopReason.LENGTH, input=999, output=1), WINDOW, False),
     "cut, and no window known": (given(StopReason.LENGTH, input=10**9), 0, False),
-    "a stop reason that says so": (given(StopReason.LENGTH, raw="model_context_window_exceeded", output=9), 0, True),
-    "a stop reason that says something else": (given(StopReason.LENGTH, raw="max_tokens", input=1), WINDOW, False),
+    "a stop reason of an overflow": (given(StopReason.LENGTH, raw="model_context_window_exceeded", output=9), 0, True),
+    "another stop reason": (given(StopReason.LENGTH, raw="max_tokens", input=1), WINDOW, False),
 }
 
 
@@ -50,12 +50,12 @@ def test_a_reply_shows_an_overflow_or_not(message: AssistantMessage, window: int
 
 
 def test_the_window_may_be_left_out() -> None:
-    assert is_context_overflow(given(StopReason.ERROR, SAYS_SO))
+    assert is_context_overflow(given(StopReason.ERROR, OVERFLOW_TEXT))
 
 
 @pytest.mark.parametrize("stop", ["error", StopReason.ERROR])
 def test_a_stop_reason_may_be_a_plain_string(stop: StopReason) -> None:
-    assert is_context_overflow(given(stop, SAYS_SO))
+    assert is_context_overflow(given(stop, OVERFLOW_TEXT))
 
 
 @pytest.mark.parametrize("stop", [StopReason.STOP, StopReason.TOOL_USE, StopReason.LENGTH, StopReason.ABORTED])

@@ -1,4 +1,4 @@
-"""Every row of the tables proves itself on its own sample, and the whole of `classify` agrees with the row."""
+"""Every row matches its own sample, and `classify` gives the kind of the row."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ TABLES = {
     "certain": CERTAIN,
     "strict": STRICT,
     "loose": LOOSE,
-    "look-alikes": OVERFLOW_FALSE_POSITIVES,
-    "seals": SIGNATURES,
-    "shapes": HISTORY_FORMS,
+    "false positives": OVERFLOW_FALSE_POSITIVES,
+    "signatures": SIGNATURES,
+    "structures": HISTORY_FORMS,
     "quotas": QUOTAS,
     "wordings": WORDINGS,
 }
@@ -37,7 +37,7 @@ def test_a_row_finds_its_own_sample(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_a_sample_is_classified_as_its_row_says(row: Row) -> None:
+def test_a_sample_is_classified_as_in_its_row(row: Row) -> None:
     failure = classify(row.sample, provider=row.scope[0] if row.scope else None)
     assert failure.kind == row.kind, failure.evidence
     assert failure.message == row.sample
@@ -46,7 +46,7 @@ def test_a_sample_is_classified_as_its_row_says(row: Row) -> None:
 @pytest.mark.parametrize(
     "row", [row for rows in TABLES.values() for row in rows if row.scope], ids=lambda row: row.sample
 )
-def test_a_row_of_one_provider_is_silent_at_others(row: Row) -> None:
+def test_a_row_of_one_provider_does_not_apply_to_others(row: Row) -> None:
     assert classify(row.sample, provider="somebody-else").kind != row.kind
     assert classify(row.sample).kind != row.kind
 
@@ -62,14 +62,14 @@ def test_a_form_of_numbers_reads_its_sample(
 @pytest.mark.parametrize(("code", "kind"), CODES.items())
 @pytest.mark.parametrize("key", ["code", "type", "status"])
 def test_a_code_decides_wherever_it_stands(key: str, code: str, kind: FailureKind) -> None:
-    failure = classify({"error": {"message": "words that say nothing", key: code}}, status=400)
+    failure = classify({"error": {"message": "an unknown text", key: code}}, status=400)
     assert failure.kind == kind
     assert failure.evidence == f"code {code}"
 
 
 @pytest.mark.parametrize(("code", "kind"), VAGUE_CODES.items())
-def test_a_vague_code_decides_only_when_words_do_not(code: str, kind: FailureKind) -> None:
-    assert classify({"error": {"message": "words that say nothing", "code": code}}).kind == kind
+def test_a_vague_code_decides_only_if_the_message_does_not(code: str, kind: FailureKind) -> None:
+    assert classify({"error": {"message": "an unknown text", "code": code}}).kind == kind
     assert (
         classify({"error": {"message": "prompt is too long: 9 tokens > 8", "code": code}}).kind == FailureKind.OVERFLOW
     )
@@ -79,15 +79,15 @@ def test_a_vague_code_decides_only_when_words_do_not(code: str, kind: FailureKin
     ("provider", "number", "kind"),
     [(scope[0], number, kind) for scope, kind, numbers in NUMBERED_CODES for number in numbers.split()],
 )
-def test_a_number_means_something_at_its_provider_alone(provider: str, number: str, kind: FailureKind) -> None:
-    body = {"error": {"code": number, "message": "words that say nothing"}}
+def test_a_number_has_a_meaning_only_at_its_provider(provider: str, number: str, kind: FailureKind) -> None:
+    body = {"error": {"code": number, "message": "an unknown text"}}
     assert classify(body, provider=provider).kind == kind
     assert classify({**body, "error": {**body["error"], "code": int(number)}}, provider=provider).kind == kind
     assert classify(body, provider="somebody-else", status=400).evidence == "status 400"
 
 
 @pytest.mark.parametrize(("status", "kind"), {**DECISIVE_STATUSES, **STATUSES}.items())
-def test_a_bare_status_says_what_it_can(status: int, kind: FailureKind) -> None:
+def test_a_status_without_a_message_is_classified(status: int, kind: FailureKind) -> None:
     for body in ("", b"", None, {}, f"{status} status code (no body)", f"Error code: {status}"):
         failure = classify(body, status=status)
         assert (failure.kind, failure.status) == (kind, status)
@@ -96,5 +96,5 @@ def test_a_bare_status_says_what_it_can(status: int, kind: FailureKind) -> None:
 @pytest.mark.parametrize(
     "word", ["contextLengthExceeded", "CONTEXT_WINDOW_OVERFLOW", "prompt-too-long", "InputTooLongError"]
 )
-def test_a_code_not_heard_before_is_read_by_what_it_says(word: str) -> None:
+def test_an_unknown_code_of_an_overflow_is_recognised(word: str) -> None:
     assert classify({"error": {"code": word, "message": "no"}}).kind == FailureKind.OVERFLOW

@@ -1,4 +1,4 @@
-"""How long to wait: headers before fields before words, and no clock but the reply's own."""
+"""The time to wait: headers before fields before the message, compared only with the date of the response."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEADERS = {
     "a date that is past": ({"retry-after": "Sun, 15 Nov 2026 11:00:00 GMT", "date": DATE}, 0.0),
     "a date without a clock": ({"retry-after": "Sun, 15 Nov 2026 12:01:30 GMT"}, None),
     "a span": ({"x-ratelimit-reset-tokens": "6m0s"}, 360.0),
-    "of two spans the one that ran out": (
+    "the span of the resource that ran out": (
         {
             "x-ratelimit-reset-requests": "1h2m3s",
             "x-ratelimit-remaining-requests": "5",
@@ -25,7 +25,7 @@ HEADERS = {
         },
         0.02,
     ),
-    "of two spans, nobody says which": (
+    "two spans without a remainder": (
         {"x-ratelimit-reset-requests": "1h", "x-ratelimit-reset-tokens": "20ms"},
         None,
     ),
@@ -66,23 +66,23 @@ WORDS = {
 
 
 @pytest.mark.parametrize(("headers", "seconds"), HEADERS.values(), ids=HEADERS.keys())
-def test_headers_say_how_long(headers: dict[str, str], seconds: float | None) -> None:
+def test_the_wait_is_read_from_headers(headers: dict[str, str], seconds: float | None) -> None:
     assert classify("", status=429, headers=headers).retry_after == seconds
     assert classify("", status=429, headers=list(headers.items())).retry_after == seconds  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(("text", "seconds"), WORDS.items())
-def test_words_say_how_long(text: str, seconds: float | None) -> None:
+def test_the_wait_is_read_from_a_message(text: str, seconds: float | None) -> None:
     assert classify(text, status=429).retry_after == seconds
 
 
-def test_google_says_it_in_its_details() -> None:
+def test_google_sends_the_wait_in_its_details() -> None:
     retry = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}
     body = {"error": {"code": 429, "message": "Slow", "status": "RESOURCE_EXHAUSTED", "details": [retry]}}
     assert classify(body).retry_after == 34.0
 
 
-def test_a_daily_quota_of_google_is_told_from_a_rate() -> None:
+def test_a_daily_quota_of_google_is_not_a_rate_limit() -> None:
     def body(quota: str) -> dict[str, object]:
         failed = {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": quota}]}
         error = {"code": 429, "message": "You exceeded it.", "status": "RESOURCE_EXHAUSTED", "details": [failed]}
@@ -92,10 +92,10 @@ def test_a_daily_quota_of_google_is_told_from_a_rate() -> None:
     assert classify(body("GenerateContentInputTokensPerModelPerMinute-FreeTier")).kind == "rate_limit"
 
 
-def test_codex_says_it_in_a_field() -> None:
+def test_codex_sends_the_wait_in_a_field() -> None:
     failure = classify({"error": {"type": "usage_limit_reached", "message": "Reached", "resets_in_seconds": 1234}})
     assert (failure.kind, failure.retry_after) == ("quota", 1234.0)
 
 
-def test_headers_go_before_words() -> None:
+def test_headers_come_before_the_message() -> None:
     assert classify("try again in 9s", status=429, headers={"retry-after": "2"}).retry_after == 2.0

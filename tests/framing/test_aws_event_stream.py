@@ -1,4 +1,4 @@
-"""Messages of an AWS event stream come out the same however their bytes were cut; botocore's buffer is the judge."""
+"""Messages of an AWS event stream are the same however the bytes are split, and the same as botocore's."""
 
 from __future__ import annotations
 
@@ -83,21 +83,21 @@ def test_headers_of_every_type_are_read_as_botocore_reads_them():
 
 
 DAMAGED = {
-    "a bit of the payload has turned": lambda raw: raw[:-6] + bytes([raw[-6] ^ 1]) + raw[-5:],
-    "a bit of the lengths has turned": lambda raw: bytes([raw[0] ^ 1]) + raw[1:],
-    "a bit of the last checksum has turned": lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]),
+    "a changed bit of the payload": lambda raw: raw[:-6] + bytes([raw[-6] ^ 1]) + raw[-5:],
+    "a changed bit of the lengths": lambda raw: bytes([raw[0] ^ 1]) + raw[1:],
+    "a changed bit of the last checksum": lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED.keys())
-def test_what_came_whole_is_given_and_damage_behind_it_is_told(damage):
+def test_messages_before_damage_are_given_and_the_damage_is_raised(damage):
     stream = event("a", {"n": 1}) + damage(event("b", {"n": 2})) + event("c", {"n": 3})
     for size in (1, 7, len(stream)):
         (found,) = ours(stream, size)[0]
         assert (found, ours(stream, size)[1]) == (ours(event("a", {"n": 1}), 1)[0][0], True)
 
 
-def test_behind_damage_nothing_is_read_any_more():
+def test_nothing_behind_damage_is_decoded():
     decoder = AwsEventStreamDecoder()
     assert len(decoder.feed(event("a", 1) + b"\x00" * 16)) == 1
     for more in (event("a", 1), event("b"), b""):
@@ -112,7 +112,7 @@ START, DELTA = event("contentBlockStart", {"n": 1}), event("contentBlockDelta", 
 
 
 @pytest.mark.parametrize("at", range(len(DELTA)))
-def test_no_byte_may_turn_in_a_message_that_begins_like_one_before(at: int):
+def test_every_changed_byte_is_noticed_in_a_message_with_a_cached_head(at: int):
     turned = DELTA[:at] + bytes([DELTA[at] ^ 4]) + DELTA[at + 1 :]
     for chunks in ([DELTA, DELTA, turned], [DELTA, DELTA + turned], [DELTA, DELTA, turned[:50], turned[50:]]):
         found, stumbled = before_damage([*chunks, START, START])
@@ -120,14 +120,14 @@ def test_no_byte_may_turn_in_a_message_that_begins_like_one_before(at: int):
         assert [message.data for message in found] == [("contentBlockDelta", b'{"n": 1}')] * 2
 
 
-def test_kinds_whose_messages_have_the_same_length_are_told_apart():
+def test_kinds_with_messages_of_the_same_length_are_distinguished():
     assert len(START) == len(DELTA)
     for chunks in ([START, DELTA, DELTA, START] * 3, [START + DELTA + DELTA + START] * 3):
         names = [found.event for found in events_of(*chunks)]
         assert names == ["contentBlockStart", "contentBlockDelta", "contentBlockDelta", "contentBlockStart"] * 3
 
 
-def test_messages_without_a_payload_and_errors_stay_what_they_are_when_they_come_again():
+def test_repeated_messages_without_a_payload_and_errors_are_decoded_alike():
     pings = events_of(*[event("ping")] * 3)
     assert [(found.payload, found.data) for found in pings] == [(b"", ("ping", b"{}"))] * 3
     heads = header(":message-type", "error") + header(":error-code", "Gone") + header(":error-message", "no")
@@ -136,7 +136,7 @@ def test_messages_without_a_payload_and_errors_stay_what_they_are_when_they_come
         assert json.loads(found.data[1]) == {"code": "Gone", "message": "no"}
 
 
-def test_a_stream_of_ever_new_headers_is_read_without_remembering_them_all():
+def test_a_stream_of_ever_new_headers_is_not_cached_without_limit():
     decoder = AwsEventStreamDecoder()
     names = [f"{number:x}" for number in range(3_000)]
     for size, name in enumerate(names):
@@ -151,13 +151,13 @@ def test_a_stream_of_ever_new_headers_is_read_without_remembering_them_all():
 
 
 def with_wrong_prelude(raw: bytes) -> bytes:
-    """Spoil the checksum of the beginning, and let that of the whole hold all the same."""
+    """Give a message with a wrong checksum of the prelude and a correct one of the whole."""
     before = raw[:8] + bytes([raw[8] ^ 1]) + raw[9:-4]
     return before + pack("!I", crc32(before))
 
 
 @pytest.mark.parametrize("before", [[], [DELTA], [DELTA, DELTA]], ids=["first", "second", "third"])
-def test_the_beginning_has_to_hold_even_where_the_whole_does(before):
+def test_the_checksum_of_the_prelude_is_verified_too(before):
     for chunks in ([*before, with_wrong_prelude(DELTA)], [b"".join([*before, with_wrong_prelude(DELTA), DELTA])]):
         with pytest.raises(DecodeError):
             events_of(*chunks)
@@ -167,7 +167,7 @@ REFUSED = {
     "a header that comes twice": framed(header("a", "1") + header("a", "2")),
     "a header of a type that is none": framed(header("a", "1")[:2] + b"\x0b"),
     "a header longer than the headers": framed(b"\x01a\x07\x00\x09x"),
-    "a name that is no text": framed(b"\x01\xff\x00"),
+    "a name that is not UTF-8": framed(b"\x01\xff\x00"),
     "a number that was cut off": framed(b"\x01a\x04\x00"),
     "a UUID that was cut off": framed(b"\x01a\x09" + b"x" * 15),
     "headers longer than allowed": b"".join((h := pack("!II", 200_000, 131_073), pack("!I", crc32(h)))),
@@ -177,18 +177,18 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("stream", REFUSED.values(), ids=REFUSED.keys())
-def test_what_is_no_message_is_refused(stream):
+def test_an_invalid_message_is_refused(stream):
     with pytest.raises(DecodeError):
         events_of(stream)
 
 
-def test_a_message_that_was_cut_off_says_nothing():
+def test_an_incomplete_message_is_dropped():
     whole = event("a", {"n": 1})
     assert events_of(whole, event("b", {"n": 2})[:-1]) == events_of(whole)
 
 
 def theirs(stream: bytes, size: int) -> tuple[list[tuple[object, bytes]], bool]:
-    """Give what botocore reads, and whether it stumbled."""
+    """Give what botocore decodes, and whether it raised."""
     buffer, found = EventStreamBuffer(), []
     try:
         for at in range(0, len(stream), size):
@@ -201,7 +201,7 @@ def theirs(stream: bytes, size: int) -> tuple[list[tuple[object, bytes]], bool]:
 
 
 def before_damage(chunks: Iterable[bytes]) -> tuple[list[AwsEvent], bool]:
-    """Give what we read, and whether we stumbled."""
+    """Give what segue decodes, and whether it raised."""
     decoder, found = AwsEventStreamDecoder(), list[AwsEvent]()
     try:
         for chunk in chunks:
@@ -227,7 +227,7 @@ MESSAGES = st.lists(st.tuples(HEADERS, st.binary(max_size=60)), max_size=5)
     st.integers(1, 400),
     st.none() | st.tuples(st.integers(0, 800), st.integers(1, 255)),
 )
-def test_botocore_reads_the_same_whole_or_damaged(messages, times, size, damage):
+def test_botocore_decodes_the_same_complete_or_damaged(messages, times, size, damage):
     stream = times * b"".join(
         framed(b"".join(header(name, value) for name, value in headers.items()), payload)
         for headers, payload in messages

@@ -1,4 +1,4 @@
-"""Arrays of JSON, cut anywhere."""
+"""JSON arrays, split anywhere."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_an_object_is_given_as_soon_as_it_is_whole():
     assert decoder.feed(b": 2}") == [b'{"b": 2}']
 
 
-def test_what_breaks_off_is_not_lost():
+def test_an_incomplete_element_is_given_at_the_end():
     decoder = JsonArrayDecoder()
     assert decoder.feed(b'[{"a": 1}, {"b": [') == [b'{"a": 1}']
     assert decoder.finish() == [b'{"b": [']

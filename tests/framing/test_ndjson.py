@@ -1,4 +1,4 @@
-"""Lines of JSON come out the same however their bytes were cut."""
+"""Lines of JSON are the same however the bytes are split."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def lines_of(*chunks: bytes) -> list[bytes]:
 CASES: dict[str, tuple[bytes, list[bytes]]] = {
     "one value a line": (b'{"a":1}\n{"b":2}\n', [b'{"a":1}', b'{"b":2}']),
     "lines that end in CRLF": (b"{}\r\n[]\r\n", [b"{}", b"[]"]),
-    "empty and blank lines mean nothing": (b"\n{}\n\n \t\r\n[]\n", [b"{}", b"[]"]),
+    "empty and blank lines are skipped": (b"\n{}\n\n \t\r\n[]\n", [b"{}", b"[]"]),
     "the last line lacks its end": (b'{}\n{"error":"x"}', [b"{}", b'{"error":"x"}']),
     "a CR inside a line ends nothing": (b'{"a":\r1}\n', [b'{"a":\r1}']),
     "characters of several bytes": ('{"a":"é🌍"}\n'.encode(), ['{"a":"é🌍"}'.encode()]),
     "a byte order mark comes first": (b"\xef\xbb\xbf{}\n", [b"{}"]),
-    "nothing at all": (b"", []),
+    "an empty stream": (b"", []),
 }
 
 

@@ -1,4 +1,4 @@
-"""Server-sent events come out the same however their bytes were cut."""
+"""Server-sent events are the same however the bytes are split."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CASES: dict[str, tuple[bytes, list[SseEvent]]] = {
     "line ends of all kinds in one event": (b"event: a\rdata: 1\r\ndata: 2\n\r", [SseEvent("a", b"1\n2")]),
     "several data lines are joined": (b"data: one\ndata:\ndata: three\n\n", [SseEvent("", b"one\n\nthree")]),
     "comments are skipped": (b": keep-alive\n\n:\ndata: 1\n: between\n\n", [SseEvent("", b"1")]),
-    "an event without data is not told": (b"event: a\n\ndata: 1\n\n", [SseEvent("", b"1")]),
+    "an event without data is dropped": (b"event: a\n\ndata: 1\n\n", [SseEvent("", b"1")]),
     "an empty data line is data": (b"data\n\ndata:\n\n", [SseEvent("", b""), SseEvent("", b"")]),
     "one space after the colon is not part of the value": (
         b"data:  x\n\ndata:x\n\n",
@@ -42,7 +42,7 @@ CASES: dict[str, tuple[bytes, list[SseEvent]]] = {
         [SseEvent("", b"1", "7"), SseEvent("", b"2", "7"), SseEvent("", b"3", "")],
     ),
     "an id with a NUL is no id": (b"id: a\0b\ndata: 1\n\n", [SseEvent("", b"1")]),
-    "fields nobody knows are skipped": (b"retry: 10\nnonsense\nfoo: bar\ndata: 1\n\n", [SseEvent("", b"1")]),
+    "unknown fields are skipped": (b"retry: 10\nnonsense\nfoo: bar\ndata: 1\n\n", [SseEvent("", b"1")]),
     "a field name may not be indented": (b" data: 1\n\ndata: 2\n\n", [SseEvent("", b"2")]),
     "a byte order mark comes first": (b"\xef\xbb\xbfdata: 1\n\n", [SseEvent("", b"1")]),
     "only the first byte order mark is one": (b"\xef\xbb\xbf\xef\xbb\xbfdata: 1\n\ndata: 2\n\n", [SseEvent("", b"2")]),
@@ -66,7 +66,7 @@ CASES: dict[str, tuple[bytes, list[SseEvent]]] = {
         b"event: a\ndata: 1\n\nevent: a\ndata: 2\ndata: 3\n\nevent: a\ndata: 4\nid: 7\n\nevent: a\ndata: 5\n\n",
         [SseEvent("a", b"1"), SseEvent("a", b"2\n3"), SseEvent("a", b"4", "7"), SseEvent("a", b"5", "7")],
     ),
-    "nothing at all": (b"", []),
+    "an empty stream": (b"", []),
     "a byte order mark and nothing else": (b"\xef\xbb\xbf", []),
     "two bytes that could have become a mark": (b"\xef\xbb", []),
 }

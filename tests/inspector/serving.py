@@ -21,4 +21,4 @@ def inspector(*arguments: object) -> Generator[str]:
             yield found.group()
         finally:
             process.terminate()
-            process.communicate(timeout=20)
+            process.communicate(timeout=60)

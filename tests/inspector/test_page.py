@@ -16,7 +16,7 @@ from segue import prepare, read_session
 sync_api = pytest.importorskip("playwright.sync_api")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here: apt-get install chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="in a browser (no chromium)")
 QUIET = (
     "--no-sandbox",
     "--disable-gpu",
@@ -128,7 +128,7 @@ def test_an_error_replaces_the_previous_result(page):
     inspect(page, SESSION.read_text("utf-8"), TARGETS[0])
     page.fill("#text", "hello")
     page.click("#inspect")
-    sync_api.expect(page.locator("#problem")).to_contain_text("no JSON")
+    sync_api.expect(page.locator("#problem")).to_contain_text("not valid JSON")
     assert not page.is_visible("#overview")
 
 
@@ -163,10 +163,11 @@ def test_every_control_has_an_accessible_name(page):
     assert nameless == 0
 
 
-def test_five_thousand_messages_do_not_freeze_the_page(page):
+@pytest.mark.parametrize("count", [1000, pytest.param(5000, marks=pytest.mark.proof)])
+def test_thousands_of_messages_do_not_freeze_the_page(page, count):
     messages = [
         {"role": role, "content": [{"type": "text", "text": f"{role} says something, number {number}. " * 20}]}
-        for number in range(2500)
+        for number in range(count // 2)
         for role in ("user", "assistant")
     ]
     page.fill("#text", json.dumps({"format": "segue/1", "messages": messages}))
@@ -178,6 +179,6 @@ def test_five_thousand_messages_do_not_freeze_the_page(page):
     )
     page.click("#inspect")
     page.wait_for_selector("#rows[data-done]", timeout=120_000)
-    assert page.locator("#rows > li").count() >= 5000
-    # Drawn in pieces: the page got to breathe many times, wherever the machine is slow.
-    assert page.evaluate("window.beats") > 20
+    assert page.locator("#rows > li").count() >= count
+    # Drawn in batches of 150 rows, one in an animation frame: the page answers in between, however slow the machine is.
+    assert page.evaluate("window.beats") > count // 250

@@ -85,7 +85,7 @@ def test_the_wire_json_is_the_exact_body(page):
 
 
 MISTAKES = {
-    "no conversation": ({"text": "hello", "targets": ["openai/gpt-5.4"]}, 422, "no JSON"),
+    "no conversation": ({"text": "hello", "targets": ["openai/gpt-5.4"]}, 422, "not valid JSON"),
     "an unknown model": ({"text": '[{"role":"user","content":"x"}]', "targets": ["gtp-5.4"]}, 422, "gpt-5.4"),
     "an invalid request": ({"texts": 1}, 400, "invalid request"),
 }
@@ -117,7 +117,7 @@ def test_requests_without_the_token_are_refused(page):
         assert httpx2.get(root + path).status_code == 404
 
 
-@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux tells who listens where")
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="of listening ports (no /proc/net)")
 def test_the_server_listens_on_loopback_only(page):
     port = urlsplit(page).port
     assert port

@@ -39,7 +39,7 @@ def test_it_knows_many_models_of_many_providers():
     assert {model.protocol for model in PACKAGED.models} == PROTOCOLS
 
 
-def test_it_says_where_it_comes_from():
+def test_it_names_its_sources():
     assert [source.name for source in PACKAGED.sources] == ["@earendil-works/pi-ai", "litellm"]
     for source in PACKAGED.sources:
         assert re.fullmatch(r"\d+\.\d+\.\d+", source.version)
@@ -170,7 +170,7 @@ NAMES = {
     "GLM is Z.ai's": ("glm-5.3", "zai/glm-5.3"),
     "Grok is xAI's": ("grok-4.7", "xai/grok-4.7"),
     "MiniMax is its own": ("MiniMax-M3", "minimax/MiniMax-M3"),
-    "an id that only the maker's second door has": ("kimi-for-coding", "kimi-coding/kimi-for-coding"),
+    "an id that only a second first-party provider has": ("kimi-for-coding", "kimi-coding/kimi-for-coding"),
 }
 
 
@@ -192,8 +192,8 @@ def test_a_model_is_given_back():
 MEANT = {
     "a letter is missing and a dot is a dash": ("claud-opus-4.8", "anthropic/claude-opus-4-8"),
     "the right provider, a dot for a dash": ("anthropic/claude-opus-4.9", "anthropic/claude-opus-4-8"),
-    "a relay's spelling of the maker's model": ("claude-opus-4.8", "anthropic/claude-opus-4-8"),
-    "the same with the maker in front": ("anthropic/claude-opus-4.8", "anthropic/claude-opus-4-8"),
+    "a third party's id of a first-party model": ("claude-opus-4.8", "anthropic/claude-opus-4-8"),
+    "the same with the provider in front": ("anthropic/claude-opus-4.8", "anthropic/claude-opus-4-8"),
     "a dash is missing": ("gpt5.4", "openai/gpt-5.4"),
     "spaces and capitals": ("Gemini 3.5 Flash", "google/gemini-3.5-flash"),
     "a colon after the provider": ("openai:gpt-5.4", "openai/gpt-5.4"),
@@ -203,7 +203,7 @@ MEANT = {
 
 
 @pytest.mark.parametrize(("name", "meant"), MEANT.values(), ids=MEANT.keys())
-def test_an_unknown_name_is_answered_with_what_was_meant(name, meant):
+def test_an_unknown_name_gets_suggestions(name, meant):
     with pytest.raises(UnknownModel) as raised:
         get_model(name)
     assert raised.value.name == name
@@ -221,7 +221,7 @@ def test_suggestions_are_few_full_names_and_each_model_once():
     assert sum("opus-4-8" in name or "opus-4.8" in name for name in suggestions) == 1
 
 
-def test_an_id_that_many_serve_and_none_made_has_to_be_named_in_full():
+def test_an_id_without_a_first_party_provider_needs_its_full_name():
     with pytest.raises(UnknownModel) as raised:
         get_model("openai/gpt-oss-120b")
     assert len(raised.value.suggestions) > 3
@@ -230,7 +230,7 @@ def test_an_id_that_many_serve_and_none_made_has_to_be_named_in_full():
 
 
 @pytest.mark.parametrize("name", ["zzzzqqqq", "", "/"])
-def test_where_nothing_is_near_nothing_is_suggested(name):
+def test_a_name_like_no_other_gets_no_suggestions(name):
     with pytest.raises(UnknownModel) as raised:
         get_model(name)
     assert raised.value.suggestions == ()
@@ -294,7 +294,7 @@ def test_a_transcript_names_its_provider_where_there_is_only_one(protocol, model
 # -- one's own models -------------------------------------------------------------------------------------------------
 
 
-def test_a_model_of_ones_own_takes_the_place_of_the_packaged_one():
+def test_an_added_model_replaces_the_packaged_one():
     mine = Model("claude-opus-4-8", "anthropic", "anthropic-messages", context_window=7)
     catalogue = PACKAGED.with_models(mine)
     assert get_model("anthropic/claude-opus-4-8", catalogue=catalogue) is mine
@@ -315,13 +315,13 @@ def test_a_new_model_comes_last_and_is_found():
     assert raised.value.suggestions[0] == "my-provider/my-model"
 
 
-def test_a_file_of_ones_own_needs_nothing_but_models(tmp_path):
+def test_a_catalogue_file_needs_only_models(tmp_path):
     path = tmp_path / "models.json"
-    entry = {"id": "llama", "provider": "home", "protocol": "openai-chat", "rules": {"max_images": 1}}
+    entry = {"id": "llama", "provider": "mine", "protocol": "openai-chat", "rules": {"max_images": 1}}
     path.write_text(json.dumps({"models": [entry]}), encoding="utf-8")
     own = Catalogue.read(path)
-    assert own.models == (Model("llama", "home", "openai-chat", rules={"max_images": 1}),)
-    assert PACKAGED.with_models(*own.models).get("home/llama").rules == {"max_images": 1}
+    assert own.models == (Model("llama", "mine", "openai-chat", rules={"max_images": 1}),)
+    assert PACKAGED.with_models(*own.models).get("mine/llama").rules == {"max_images": 1}
 
 
 def entry(**fields: object) -> dict[str, list[object]]:
@@ -337,7 +337,7 @@ BROKEN = {
     "a misspelt field": (json.dumps(entry(contextwindow=1)), "contextwindow"),
     "a wrong type": (json.dumps(entry(contextWindow="big")), "contextWindow"),
     "a rule that does not exist": (json.dumps(entry(rules={"alternat": True})), "alternat"),
-    "a rule with a value it cannot have": (json.dumps(entry(rules={"refused_text": "some"})), "refused_text"),
+    "a rule with an invalid value": (json.dumps(entry(rules={"refused_text": "some"})), "refused_text"),
     "a dialect that does not exist": (json.dumps(entry(dialect={"stor": True})), "stor"),
     "the same model twice": (json.dumps({"models": [*entry()["models"], *entry()["models"]]}), "p/m"),
     "text that is no text": (b'{"models": [{"id": "\xff", "provider": "p", "protocol": "x"}]}', ""),
@@ -346,7 +346,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("text", "place"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_file_is_named_with_the_place(tmp_path, text, place):
+def test_an_invalid_file_is_reported_with_the_path(tmp_path, text, place):
     path = tmp_path / "models.json"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ModelError) as raised:

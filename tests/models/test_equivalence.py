@@ -1,4 +1,4 @@
-"""Which spellings name the same model."""
+"""Which parsed name the same model."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ DIFFERENT = {
     "a longer name": ("anthropic", "claude-opus-5", "anthropic", "claude-opus-5-5"),
     "another date": ("anthropic", "claude-opus-4-20250514", "anthropic", "claude-opus-4-20250805"),
     "a gateway with the same id": ("anthropic", "claude-opus-4-8", "cloudflare-ai-gateway", "claude-opus-4-8"),
-    "a gateway with a spelling of its own": ("anthropic", "claude-opus-4-8", "openrouter", "anthropic/claude-opus-4.8"),
+    "a gateway with an id of its own": ("anthropic", "claude-opus-4-8", "openrouter", "anthropic/claude-opus-4.8"),
     "someone else's model on Bedrock": ("openai", "gpt-5.4", "amazon-bedrock", "openai.gpt-5.4"),
     "another Gemini": ("google", "gemini-3.5-flash", "google-vertex", "gemini-3.5-flash-lite"),
     "Gemma is no Gemini": ("google", "gemma-4-31b-it", "google-vertex", "gemma-4-31b-it"),
     "the same id at two hosts": ("cerebras", "gpt-oss-120b", "other", "gpt-oss-120b"),
-    "Bedrock's spelling at Anthropic": ("anthropic", "anthropic.claude-opus-4-8", "anthropic", "claude-opus-4-8"),
+    "an id of Bedrock at Anthropic": ("anthropic", "anthropic.claude-opus-4-8", "anthropic", "claude-opus-4-8"),
 }
 
 
@@ -96,10 +96,10 @@ FAMILIES = {"anthropic": "claude", "amazon-bedrock": "claude", "google": "gemini
 
 
 @pytest.mark.parametrize(("provider", "family"), FAMILIES.items())
-def test_every_model_of_the_family_in_the_catalogue_has_a_spelling(provider, family):
+def test_every_model_of_the_family_in_the_catalogue_is_parsed(provider, family):
     ids = [model.id for model in packaged_catalogue().find(provider=provider)]
     members = {model_id for model_id in ids if f"{family}-" in model_id}
     assert members
-    spellings = {model_id: spelling for model_id in ids if (spelling := find_model_family_id(provider, model_id))}
-    assert set(spellings) == members
-    assert {spelling[0] for spelling in spellings.values()} == {family}
+    parsed = {model_id: found for model_id in ids if (found := find_model_family_id(provider, model_id))}
+    assert set(parsed) == members
+    assert {found[0] for found in parsed.values()} == {family}

@@ -30,7 +30,7 @@ DEFAULTS = {
 }
 
 
-def test_three_words_make_a_target_and_the_rest_has_defaults():
+def test_three_strings_make_a_model_and_the_rest_has_defaults():
     model = Model("my-model", "my-provider", "openai-chat")
     assert model == Model(id="my-model", provider="my-provider", protocol="openai-chat")
     assert {name: getattr(model, name) for name in model.__struct_fields__[3:]} == DEFAULTS
@@ -53,8 +53,8 @@ def test_a_reply_begins_with_its_origin():
 
 
 def test_a_reply_may_begin_with_content():
-    said = (TextContent(text="hi"),)
-    assert new_assistant_message(Model("a", "b", "c"), content=said).content == said
+    content = (TextContent(text="hi"),)
+    assert new_assistant_message(Model("a", "b", "c"), content=content).content == content
 
 
 def test_a_name_of_the_catalogue_serves_as_a_model():
@@ -70,7 +70,7 @@ def test_a_name_that_the_catalogue_does_not_have_is_refused(ask):
         ask("anthropic/claude-sonet-4-5")
 
 
-def test_what_headers_say_is_not_shown():
+def test_values_of_headers_are_not_shown():
     model = Model("m", "p", "openai-chat", headers={"authorization": "Bearer secret"}, rules={"tools": False})
     assert "secret" not in repr(model)
     assert "'authorization': '***'" in repr(model)

@@ -15,8 +15,8 @@ def model(levels: dict[str, str | None] | None = None, *, reasoning: bool = True
 
 SUPPORTED = {
     "a model that does not reason is always off": (model(reasoning=False), ("off",)),
-    "whatever its map says": (model({"high": "high", "max": "max"}, reasoning=False), ("off",)),
-    "without a map it has the five usual levels": (model(), ("off", "minimal", "low", "medium", "high")),
+    "whatever its map contains": (model({"high": "high", "max": "max"}, reasoning=False), ("off",)),
+    "without a map it has the five default levels": (model(), ("off", "minimal", "low", "medium", "high")),
     "a level mapped to nothing is lacking": (
         model({"off": None, "minimal": None}),
         ("low", "medium", "high"),

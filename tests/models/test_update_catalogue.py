@@ -1,4 +1,4 @@
-"""How the catalogue is made: what both sources say about a model, joined into one entry.
+"""How the catalogue is generated: the entries of two sources, merged into one.
 
 The samples are written for these tests; no network is asked.
 """
@@ -35,7 +35,7 @@ def script() -> Iterator[ModuleType]:
 
 def pi(**fields: object) -> dict[str, object]:
     """One model as pi stores it."""
-    usual: dict[str, object] = {
+    default: dict[str, object] = {
         "id": "m-1",
         "name": "M 1",
         "api": "openai-completions",
@@ -48,24 +48,24 @@ def pi(**fields: object) -> dict[str, object]:
         "maxTokens": 100,
         "type": "chat",
     }
-    return usual | fields
+    return default | fields
 
 
 def claude(**fields: object) -> dict[str, object]:
-    usual: dict[str, object] = {
+    default: dict[str, object] = {
         "id": "claude-x-1",
         "api": "anthropic-messages",
         "provider": "anthropic",
         "cost": {"input": 5, "output": 25, "cacheRead": 0.5, "cacheWrite": 6.25},
     }
-    return pi(**(usual | fields))
+    return pi(**(default | fields))
 
 
 def build(script: ModuleType, model: dict[str, object], rows: dict[str, object] | None = None) -> Model:
     return script.build_model(msgspec.convert(model, script.PiModel), rows or {})
 
 
-def test_what_pi_says_of_a_model_is_taken_over(script):
+def test_fields_of_pi_are_copied(script):
     given = pi(
         reasoning=True,
         input=["text", "image"],
@@ -148,7 +148,7 @@ ON_CLAUDES_WIRE = {
     ),
     "or none": ({"supportsMidConvoSystemMessages": False}, {"system_messages": "none"}, {}),
     "a session without its id": ({"sendSessionAffinityHeaders": True}, {}, {"session_header": "openai-nosession"}),
-    "an empty seal opens no channel to Claude": ({"allowEmptySignature": True}, {}, {}),
+    "an empty signature allows no thinking of others for Claude": ({"allowEmptySignature": True}, {}, {}),
 }
 
 
@@ -158,22 +158,22 @@ def test_a_flag_may_mean_something_else_on_another_wire(script, compat, rules, d
     assert (model.rules, model.dialect) == (rules, dialect)
 
 
-def test_an_empty_seal_opens_a_channel_to_others(script):
+def test_an_empty_signature_allows_thinking_of_others(script):
     model = build(script, claude(id="kimi", provider="acme", compat={"allowEmptySignature": True}))
     assert (model.rules, model.dialect) == ({"reasoning_replay": "open"}, {"empty_signature": True})
 
 
-def test_a_flag_nobody_has_seen_stops_the_script(script):
+def test_an_unknown_flag_stops_the_script(script):
     with pytest.raises(script.UnknownData, match=r"acme/m-1.*supportsMagic"):
         build(script, pi(compat={"supportsMagic": True}))
 
 
-def test_a_word_nobody_has_seen_stops_the_script(script):
+def test_an_unknown_value_stops_the_script(script):
     with pytest.raises(script.UnknownData, match="telepathy"):
         build(script, pi(compat={"thinkingFormat": "telepathy"}))
 
 
-def test_a_field_nobody_has_seen_stops_the_script(script):
+def test_an_unknown_field_stops_the_script(script):
     with pytest.raises(msgspec.ValidationError, match="magic"):
         build(script, pi(magic=1))
 
@@ -206,7 +206,7 @@ ROWS = {
         {"rules": {"refused_options": ["output_schema", "temperature", "top_p"]}},
     ),
     "no prefilled answer": ({"supports_assistant_prefill": False}, {"rules": {"last_assistant": False}}),
-    "nobody says it may": ({"supports_assistant_prefill": True}, {"rules": {}}),
+    "no source allows it": ({"supports_assistant_prefill": True}, {"rules": {}}),
     "no forced tools": ({"supports_forced_tool_use": False}, {"rules": {"tool_choices": ["auto", "none"]}}),
     "system text in between": (
         {"supports_mid_conversation_system": True},
@@ -225,13 +225,13 @@ ROWS = {
 
 
 @pytest.mark.parametrize(("row", "fields"), ROWS.values(), ids=ROWS.keys())
-def test_what_litellm_says_is_added(script, row, fields):
+def test_fields_of_litellm_are_added(script, row, fields):
     model = build(script, claude(), {"claude-x-1": row})
     for field, value in fields.items():
         assert (model.cost.cache_write_long if field == "long" else getattr(model, field)) == value
 
 
-def test_where_both_speak_the_refusal_wins(script):
+def test_if_the_sources_disagree_the_refusal_wins(script):
     model = build(
         script,
         pi(id="us.a.b", api="bedrock-converse-stream", provider="amazon-bedrock", compat={"supportsStrictMode": True}),
@@ -268,7 +268,7 @@ RELAYED = {
 
 
 @pytest.mark.parametrize(("model", "key"), RELAYED.values(), ids=RELAYED.keys())
-def test_behind_a_relay_the_makers_row_speaks_of_the_model_but_not_of_the_service(script, model, key):
+def test_for_a_third_party_the_first_party_row_describes_the_model_but_not_the_service(script, model, key):
     row = {"supports_pdf_input": True, "supports_sampling_params": False, "deprecation_date": "2030-01-01"}
     built = build(script, model, {key: row})
     assert "document" in built.input
@@ -276,7 +276,7 @@ def test_behind_a_relay_the_makers_row_speaks_of_the_model_but_not_of_the_servic
     assert built.deprecated is None
 
 
-def test_someone_who_serves_open_weights_is_no_relay(script):
+def test_a_provider_of_open_weights_is_not_a_third_party(script):
     assert build(script, pi(provider="acme", id="openai/gpt-9"), {"gpt-9": {"supports_pdf_input": True}}).input == (
         "text",
     )

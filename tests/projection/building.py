@@ -1,8 +1,8 @@
-"""Short words for histories, so that a table of cases reads like a conversation; and the questions asked of it.
+"""Short functions that build histories for tables of cases, and functions that check the result.
 
-A history here is a tuple of messages. `said(SONNET, thinking("hm", "seal"), call("a"))` is a turn that Sonnet wrote:
-its origin is the model's, and its stop reason follows from whether it calls a tool. What is expected is written with
-the same words: projection never changes an origin.
+A history is a tuple of messages. `assistant(SONNET, thinking("hm", "sig0"), call("a"))` is a turn that Sonnet wrote: it
+has the origin of the model, and its stop reason is `toolUse` if it calls a tool. Expected results are written with the
+same functions: projection never changes an origin.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from segue.models.model import Model
 from segue.projection.policy import Texts
 from segue.projection.report import Report
 
-# -- who speaks --------------------------------------------------------------------------------------------------------
+# -- models ------------------------------------------------------------------------------------------------------------
 
 SONNET: Final = get_model("anthropic/claude-sonnet-4-5")
-"""Budgets for thinking, prefill, no instructions in mid-conversation."""
+"""Budgets for thinking, prefill, no system messages after the first turn."""
 OPUS: Final = get_model("anthropic/claude-opus-4-5")
 FABLE: Final = get_model("anthropic/claude-fable-5")
-"""Adaptive thinking, no prefill, hears instructions in mid-conversation."""
+"""Adaptive thinking, no prefill, accepts system messages after the first turn."""
 GPT: Final = get_model("openai/gpt-5.4")
 GPT_NEXT: Final = get_model("openai/gpt-5.5")
 GPT_AZURE: Final = get_model("azure/gpt-5.4")
@@ -103,14 +103,14 @@ TARGETS: Final[Mapping[str, Model]] = {
     "Mistral at vLLM": VLLM_MISTRAL,
     "the editor": EDITOR,
 }
-"""One of every kind that has tools; used where a case holds for all."""
+"""One model of every kind that supports tools; for cases that apply to all."""
 
 TEXTS: Final = Texts()
 READ: Final = ToolDefinition(name="read", description="", parameters={"type": "object", "properties": {}})
-"""The tool that the calls here name unless they say otherwise."""
+"""The default tool of calls."""
 PNG: Final = "iVBORw0KGgoAAAANSUhEUg=="
 
-# -- what is said ------------------------------------------------------------------------------------------------------
+# -- messages ----------------------------------------------------------------------------------------------------------
 
 
 def user(*content: str | UserContent, timestamp: int | None = None) -> UserMessage:
@@ -165,20 +165,20 @@ def call(
     name: str = "read",
     *,
     signature: str | None = None,
-    spelt: str | None = None,
+    original: str | None = None,
     extra: Extra | None = None,
     **arguments: object,
 ) -> ToolCall:
-    """Call a tool; `spelt` is the provider's own spelling of the arguments."""
+    """Call a tool; `original` is the provider's JSON text of the arguments."""
     return ToolCall(
-        id=call_id, name=name, arguments=arguments, arguments_text=spelt, thought_signature=signature, extra=extra
+        id=call_id, name=name, arguments=arguments, arguments_text=original, thought_signature=signature, extra=extra
     )
 
 
 def call_with(
     call_id: str, arguments: Mapping[str, object], name: str = "read", *, signature: str | None = None
 ) -> ToolCall:
-    """Call a tool with arguments whose names Python could not spell."""
+    """Call a tool with arguments whose names are not Python identifiers."""
     return ToolCall(id=call_id, name=name, arguments=arguments, thought_signature=signature)
 
 
@@ -190,7 +190,7 @@ def result(
 
 
 def missing(call_id: str, name: str = "read", words: str = TEXTS.missing_result) -> ToolResultMessage:
-    """What stands in for a result that is not there."""
+    """Give the result that is inserted for a missing one."""
     return result(call_id, words, name=name, error=True)
 
 
@@ -221,15 +221,15 @@ def conversation(
 
 
 def sanitised(call_id: str, _model: Model, _source: AssistantMessage) -> str:
-    """Normalise an id as the ancestors do for Anthropic: what is not allowed becomes `_`, the rest is cut off."""
+    """Normalise an id as pi-ai does for Anthropic: replace illegal characters by `_`, and truncate."""
     return "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in call_id)[:64]
 
 
-# -- what is asked of what comes out -----------------------------------------------------------------------------------
+# -- checks of a projection --------------------------------------------------------------------------------------------
 
 
-def spelt_out(value: object) -> str:
-    """Everything a value holds as one text, to look for what must not be in it."""
+def as_text(value: object) -> str:
+    """Give a whole value as one text, to search for what must not be in it."""
     return repr(msgspec.to_builtins(value))
 
 

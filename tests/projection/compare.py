@@ -1,6 +1,6 @@
 """What differs between what was given and what came out, node by node, in the coordinates of what was given.
 
-Written without a look at how projection works: messages are told by identity, then by the timestamp that `histories`
+Written without a look at how projection works: messages are matched by identity, then by the timestamp that `histories`
 gives each of them; content by identity, then by where it stands between pieces that are identical.
 """
 

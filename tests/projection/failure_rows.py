@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from projection.building import READ, changes_of, conversation, spelt_out
+from projection.building import READ, as_text, changes_of, conversation
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import Message
 from segue.models.model import Model
@@ -47,7 +47,7 @@ def prove(row: Row) -> None:
         assert context == before, "the stored conversation was changed"
         if row.sends is not None:
             assert projection.context.messages == row.sends, f"{target.full_name()}: {projection.context.messages}"
-        sent = spelt_out((projection.context, projection.options))
+        sent = as_text((projection.context, projection.options))
         assert [word for word in row.lacks if word in sent] == []
         if row.holds is not None:
             assert row.holds(projection)

@@ -1,7 +1,7 @@
-"""Switching as a whole: there and back, in the middle of a cycle, from a file, with a poisoned history. And the count.
+"""Switching models: back and forth, within a tool cycle, from a file, with an invalid history; and the known failures.
 
-`KNOWN` lists the public threads in which providers refused what a change of model had left in a conversation; a line is
-one kind of failure. Every thread is a row of one of the tables, or stands in `ELSEWHERE` with whose business it is.
+`KNOWN` lists public threads in which providers refused a conversation after a change of model; each line is one kind of
+failure. Every thread is a row of one of the tables, or is in `ELSEWHERE` with the part of segue that handles it.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ OWN: Final = (
     user("and you?"),
 )
 FOREIGN: Final = (
-    assistant(SONNET, thinking("so", "seal"), call("toolu_1")),
+    assistant(SONNET, thinking("so", "sig0"), call("toolu_1")),
     result("toolu_1", "ok"),
     assistant(SONNET, "Done as well."),
     user("and you again?"),
 )
 
 SWITCHES: Final[Mapping[str, Row]] = {
-    "what the first model said comes back to it whole, the other's turns behind it": Row(
+    "the first model gets its own turns unchanged, followed by the turns of the other": Row(
         threads="opencode#6418",
         given=(*OWN, *FOREIGN),
         targets=(GPT,),
@@ -105,7 +105,7 @@ SWITCHES: Final[Mapping[str, Row]] = {
         targets=(GPT,),
         options=Options(thinking="high"),
         sends=(user("hi"), assistant(SONNET, "so", call("toolu_1")), result("toolu_1", "ok")),
-        lacks=("seal",),
+        lacks=("sig0",),
         reports=("thinking_as_text at messages[1].content[0]",),
     ),
     "from Claude to Gemini between a result and the answer": Row(
@@ -114,7 +114,7 @@ SWITCHES: Final[Mapping[str, Row]] = {
         targets=(GEMINI,),
         options=Options(thinking="high"),
         sends=(user("hi"), assistant(SONNET, thinking("so"), call("toolu_1", signature=SKIP)), result("toolu_1", "ok")),
-        lacks=("'seal'",),
+        lacks=("'sig0'",),
         reports=("thinking_unsigned at messages[1].content[0]", "signature_placeholder at messages[1].content[1]"),
     ),
     "from Gemini to GPT between a result and the answer": Row(
@@ -148,7 +148,7 @@ POISON: Final[tuple[Message, ...]] = (
     system(),
     system("be brief"),
     assistant(
-        KIMI, call("functions.a:0", "a.b/c", spelt="{broken"), "after", call("functions.a:0", ""), thinking("end")
+        KIMI, call("functions.a:0", "a.b/c", original="{broken"), "after", call("functions.a:0", ""), thinking("end")
     ),
     result("functions.a:0", error=True),
     assistant(GPT, stop="error", error="400"),
@@ -171,7 +171,7 @@ POISON: Final[tuple[Message, ...]] = (
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS.keys())
-def test_one_bad_message_does_not_fail_every_later_turn(target: Model):
+def test_one_bad_message_does_not_make_later_requests_fail(target: Model):
     """kimi-code#2669, Kiro#8884, codegraff#752: what was stored once was refused for ever."""
     projection = project(conversation(*POISON, tools=(READ,)), target)
     sent, rules = projection.context.messages, resolve_rules(target)
@@ -202,7 +202,7 @@ def test_a_poisoned_history_that_grows_is_projected_as_the_whole_is(target: Mode
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS.keys())
 def test_a_stored_conversation_is_projected_as_the_one_it_was(target: Model):
-    """anthropic-sdk-python#1598: a store that spelt base64 anew broke every seal."""
+    """anthropic-sdk-python#1598: a store that changed the base64 format broke every signature."""
     signatures = ("EqQBCkYIAxgCKkA+/==", "gAAAAAB_-_-=", "\u2028 odd \u2029")
     context = conversation(
         user("hi"),
@@ -242,9 +242,9 @@ def test_the_same_history_gives_the_same_request_in_every_process():
     assert len(outputs) == 1
 
 
-def test_a_seal_never_leaves_home_in_a_conversation_of_all_models():
-    """The sum of the rows: every model's own seal in one history, each target gets its own and nobody else's."""
-    signatures = {name: f"seal of {name}" for name in TARGETS}
+def test_no_target_gets_a_signature_of_another_model():
+    """All rows together: signatures of every model in one history; each target gets only its own."""
+    signatures = {name: f"sig of {name}" for name in TARGETS}
     turns = tuple(
         message
         for model, signature in zip(TARGETS.values(), signatures.values(), strict=True)
@@ -271,11 +271,11 @@ def test_a_seal_never_leaves_home_in_a_conversation_of_all_models():
 # -- the count ---------------------------------------------------------------------------------------------------------
 
 KNOWN: Final = (
-    # thinking and seals
+    # thinking and signatures
     "llxprt-code#2335, UncommonRoute#19, anthropic-sdk-python#1598",
     "llxprt-code#2337",
     "opencode#6418, 9router#922",
-    "9router#4136, CLIProxyAPI#994, LiteLLM and Strands: Claude seals in thoughtSignature",
+    "9router#4136, CLIProxyAPI#994, LiteLLM and Strands: Claude signatures in thoughtSignature",
     "opencode-antigravity-auth#70",
     "strands#682, strands#790, pi#1505",
     "pydantic-ai#3757",
@@ -383,30 +383,30 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "claude-relay#967": "the codec puts a signature beside the call and not into it",
     "CLIProxyAPI#2104": "the codec writes the name of the call that a result answers",
     "aimux#127": "the codec writes the name of the call that a result answers",
-    "vellum#26282": "the codec writes an id or not, as its dialect says",
+    "vellum#26282": "the dialect decides whether the codec writes an id",
     "gcli2api#406": "the stream decoder counts calls itself",
     "langchain#31657": "`prepare` refuses a conversation without anything to send",
-    "chatgpt-md#189": "the dialect says which role the system prompt has",
-    "PI-Desktop#30": "the dialect says which role the system prompt has",
-    "pi#2946": "the dialect says which role the system prompt has",
-    "pi#5456": "the dialect says which role the system prompt has",
+    "chatgpt-md#189": "the dialect has the role of the system prompt",
+    "PI-Desktop#30": "the dialect has the role of the system prompt",
+    "pi#2946": "the dialect has the role of the system prompt",
+    "pi#5456": "the dialect has the role of the system prompt",
     "control characters that a database refuses": "JSON carries them; no provider is known to refuse them",
-    "docker-agent#2819": "the size of a body is known when it is written; `classify` tells it from an overflow",
-    "OmniRoute#7929": "the client retries without seals",
-    "gajae#115": "the client retries without seals",
-    "openclaw#116987": "the client retries without seals",
+    "docker-agent#2819": "the size of a body is known when it is written; `classify` distinguishes it from an overflow",
+    "OmniRoute#7929": "the client retries without signatures",
+    "gajae#115": "the client retries without signatures",
+    "openclaw#116987": "the client retries without signatures",
 }
 
 BY_TESTS: Final = {
     "zeroclaw#10786": test_failures_reasoning.test_thinking_of_earlier_turns_is_not_rewritten,
     "magic-context#125": test_failures_reasoning.test_thinking_of_earlier_turns_is_not_rewritten,
-    "pi-condense#3": test_failures_media.test_giving_way_changes_the_prefix_once_a_step_and_not_once_a_turn,
-    "magic-context#419": test_failures_media.test_giving_way_changes_the_prefix_once_a_step_and_not_once_a_turn,
+    "pi-condense#3": test_failures_media.test_eviction_changes_the_prefix_once_a_step_and_not_once_a_turn,
+    "magic-context#419": test_failures_media.test_eviction_changes_the_prefix_once_a_step_and_not_once_a_turn,
     "context-guru#24": test_failures_media.test_a_growing_history_begins_as_the_last_request_did,
     "tsforge#277": test_failures_media.test_a_growing_history_begins_as_the_last_request_did,
     "oh-my-pi#6998": test_failures_media.test_a_growing_history_begins_as_the_last_request_did,
     "LiteLLM: results from a set": test_the_same_history_gives_the_same_request_in_every_process,
-    "Kiro#8884": test_one_bad_message_does_not_fail_every_later_turn,
+    "Kiro#8884": test_one_bad_message_does_not_make_later_requests_fail,
 }
 """Threads that ask for a property and not for a history: the test that holds it."""
 
@@ -424,14 +424,14 @@ def threads(line: str) -> set[str]:
     return {name.strip() for name in line.split(",")}
 
 
-def test_every_known_failure_is_a_row_or_somebody_elses_business():
+def test_every_known_failure_is_a_row_or_is_handled_elsewhere():
     known = set().union(*map(threads, KNOWN))
     rows = set().union(*(row.thread_names() for table in TABLES for row in table.values()))
     assert known - rows - ELSEWHERE.keys() - BY_TESTS.keys() == set()
     assert rows - known == set(), "a row names a thread that is not listed"
     assert ELSEWHERE.keys() - known == set()
     assert BY_TESTS.keys() - known == set()
-    assert ELSEWHERE.keys() & (rows | BY_TESTS.keys()) == set(), "a row that is said to be elsewhere"
+    assert ELSEWHERE.keys() & (rows | BY_TESTS.keys()) == set(), "a row that is listed under ELSEWHERE"
 
 
 def test_a_thread_that_a_test_holds_is_named_by_it():

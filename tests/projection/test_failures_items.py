@@ -6,7 +6,7 @@ not be verified.", "Expected an ID that begins with 'rs'.", "string too long. Ex
 64", "Function call is missing a thought_signature", "the number of function response parts is equal to the number of
 function call parts", "function call turn comes immediately after a user turn".  (threads in each row, read 2026-11)
 
-An item's id is a seal: only the model that made the item, and only with what it was made with, gets it back.
+The id of an item acts as a signature: it is replayed only to the model that produced the item, with its other items.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ RESPONSES: Final[Mapping[str, Row]] = {
         lacks=("rs_1",),
         reports=("thinking_dropped at messages[1].content[0]", "turn_empty at messages[1]"),
     ),
-    "nor reasoning at the end of a turn that said something": Row(
+    "nor reasoning at the end of a turn with text": Row(
         threads="openai-agents-js#326, mastra#14048",
         given=(user("hi"), assistant(GPT, text("Hello.", "msg_1"), thinking("hm", "rs_1:gAAA")), user("again")),
         targets=(GPT,),
@@ -101,7 +101,7 @@ RESPONSES: Final[Mapping[str, Row]] = {
         lacks=("rs_1",),
         reports=("thinking_dropped at messages[1].content[1]",),
     ),
-    "an item and its reasoning go home together": Row(
+    "an item and its reasoning are replayed together": Row(
         threads="mastra#8738, mastra#10713, rig#751, agency-swarm#367, laravel/ai#1052",
         given=ITEMS,
         targets=(GPT,),
@@ -221,7 +221,7 @@ RESPONSES: Final[Mapping[str, Row]] = {
         sends=(user("summary"), user("go on")),
         reports=("result_orphaned at messages[1]",),
     ),
-    "or is told as the user's text": Row(
+    "or is sent as a user's text": Row(
         threads="pydantic-ai#4882, pi#6832",
         given=(user("summary"), result("call_00_x", "ok"), user("go on")),
         targets=(GPT, GPT_CHAT, SONNET),
@@ -265,7 +265,7 @@ CONTENTS: Final[Mapping[str, Row]] = {
             "signature_placeholder at messages[8].content[0]",
         ),
     ),
-    "the same behind the OpenAI-compatible door of Gemini": Row(
+    "the same at Gemini's OpenAI-compatible endpoint": Row(
         threads="langchain#34056, ruby_llm#591, securo#884",
         given=(user("hi"), assistant(SONNET, call("a")), result("a", "1")),
         targets=(GEMINI_OVER_CHAT,),
@@ -352,5 +352,5 @@ ROWS: Final = {**RESPONSES, **CONTENTS}
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
-def test_items_and_contents_hang_together(row: Row):
+def test_items_are_sent_with_the_items_they_depend_on(row: Row):
     prove(row)

@@ -223,7 +223,7 @@ MEDIA: Final[Mapping[str, Row]] = {
         reports=("media_unreachable at messages[0].content[1]",),
         requires=(MediaNeeded(path=("messages", 0, "content", 1), reference=GEMINI_FILE),),
     ),
-    "at home it stays": Row(
+    "for the same model it is kept": Row(
         threads="pydantic-ai: files of one provider only",
         given=(user("see", file(file_id="file-abc123")), assistant(GPT, "Hm."), user("ok")),
         targets=(GPT, GPT_CHAT),
@@ -245,7 +245,7 @@ SERVER: Final[Mapping[str, Row]] = {
         holds=lambda projection: calls_of(projection.context.messages) == (),
         reports=("native_replaced at messages[1].content[0]",),
     ),
-    "and is left out where it left no words": Row(
+    "and is removed if it has no fallback": Row(
         threads="vercel/ai#8132",
         given=(user("hi"), assistant(GPT, native("openai-responses", SEARCH), "Cats."), user("ok")),
         targets=(GPT_4O, GPT_CHAT, SONNET, KIMI, GEMINI_2),
@@ -337,7 +337,7 @@ ROWS: Final = {**MEDIA, **SERVER, **CACHING}
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
-def test_a_target_is_shown_what_it_can_take(row: Row):
+def test_a_target_gets_media_that_it_accepts(row: Row):
     prove(row)
 
 
@@ -350,7 +350,7 @@ def pictures(count: int) -> tuple[Message, ...]:
     return (*turns, user("and now?"))
 
 
-def test_giving_way_changes_the_prefix_once_a_step_and_not_once_a_turn():
+def test_eviction_changes_the_prefix_once_a_step_and_not_once_a_turn():
     """pi-condense#3, magic-context#419: a window that slid with every turn missed the cache on 57 % of turns."""
     sent = [project(conversation(*pictures(count)), GROQ_VISION).context.messages for count in range(5, 12)]
     rewritten = [later[: len(earlier) - 1] != earlier[:-1] for earlier, later in pairwise(sent)]

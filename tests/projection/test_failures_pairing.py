@@ -61,7 +61,7 @@ FOUND: Final = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_01", 
 
 
 def wire_ids(pattern: str) -> Callable[[Projection], bool]:
-    """Ask for ids of one shape, all different, each result behind its call."""
+    """Check that ids match one pattern, are all different, and each result follows its call."""
 
     def holds(projection: Projection) -> bool:
         sent = projection.context.messages
@@ -87,7 +87,7 @@ def one_name(projection: Projection) -> bool:
     )
 
 
-def says(*words: str) -> Callable[[Projection], bool]:
+def contains(*words: str) -> Callable[[Projection], bool]:
     def holds(projection: Projection) -> bool:
         sent = [
             piece.text for message in projection.context.messages for piece in message.content if piece.kind == "text"
@@ -146,7 +146,7 @@ PAIRS: Final[Mapping[str, Row]] = {
         sends=(user("hi"), assistant(SONNET, call("a")), result("a", "1"), user("ok")),
         reports=("result_duplicate at messages[3]",),
     ),
-    "or the last, if the caller says so, also when it comes late": Row(
+    "or the last, if the policy says so, also if it comes late": Row(
         threads="hindsight#4250, kilocode#3772",
         given=(user("hi"), assistant(SONNET, call("a")), result("a", "1"), user("and?"), result("a", "2"), user("ok")),
         targets=(SONNET, FABLE),
@@ -187,7 +187,7 @@ PAIRS: Final[Mapping[str, Row]] = {
         sends=(user("hi"), assistant(GPT, call("a"), call("b")), result("a", "1"), result("b", "2"), user("see:")),
         reports=("result_moved at messages[3]",),
     ),
-    "words that another model said after its call are said before it": Row(
+    "text that another model wrote after its call is moved before it": Row(
         threads="vercel/ai#8318, xum#1437",
         given=(user("hi"), assistant(GPT, call("a"), "I looked."), result("a", "1")),
         targets=(SONNET, FABLE, BEDROCK_SONNET),
@@ -228,7 +228,7 @@ PAIRS: Final[Mapping[str, Row]] = {
             user("ok"),
         ),
         targets=tuple(target for target in TARGETS.values() if target.id != "gemini-3.1-pro-preview"),
-        holds=says("I shall look.", "seen", "as well", "It is."),
+        holds=contains("I shall look.", "seen", "as well", "It is."),
     ),
     "an empty result is filled where it is refused": Row(
         threads="strands: Nemotron refuses an empty result",
@@ -327,7 +327,7 @@ IDS: Final[Mapping[str, Row]] = {
         holds=wire_ids("[a-zA-Z0-9]{9}"),
         reports=("id_changed at messages[1].content[0].id", "id_changed at messages[2].tool_call_id"),
     ),
-    "the id of a provider's own tool is left alone at home": Row(
+    "the id of a provider's own tool is not changed for the same model": Row(
         threads="claude-code-hub#470",
         given=(
             user("hi"),
@@ -370,7 +370,7 @@ ARGUMENTS: Final[Mapping[str, Row]] = {
         threads="koda#501, codegraff#752, kimi-cli#2196, vllm-fork#684",
         given=(
             user("hi"),
-            assistant(GPT, call("a", spelt='{"path": "/etc', path="/etc")),
+            assistant(GPT, call("a", original='{"path": "/etc', path="/etc")),
             result("a", "bad arguments", error=True),
         ),
         targets=(SONNET, FABLE, BEDROCK_SONNET, GEMINI_2),
@@ -378,9 +378,9 @@ ARGUMENTS: Final[Mapping[str, Row]] = {
         lacks=('{"path": "/etc',),
         reports=("arguments_unparsed at messages[1].content[0]",),
     ),
-    "arguments that are no JSON at all are an empty object": Row(
+    "arguments that are not JSON are an empty object": Row(
         threads="koda#501, codegraff#752",
-        given=(user("hi"), assistant(GPT, call("a", spelt="rm -rf")), result("a", "ok")),
+        given=(user("hi"), assistant(GPT, call("a", original="rm -rf")), result("a", "ok")),
         targets=(SONNET, GPT, GPT_4O, KIMI, OLLAMA),
         sends=(user("hi"), assistant(GPT, call("a")), result("a", "ok")),
         lacks=("rm -rf",),
@@ -388,23 +388,23 @@ ARGUMENTS: Final[Mapping[str, Row]] = {
     ),
     "an object inside a string is not sent as a string": Row(
         threads="vercel/ai#19274",
-        given=(user("hi"), assistant(GPT, call("a", spelt='"{\\"path\\": \\"x\\"}"', path="x")), result("a", "ok")),
+        given=(user("hi"), assistant(GPT, call("a", original='"{\\"path\\": \\"x\\"}"', path="x")), result("a", "ok")),
         targets=(GPT_4O, KIMI, DEEPSEEK, SONNET),
         sends=(user("hi"), assistant(GPT, call("a", path="x")), result("a", "ok")),
         reports=("arguments_unparsed at messages[1].content[0]",),
     ),
     "nor is an array": Row(
         threads="langchain#34790, cai#76, neuron-ai#219, ollama#12794",
-        given=(user("hi"), assistant(GPT, call("a", spelt="[1, 2]")), result("a", "ok")),
+        given=(user("hi"), assistant(GPT, call("a", original="[1, 2]")), result("a", "ok")),
         targets=(OLLAMA, GPT_4O, SONNET),
         sends=(user("hi"), assistant(GPT, call("a")), result("a", "ok")),
         reports=("arguments_unparsed at messages[1].content[0]",),
     ),
-    "a spelling of the same object is the provider's own and stays": Row(
+    "an original text of the same arguments is kept": Row(
         threads="vercel/ai#19274",
-        given=(user("hi"), assistant(GPT, call("a", spelt='{ "path" : "x" }', path="x")), result("a", "ok")),
+        given=(user("hi"), assistant(GPT, call("a", original='{ "path" : "x" }', path="x")), result("a", "ok")),
         targets=(GPT, GPT_4O, SONNET),
-        sends=(user("hi"), assistant(GPT, call("a", spelt='{ "path" : "x" }', path="x")), result("a", "ok")),
+        sends=(user("hi"), assistant(GPT, call("a", original='{ "path" : "x" }', path="x")), result("a", "ok")),
     ),
 }
 
@@ -446,7 +446,7 @@ TOOLS: Final[Mapping[str, Row]] = {
             "name_changed at options.tool_choice",
         ),
     ),
-    "Bedrock is told of the tools that only the history knows": Row(
+    "Bedrock gets definitions of tools that only the history uses": Row(
         threads="vercel/ai#7537, pydantic-ai#1966, strands#998, langchain-aws#591, timothy#282",
         given=conversation(user("hi"), assistant(GPT, call("a", "list")), result("a", "ok", name="list"), user("ok")),
         targets=(BEDROCK_SONNET, BEDROCK_NOVA),
@@ -467,20 +467,20 @@ ROWS: Final = {**PAIRS, **IDS, **ARGUMENTS, **TOOLS}
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
-def test_calls_and_results_find_each_other(row: Row):
+def test_calls_and_results_are_paired(row: Row):
     prove(row)
 
 
 BROKEN: Final[tuple[Message, ...]] = (
     user("hi"),
-    assistant(OPUS, thinking("hm", "seal"), *(call(f"functions.read:{number}") for number in range(20))),
+    assistant(OPUS, thinking("hm", "sig0"), *(call(f"functions.read:{number}") for number in range(20))),
     *(result(f"functions.read:{number}", text(f"{number}")) for number in (7, 3, 11, 3)),
     user("stop"),
 )
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS.keys())
-def test_made_results_stand_in_call_order(target: Model):
+def test_inserted_results_are_in_call_order(target: Model):
     """LiteLLM made them from a set: another order in every process, and never the same prefix twice."""
     sent = project(conversation(*BROKEN, tools=(READ,)), target).context.messages
     assert is_paired(sent)

@@ -1,4 +1,4 @@
-"""Thinking and seals that reached a model which did not make them, or did not come back to the one that did.
+"""Thinking and signatures that reached a model which did not produce them, or were not replayed to the one that did.
 
 What providers answered: "Invalid `signature` in `thinking` block", "Corrupted thought signature.", "This model doesn't
 support the reasoningContent.reasoningText.signature field", "Expected `thinking` or `redacted_thinking`, but found
@@ -71,40 +71,40 @@ def has_no_tags(projection: Projection) -> bool:
 
 
 ACROSS: Final[Mapping[str, Row]] = {
-    "a seal of one Claude never reaches another Claude of the same provider": Row(
+    "a signature of one Claude never reaches another Claude of the same provider": Row(
         threads="llxprt-code#2335, UncommonRoute#19, anthropic-sdk-python#1598",
-        given=(user("hi"), assistant(OPUS, thinking("Let me see.", "opus-seal"), "Hello."), user("ok")),
+        given=(user("hi"), assistant(OPUS, thinking("Let me see.", "opus-sig"), "Hello."), user("ok")),
         targets=(SONNET, FABLE),
         sends=(user("hi"), assistant(OPUS, "Let me see.", "Hello."), user("ok")),
-        lacks=("opus-seal",),
+        lacks=("opus-sig",),
         reports=("thinking_as_text at messages[1].content[0]",),
     ),
-    "sealed thinking is not sent as redacted thinking instead": Row(
+    "signed thinking is not sent as redacted thinking instead": Row(
         threads="llxprt-code#2337",
-        given=(user("hi"), assistant(OPUS, thinking("Let me see.", "opus-seal"), "Hello."), user("ok")),
+        given=(user("hi"), assistant(OPUS, thinking("Let me see.", "opus-sig"), "Hello."), user("ok")),
         targets=(SONNET, FABLE),
         policy=Policy(reasoning="drop"),
         sends=(user("hi"), assistant(OPUS, "Hello."), user("ok")),
-        lacks=("opus-seal",),
+        lacks=("opus-sig",),
         reports=("thinking_dropped at messages[1].content[0]",),
     ),
-    "a made-up seal of an Anthropic-compatible vendor never reaches Anthropic": Row(
+    "a fake signature of an Anthropic-compatible provider never reaches Anthropic": Row(
         threads="opencode#6418, 9router#922",
-        given=(user("hi"), assistant(MINIMAX, thinking("Let me see.", "fake-seal"), "Hello."), user("ok")),
+        given=(user("hi"), assistant(MINIMAX, thinking("Let me see.", "fake-sig"), "Hello."), user("ok")),
         targets=(SONNET, FABLE, OPUS),
         sends=(user("hi"), assistant(MINIMAX, "Let me see.", "Hello."), user("ok")),
-        lacks=("fake-seal",),
+        lacks=("fake-sig",),
         reports=("thinking_as_text at messages[1].content[0]",),
     ),
-    "the same id behind a proxy is another maker": Row(
+    "the same id behind a proxy is another model": Row(
         threads="opencode#6418, 9router#922",
-        given=(user("hi"), assistant(PROXY_OPUS, thinking("Let me see.", "proxy-seal"), "Hello."), user("ok")),
+        given=(user("hi"), assistant(PROXY_OPUS, thinking("Let me see.", "proxy-sig"), "Hello."), user("ok")),
         targets=(OPUS,),
         sends=(user("hi"), assistant(PROXY_OPUS, "Let me see.", "Hello."), user("ok")),
-        lacks=("proxy-seal",),
+        lacks=("proxy-sig",),
         reports=("thinking_as_text at messages[1].content[0]",),
     ),
-    "the same id over another wire is another maker: its seal is the name of a field": Row(
+    "the same id over another protocol is another model: its signature is the name of a field": Row(
         threads="opencode#6418",
         given=(user("hi"), assistant(CHAT_SONNET, thinking("Let me see.", "reasoning_content"), "Hello."), user("ok")),
         targets=(SONNET,),
@@ -112,11 +112,11 @@ ACROSS: Final[Mapping[str, Row]] = {
         lacks=("reasoning_content",),
         reports=("thinking_as_text at messages[1].content[0]",),
     ),
-    "a seal of Claude's is nowhere in what Gemini gets, though its calls are signed": Row(
-        threads="9router#4136, CLIProxyAPI#994, LiteLLM and Strands: Claude seals in thoughtSignature",
+    "Gemini gets no signature of Claude, though its calls need one": Row(
+        threads="9router#4136, CLIProxyAPI#994, LiteLLM and Strands: Claude signatures in thoughtSignature",
         given=(
             user("hi"),
-            assistant(SONNET, thinking("Let me see.", "claude-seal"), call("a"), call("b")),
+            assistant(SONNET, thinking("Let me see.", "claude-sig"), call("a"), call("b")),
             result("a", "1"),
             result("b", "2"),
         ),
@@ -127,7 +127,7 @@ ACROSS: Final[Mapping[str, Row]] = {
             result("a", "1"),
             result("b", "2"),
         ),
-        lacks=("claude-seal",),
+        lacks=("claude-sig",),
         reports=(
             "thinking_unsigned at messages[1].content[0]",
             "signature_placeholder at messages[1].content[1]",
@@ -137,7 +137,7 @@ ACROSS: Final[Mapping[str, Row]] = {
         threads="CLIProxyAPI#994",
         given=(
             user("hi"),
-            assistant(GEMINI, call("call_0", signature="gemini-seal")),
+            assistant(GEMINI, call("call_0", signature="gemini-sig")),
             result("call_0", "1"),
             assistant(SONNET, call("call_0")),
             result("call_0", "2"),
@@ -145,7 +145,7 @@ ACROSS: Final[Mapping[str, Row]] = {
         targets=(GEMINI,),
         sends=(
             user("hi"),
-            assistant(GEMINI, call("call_0", signature="gemini-seal")),
+            assistant(GEMINI, call("call_0", signature="gemini-sig")),
             result("call_0", "1"),
             assistant(SONNET, call("call_0", signature=TEXTS.call_signature)),
             result("call_0", "2"),
@@ -156,29 +156,29 @@ ACROSS: Final[Mapping[str, Row]] = {
         threads="opencode-antigravity-auth#70",
         given=(
             user("hi"),
-            assistant(GEMINI, thinking("Let me see.", "gemini-seal"), call("a", signature="gemini-seal")),
+            assistant(GEMINI, thinking("Let me see.", "gemini-sig"), call("a", signature="gemini-sig")),
             result("a", "1"),
         ),
         targets=(SONNET, OPUS),
         options=THINK,
         sends=(user("hi"), assistant(GEMINI, "Let me see.", call("a")), result("a", "1")),
-        lacks=("gemini-seal",),
+        lacks=("gemini-sig",),
         reports=(
             "thinking_as_text at messages[1].content[0]",
             "signature_removed at messages[1].content[1]",
         ),
         requires=(ThinkingOff(path=("options", "thinking")),),
     ),
-    "on Bedrock the open models get Claude's words and no seal, not even an empty one": Row(
+    "on Bedrock the open models get Claude's thinking and no signature, not even an empty one": Row(
         threads="strands#682, strands#790, pi#1505",
-        given=(user("hi"), assistant(BEDROCK_SONNET, thinking("Let me see.", "seal"), "Hello."), user("ok")),
+        given=(user("hi"), assistant(BEDROCK_SONNET, thinking("Let me see.", "sig0"), "Hello."), user("ok")),
         targets=(BEDROCK_OSS, BEDROCK_KIMI, BEDROCK_GLM),
         sends=(user("hi"), assistant(BEDROCK_SONNET, thinking("Let me see."), "Hello."), user("ok")),
         reports=("thinking_unsigned at messages[1].content[0]",),
     ),
     "DeepSeek on Bedrock gets no reasoning content at all": Row(
         threads="strands#682, pi#1505",
-        given=(user("hi"), assistant(BEDROCK_SONNET, thinking("Let me see.", "seal"), "Hello."), user("ok")),
+        given=(user("hi"), assistant(BEDROCK_SONNET, thinking("Let me see.", "sig0"), "Hello."), user("ok")),
         targets=(BEDROCK_DEEPSEEK,),
         sends=(user("hi"), assistant(BEDROCK_SONNET, "Let me see.", "Hello."), user("ok")),
         reports=("thinking_as_text at messages[1].content[0]",),
@@ -199,7 +199,7 @@ ACROSS: Final[Mapping[str, Row]] = {
         holds=has_no_tags,
         reports=("thinking_as_text at messages[1].content[0]",),
     ),
-    "and can be left out altogether": Row(
+    "and can be removed": Row(
         threads="pydantic-ai#5869, pydantic-ai#6692",
         given=(user("hi"), assistant(GPT, thinking("Let me see.", "rs_1"), "Hello."), user("ok")),
         targets=tuple(target for target in TARGETS.values() if target != GPT),
@@ -215,7 +215,7 @@ ACROSS: Final[Mapping[str, Row]] = {
         holds=has_no_thinking,
         reports=("thinking_as_text at messages[1].content[0]",),
     ),
-    "nor does a model that does not reason": Row(
+    "nor is it sent to a model that does not reason": Row(
         threads="strands#1150",
         given=(user("hi"), assistant(DEEPSEEK, thinking("Let me see.", "reasoning_content"), "Hello."), user("ok")),
         targets=(MISTRAL, GPT_4O),
@@ -223,7 +223,7 @@ ACROSS: Final[Mapping[str, Row]] = {
         holds=has_no_thinking,
         reports=("thinking_dropped at messages[1].content[0]",),
     ),
-    "a field that one vendor of a wire knows is not told to another": Row(
+    "a field that one provider of a protocol supports is not sent to another": Row(
         threads="qwen-code#3304, qwen-code#3315",
         given=(
             user("hi"),
@@ -238,9 +238,9 @@ ACROSS: Final[Mapping[str, Row]] = {
         threads="pi#3636, kimi-cli#2141, openclaw#73417, openclaude#878, langchain#35093, openai-agents#2669",
         given=(
             user("hi"),
-            assistant(SONNET, thinking("Let me see.", "seal"), call("a")),
+            assistant(SONNET, thinking("Let me see.", "sig0"), call("a")),
             result("a", "ok"),
-            assistant(SONNET, thinking("So it is.", "seal"), "It is."),
+            assistant(SONNET, thinking("So it is.", "sig0"), "It is."),
             user("ok"),
         ),
         targets=(DEEPSEEK, KIMI),
@@ -266,65 +266,65 @@ ACROSS: Final[Mapping[str, Row]] = {
 }
 
 OWN: Final[Mapping[str, Row]] = {
-    "the same Claude behind another door gets its thinking back": Row(
+    "the same Claude at another provider gets its thinking back": Row(
         threads="pydantic-ai#3757",
         given=(
             user("hi"),
-            assistant(BEDROCK_SONNET, thinking("Let me see.", "seal"), call("a")),
+            assistant(BEDROCK_SONNET, thinking("Let me see.", "sig0"), call("a")),
             result("a", "ok"),
         ),
         targets=(SONNET, VERTEX_SONNET, BEDROCK_SONNET),
         options=THINK,
         sends=(
             user("hi"),
-            assistant(BEDROCK_SONNET, thinking("Let me see.", "seal"), call("a")),
+            assistant(BEDROCK_SONNET, thinking("Let me see.", "sig0"), call("a")),
             result("a", "ok"),
         ),
     ),
-    "a seal without words is not an empty block": Row(
+    "a signature without text is not an empty block": Row(
         threads="strands#2704, langchain#38638, langchain#38977, litellm#38809, langchain4j#6244",
-        given=(user("hi"), assistant(SONNET, thinking("", "seal"), "Hello."), user("ok")),
+        given=(user("hi"), assistant(SONNET, thinking("", "sig0"), "Hello."), user("ok")),
         targets=(SONNET, BEDROCK_SONNET, VERTEX_SONNET),
-        sends=(user("hi"), assistant(SONNET, thinking("", "seal"), "Hello."), user("ok")),
+        sends=(user("hi"), assistant(SONNET, thinking("", "sig0"), "Hello."), user("ok")),
     ),
-    "sealed thinking comes back letter by letter: spaces, tabs, control characters, rare scripts": Row(
+    "signed thinking is replayed unchanged: spaces, tabs, control characters, rare scripts": Row(
         threads="claude-code#63203, strands#3425",
         given=(
             user("hi"),
-            assistant(SONNET, thinking(" a \t\n\n\x00\u200b e\u0301 🙈 \n", "seal=="), text("  Hello. \n"), call("a")),
+            assistant(SONNET, thinking(" a \t\n\n\x00\u200b e\u0301 🙈 \n", "sig0=="), text("  Hello. \n"), call("a")),
             result("a", "ok"),
         ),
         targets=(SONNET, BEDROCK_SONNET),
         sends=(
             user("hi"),
-            assistant(SONNET, thinking(" a \t\n\n\x00\u200b e\u0301 🙈 \n", "seal=="), text("  Hello. \n"), call("a")),
+            assistant(SONNET, thinking(" a \t\n\n\x00\u200b e\u0301 🙈 \n", "sig0=="), text("  Hello. \n"), call("a")),
             result("a", "ok"),
         ),
     ),
-    "two sealed blocks side by side stay two": Row(
+    "two adjacent signed blocks stay two": Row(
         threads="strands#3425",
-        given=(user("hi"), assistant(SONNET, thinking("a", "seal-1"), thinking("b", "seal-2"), "Hello."), user("ok")),
+        given=(user("hi"), assistant(SONNET, thinking("a", "sig-1"), thinking("b", "sig-2"), "Hello."), user("ok")),
         targets=(SONNET, BEDROCK_SONNET),
-        sends=(user("hi"), assistant(SONNET, thinking("a", "seal-1"), thinking("b", "seal-2"), "Hello."), user("ok")),
+        sends=(user("hi"), assistant(SONNET, thinking("a", "sig-1"), thinking("b", "sig-2"), "Hello."), user("ok")),
     ),
-    "a sealed block that cannot be sent as it was signed goes, and is not mended": Row(
+    "a signed block that cannot be sent unchanged is removed, not repaired": Row(
         threads="claude-code#63203",
-        given=(user("hi"), assistant(SONNET, thinking("cut \ud83d", "seal"), "Hello."), user("ok")),
+        given=(user("hi"), assistant(SONNET, thinking("cut \ud83d", "sig0"), "Hello."), user("ok")),
         targets=(SONNET,),
         sends=(user("hi"), assistant(SONNET, "Hello."), user("ok")),
-        lacks=("seal",),
+        lacks=("sig0",),
         reports=("signed_block_unusable at messages[1].content[0]",),
     ),
-    "what else was sealed in that turn goes with it": Row(
+    "the other signed blocks of that turn are removed with it": Row(
         threads="claude-code#63203",
         given=(
             user("hi"),
-            assistant(SONNET, thinking("cut \ud83d", "seal-1"), thinking("b", "seal-2"), "Hello."),
+            assistant(SONNET, thinking("cut \ud83d", "sig-1"), thinking("b", "sig-2"), "Hello."),
             user("ok"),
         ),
         targets=(SONNET,),
         sends=(user("hi"), assistant(SONNET, "b", "Hello."), user("ok")),
-        lacks=("seal-1", "seal-2"),
+        lacks=("sig-1", "sig-2"),
         reports=(
             "signed_block_unusable at messages[1].content[0]",
             "thinking_as_text at messages[1].content[1]",
@@ -336,10 +336,10 @@ OWN: Final[Mapping[str, Row]] = {
             user("hi"),
             assistant(
                 SONNET,
-                thinking("first", "seal-1"),
+                thinking("first", "sig-1"),
                 native("anthropic-messages", {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search"}),
                 native("anthropic-messages", {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1"}),
-                thinking("second", "seal-2"),
+                thinking("second", "sig-2"),
                 text("Hello."),
                 call("toolu_1"),
             ),
@@ -351,13 +351,13 @@ OWN: Final[Mapping[str, Row]] = {
             == ["thinking", "native", "native", "thinking", "text", "toolCall"]
         ),
     ),
-    "redacted thinking comes back to its maker": Row(
+    "redacted thinking is replayed to its model": Row(
         threads="pi#1665",
-        given=(user("hi"), assistant(OPUS, redacted("payload"), thinking("a", "seal"), "Hello."), user("ok")),
+        given=(user("hi"), assistant(OPUS, redacted("payload"), thinking("a", "sig0"), "Hello."), user("ok")),
         targets=(OPUS,),
-        sends=(user("hi"), assistant(OPUS, redacted("payload"), thinking("a", "seal"), "Hello."), user("ok")),
+        sends=(user("hi"), assistant(OPUS, redacted("payload"), thinking("a", "sig0"), "Hello."), user("ok")),
     ),
-    "empty thinking without a seal goes for everyone": Row(
+    "empty thinking without a signature is always removed": Row(
         threads="opencode#11571",
         given=(user("hi"), assistant(SONNET, thinking(""), "Hello."), user("ok")),
         targets=tuple(TARGETS.values()),
@@ -407,7 +407,7 @@ CYCLES: Final[Mapping[str, Row]] = {
             user("hi"),
             assistant(GPT, call("a")),
             result("a", "1"),
-            assistant(SONNET, thinking("So.", "seal"), call("b")),
+            assistant(SONNET, thinking("So.", "sig0"), call("b")),
             result("b", "2"),
         ),
         targets=(SONNET,),
@@ -422,7 +422,7 @@ CYCLES: Final[Mapping[str, Row]] = {
             result("a", "1"),
             assistant(GPT, "It is."),
             user("and b?"),
-            assistant(SONNET, thinking("So.", "seal"), call("b")),
+            assistant(SONNET, thinking("So.", "sig0"), call("b")),
             result("b", "2"),
         ),
         targets=(SONNET,),
@@ -446,12 +446,12 @@ CYCLES: Final[Mapping[str, Row]] = {
         targets=(FABLE,),
         options=THINK,
     ),
-    "sealed thinking that has to go leaves a cycle without thinking": Row(
+    "a cycle whose signed thinking is removed has no thinking": Row(
         threads="opencode#3077",
-        given=(user("hi"), assistant(OPUS, thinking("hm", "seal"), call("a")), result("a", "ok")),
+        given=(user("hi"), assistant(OPUS, thinking("hm", "sig0"), call("a")), result("a", "ok")),
         targets=(SONNET,),
         options=Options(thinking=4096),
-        lacks=("seal",),
+        lacks=("sig0",),
         reports=("thinking_as_text at messages[1].content[0]",),
         requires=(ThinkingOff(path=("options", "thinking")),),
     ),
@@ -461,7 +461,7 @@ ROWS: Final = {**ACROSS, **OWN, **CYCLES}
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
-def test_thinking_crosses_over_or_stays_at_home(row: Row):
+def test_thinking_is_replayed_converted_or_removed(row: Row):
     prove(row)
 
 
@@ -473,7 +473,7 @@ GROWING: Final = {
     "Gemini 3": GEMINI,
     "Kimi": KIMI,
     "DeepSeek": DEEPSEEK,
-    "gpt-oss at home": LLAMA_CPP,
+    "gpt-oss on a local server": LLAMA_CPP,
     "Claude at Bedrock": BEDROCK_SONNET,
 }
 
@@ -485,11 +485,11 @@ def test_thinking_of_earlier_turns_is_not_rewritten(model: Model, writer: Model 
     speaker = writer or model
     turns = (
         user("one"),
-        assistant(speaker, thinking("a", "seal"), call("c1")),
+        assistant(speaker, thinking("a", "sig0"), call("c1")),
         result("c1", "1"),
-        assistant(speaker, thinking("b", "seal"), "One."),
+        assistant(speaker, thinking("b", "sig0"), "One."),
         user("two"),
-        assistant(speaker, thinking("c", "seal"), "Two."),
+        assistant(speaker, thinking("c", "sig0"), "Two."),
         user("three"),
     )
     asked = [index + 1 for index, message in enumerate(turns) if message.role in ("user", "toolResult")]

@@ -81,7 +81,7 @@ ORDER: Final[Mapping[str, Row]] = {
         targets=(SONNET, FABLE, GPT, GPT_4O, KIMI, OLLAMA),
         sends=(user("one"), user("two"), assistant(GPT, "a"), assistant(GPT, "b"), user("three")),
     ),
-    "the user speaks after a tool only over a bridge, at Mistral": Row(
+    "Mistral gets a short assistant turn between a tool result and a user turn": Row(
         threads="zed#37021, hermes#20154, hermes#84944, mistral-vibe#578",
         given=(user("hi"), assistant(MISTRAL, call("abcdef123")), result("abcdef123", "ok"), user("stop")),
         targets=(MISTRAL,),
@@ -177,7 +177,7 @@ SYSTEM: Final[Mapping[str, Row]] = {
         sends=(user("hi"), assistant(GPT, "Hello."), user("more"), user(BRIEF), assistant(GPT, "No."), user("ok")),
         reports=("system_as_user at messages[3]",),
     ),
-    "and are merged with what the user said where turns alternate": Row(
+    "and are merged with user turns where roles alternate": Row(
         threads="langchain#38849",
         given=(
             user("hi"),
@@ -240,13 +240,13 @@ EMPTY: Final[Mapping[str, Row]] = {
         threads="vercel/ai: Bedrock turns with blank text beside reasoning",
         given=(
             user("hi"),
-            assistant(BEDROCK_SONNET, thinking("hm", "seal"), text("\n\n"), call("a")),
+            assistant(BEDROCK_SONNET, thinking("hm", "sig0"), text("\n\n"), call("a")),
             result("a", "ok"),
         ),
         targets=(BEDROCK_SONNET, SONNET),
         sends=(
             user("hi"),
-            assistant(BEDROCK_SONNET, thinking("hm", "seal"), text("\n\n"), call("a")),
+            assistant(BEDROCK_SONNET, thinking("hm", "sig0"), text("\n\n"), call("a")),
             result("a", "ok"),
         ),
     ),
@@ -323,7 +323,7 @@ CHARACTERS: Final[Mapping[str, Row]] = {
 }
 
 UNFINISHED: Final[Mapping[str, Row]] = {
-    "thinking that was broken off before its seal goes with its turn": Row(
+    "thinking that was cut off before its signature is removed with its turn": Row(
         threads="opencode#42735, oh-my-pi#2145",
         given=(user("hi"), assistant(SONNET, thinking("hm"), stop="aborted"), user("go on")),
         targets=(SONNET, FABLE, GPT),
@@ -334,13 +334,13 @@ UNFINISHED: Final[Mapping[str, Row]] = {
         threads="oh-my-pi#2145",
         given=(
             user("hi"),
-            assistant(SONNET, thinking("hm", "seal"), "Hello."),
+            assistant(SONNET, thinking("hm", "sig0"), "Hello."),
             user("more"),
             assistant(SONNET, thinking("so"), stop="aborted"),
             user("go on"),
         ),
         targets=(SONNET,),
-        sends=(user("hi"), assistant(SONNET, thinking("hm", "seal"), "Hello."), user("more"), user("go on")),
+        sends=(user("hi"), assistant(SONNET, thinking("hm", "sig0"), "Hello."), user("more"), user("go on")),
         reports=("unfinished_turn at messages[3]",),
     ),
     "the calls of a failed turn go with its thinking": Row(
@@ -355,7 +355,7 @@ UNFINISHED: Final[Mapping[str, Row]] = {
         sends=(user("hi"), user("again")),
         reports=("unfinished_turn at messages[1]", "unfinished_result at messages[2]"),
     ),
-    "what a provider said in refusing is not told to the next one": Row(
+    "the error message of one provider is not sent to the next": Row(
         threads="coai#209",
         given=(user("hi"), assistant(SONNET, stop="error", error="roles must alternate"), user("again")),
         targets=(GEMINI_2, BEDROCK_NOVA, VLLM_MISTRAL),
@@ -369,5 +369,5 @@ ROWS: Final = {**ORDER, **SYSTEM, **EMPTY, **CHARACTERS, **UNFINISHED}
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
-def test_turns_stand_in_an_order_the_target_takes(row: Row):
+def test_turns_are_in_an_order_that_the_target_accepts(row: Row):
     prove(row)

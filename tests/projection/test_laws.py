@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -24,6 +24,7 @@ from projection.histories import (
     ugly_contexts,
 )
 from projection.validity import find_faults
+from property_testing import scaled_examples
 from segue.conversation.content import TextContent, ThinkingContent
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import UserMessage
@@ -33,13 +34,13 @@ from segue.projection.projector import project
 from segue.protocols.registry import PROTOCOLS
 
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS)
-thorough = settings(max_examples=60)
+thorough = scaled_examples(0.6)
 
 
 @every_protocol
 @thorough
 @given(data=st.data())
-def test_what_comes_out_obeys_the_rules_of_the_target(protocol, data):
+def test_a_projection_obeys_the_rules_of_the_target(protocol, data):
     model = data.draw(targets(protocol))
     context, asked, policy = data.draw(ugly_contexts(model)), data.draw(options()), data.draw(policies())
     projection = project(context, model, options=asked, policy=policy)
@@ -49,7 +50,7 @@ def test_what_comes_out_obeys_the_rules_of_the_target(protocol, data):
 @every_protocol
 @thorough
 @given(data=st.data())
-def test_pure_the_input_stays_and_what_is_unchanged_is_the_same_object(protocol, data):
+def test_pure_the_input_is_unchanged_and_unchanged_parts_are_the_same_objects(protocol, data):
     model = data.draw(targets(protocol))
     context, asked = data.draw(ugly_contexts(model)), data.draw(options())
     before = plain(context), plain(asked)
@@ -86,7 +87,7 @@ def test_idempotent_projecting_a_projection_changes_nothing(protocol, data):
 @every_protocol
 @thorough
 @given(data=st.data())
-def test_home_is_free(protocol, data):
+def test_the_same_model_gets_the_same_object(protocol, data):
     model = data.draw(targets(protocol).filter(lambda model: not model.router))
     context = data.draw(own_contexts(model))
     projection = project(context, model)
@@ -97,7 +98,7 @@ def test_home_is_free(protocol, data):
 @every_protocol
 @thorough
 @given(data=st.data())
-def test_the_report_is_complete_and_says_nothing_idle(protocol, data):
+def test_the_report_is_complete_and_has_no_needless_change(protocol, data):
     model = data.draw(targets(protocol))
     context, asked, policy = data.draw(ugly_contexts(model)), data.draw(options()), data.draw(policies())
     projection = project(context, model, options=asked, policy=policy)
@@ -135,7 +136,7 @@ def _reaches_back(context: Context, k: int) -> bool:
 @every_protocol
 @thorough
 @given(data=st.data())
-def test_prefix_stable_what_was_answered_stays_as_it_was_sent(protocol, data):
+def test_prefix_stable_an_answered_request_does_not_change(protocol, data):
     model = data.draw(targets(protocol))
     model = replace(model, rules={**model.rules, "max_images": 0, "max_files": 0, "cache_marks": 0})
     context, policy = data.draw(ugly_contexts(model)), data.draw(policies())
@@ -169,7 +170,7 @@ def _call_ids(context: Context) -> dict[int | None, list[str]]:
 @every_protocol
 @thorough
 @given(data=st.data())
-def test_there_and_back_a_visit_elsewhere_leaves_no_trace(protocol, data):
+def test_projecting_to_another_model_and_back_changes_nothing(protocol, data):
     model = data.draw(targets(protocol).filter(lambda model: not model.router))
     own = data.draw(own_contexts(model, most=6))
     visit = data.draw(ugly_contexts(model, most=5))
@@ -224,9 +225,9 @@ def test_the_laws_hold_for_thousands_of_messages(model):
     assert twice.report.changes == ()
 
 
-def test_a_label_beside_a_redacted_thought_is_no_reason_to_change_it_at_home():
+def test_redacted_thinking_with_a_label_is_unchanged_for_the_same_model():
     model = TARGETS["anthropic-messages"][0]
-    thought = ThinkingContent(thinking="[Reasoning redacted]", thinking_signature="sealed", redacted=True)
+    thought = ThinkingContent(thinking="[Reasoning redacted]", thinking_signature="sig1", redacted=True)
     turn = new_assistant_message(model, content=(thought, TextContent(text="so")))
     context = Context(messages=(UserMessage.of("hi"), turn, UserMessage.of("and")))
     assert project(context, model).context is context

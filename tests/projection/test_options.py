@@ -1,4 +1,4 @@
-"""Tools and options: what a target is told of them, and what becomes of the rest."""
+"""Tools and options: which are sent to a target, and which are changed or removed."""
 
 from __future__ import annotations
 
@@ -47,9 +47,13 @@ OPTIONS = {
     "and the next one down where there is none above": (CLAUDE, Options(thinking="max"), Options(thinking="high")),
     "a budget stays": (CLAUDE, Options(thinking=2048), Options(thinking=2048)),
     "a model that does not reason is not asked to": (GPT, Options(thinking="high"), Options()),
-    "but may be told not to": (GPT, Options(thinking="off"), Options(thinking="off")),
+    "but may be asked not to think": (GPT, Options(thinking="off"), Options(thinking="off")),
     "no budget is no thinking": (GPT, Options(thinking=0), Options()),
-    "what the target has no word for goes": (CLAUDE, Options(seed=1, session_id="s", top_p=0.5), Options(top_p=0.5)),
+    "options that the target does not support are removed": (
+        CLAUDE,
+        Options(seed=1, session_id="s", top_p=0.5),
+        Options(top_p=0.5),
+    ),
     "sampling goes while the model thinks": (CLAUDE, Options(thinking="low", top_p=0.5), Options(thinking="low")),
     "sampling goes unless the model is asked not to think": (GPT_5_5, Options(top_p=0.5), Options()),
     "and stays where it is": (
@@ -89,7 +93,7 @@ OPTIONS = {
         Options(thinking="high", max_tokens=500, temperature=0.5),
         Options(thinking="off", max_tokens=500, temperature=0.5),
     ),
-    "what a wire says beyond our words goes where its like is refused": (
+    "a key of extra is removed where an option of the same kind is refused": (
         CLAUDE,
         Options(thinking="low", extra={"anthropic-messages": {"top_k": 5, "service_tier": "auto"}}),
         Options(thinking="low", extra={"anthropic-messages": {"service_tier": "auto"}}),
@@ -108,21 +112,21 @@ OPTIONS = {
     "a budget beyond the model's bounds": (FLASH, Options(thinking=100_000), Options(thinking=24_576)),
     "a budget within them": (FLASH, Options(thinking=24_576), Options(thinking=24_576)),
     "a model that cannot stop thinking thinks least": (ALWAYS, Options(thinking="off"), Options(thinking="low")),
-    "an effort the wire has no word for": (NEW_CLAUDE, Options(thinking="minimal"), Options(thinking="low")),
+    "an effort that the protocol does not have": (NEW_CLAUDE, Options(thinking="minimal"), Options(thinking="low")),
     "two levels with one word are one": (ONE_WORD, Options(thinking="minimal"), Options(thinking="low")),
     "levels without data are the two that all have": (MAGISTRAL, Options(thinking="low"), Options(thinking="high")),
     "of a switch all levels are one": (OLLAMA, Options(thinking="high"), Options(thinking="medium")),
     "and that one stays": (OLLAMA, Options(thinking="medium"), Options(thinking="medium")),
-    "who can be told nothing is told nothing": (MUTE, Options(thinking="high"), Options()),
-    "who has no word for it cannot be told not to think": (GROQ, Options(thinking="off"), Options()),
+    "a target without a parameter for thinking gets none": (MUTE, Options(thinking="high"), Options()),
+    "a target without a value for it cannot disable thinking": (GROQ, Options(thinking="off"), Options()),
     "a budget that is too small is the smallest": (CLAUDE, Options(thinking=100), Options(thinking=1024)),
     "half a surrogate pair": (
         GPT,
         Options(stop=("a\ud800",), user_id="\ud800"),
         Options(stop=("a\ufffd",), user_id="\ufffd"),
     ),
-    "what another protocol said": (GPT, Options(extra={"ollama-chat": {"k": 1}}), Options()),
-    "what the own protocol said stays": (
+    "extra of another protocol": (GPT, Options(extra={"ollama-chat": {"k": 1}}), Options()),
+    "extra of the same protocol is kept": (
         GPT,
         Options(extra={"openai-chat": {"k": 1}}),
         Options(extra={"openai-chat": {"k": 1}}),
@@ -133,7 +137,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize(("model", "given", "expected"), OPTIONS.values(), ids=OPTIONS.keys())
-def test_options_become_what_the_target_can_be_told(model, given, expected):
+def test_options_become_what_the_target_accepts(model, given, expected):
     projection = project(Context(messages=(HI,)), model, options=given)
     assert projection.options == expected
     assert bool(projection.report.changes) == (given != expected)
@@ -146,13 +150,13 @@ CHOICES = {
     "a tool by name": (GPT, (READ,), "read", "read"),
     "a tool that is not there": (GPT, (READ,), "write", None),
     "a name that is mapped": (GPT, (DOTTED,), "mcp.read", "mcp_read_iQmLzrXJ"),
-    "no word for auto": (OLLAMA, (READ,), "auto", None),
-    "no word for none": (BEDROCK, (READ,), "none", None),
+    "no value for auto": (OLLAMA, (READ,), "auto", None),
+    "no value for none": (BEDROCK, (READ,), "none", None),
 }
 
 
 @pytest.mark.parametrize(("model", "tools", "given", "expected"), CHOICES.values(), ids=CHOICES.keys())
-def test_a_tool_choice_names_what_the_target_knows(model, tools, given, expected):
+def test_a_tool_choice_names_an_existing_tool(model, tools, given, expected):
     projection = project(Context(messages=(HI,), tools=tools), model, options=Options(tool_choice=given))
     if given == "mcp.read":
         expected = projection.context.tools[0].name  # pyright: ignore[reportAttributeAccessIssue]
@@ -160,19 +164,19 @@ def test_a_tool_choice_names_what_the_target_knows(model, tools, given, expected
     assert projection.options.tool_choice == expected
 
 
-def test_a_forced_tool_is_not_asked_of_a_model_that_thinks_where_that_is_refused():
+def test_a_forced_tool_choice_is_removed_where_thinking_refuses_it():
     assert asked(CLAUDE, Options(thinking="low", tool_choice="required"), READ).tool_choice is None
     assert asked(CLAUDE, Options(tool_choice="required"), READ).tool_choice == "required"
     assert asked(NEW_CLAUDE, Options(thinking="low", tool_choice="required"), READ).tool_choice == "required"
 
 
-def test_leaving_auto_unsaid_loses_nothing():
+def test_removing_auto_loses_nothing():
     report = project(Context(messages=(HI,), tools=(READ,)), OLLAMA, options=Options(tool_choice="auto")).report
     assert report.changes
     assert report.lossless
 
 
-def test_what_fits_is_given_back_and_nothing_asked_stays_nothing():
+def test_options_that_fit_are_the_same_object_and_unset_ones_stay_unset():
     options = Options(max_tokens=5)
     assert project(Context(messages=(HI,)), GPT, options=options).options is options
     assert project(Context(messages=(HI,)), GPT).options == Options()
@@ -185,7 +189,7 @@ SAMPLED = {
 
 
 @pytest.mark.parametrize(("options", "loss"), SAMPLED.values(), ids=SAMPLED.keys())
-def test_to_leave_out_sampling_is_a_loss_unless_it_is_what_happens_anyway(options, loss):
+def test_removing_sampling_is_a_loss_unless_it_is_the_default(options, loss):
     projection = project(Context(messages=(HI,)), Model("gpt-5-nano", "openai", "openai-chat"), options=options)
     assert projection.options == Options()
     assert {change.loss for change in projection.report.changes} == {loss}
@@ -198,7 +202,7 @@ STRICT = replace(GPT, rules={"schema_refused": ["$schema", "default"], "max_tool
 SCHEMAS = {
     "a root that is an object": (GPT, OBJECT, OBJECT),
     "an empty one": (GPT, {}, OBJECT),
-    "a root that says nothing of its type": (
+    "a root without a type": (
         GPT,
         {"properties": {"a": {}}},
         {"type": "object", "properties": {"a": {}}},
@@ -233,7 +237,7 @@ SCHEMAS = {
 
 
 @pytest.mark.parametrize(("model", "given", "expected"), SCHEMAS.values(), ids=SCHEMAS.keys())
-def test_a_schema_is_put_into_the_targets_dialect(model, given, expected):
+def test_a_schema_is_changed_to_what_the_target_accepts(model, given, expected):
     tool = ToolDefinition(name="read", parameters=given)
     projection = project(Context(messages=(HI,), tools=(tool,)), model)
     assert projection.context.tools == (replace(tool, parameters=expected),)
@@ -255,27 +259,27 @@ PROMISES = {
 
 
 @pytest.mark.parametrize(("model", "schema", "strict"), PROMISES.values(), ids=PROMISES.keys())
-def test_a_tool_is_followed_strictly_where_its_schema_can_be(model, schema, strict):
+def test_a_tool_is_strict_only_if_its_schema_allows_it(model, schema, strict):
     tool = ToolDefinition(name="read", parameters=schema, strict=True)
     projection = project(Context(messages=(HI,), tools=(tool,)), model)
     assert projection.context.tools == (replace(tool, strict=strict),)
     assert [change.path for change in projection.report.changes] == ([] if strict else [("tools", 0, "strict")])
 
 
-def test_a_providers_own_tool_is_kept_at_home_and_left_out_elsewhere():
+def test_a_native_tool_is_kept_for_its_protocol_and_removed_for_others():
     web = NativeTool(protocol="openai-chat", definition={"type": "web"})
     assert project(Context(messages=(HI,), tools=(web, READ)), GPT).context.tools == (web, READ)
     assert project(Context(messages=(HI,), tools=(web, READ)), CLAUDE).context.tools == (READ,)
 
 
-def test_a_second_tool_of_a_name_and_one_too_many_are_left_out():
+def test_a_second_tool_of_a_name_and_one_beyond_the_limit_are_removed():
     tools = (READ, READ, *(ToolDefinition(name=f"t{n}", parameters=OBJECT) for n in range(3)))
     projection = project(Context(messages=(HI,), tools=tools), STRICT)
     assert [tool.name for tool in projection.context.tools if tool.kind == "function"] == ["read", "t0"]
     assert [change.path for change in projection.report.changes] == [("tools", 1), ("tools", 3), ("tools", 4)]
 
 
-def test_a_name_is_one_name_in_tools_choice_and_history():
+def test_a_name_is_the_same_in_tools_choice_and_history():
     call = ToolCall(id="call1", name="mcp.read")
     turn = AssistantMessage(content=(call,), protocol="openai-chat", provider="openai", model="gpt-4o")
     answer = ToolResultMessage(tool_call_id="call1", tool_name="mcp.read", content=(TextContent(text="ok"),))
@@ -289,7 +293,7 @@ def test_a_name_is_one_name_in_tools_choice_and_history():
     assert projection.context.tools == (replace(DOTTED, name=name),)
 
 
-def test_tools_that_only_the_history_knows_are_declared_where_they_have_to_be():
+def test_tools_that_only_the_history_uses_are_declared_where_required():
     turn = AssistantMessage(content=(ToolCall(id="c1", name="read"), ToolCall(id="c2", name="write")))
     answers = (
         ToolResultMessage(tool_call_id="c1", content=(TextContent(text="ok"),)),
@@ -312,7 +316,7 @@ def cycle(*content: ThinkingContent | TextContent | ToolCall, model: Model = CLA
 
 
 CALL = ToolCall(id="c1", name="read")
-SIGNED = ThinkingContent(thinking="hm", thinking_signature="seal")
+SIGNED = ThinkingContent(thinking="hm", thinking_signature="sig0")
 
 CYCLES = {
     "a cycle opened without thinking": (cycle(CALL), True),
@@ -327,7 +331,7 @@ CYCLES = {
 
 
 @pytest.mark.parametrize(("context", "is_needed"), CYCLES.values(), ids=CYCLES.keys())
-def test_thinking_has_to_be_off_where_the_running_cycle_cannot_be_replayed(context, is_needed):
+def test_thinking_off_is_required_where_the_tool_cycle_cannot_be_replayed(context, is_needed):
     on = project(context, CLAUDE, options=Options(thinking="low"))
     assert (ThinkingOff() in on.requirements) == is_needed
     for options in (Options(), Options(thinking="off"), Options(thinking=0)):
@@ -335,7 +339,7 @@ def test_thinking_has_to_be_off_where_the_running_cycle_cannot_be_replayed(conte
     assert project(context, NEW_CLAUDE, options=Options(thinking="low")).requirements == ()
 
 
-def test_media_the_target_cannot_fetch_are_asked_for_by_their_reference():
+def test_media_that_the_target_cannot_fetch_are_required_by_reference():
     image = ImageContent(url="https://example.org/i.png")
     needed = project(Context(messages=(UserMessage.of("see", image),)), OLLAMA).requirements
     assert needed == (MediaNeeded(path=("messages", 0, "content", 1), reference="https://example.org/i.png"),)

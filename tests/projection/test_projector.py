@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.histories import PNG, options, policies, targets, ugly_contexts
+from property_testing import scaled_examples
 from segue.conversation.content import ImageContent, TextContent, ToolCall
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
@@ -46,7 +47,7 @@ def agrees(projector: Projector, messages: list[Message], model: Model, policy: 
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@settings(max_examples=30)
+@scaled_examples(0.3)
 @given(data=st.data())
 def test_a_growing_history_gives_what_the_whole_gives_at_every_step(protocol, data):
     model = data.draw(targets(protocol))
@@ -60,7 +61,7 @@ def test_a_growing_history_gives_what_the_whole_gives_at_every_step(protocol, da
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@settings(max_examples=20)
+@scaled_examples(0.2)
 @given(data=st.data())
 def test_an_edited_history_is_projected_anew(protocol, data):
     model = data.draw(targets(protocol))

@@ -1,4 +1,4 @@
-"""What a turn keeps of its reply is told to nobody: it stays with the turn wherever that goes, and is no change."""
+"""`extra["reply"]`, fields that only a reply has, is never sent, stays with its turn, and is never a change."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from segue.protocols.api import encode_response
 from segue.request import prepare
 
 HI = UserMessage.of("hi")
-REPLY: Extra = {"reply": {"openai-responses": {"body": {"service_tier": "default", "odd": "\ud800"}}}}
-"""What a reply said beyond segue's words: as it is never told, half a character in it harms nobody."""
+REPLY: Extra = {"reply": {"openai-responses": {"in": {"service_tier": {"to": "default"}, "odd": {"to": "\ud800"}}}}}
+"""Fields that only a reply has. They are never sent, so half a surrogate pair in them is not a problem."""
 
 
 def by_gpt(*content: TextContent | ThinkingContent, extra: Extra = REPLY) -> AssistantMessage:
@@ -31,15 +31,15 @@ def by_gpt(*content: TextContent | ThinkingContent, extra: Extra = REPLY) -> Ass
 STORED: Extra = {**REPLY, "stored": {"theirs": 1}}
 DATA: Extra = {**REPLY, "openai-responses": {"odd": 1}}
 CASES = {
-    "at home it stays": (by_gpt(), GPT, REPLY, []),
+    "for the same model it is kept": (by_gpt(), GPT, REPLY, []),
     "it stays with another model of the same provider": (by_gpt(), GPT_NEXT, REPLY, []),
     "it stays at another provider of the wire": (by_gpt(), GPT_AZURE, REPLY, []),
     "it stays on another wire": (by_gpt(), SONNET, REPLY, []),
     "it stays on another wire of the same provider": (by_gpt(), GPT_CHAT, REPLY, []),
-    "so does what a file said besides": (by_gpt(extra=STORED), SONNET, STORED, []),
-    "what a request would say goes": (by_gpt(extra=DATA), SONNET, REPLY, [("messages", 1, "opaque")]),
-    "a turn whose seal is broken keeps it": (
-        by_gpt(ThinkingContent(thinking="\ud800", thinking_signature="seal"), TextContent(text="yes")),
+    "so are unknown fields of a file": (by_gpt(extra=STORED), SONNET, STORED, []),
+    "fields that a request would send are removed": (by_gpt(extra=DATA), SONNET, REPLY, [("messages", 1, "opaque")]),
+    "a turn that lost its signed block keeps it": (
+        by_gpt(ThinkingContent(thinking="\ud800", thinking_signature="sig0"), TextContent(text="yes")),
         GPT,
         REPLY,
         [],
@@ -48,7 +48,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("turn", "target", "kept", "removed"), CASES.values(), ids=CASES.keys())
-def test_what_a_reply_said(turn, target, kept, removed):
+def test_fields_of_a_reply_stay_with_their_turn(turn, target, kept, removed):
     context = Context(messages=(HI, turn, HI))
     projection = project(context, target)
     assert projection.context.messages[1].extra == kept
@@ -58,13 +58,13 @@ def test_what_a_reply_said(turn, target, kept, removed):
 
 
 @pytest.mark.parametrize("target", [GPT, GPT_AZURE, GPT_CHAT, SONNET], ids=lambda model: model.full_name())
-def test_no_request_is_another_for_it(target):
+def test_they_do_not_change_the_request(target):
     turns = by_gpt(), replace(by_gpt(), extra=None)
-    told, untold = (prepare(Context(messages=(HI, turn, HI)), target) for turn in turns)
-    assert told.body == untold.body
-    assert told.report == untold.report
+    with_reply, without_reply = (prepare(Context(messages=(HI, turn, HI)), target) for turn in turns)
+    assert with_reply.body == without_reply.body
+    assert with_reply.report == without_reply.report
 
 
-def test_a_reply_of_another_wire_is_not_taken_for_ones_own():
+def test_they_are_restored_only_over_their_protocol():
     assert encode_response(by_gpt(), protocol="openai-responses")["service_tier"] == "default"
     assert "service_tier" not in encode_response(by_gpt(), protocol="openai-chat")

@@ -1,4 +1,4 @@
-"""The report: what it says, how it travels, and that every code can be told from a history that needs it."""
+"""The report: its texts, its JSON, and a history for every code."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def result(call_id: str = "call1abcd", *content, **fields) -> ToolResultMessage:
     )
 
 
-SAID = TextContent(text="said")
+REPLY = TextContent(text="reply")
 NATIVE = NativeContent(protocol="cohere-chat", block={"type": "odd"})
 SPOKEN = NativeContent(protocol="cohere-chat", block={"type": "odd"}, fallback=(TextContent(text="in words"),))
 MARK = CacheMark()
@@ -84,14 +84,14 @@ NONE, OPAQUE, CONTENT = Loss.NONE, Loss.OPAQUE, Loss.CONTENT
 C = ChangeCode
 
 CASES: dict[ChangeCode, Needs] = {
-    C.UNFINISHED_TURN: Needs(GPT, (HI, by(SAID, stop_reason=StopReason.ABORTED), HI), ("messages", 1), CONTENT),
+    C.UNFINISHED_TURN: Needs(GPT, (HI, by(REPLY, stop_reason=StopReason.ABORTED), HI), ("messages", 1), CONTENT),
     C.UNFINISHED_RESULT: Needs(
         GPT, (HI, by(call(), stop_reason=StopReason.ERROR), result(), HI), ("messages", 2), CONTENT
     ),
     C.SURROGATE_REPLACED: Needs(GPT, (UserMessage.of("half \ud800"),), ("messages", 0, "content", 0), CONTENT),
     C.SIGNED_BLOCK_UNUSABLE: Needs(
         CLAUDE,
-        (HI, by(ThinkingContent(thinking="\ud800", thinking_signature="s"), SAID, model=CLAUDE), HI),
+        (HI, by(ThinkingContent(thinking="\ud800", thinking_signature="s"), REPLY, model=CLAUDE), HI),
         ("messages", 1, "content", 0),
         CONTENT,
     ),
@@ -154,26 +154,26 @@ CASES: dict[ChangeCode, Needs] = {
         NONE,
     ),
     C.THINKING_DROPPED: Needs(
-        GPT, (HI, by(ThinkingContent(thinking="hm"), SAID), HI), ("messages", 1, "content", 0), CONTENT
+        GPT, (HI, by(ThinkingContent(thinking="hm"), REPLY), HI), ("messages", 1, "content", 0), CONTENT
     ),
     C.THINKING_AS_TEXT: Needs(
-        CLAUDE, (HI, by(ThinkingContent(thinking="hm"), SAID), HI), ("messages", 1, "content", 0), NONE
+        CLAUDE, (HI, by(ThinkingContent(thinking="hm"), REPLY), HI), ("messages", 1, "content", 0), NONE
     ),
     C.THINKING_UNSIGNED: Needs(
         OLLAMA,
-        (HI, by(ThinkingContent(thinking="hm", thinking_signature="s"), SAID, model=CLAUDE), HI),
+        (HI, by(ThinkingContent(thinking="hm", thinking_signature="s"), REPLY, model=CLAUDE), HI),
         ("messages", 1, "content", 0),
         OPAQUE,
     ),
     C.THINKING_BLANK: Needs(
-        CLAUDE, (HI, by(ThinkingContent(thinking=" "), SAID, model=CLAUDE), HI), ("messages", 1, "content", 0), NONE
+        CLAUDE, (HI, by(ThinkingContent(thinking=" "), REPLY, model=CLAUDE), HI), ("messages", 1, "content", 0), NONE
     ),
     C.SIGNATURE_REMOVED: Needs(
         GPT, (HI, by(call(thought_signature="s")), result()), ("messages", 1, "content", 0), OPAQUE
     ),
     C.SIGNATURE_PLACEHOLDER: Needs(GEMINI, (HI, by(call()), result()), ("messages", 1, "content", 0), NONE),
-    C.EXTRA_REMOVED: Needs(GPT, (HI, by(SAID, extra={"ollama-chat": {"odd": 1}}), HI), ("messages", 1), OPAQUE),
-    C.CALL_MOVED: Needs(CLAUDE, (HI, by(call(), SAID), result()), ("messages", 1, "content"), NONE),
+    C.EXTRA_REMOVED: Needs(GPT, (HI, by(REPLY, extra={"ollama-chat": {"odd": 1}}), HI), ("messages", 1), OPAQUE),
+    C.CALL_MOVED: Needs(CLAUDE, (HI, by(call(), REPLY), result()), ("messages", 1, "content"), NONE),
     C.ID_CHANGED: Needs(MISTRAL, (HI, by(call("no")), result("no")), ("messages", 1, "content", 0, "id"), NONE),
     C.NAME_CHANGED: Needs(GPT, (HI, by(call(name="mcp.read")), result()), ("messages", 1, "content", 0, "name"), NONE),
     C.CALL_AS_TEXT: Needs(PLAIN, (HI, by(call()), result()), ("messages", 1, "content", 0), NONE),
@@ -189,7 +189,7 @@ CASES: dict[ChangeCode, Needs] = {
         NONE,
     ),
     C.TURN_MERGED: Needs(BEDROCK, (HI, UserMessage.of("and")), ("messages", 1), NONE),
-    C.TURN_INSERTED: Needs(MISTRAL, (by(SAID), HI), ("messages",), NONE),
+    C.TURN_INSERTED: Needs(MISTRAL, (by(REPLY), HI), ("messages",), NONE),
     C.RESULT_FILLED: Needs(
         BEDROCK,
         (HI, by(call()), ToolResultMessage(tool_call_id="call1abcd", tool_name="read", content=())),
@@ -230,7 +230,7 @@ def test_every_code_has_a_case_and_a_sentence():
 
 
 @pytest.mark.parametrize("code", CASES, ids=[code.value for code in CASES])
-def test_a_code_is_reported_where_and_at_the_cost_that_was_meant(code):
+def test_a_code_is_reported_with_its_path_and_loss(code):
     case = CASES[code]
     _, projection = project_case(case)
     found = [(change.path, change.loss) for change in projection.report.of(code)]
@@ -239,7 +239,7 @@ def test_a_code_is_reported_where_and_at_the_cost_that_was_meant(code):
 
 
 @pytest.mark.parametrize("code", CASES, ids=[code.value for code in CASES])
-def test_a_path_leads_to_a_place_in_what_was_given(code):
+def test_a_path_is_valid_in_the_given_conversation(code):
     context, projection = project_case(CASES[code])
     options = CASES[code].options or Options()
     for change in projection.report.changes:
@@ -265,7 +265,7 @@ def test_a_loss_can_be_refused_and_a_smaller_one_passes():
         project_case(case, Policy(refuse=frozenset({Loss.OPAQUE})))
 
 
-def test_a_refusal_is_silent_where_nothing_is_changed():
+def test_refusing_everything_raises_nothing_if_nothing_changes():
     everything = Policy(refuse=frozenset(ChangeCode))
     assert project(Context(messages=(HI,)), GPT, policy=everything).report == Report()
 
@@ -273,7 +273,7 @@ def test_a_refusal_is_silent_where_nothing_is_changed():
 # -- how it reads ------------------------------------------------------------------------------------------------------
 
 
-def test_a_summary_tells_each_kind_once_the_costliest_first():
+def test_a_summary_lists_each_code_once_the_worst_loss_first():
     changes = (
         Change(code=C.ID_CHANGED, path=("messages", 1, "content", 0, "id"), loss=NONE, detail="x"),
         Change(code=C.ID_CHANGED, path=("messages", 3, "content", 0, "id"), loss=NONE, detail="y"),
@@ -281,18 +281,19 @@ def test_a_summary_tells_each_kind_once_the_costliest_first():
     )
     assert Report(changes).summary() == (
         "3 changes, something lost:\n"
-        "     1 x result_orphaned [content] A result without a call is left out. First at messages[5].\n"
+        "     1 x result_orphaned [content] "
+        f"{SENTENCES[C.RESULT_ORPHANED]} First at messages[5].\n"
         "     2 x id_changed [none] "
         f"{SENTENCES[C.ID_CHANGED]} First at messages[1].content[0].id."
     )
 
 
-def test_a_summary_of_nothing_says_so():
+def test_the_summary_of_an_empty_report():
     assert Report().summary() == "Nothing was changed."
     assert Report().lossless
 
 
-def test_a_sentence_says_where_what_and_the_particulars():
+def test_a_sentence_has_path_text_and_detail():
     change = Change(code=C.MEDIA_OMITTED, path=("messages", 0, "content", 1), loss=CONTENT, detail="image")
     assert change.sentence() == f"messages[0].content[1]: {SENTENCES[C.MEDIA_OMITTED]} (image)"
 
@@ -303,7 +304,7 @@ def test_a_report_survives_json(code):
     assert Report.from_json(report.to_json()) == report
 
 
-def test_changes_stand_in_the_order_of_the_request():
+def test_changes_are_in_the_order_of_the_request():
     messages = (SystemMessage.of("be"), UserMessage.of("half \ud800"), by(call("bad id!")), result("bad id!"), HI)
     report = project(Context(messages=messages), CLAUDE, options=Options(seed=1)).report
     assert [change.path[:2] for change in report.changes] == [
@@ -316,7 +317,7 @@ def test_changes_stand_in_the_order_of_the_request():
     ]
 
 
-# -- what a policy may say ---------------------------------------------------------------------------------------------
+# -- values of a policy -----------------------------------------------------------------------------------------------
 
 REFUSED_POLICIES = {
     "a misspelt way with reasoning": (Policy, {"reasoning": "txt"}),
@@ -330,7 +331,7 @@ REFUSED_POLICIES = {
 
 
 @pytest.mark.parametrize(("kind", "fields"), REFUSED_POLICIES.values(), ids=REFUSED_POLICIES.keys())
-def test_a_policy_that_cannot_be_is_refused_at_once(kind, fields):
+def test_a_policy_with_an_invalid_value_is_refused_at_once(kind, fields):
     with pytest.raises(SettingsError):
         kind(**fields)
 

@@ -1,8 +1,8 @@
-"""What the ancestors' tests ask of a transform, asked of ours.
+"""The cases of the transform tests of pi-ai and ktsoator/or, run against `transform_messages`.
 
 Sources: the transform tests of ktsoator/or (e3b9904), alchemy-rs (f892fb9) and pi-mono packages/ai (83378aa), and what
-was seen when pi-ai 1.5.0 was run on histories that none of them handles (2026-11). Each row says in `after` whose case
-it is. Where we decide otherwise, `deviation` says why.
+was observed when pi-ai 1.5.0 was run on histories that none of them handles (2026-11). `after` of a row names the
+project of the case. If segue decides otherwise, `deviation` gives the reason.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ class Case:
 REASONING: Final[Mapping[str, Case]] = {
     "signed thinking of the same model is kept with its signature": Case(
         after="rs thinking_same_model_with_signature; go PreservesSameModelReasoning",
-        given=(user("hi"), assistant(SONNET, thinking("Let me see.", "seal"), "Hello.")),
+        given=(user("hi"), assistant(SONNET, thinking("Let me see.", "sig0"), "Hello.")),
         target=SONNET,
-        sends=(user("hi"), assistant(SONNET, thinking("Let me see.", "seal"), "Hello.")),
+        sends=(user("hi"), assistant(SONNET, thinking("Let me see.", "sig0"), "Hello.")),
     ),
     "signed thinking without words is kept for its model": Case(
         after="pi and go: same-model signed empty thinking",
-        given=(user("hi"), assistant(SONNET, thinking("", "seal"), "Hello.")),
+        given=(user("hi"), assistant(SONNET, thinking("", "sig0"), "Hello.")),
         target=SONNET,
-        sends=(user("hi"), assistant(SONNET, thinking("", "seal"), "Hello.")),
+        sends=(user("hi"), assistant(SONNET, thinking("", "sig0"), "Hello.")),
     ),
     "redacted thinking is kept for its model": Case(
         after="go PreservesSameModelReasoning",
@@ -91,16 +91,16 @@ REASONING: Final[Mapping[str, Case]] = {
     ),
     "thinking of another model becomes plain text without tags, in its place": Case(
         after="rs thinking_different_model_to_text; pi03 converts thinking to plain text when the source differs",
-        given=(user("hi"), assistant(OPUS, "First.", thinking("Let me see.", "seal"), "Hello.")),
+        given=(user("hi"), assistant(OPUS, "First.", thinking("Let me see.", "sig0"), "Hello.")),
         target=SONNET,
         sends=(user("hi"), assistant(OPUS, "First.", "Let me see.", "Hello.")),
     ),
     "thinking of another model becomes text even for a model that does not reason": Case(
         after="go DropsCrossModelReasoningAndRemapsToolResult",
-        given=(user("hi"), assistant(SONNET, thinking("Let me see.", "seal"), "Hello.")),
+        given=(user("hi"), assistant(SONNET, thinking("Let me see.", "sig0"), "Hello.")),
         target=GPT_4O,
         sends=(user("hi"), assistant(SONNET, "Let me see.", "Hello.")),
-        deviation="this door keeps their promise (readable thinking becomes text); `project` has a policy for it",
+        deviation="this function does the same (readable thinking becomes text); `project` has a policy for it",
     ),
     "redacted thinking of another model goes, words and all": Case(
         after="go DropsCrossModelReasoningAndRemapsToolResult",
@@ -108,7 +108,7 @@ REASONING: Final[Mapping[str, Case]] = {
         target=SONNET,
         sends=(user("hi"), assistant(OPUS, "Hello.")),
     ),
-    "blank unsigned thinking goes, at home": Case(
+    "blank unsigned thinking of the same model is removed": Case(
         after="rs empty_thinking_filtered",
         given=(user("hi"), assistant(SONNET, thinking("  \n"), "Hello.")),
         target=SONNET,
@@ -120,7 +120,7 @@ REASONING: Final[Mapping[str, Case]] = {
         target=SONNET,
         sends=(user("hi"), assistant(OPUS, "Hello.")),
     ),
-    "redacted thinking whose payload was lost goes even at home": Case(
+    "redacted thinking without its payload is removed even for the same model": Case(
         after="pi and go keep it",
         given=(user("hi"), assistant(SONNET, redacted(None), "Hello.")),
         target=SONNET,
@@ -147,10 +147,10 @@ REASONING: Final[Mapping[str, Case]] = {
     ),
     "a turn that was thinking and nothing else becomes its text": Case(
         after="pi15: a thinking-only turn of another model is kept as an empty one",
-        given=(user("hi"), assistant(OPUS, thinking("Let me see.", "seal")), user("go on")),
+        given=(user("hi"), assistant(OPUS, thinking("Let me see.", "sig0")), user("go on")),
         target=SONNET,
         sends=(user("hi"), assistant(OPUS, "Let me see."), user("go on")),
-        deviation="the words are kept; the ancestors leave an empty turn for each encoder to skip",
+        deviation="the text is kept; the others leave an empty turn for each encoder to skip",
     ),
 }
 
@@ -234,7 +234,7 @@ PAIRING: Final[Mapping[str, Case]] = {
         target=SONNET,
         sends=(user("hi"), assistant(GPT, call("a")), missing("a"), user("never mind")),
     ),
-    "at home as well": Case(
+    "for the same model too": Case(
         after="pi03 tool call without result, one per provider",
         given=(user("hi"), assistant(SONNET, call("a")), user("never mind")),
         target=SONNET,
@@ -338,7 +338,7 @@ PAIRING: Final[Mapping[str, Case]] = {
             user("stop"),
         ),
     ),
-    "neighbouring turns of one role are not this door's business": Case(
+    "consecutive turns of one role are not changed": Case(
         after="nobody: consecutive turns of one role",
         given=(user("one"), user("two"), assistant(GPT, "a"), assistant(GPT, "b")),
         target=SONNET,
@@ -369,13 +369,13 @@ PAIRING: Final[Mapping[str, Case]] = {
 }
 
 UNFINISHED: Final[Mapping[str, Case]] = {
-    "a turn that ended in an error is left out": Case(
+    "a turn that ended in an error is removed": Case(
         after="rs filter_error_messages; go DropsIncompleteAssistantTurns",
         given=(user("hi"), assistant(SONNET, "Hel", stop="error", error="overloaded"), user("again")),
         target=SONNET,
         sends=(user("hi"), user("again")),
     ),
-    "a turn that was aborted is left out": Case(
+    "a turn that was aborted is removed": Case(
         after="rs filter_aborted_messages; go DropsIncompleteAssistantTurns",
         given=(user("hi"), assistant(SONNET, "Hel", stop="aborted"), user("again")),
         target=SONNET,
@@ -405,7 +405,7 @@ UNFINISHED: Final[Mapping[str, Case]] = {
         ),
         target=SONNET,
         sends=(user("hi"), assistant(SONNET, call("1")), result("1", "one"), user("ok")),
-        deviation="what will not be sent is left out before results are paired, as in rs",
+        deviation="turns that will not be sent are removed before results are paired, as in rs",
     ),
     "the id of a failed turn is free for the turn that repeats it": Case(
         after="pi15: the ids of failed turns enter the map",
@@ -452,7 +452,7 @@ MEDIA: Final[Mapping[str, Case]] = {
         target=BLIND,
         sends=(user("hi"), assistant(GPT, call("a")), result("a", "shot:", TOOL_OMITTED)),
     ),
-    "a text that says so already is not said twice": Case(
+    "a placeholder is not repeated": Case(
         after="pi15: a text equal to the placeholder suppresses the next one",
         given=(user(OMITTED, image()),),
         target=BLIND,
@@ -506,7 +506,7 @@ MEDIA: Final[Mapping[str, Case]] = {
         given=(user("see", file()),),
         target=BLIND,
         sends=(user("see", TEXTS.file_omitted.format(kind="document")),),
-        deviation="the ancestors know images only",
+        deviation="the others support only images",
     ),
 }
 
@@ -542,7 +542,7 @@ UNICODE: Final[Mapping[str, Case]] = {
         given=(user("hi"), assistant(GPT, call_with("a", {"\ud83d": ["x\ude48"]})), result("a", "ok")),
         target=SONNET,
         sends=(user("hi"), assistant(GPT, call_with("a", {"\ufffd": ["x\ufffd"]})), result("a", "ok")),
-        deviation="the request body is no JSON with it, wherever it stands",
+        deviation="the request body would not be valid JSON with it",
     ),
 }
 
@@ -562,14 +562,14 @@ TABLES: Final = {
 
 
 @pytest.mark.parametrize("case", TABLES.values(), ids=TABLES.keys())
-def test_a_history_is_made_ready_for_a_model(case: Case):
+def test_a_history_is_transformed_for_a_model(case: Case):
     before = copy.deepcopy(case.given)
     assert transform_messages(case.given, case.target, case.normalize) == case.sends
     assert case.given == before, "the stored history was changed"
 
 
 @pytest.mark.parametrize("case", TABLES.values(), ids=TABLES.keys())
-def test_what_was_made_ready_stays_as_it_is(case: Case):
+def test_transforming_twice_changes_nothing_more(case: Case):
     once = transform_messages(case.given, case.target)
     assert transform_messages(once, case.target) is once
 

@@ -1,6 +1,6 @@
-"""What a table cannot spell (new ids are hashes), and what the caller decides.
+"""Cases that do not fit a table (new ids are hashes), and the choices of the caller.
 
-The colliding ids are those on which the ancestors' normalisers were seen to fail (pi-ai 1.5.0, Roo Code; run 2026-11).
+The colliding ids are those on which other normalisers fail (pi-ai 1.5.0, Roo Code; run 2026-11).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from segue.projection.passes.ids import NormalizeId
 from segue.projection.policy import Policy
 from segue.projection.projector import project, transform_messages
 
-# -- ids that collide: what they become is a hash, so the tables cannot spell it ---------------------------------------
+# -- ids that collide: the new ids are hashes, so they do not fit the tables ---------------------------------------
 
 COLLIDING: Final[Mapping[str, tuple[tuple[Message, ...], Model, NormalizeId | None]]] = {
     "two ids that a normaliser makes one": (
@@ -66,7 +66,7 @@ COLLIDING: Final[Mapping[str, tuple[tuple[Message, ...], Model, NormalizeId | No
         SONNET,
         None,
     ),
-    "the same id twice in one turn, at home": (
+    "the same id twice in one turn of the same model": (
         (user("hi"), assistant(SONNET, call("a"), call("a")), result("a", "1"), result("a", "2")),
         SONNET,
         None,
@@ -95,7 +95,7 @@ COLLIDING: Final[Mapping[str, tuple[tuple[Message, ...], Model, NormalizeId | No
 
 
 @pytest.mark.parametrize(("given", "target", "normalize"), COLLIDING.values(), ids=COLLIDING.keys())
-def test_ids_are_kept_apart(given: tuple[Message, ...], target: Model, normalize: NormalizeId | None):
+def test_different_ids_stay_different(given: tuple[Message, ...], target: Model, normalize: NormalizeId | None):
     sent = transform_messages(given, target, normalize)
     assert is_paired(sent)
     assert [message.content for message in results_of(sent)] == [message.content for message in results_of(given)]
@@ -114,9 +114,9 @@ def test_a_new_id_is_the_same_in_every_release():
     assert [piece.id for piece in calls_of(sent)] == ["UGXcLMKna"]
 
 
-# -- what the policy decides, through the other door -------------------------------------------------------------------
+# -- choices of the policy, through `project` --------------------------------------------------------------------------
 
-SIGNED: Final = (user("hi"), assistant(OPUS, thinking("Let me see.", "seal"), "Hello."), user("ok"))
+SIGNED: Final = (user("hi"), assistant(OPUS, thinking("Let me see.", "sig0"), "Hello."), user("ok"))
 OPEN: Final = (user("hi"), assistant(OPUS, thinking("Let me see."), "Hello."), user("ok"))
 AS_TEXT: Final = (user("hi"), assistant(OPUS, "Let me see.", "Hello."), user("ok"))
 DROPPED: Final = (user("hi"), assistant(OPUS, "Hello."), user("ok"))
@@ -124,8 +124,13 @@ DROPPED: Final = (user("hi"), assistant(OPUS, "Hello."), user("ok"))
 POLICIES: Final = {
     "by default a model that reasons reads it as text": (SIGNED, FABLE, Policy(), AS_TEXT),
     "by default a model with a channel for it reads it there": (SIGNED, KIMI, Policy(), OPEN),
-    "by default a model that does not reason is not shown it": (SIGNED, GPT_4O, Policy(), DROPPED),
-    "a model that does not reason is not shown it on a wire that could carry it": (SIGNED, MISTRAL, Policy(), DROPPED),
+    "by default a model that does not reason does not get it": (SIGNED, GPT_4O, Policy(), DROPPED),
+    "a model that does not reason does not get it even if the protocol has a field": (
+        SIGNED,
+        MISTRAL,
+        Policy(),
+        DROPPED,
+    ),
     "text: also for a model that does not reason": (SIGNED, GPT_4O, Policy(reasoning="text"), AS_TEXT),
     "text: also where there is a channel": (SIGNED, KIMI, Policy(reasoning="text"), AS_TEXT),
     "drop: for everyone": (SIGNED, KIMI, Policy(reasoning="drop"), DROPPED),

@@ -1,4 +1,4 @@
-"""What the target decides: the ancestors' per-provider tests, and the matrix of hand-overs.
+"""What depends on the target: tests of pi-ai and ktsoator/or by provider, and a matrix of all models.
 
 Sources: pi-mono packages/ai (83378aa): empty, google signatures, responses replay, cross-provider hand-over;
 ktsoator/or (e3b9904); and the weaknesses that were found when they were read (2026-11). Here the whole projection is
@@ -55,7 +55,7 @@ ROUTER: Final = get_model("openrouter/openrouter/auto")
 ROUTED: Final = get_model("openrouter/aion-labs/aion-2.0")
 SKIPPED: Final = TEXTS.call_signature
 ONE_CLAUDE: Final = {SONNET.id, BEDROCK_SONNET.id}
-"""Two ids of one model: its seals are valid at both doors."""
+"""Two ids of one model: its signatures are valid at both providers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ EMPTY: Final[Mapping[str, Case]] = {
         target=GPT,
         sends=(user("hi"), user("again")),
     ),
-    "where turns alternate a short text stands in for it": Case(
+    "where roles alternate a short text is sent instead": Case(
         after="pi03 empty assistant in the middle, Google and Bedrock",
         given=(user("hi"), assistant(GPT), user("again")),
         target=GEMINI,
@@ -103,7 +103,7 @@ EMPTY: Final[Mapping[str, Case]] = {
     ),
     "a turn that was only another model's thinking goes with it": Case(
         after="pi15: A[thinking only] of another model becomes A[]",
-        given=(user("hi"), assistant(SONNET, thinking("hm", "seal")), user("again")),
+        given=(user("hi"), assistant(SONNET, thinking("hm", "sig0")), user("again")),
         target=GPT_4O,
         sends=(user("hi"), user("again")),
         deviation="no encoder has to skip it",
@@ -149,17 +149,17 @@ SIGNATURES: Final[Mapping[str, Case]] = {
     ),
     "the same Claude at Bedrock is the same model": Case(
         after="weakness: equality is too strict",
-        given=(user("hi"), assistant(SONNET, thinking("hm", "seal"), "Hello."), user("ok")),
+        given=(user("hi"), assistant(SONNET, thinking("hm", "sig0"), "Hello."), user("ok")),
         target=BEDROCK_SONNET,
-        sends=(user("hi"), assistant(SONNET, thinking("hm", "seal"), "Hello."), user("ok")),
+        sends=(user("hi"), assistant(SONNET, thinking("hm", "sig0"), "Hello."), user("ok")),
     ),
     "and at Vertex": Case(
         after="weakness: equality is too strict",
-        given=(user("hi"), assistant(VERTEX_SONNET, thinking("hm", "seal"), "Hello."), user("ok")),
+        given=(user("hi"), assistant(VERTEX_SONNET, thinking("hm", "sig0"), "Hello."), user("ok")),
         target=SONNET,
-        sends=(user("hi"), assistant(VERTEX_SONNET, thinking("hm", "seal"), "Hello."), user("ok")),
+        sends=(user("hi"), assistant(VERTEX_SONNET, thinking("hm", "sig0"), "Hello."), user("ok")),
     ),
-    "a router is nobody's home: the next answer may come from another model": Case(
+    "the target is never a router: the next reply may come from another model": Case(
         after="weakness: router aliases replay signatures to whoever answers next",
         given=(user("hi"), assistant(ROUTER, thinking("hm", "reasoning_details"), "Hello."), user("ok")),
         target=ROUTER,
@@ -180,7 +180,7 @@ SIGNATURES: Final[Mapping[str, Case]] = {
         ),
     ),
     "elsewhere the name of who answered proves nothing": Case(
-        after="weakness: the model that answered is ignored (half of all replies name a dated spelling)",
+        after="weakness: the model that answered is ignored (half of all replies name a dated id)",
         given=(user("hi"), assistant(GPT, text("Hello.", "msg_1"), answered_by="gpt-5.4-2026-03-05"), user("ok")),
         target=GPT,
         sends=(user("hi"), assistant(GPT, text("Hello.", "msg_1"), answered_by="gpt-5.4-2026-03-05"), user("ok")),
@@ -194,7 +194,7 @@ REPLAY: Final[Mapping[str, Case]] = {
         target=GPT,
         sends=(user("hi"), user("again")),
     ),
-    "between two models of one provider nothing sealed passes": Case(
+    "signatures are removed between two models of one provider": Case(
         after="pi03 same-provider different-model hand-over with tool calls",
         given=(
             user("hi"),
@@ -216,7 +216,7 @@ REPLAY: Final[Mapping[str, Case]] = {
         after="pi03 Anthropic -> Codex",
         given=(
             user("hi"),
-            assistant(SONNET, thinking("hm", "seal"), call("toolu_1")),
+            assistant(SONNET, thinking("hm", "sig0"), call("toolu_1")),
             result("toolu_1", "ok"),
             assistant(SONNET, "Done."),
             user("ok"),
@@ -248,7 +248,7 @@ REPLAY: Final[Mapping[str, Case]] = {
 }
 
 RESULTS: Final[Mapping[str, Case]] = {
-    "where a result cannot be marked as an error its text says so": Case(
+    "an error is marked in the text where a result has no error flag": Case(
         after="weakness: isError is lost on chat and Responses",
         given=(user("hi"), assistant(SONNET, call("a")), result("a", "no such file", error=True), user("ok")),
         target=GPT,
@@ -324,8 +324,8 @@ def test_a_history_is_projected_for_a_target(case: Case):
 
 
 def a_conversation_with(model: Model) -> tuple[Message, ...]:
-    """A short talk: two calls at once, one of them failing, then an answer. Every seal names its maker."""
-    signature = f"seal-of-{model.id}"
+    """Give two calls in one turn, one of which fails, and an answer. Every signature names its model."""
+    signature = f"sig-of-{model.id}"
     first, second = f"call|fc_{model.id}.1", f"call|fc_{model.id}.2"
     return (
         user(f"Is {model.id} there?"),
@@ -348,14 +348,14 @@ PAIRS: Final = {
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS.values(), ids=PAIRS.keys())
-def test_every_model_hands_over_to_every_other(source: Model, target: Model):
+def test_a_history_of_every_model_is_projected_for_every_other(source: Model, target: Model):
     context = conversation(*a_conversation_with(source), user("And you?"))
     projection = project(context, target)
     sent, rules = projection.context.messages, resolve_rules(target)
     assert is_paired(sent)
     assert "It is." in [piece.text for message in sent for piece in message.content if piece.kind == "text"]
     own = source == target or {source.id, target.id} == ONE_CLAUDE
-    assert signatures_of(sent) <= ({f"seal-of-{source.id}", SKIPPED} if own else {SKIPPED})
+    assert signatures_of(sent) <= ({f"sig-of-{source.id}", SKIPPED} if own else {SKIPPED})
     assert all(len(piece.id) <= (rules.call_id_max or 999) for piece in calls_of(sent))
     assert project(projection.context, target).report.changes == ()
 
@@ -366,5 +366,5 @@ def test_all_of_them_in_one_conversation():
         sent = project(conversation(*talks, user("And you?")), target).context.messages
         assert is_paired(sent)
         own = ONE_CLAUDE if target.id in ONE_CLAUDE else {target.id}
-        assert signatures_of(sent) <= {f"seal-of-{model_id}" for model_id in own} | {SKIPPED}
+        assert signatures_of(sent) <= {f"sig-of-{model_id}" for model_id in own} | {SKIPPED}
         assert sum(message.role == "assistant" for message in sent) >= 2 * len(TARGETS)

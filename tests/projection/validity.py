@@ -138,11 +138,11 @@ class _Judge:
     def message(self, message: Message) -> Iterator[str]:
         rules = self.rules
         if not message.content and (message.role != "toolResult" or not rules.empty_result):
-            yield f"{message.role}: nothing to say"
-        sealed = any(piece.kind == "thinking" and piece.thinking_signature for piece in message.content)
+            yield f"{message.role}: no content"
+        is_signed = any(piece.kind == "thinking" and piece.thinking_signature for piece in message.content)
         for piece in message.content:
             if piece.kind == "text" and not (rules.text_signatures and piece.text_signature):
-                blank = rules.refused_text == "blank" and not sealed and not piece.text.strip()
+                blank = rules.refused_text == "blank" and not is_signed and not piece.text.strip()
                 if blank or (rules.refused_text != "none" and not piece.text):
                     yield f"{message.role}: a blank text"
             if piece.kind == "native" and piece.protocol != self.model.protocol:
@@ -172,21 +172,21 @@ class _Judge:
                 if rules.reasoning_replay == "none" or (not is_own and piece.thinking_signature):
                     yield "thinking that cannot be replayed"
                 if rules.reasoning_replay == "signed" and not piece.thinking_signature:
-                    yield "thinking without a seal"
+                    yield "thinking without a signature"
                 if not piece.thinking_signature and not piece.thinking.strip():
                     yield "an empty thought"
             if piece.kind == "text" and not is_own and piece.text_signature is not None:
-                yield "a seal of another model on a text"
+                yield "a signature of another model on a text"
             if piece.kind == "native" and not is_own:
                 yield "a native block of another model"
             if piece.kind == "toolCall" and not is_own and piece.thought_signature not in (None, allowed):
-                yield "a seal of another model on a call"
+                yield "a signature of another model on a call"
         calls = message.tool_calls()
         kinds = [piece.kind for piece in message.content]
         if rules.calls_last and not is_own and "thinking" not in kinds and kinds != sorted(kinds, key=_calls_last):
             yield "words after the calls"
         if calls and rules.call_signature == "required" and not calls[0].thought_signature:
-            yield "a step whose first call has no seal"
+            yield "a step whose first call has no signature"
 
     # -- media ---------------------------------------------------------------------------------------------------------
 
@@ -252,9 +252,9 @@ class _Judge:
         prompt = context.system_prompt
         pieces = prompt if isinstance(prompt, tuple) else ()
         sent: list[object] = [None if isinstance(prompt, tuple) else prompt]
-        sent += [self.told(node) for node in (*pieces, *context.tools, projection.options)]
+        sent += [self.sent_part(node) for node in (*pieces, *context.tools, projection.options)]
         for message in context.messages:
-            sent += [self.told(piece) for piece in message.content]
+            sent += [self.sent_part(piece) for piece in message.content]
             sent.append((message.extra or {}).get(self.model.protocol))
             if message.role == "toolResult":
                 sent.append((message.tool_call_id, message.tool_name))
@@ -264,8 +264,8 @@ class _Judge:
             except UnicodeEncodeError:
                 yield f"half a surrogate pair in {part!r}"
 
-    def told(self, node: AnyContent | Tool | Options) -> object:
-        """Give a node without what only other protocols and the store say of it."""
+    def sent_part(self, node: AnyContent | Tool | Options) -> object:
+        """Give a node without the extra of other protocols and of the store."""
         extra = {key: part for key, part in (node.extra or {}).items() if key == self.model.protocol}
         if isinstance(node, NativeContent):
             return replace(node, extra=extra, fallback=())

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from segue.conversation.messages import AssistantMessage
 from segue.errors import DecodeError
-from segue.protocols.kit.codec import Codec, Endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import standard_base64
 
 ODD_VALUES = [None, 0, -1, 1.5, True, "x", "", [], {}, ["x"], [{}], {"type": []}, {"a": None}, {"text": "t"}]
@@ -34,26 +35,26 @@ def as_standard(value: Any, key: object = None) -> Any:
     return standard_base64(value) if key == "bytes" and isinstance(value, str) else value
 
 
-def assert_judged(codec: Codec, body: Any, endpoint: Endpoint) -> None:
+def assert_judged(codec: Protocol, body: Any, endpoint: Endpoint) -> None:
     for violation in codec.check(body, endpoint):
         assert violation.message
 
 
-def assert_request_comes_back(codec: Codec, body: Any, endpoint: Endpoint) -> None:
+def assert_request_comes_back(codec: Protocol, body: Any, endpoint: Endpoint) -> None:
     """A request that can be read comes out as it was."""
     with suppress(DecodeError):
         prompt = codec.decode_request(body, endpoint)
         assert as_standard(codec.encode_request(prompt, endpoint)) == as_standard(body)
 
 
-def assert_reply_comes_back(codec: Codec, body: Any, endpoint: Endpoint) -> None:
+def assert_reply_comes_back(codec: Protocol, body: Any, endpoint: Endpoint) -> None:
     """A reply that can be read comes out as it was."""
     with suppress(DecodeError):
         message = codec.decode_response(body, endpoint, {})
         assert codec.encode_response(message, endpoint) == body
 
 
-def assert_stream_ends_once(codec: Codec, frames: list[Any], endpoint: Endpoint) -> AssistantMessage:
+def assert_stream_ends_once(codec: Protocol, frames: list[Any], endpoint: Endpoint) -> AssistantMessage:
     """A stream begins once and ends once, whatever is in it; give what it brought."""
     decoder = codec.stream_decoder(endpoint, {})
     kinds = [event.type for event in [event for frame in frames for event in decoder.feed(frame)] + decoder.finish()]

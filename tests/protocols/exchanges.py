@@ -1,9 +1,11 @@
-"""Whole exchanges written for tests, wire by wire: a request, a reply, the same reply streamed, and what it means."""
+"""Whole exchanges written for tests: a request, a reply, the same reply streamed, and the message they mean.
+
+They stand in `fixtures/<protocol>/<case>/`. A protocol with such a folder takes part; nothing else has to be listed.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from framing.aws_messages import stream_of
 from protocols.anthropic_messages.endpoints import SONNET
 from protocols.bedrock_converse.endpoints import SONNET as SONNET_AT_AMAZON
 from protocols.cohere_chat.endpoints import REASONING
@@ -21,27 +22,33 @@ from protocols.ollama_chat.endpoints import QWEN
 from protocols.plain_text.endpoints import ANYTHING
 from protocols.vscode_lm.endpoints import EDITOR
 from segue.conversation.messages import AssistantMessage
-from segue.framing.aws_event_stream import AwsEventStreamDecoder
-from segue.framing.ndjson import NdjsonDecoder
-from segue.framing.sse import SseDecoder
-from segue.protocols.api import get_codec
-from segue.protocols.kit.codec import Codec, Endpoint
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.protocol import Protocol
+from segue.protocols.registry import PROTOCOLS
+from segue.testing.frames import split_stream, write_frame
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
 Frames = list[Any]
 
+_ENDPOINTS = {
+    endpoint.model.protocol: endpoint
+    for endpoint in (SONNET, SONNET_AT_AMAZON, REASONING, NEWER, MEDIUM, QWEN, ANYTHING, EDITOR)
+}
+"""Targets of cases that were written for another model than the example of their protocol."""
+
 
 @dataclass(frozen=True, eq=False)
 class Exchanges:
-    """The cases of one protocol: whom they are spoken with, and how the provider writes a stream."""
+    """The cases of one protocol."""
 
-    endpoint: Endpoint
-    written: Callable[[Frames], bytes]
+    codec: Protocol
 
     @cached_property
-    def codec(self) -> Codec:
-        return get_codec(self.endpoint.model.protocol)
+    def endpoint(self) -> Endpoint:
+        """The target of all cases."""
+        return _ENDPOINTS.get(self.codec.name) or resolve_endpoint(self.codec.example)
 
     @cached_property
     def names(self) -> list[str]:
@@ -59,7 +66,7 @@ class Exchanges:
 
     def stream(self, case: str) -> bytes:
         """Give the bytes of a streamed reply."""
-        return self.written(self.part(case, "stream"))
+        return b"".join(write_frame(self.codec.framing, frame) for frame in self.part(case, "stream"))
 
     def decoded(self, frames: Frames, tool_names: dict[str, str] | None = None) -> tuple[list[Any], AssistantMessage]:
         """Feed a stream, frame by frame; give its events and its message."""
@@ -68,39 +75,24 @@ class Exchanges:
         return events + decoder.finish(), decoder.message
 
 
-# -- how providers write streams ---------------------------------------------------------------------------------------
+split = split_stream
 
 
-def named_events(frames: Frames) -> bytes:
-    return "".join(f"event: {frame['type']}\ndata: {json.dumps(frame)}\n\n" for frame in frames).encode()
+def _has_messages(folder: Path) -> bool:
+    """Whether the expected parts are messages; those of OpenAI's two protocols hold more and have their own tests."""
+    first = next(iter(sorted(folder.glob("*/expected.json"))), None)
+    return first is not None and "role" in json.loads(first.read_text("utf-8"))
 
 
-def bare_events(frames: Frames) -> bytes:
-    return "".join(f"data: {json.dumps(frame)}\r\n\r\n" for frame in frames).encode()
+_BY_NAME = {name: Exchanges(PROTOCOLS[name]) for name in PROTOCOLS if _has_messages(FIXTURES / name)}
 
+ANTHROPIC = _BY_NAME["anthropic-messages"]
+BEDROCK = _BY_NAME["bedrock-converse"]
+COHERE = _BY_NAME["cohere-chat"]
+GOOGLE = _BY_NAME["google-genai"]
+MISTRAL = _BY_NAME["mistral-chat"]
+OLLAMA = _BY_NAME["ollama-chat"]
+PLAIN_TEXT = _BY_NAME["plain-text"]
+VSCODE = _BY_NAME["vscode-lm"]
 
-def events_until_done(frames: Frames) -> bytes:
-    return "".join(f"data: {json.dumps(frame)}\n\n" for frame in frames).encode() + b"data: [DONE]\n\n"
-
-
-def lines(frames: Frames) -> bytes:
-    return b"".join(json.dumps(frame).encode() + b"\n" for frame in frames)
-
-
-def split(framing: str, stream: bytes, size: int) -> Frames:
-    """Take the bytes of a stream apart into frames, as they come in pieces of some size."""
-    splitter = {"sse": SseDecoder, "ndjson": NdjsonDecoder, "aws-event-stream": AwsEventStreamDecoder}[framing]()
-    found = [frame for at in range(0, len(stream), size) for frame in splitter.feed(stream[at : at + size])]
-    return [getattr(frame, "data", frame) for frame in found + splitter.finish()]
-
-
-ANTHROPIC = Exchanges(SONNET, named_events)
-BEDROCK = Exchanges(SONNET_AT_AMAZON, stream_of)
-COHERE = Exchanges(REASONING, named_events)
-GOOGLE = Exchanges(NEWER, bare_events)
-MISTRAL = Exchanges(MEDIUM, events_until_done)
-OLLAMA = Exchanges(QWEN, lines)
-PLAIN_TEXT = Exchanges(ANYTHING, lines)
-VSCODE = Exchanges(EDITOR, lines)
-
-WIRES = (ANTHROPIC, BEDROCK, COHERE, GOOGLE, MISTRAL, OLLAMA, PLAIN_TEXT, VSCODE)
+WIRES = tuple(_BY_NAME.values())

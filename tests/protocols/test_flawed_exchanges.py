@@ -7,9 +7,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_testing import scaled_examples
 from protocols.any_bodies import ODD_VALUES, as_standard, assert_stream_ends_once
 from protocols.bedrock_converse import endpoints as bedrock
 from protocols.cohere_chat import endpoints as cohere
@@ -76,7 +77,7 @@ def read(decode, *given) -> tuple[Any, tuple]:
 
 
 @of_every_wire
-@settings(max_examples=600)
+@scaled_examples(6)
 @given(data=st.data())
 def test_a_flawed_request_comes_out_as_it_was_or_is_refused_with_its_place(wire: Exchanges, data):
     body, endpoint = data.draw(flawed_parts(wire, "request"))
@@ -87,7 +88,7 @@ def test_a_flawed_request_comes_out_as_it_was_or_is_refused_with_its_place(wire:
 
 
 @of_every_wire
-@settings(max_examples=600)
+@scaled_examples(6)
 @given(data=st.data())
 def test_a_flawed_reply_comes_out_as_it_was_or_is_refused_with_its_place(wire: Exchanges, data):
     body, endpoint = data.draw(flawed_parts(wire, "response"))
@@ -96,7 +97,7 @@ def test_a_flawed_reply_comes_out_as_it_was_or_is_refused_with_its_place(wire: E
 
 
 @of_every_wire
-@settings(max_examples=400)
+@scaled_examples(4)
 @given(data=st.data())
 def test_a_flawed_stream_ends_once_and_can_be_written(wire: Exchanges, data):
     frames, endpoint = data.draw(flawed_parts(wire, "stream"))

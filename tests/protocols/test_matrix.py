@@ -10,68 +10,56 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from protocols import traffic
 from protocols.every_protocol import all_codecs
 from segue.conversation.context import Context, Prompt
 from segue.errors import EmptyConversation
-from segue.models.model import Model
 from segue.projection.report import Change, Loss
 from segue.protocols.api import decode_request, resolve_endpoint
-from segue.protocols.kit.codec import Codec
+from segue.protocols.kit.protocol import Protocol
 from segue.request import Request, convert
 
 CODECS = {codec.name: codec for codec in all_codecs()}
-ROWS: list[Any] = [
-    row
-    for row in traffic.exchanges()
-    if row["protocol"] in CODECS and row["status"] == 200 and isinstance(traffic.read(row["file"])["request"], dict)
-]
-EVERYTHING = ("text", "image", "document", "audio", "video")
+ROWS: list[Any] = [row for row in traffic.exchanges() if row["protocol"] in CODECS and row["status"] == 200]
+ALL_MEDIA = ("text", "image", "document", "audio", "video")
+WITH_ALL_MEDIA = {"openai-chat", "openai-responses", "google-genai", "mistral-chat"}
+"""Protocols that are tried with a model that reads every kind of media; the others with their example."""
 TARGETS = {
-    "anthropic-messages": Model("claude-sonnet-4-6", "anthropic", "anthropic-messages", reasoning=True),
-    "openai-chat": Model("gpt-5.2", "openai", "openai-chat", reasoning=True, input=EVERYTHING),
-    "openai-responses": Model("gpt-5.2", "openai", "openai-responses", reasoning=True, input=EVERYTHING),
-    "google-genai": Model("gemini-3-pro-preview", "google", "google-genai", reasoning=True, input=EVERYTHING),
-    "bedrock-converse": Model(
-        "anthropic.claude-sonnet-4-5-20250929-v1:0", "amazon-bedrock", "bedrock-converse", reasoning=True
-    ),
-    "mistral-chat": Model("mistral-medium-latest", "mistral", "mistral-chat", input=EVERYTHING),
-    "ollama-chat": Model("qwen3-vl", "ollama", "ollama-chat", reasoning=True),
-    "vscode-lm": Model("copilot-gpt", "vscode", "vscode-lm"),
-    "plain-text": Model("anything", "plain-text", "plain-text"),
-    "cohere-chat": Model("command-a-vision", "cohere", "cohere-chat"),
+    name: replace(codec.example, input=ALL_MEDIA) if name in WITH_ALL_MEDIA else codec.example
+    for name, codec in CODECS.items()
 }
 
-pytestmark = pytest.mark.skipif(not ROWS, reason="no recordings at hand")
+pytestmark = pytest.mark.traffic
 
 
-@pytest.mark.parametrize("target", CODECS.values(), ids=CODECS.keys())
-@pytest.mark.parametrize("row", ROWS, ids=[row["file"] for row in ROWS])
-def test_a_recorded_request_becomes_every_other_wires(row: Any, target: Codec):
-    if target.name == row["protocol"]:
-        pytest.skip("its own wire: the round trip is another test")
+@traffic.each_exchange(ROWS, traffic.has_json_request)
+def test_a_recorded_request_becomes_every_other_wires(row: Any):
     body = traffic.read(row["file"])["request"]
-    if "_raw" in body:
-        pytest.skip("no JSON request was recorded")
     prompt = decode_request(body, protocol=row["protocol"])
+    others = [codec for name, codec in CODECS.items() if name != row["protocol"]]  # its own is another test
+    found = {codec.name: faults(codec, body, row["protocol"], prompt) for codec in others}
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+
+
+def faults(target: Protocol, body: dict[str, object], source: str, prompt: Prompt) -> list[object]:
+    """List what is wrong with a body after its conversion."""
     try:
-        request = convert(body, source=row["protocol"], target=TARGETS[target.name])
+        request = convert(body, source=source, target=TARGETS[target.name])
     except EmptyConversation:
-        assert not any(True for _ in words(prompt.context)), "there was something to say"
-        return
+        return ["there was something to say"] if any(True for _ in words(prompt.context)) else []
     endpoint = resolve_endpoint(TARGETS[target.name])
-    assert target.check(request.body, endpoint) == []
-    assert complaints(target, request, endpoint) == []
-    assert missing(prompt, request) == []
+    return [*target.check(request.body, endpoint), *complaints(target, request, endpoint), *missing(prompt, request)]
 
 
-def complaints(target: Codec, request: Request, endpoint: object) -> list[str]:
-    folder = target.name.replace("-", "_")
-    return import_module(f"protocols.{folder}.referee").complaints(request.body, endpoint)
+def complaints(target: Protocol, request: Request, endpoint: object) -> list[str]:
+    referee = f"protocols.{target.name.replace('-', '_')}.referee"
+    return import_module(referee).complaints(request.body, endpoint) if find_spec(referee) is not None else []
 
 
 def missing(prompt: Prompt, request: Request) -> list[tuple[object, ...]]:

@@ -16,8 +16,8 @@ from segue.conversation.messages import UserMessage
 from segue.models.catalogue import packaged_catalogue
 from segue.models.model import Model
 from segue.models.thinking import THINKING_LEVELS
-from segue.protocols.api import get_codec, resolve_endpoint
-from segue.protocols.registry import PROTOCOLS
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.registry import PROTOCOLS, get_protocol
 from segue.request import Request, prepare
 
 HELLO: Final = Context(messages=(UserMessage.of("hello"),))
@@ -63,7 +63,7 @@ def test_two_levels_are_two_requests_unless_the_report_says_that_they_are_one(mo
 def test_a_budget_is_sent_as_it_was_asked_unless_the_report_says_otherwise(models, budget):
     for model in models:
         request = prepare(HELLO, model, options=Options(thinking=budget))
-        read = get_codec(model.protocol).decode_request(request.body, resolve_endpoint(model)).options.thinking
+        read = get_protocol(model.protocol).decode_request(request.body, resolve_endpoint(model)).options.thinking
         if not was_reported(request, "thinking"):
             assert read == budget, model.full_name()
         elif isinstance(kept := request.projection.options.thinking, int):
@@ -97,7 +97,7 @@ ASKED: Final = {
 def test_an_option_is_sent_as_it_was_asked_unless_the_report_says_otherwise(context, options):
     (name,) = (field for field in options.__struct_fields__ if getattr(options, field) is not None)
     for protocol, models in KINDS.items():
-        codec = get_codec(protocol)
+        codec = get_protocol(protocol)
         if name in codec.not_carried:
             continue  # it is not the body that says it
         for model in models:
@@ -134,7 +134,7 @@ OUT_OF_RANGE: Final = {
 @pytest.mark.parametrize("models", KINDS.values(), ids=KINDS.keys())
 def test_what_is_out_of_range_is_brought_into_it_and_reported(models, options):
     for model in models:
-        codec, endpoint = get_codec(model.protocol), resolve_endpoint(model)
+        codec, endpoint = get_protocol(model.protocol), resolve_endpoint(model)
         request = prepare(HELLO, model, options=options)
         assert codec.check(request.body, endpoint) == [], model.full_name()
         kept = request.projection.options

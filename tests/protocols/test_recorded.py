@@ -18,11 +18,10 @@ from segue.protocols.detection import detect_protocol
 
 CODECS = {codec.name: codec for codec in all_codecs()}
 ROWS: list[Any] = [row for row in traffic.exchanges() if row["protocol"] in CODECS]
-NAMES = [str(row["file"]) for row in ROWS]
 
 SPLITTERS: dict[str, Any] = {"sse": SseDecoder, "aws-event-stream": AwsEventStreamDecoder}
 
-pytestmark = pytest.mark.skipif(not ROWS, reason="no recordings at hand")
+pytestmark = pytest.mark.traffic
 
 
 def endpoint_of(row: Any) -> Any:
@@ -37,43 +36,39 @@ def bytes_of(exchange: Any) -> bytes | None:
     return raw.encode() if isinstance(raw, str) else None
 
 
-def is_json_body(value: object) -> bool:
-    return isinstance(value, dict) and "_raw" not in value
+def has_whole_reply(row: Any, exchange: Any) -> bool:
+    body = exchange.get("response")
+    return row["status"] == 200 and isinstance(body, dict) and "_raw" not in body
 
 
-@pytest.mark.parametrize("row", ROWS, ids=NAMES)
+def has_stream(row: Any, exchange: Any) -> bool:
+    return row["status"] == 200 and isinstance(exchange.get("stream"), list)
+
+
+@traffic.each_exchange(ROWS, traffic.has_json_request)
 def test_a_recorded_request_comes_out_as_it_was(row):
     body = traffic.read(row["file"])["request"]
-    if not is_json_body(body):
-        pytest.skip("no JSON request was recorded")
     codec, endpoint = CODECS[row["protocol"]], endpoint_of(row)
     assert codec.encode_request(codec.decode_request(body, endpoint), endpoint) == body
 
 
-@pytest.mark.parametrize("row", ROWS, ids=NAMES)
+@traffic.each_exchange(ROWS, has_whole_reply)
 def test_a_recorded_reply_comes_out_as_it_was(row):
-    exchange = traffic.read(row["file"])
-    body: Any = exchange.get("response")
-    if row["status"] != 200 or not is_json_body(body):
-        pytest.skip("no whole reply was recorded")
+    body = traffic.read(row["file"])["response"]
     codec, endpoint = CODECS[row["protocol"]], endpoint_of(row)
     assert codec.encode_response(codec.decode_response(body, endpoint, {}), endpoint) == body
 
 
-@pytest.mark.parametrize("row", ROWS, ids=NAMES)
+@traffic.each_exchange(ROWS, traffic.was_accepted)
 def test_what_the_provider_accepted_passes_the_check(row):
     body = traffic.read(row["file"])["request"]
-    if row["status"] != 200 or row["fidelity"] != "recorded" or not is_json_body(body):
-        pytest.skip("not a recorded request that was accepted")
     assert CODECS[row["protocol"]].check(body, endpoint_of(row)) == []
 
 
-@pytest.mark.parametrize("row", ROWS, ids=NAMES)
+@traffic.each_exchange(ROWS, has_stream)
 def test_a_recorded_stream_gives_the_same_message_however_it_is_cut(row):
     exchange = traffic.read(row["file"])
-    frames, data = exchange.get("stream"), bytes_of(exchange)
-    if not isinstance(frames, list) or row["status"] != 200:
-        pytest.skip("no stream was recorded")
+    frames, data = exchange["stream"], bytes_of(exchange)
     codec, endpoint = CODECS[row["protocol"]], endpoint_of(row)
     whole = codec.stream_decoder(endpoint, {})
     events = [event for frame in frames for event in whole.feed(frame)] + whole.finish()
@@ -89,10 +84,8 @@ def test_a_recorded_stream_gives_the_same_message_however_it_is_cut(row):
         assert cut_events == events
 
 
-@pytest.mark.parametrize("row", ROWS, ids=NAMES)
+@traffic.each_exchange(ROWS, traffic.has_json_request)
 def test_the_wire_of_a_recorded_request_is_recognised(row):
     body = traffic.read(row["file"])["request"]
-    if not is_json_body(body):
-        pytest.skip("no JSON request was recorded")
     assert detect_protocol(body) == row["protocol"]
     assert json.dumps(body)

@@ -33,19 +33,10 @@ BY_FAMILY = pytest.mark.parametrize(
 # -- the rows ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_ten_protocols_are_registered_in_order():
-    assert list(PROTOCOLS) == [
-        "anthropic-messages",
-        "openai-chat",
-        "openai-responses",
-        "google-genai",
-        "bedrock-converse",
-        "mistral-chat",
-        "ollama-chat",
-        "vscode-lm",
-        "plain-text",
-        "cohere-chat",
-    ]
+@BY_PROTOCOL
+def test_a_record_has_the_name_that_the_registry_lists_it_under(protocol: Protocol):
+    assert PROTOCOLS[protocol.name] is protocol
+    assert protocol.example.protocol == protocol.name
 
 
 @BY_PROTOCOL

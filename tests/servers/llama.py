@@ -114,7 +114,7 @@ def need_wheels() -> None:
     """Skip a test where what the server is made of is not installed."""
     for package in ("xllamacpp", "gguf"):
         if find_spec(package) is None:
-            pytest.skip(f"{package} is not installed: there is no wheel of it for this machine")
+            pytest.skip(f"against llama.cpp's server (no wheel of {package} for this machine)")
 
 
 @pytest.fixture(scope="session")

@@ -42,7 +42,7 @@ _SSE: Final = "text/event-stream", _sse
 _NDJSON: Final = "application/x-ndjson", _ndjson
 _AWS: Final = "application/vnd.amazon.eventstream", _aws
 
-_TOLD: Final[Mapping[str, tuple[Callable[[Sequence[str]], EmulatedReply], tuple[str, Callable[[Frame], bytes]]]]] = {
+EMULATED: Final[Mapping[str, tuple[Callable[[Sequence[str]], EmulatedReply], tuple[str, Callable[[Frame], bytes]]]]] = {
     "anthropic-messages": (anthropic_messages, _SSE),
     "openai-chat": (openai_chat, _SSE),
     "openai-responses": (openai_responses, _SSE),
@@ -102,7 +102,7 @@ class Replies:
 
 def replies(protocol: str, *, words: Sequence[str] = WORDS) -> Replies:
     """Give what a wire answers; a new protocol needs a line in the table above."""
-    tell, (content_type, write) = _TOLD[protocol]
+    tell, (content_type, write) = EMULATED[protocol]
     result = tell(words)
     return Replies(
         protocol=protocol,

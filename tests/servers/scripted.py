@@ -265,8 +265,8 @@ class ScriptedServer:
         """Let every reply that is silent now go on."""
         self._loop.call_soon_threadsafe(self._go_on)
 
-    def wait_until(self, holds: Callable[[ScriptedServer], bool], *, seconds: float = 10.0) -> None:
-        """Wait until a condition holds for this server; the network takes time."""
+    def wait_until(self, holds: Callable[[ScriptedServer], bool], *, seconds: float = 60.0) -> None:
+        """Wait until something can be said of this server; what the network does takes its time."""
         deadline = time.monotonic() + seconds
         while not holds(self):
             if time.monotonic() > deadline:

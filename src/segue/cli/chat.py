@@ -62,7 +62,7 @@ def command(
     target = ECHO if model == ECHO.id else _choose(model, protocol, session, known, catalogue)
     options = Options(thinking=cast("ThinkingLevel | None", thinking), max_tokens=max_tokens)
     urls = None if base_url is None else {target.provider: base_url}
-    with Client(base_url=urls, transport=ECHO_MOUNT) as client:
+    with Client(base_url=urls, transport=ECHO_MOUNT, catalogue=known) as client:
         session_chat = ChatSession(client, target, known, path=session, system_prompt=system, options=options)
         try:
             click.echo(f"Chatting with {target.full_name()}. /help lists the commands.", err=True)

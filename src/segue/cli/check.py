@@ -14,8 +14,8 @@ from segue.errors import EmptyConversation, Path, render_path
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.report import Loss
-from segue.protocols.api import get_codec, resolve_endpoint
-from segue.protocols.registry import PROTOCOLS
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.registry import PROTOCOLS, get_protocol
 
 Level = Literal["error", "warning", "notice"]
 
@@ -103,7 +103,7 @@ def _findings(document: Document | BadLine, model: Model, *, wire_only: bool) ->
         # With only a protocol, the check is for the model that the body names.
         named = document.prompt.model
         judged = msgspec.structs.replace(model, id=named) if wire_only and named else model
-        for violation in get_codec(model.protocol).check(document.body, resolve_endpoint(judged)):
+        for violation in get_protocol(model.protocol).check(document.body, resolve_endpoint(judged)):
             yield Finding("error", violation.code, violation.path, violation.message, line)
         return
     try:

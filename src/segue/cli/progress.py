@@ -40,7 +40,7 @@ class Resumable:
             # Not for a new file: ext4 flushes a truncated file to the disk when it is closed.
             self._file.truncate(done.bytes)
             self._file.seek(done.bytes)
-        self.line = done.line
+        self.line: int = done.line
         self._unrecorded = 0
 
     def _read(self, path: str) -> _Position:

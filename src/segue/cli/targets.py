@@ -10,13 +10,29 @@ from click.shell_completion import CompletionItem
 from msgspec.structs import replace
 
 from segue.errors import UnknownModel
-from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
+from segue.models.catalogue import Catalogue, get_model, installed_catalogue
 from segue.models.model import Modality, Model
 from segue.protocols.registry import PROTOCOLS, get_protocol
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
-PROTOCOL_NAMES: Final = click.Choice(list(PROTOCOLS))
+
+class _ProtocolNames(click.Choice[str]):
+    """The names of all protocols; those of installed packages are listed when the names are first needed."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return tuple(PROTOCOLS)
+
+    @choices.setter
+    def choices(self, names: object) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Ignore what the base class sets: the names are read anew."""
+
+
+PROTOCOL_NAMES: Final = _ProtocolNames()
 _ANY_ID: Final = "model"
 _EVERYTHING: Final[tuple[Modality, ...]] = ("text", "image", "document", "audio", "video")
 """The id and inputs of a target that only a protocol names: it accepts everything that the protocol supports."""
@@ -28,24 +44,24 @@ def catalogue_option(command: _Command) -> _Command:
         "--catalogue",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False),
-        help="A JSON file of your own models; they win over the packaged ones.",
+        help="A JSON or TOML file of your own models and providers; they win over the packaged ones.",
     )(command)
 
 
 def complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
     """Complete the names of the catalogue in the shell."""
-    names = (model.full_name() for model in packaged_catalogue().models)
+    names = (model.full_name() for model in installed_catalogue().models)
     return [CompletionItem(name) for name in names if incomplete.lower() in name.lower()]
 
 
 def open_catalogue(path: str | None) -> Catalogue:
-    """Give the packaged catalogue, with the models of a file of the user's own in front.
+    """Give the catalogue of segue and of installed packages, with the models and providers of a user's own file.
 
     Raises:
         ModelError: the file is no catalogue.
     """
-    packaged = packaged_catalogue()
-    return packaged if path is None else packaged.with_models(*Catalogue.read(path).models)
+    installed = installed_catalogue()
+    return installed if path is None else installed.with_catalogue(Catalogue.read(path))
 
 
 def find_target(name: str | None, protocol: str | None, catalogue: str | None) -> Model:

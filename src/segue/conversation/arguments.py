@@ -1,15 +1,15 @@
-"""Tool arguments: the text a model wrote, read as far as it can be, and the text segue writes for them.
+"""Tool arguments: parse the JSON text of a model, even if it is damaged, and write the text that segue sends.
 
 Facts this file rests on:
-- Models write arguments that are cut off (the token limit, a dropped stream), that hold raw line breaks or Windows
-  paths with single backslashes, or that are no object at all. Four modes tell them apart: `strict`, `repaired`,
-  `partial`, `invalid`; no arguments at all are an empty object.   (ktsoator/or e3b9904, pi-ai 1.5.0; read 2026-11-15)
-- Inside strings a raw control character stands for itself, and so does a backslash before what is no escape.
+- Models write arguments that are cut off (by the token limit or a dropped stream), that hold raw line breaks or Windows
+  paths with single backslashes, or that are not an object. Four modes distinguish them: `strict`, `repaired`,
+  `partial`, `invalid`. An empty text is an empty object.          (ktsoator/or e3b9904, pi-ai 1.5.0; read 2026-11-15)
+- Inside strings a raw control character is read as itself, and so is a backslash that begins no escape.
                                                                    (the same)
-- What is read here has to fit into a stored conversation: so deep, so many digits, no NaN.             (our promise)
-- msgspec and orjson refuse lone surrogates, which JSON can spell; msgspec writes NaN as null.  (msgspec 0.22.0, tried)
+- Parsed arguments have to fit into a stored conversation: limits of depth and digits, no NaN.          (our promise)
+- msgspec and orjson refuse lone surrogates, which JSON allows; msgspec writes NaN as null.     (msgspec 0.22.0, tried)
 
-Complete JSON is read exactly. Everything is one pass over the text, whatever stands in it: no recursion, no look back.
+Complete JSON is parsed exactly. Any text is parsed in one pass, without recursion or backtracking.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal, TypeAlias, cast, final
+from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import msgspec
 
@@ -30,15 +30,14 @@ from segue.errors import EncodeError
 ArgumentsMode: TypeAlias = Literal["strict", "repaired", "partial", "invalid"]
 
 MAX_LEVELS: Final = MAX_NESTING - ABOVE_A_MESSAGE - 3
-"""How deep arguments may nest, themselves being the first level: what can be stored below a message, its content and a
-call."""
+"""How deep arguments may nest, counting themselves: what can be stored below a message, its content and a call."""
 
 _DECODER: Final = msgspec.json.Decoder(dict[str, object])
 _ENCODE: Final = msgspec.json.Encoder().encode
 
 _LONG: Final = 400
 _PLAIN_TYPES: Final = frozenset({str, int, bool})
-"""Values that cannot be, or hide, a number which JSON has no word for."""
+"""Types of values that cannot be or contain NaN or an infinity."""
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _PLAIN: Final = re.compile(r'[^"\\]*')
@@ -66,34 +65,34 @@ _LITERALS: Final[Mapping[str, object]] = {"true": True, "false": False, "null": 
 
 _NOT_AN_OBJECT: Final = "The tool arguments are not a JSON object; the call is kept without arguments."
 _TOO_DEEP: Final = f"The tool arguments nest deeper than {MAX_LEVELS} levels; the call is kept without arguments."
-_REPAIRED: Final = "The tool arguments were not valid JSON: bad escapes or raw control characters were repaired."
-_CUT: Final = "The tool arguments end too early; what had arrived is kept."
+_REPAIRED: Final = "The tool arguments were not valid JSON: wrong escapes or raw control characters were repaired."
+_CUT: Final = "The tool arguments are cut off; the complete part is kept."
 
 
 @final
 class ParsedArguments(msgspec.Struct, frozen=True, kw_only=True):
-    """What a text of tool arguments says.
+    """Parsed tool arguments.
 
-    `text` is the provider's own spelling, kept only where it is not what segue writes for `arguments`, or could not be
-    parsed. `diagnostic` is there unless the text was JSON as it stood.
+    `text` is the original text. It is kept only if it differs from the text that segue writes for `arguments`, or could
+    not be parsed. `diagnostic` is None if the text was valid JSON.
     """
 
-    arguments: dict[str, object]
+    arguments: dict[str, Any]
     text: str | None = None
     diagnostic: Diagnostic | None = None
 
 
 def parse_arguments(text: str | bytes) -> ParsedArguments:
-    """Read tool arguments, complete or cut off anywhere; every text gives a value and none an error.
+    """Parse tool arguments that are complete or cut off anywhere; no text raises an error.
 
-    What is cut off in a text of several deltas is read the same way, so this also serves to look at arguments that are
-    still arriving. Bytes that are no UTF-8 are replaced, and a character cut off at the end is left out.
+    This also parses the arguments of a call that is still being streamed: pass the deltas received so far, joined.
+    Bytes that are not UTF-8 are replaced, and a character that is cut off at the end is dropped.
     """
     text, damaged = (text, False) if isinstance(text, str) else _decode_text(text)
     try:
         arguments = _DECODER.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        # ValueError: a lone surrogate. RecursionError depends on the caller's stack, so it decides nothing here.
+        # ValueError: a lone surrogate. RecursionError depends on the caller's stack, so the text may still be valid.
         return _recover(text, damaged)
     if text.count("{") + text.count("[") > MAX_LEVELS and _is_too_deep(arguments):
         return _parsed("invalid", {}, text, _TOO_DEEP)
@@ -103,38 +102,39 @@ def parse_arguments(text: str | bytes) -> ParsedArguments:
 
 
 def encode_arguments(arguments: Mapping[str, object]) -> str:
-    """Write arguments the way segue does: compact JSON in the order they have, a lone surrogate as its escape.
+    """Write arguments as compact JSON in the order of their keys, a lone surrogate as its escape.
 
     Raises:
-        EncodeError: a value that is no JSON, such as NaN, an object of some class, or a list that contains itself.
+        EncodeError: a value is not JSON, such as NaN, an object of some class, or a list that contains itself.
     """
     try:
         encoded = _ENCODE(arguments).decode()
     except (TypeError, ValueError, RecursionError):
         return _encode_slowly(arguments) if isinstance(arguments, dict) else encode_arguments(dict(arguments))
-    # To search a long text costs half as much as to write it. What makes arguments long are strings, as a rule.
+    # Searching a long text costs half as much as writing it, and long arguments are nearly always strings.
     if len(encoded) > _LONG and _PLAIN_TYPES.issuperset(map(type, arguments.values())):
         return encoded
     if "null" in encoded and not _is_finite(arguments):
-        raise EncodeError("arguments hold a number that JSON has no word for", path=("arguments",))
+        raise EncodeError("JSON cannot represent NaN or an infinity; use null or a string", path=("arguments",))
     return encoded
 
 
 def _encode_slowly(arguments: dict[str, object]) -> str:
-    """Write what msgspec refuses: lone surrogates, spelt as escapes."""
+    """Write what msgspec refuses: lone surrogates, as escapes."""
     try:
         written = json.dumps(msgspec.to_builtins(arguments), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
-        raise EncodeError(f"arguments are not JSON: {error}", path=("arguments",)) from error
+        message = f"not JSON: {error}; use only dicts with string keys, lists, strings, numbers, booleans and None"
+        raise EncodeError(message, path=("arguments",)) from error
     return _LONE_HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", written)
 
 
 def _decode_text(data: bytes) -> tuple[str, bool]:
-    """Turn bytes into text; say whether some of them had to be replaced or left out."""
+    """Decode bytes; give the text, and whether some bytes were replaced or dropped."""
     try:
         return data.decode(), False
     except UnicodeDecodeError:
-        # Not final: an unfinished character at the end waits for its rest, which never comes.
+        # Without `final`, the decoder drops an incomplete character at the end.
         return codecs.getincrementaldecoder("utf-8")("replace").decode(data), True
 
 
@@ -148,13 +148,13 @@ def _parsed(mode: ArgumentsMode, arguments: dict[str, object], text: str, messag
 
 def _is_canonical(text: str, arguments: dict[str, object]) -> bool:
     try:
-        # What was read from JSON holds no number that JSON has no word for, so nobody has to look for one.
+        # Parsed JSON holds no NaN and no infinity, so there is no need to check.
         return _ENCODE(arguments).decode() == text
     except (TypeError, ValueError, RecursionError):
         pass
     try:
         return _encode_slowly(arguments) == text
-    except EncodeError:  # the caller's stack is nearly used up, so deep ones cannot be written just now
+    except EncodeError:  # the caller has nearly used up the stack, so deep arguments cannot be written
         return False
 
 
@@ -185,7 +185,7 @@ def _is_finite(arguments: Mapping[str, object]) -> bool:
 
 
 def _recover(text: str, damaged: bool) -> ParsedArguments:
-    """Read what msgspec refuses: broken text, but also lone surrogates, which are JSON and stay `strict`."""
+    """Parse what msgspec refuses: damaged text, and lone surrogates, which are valid JSON (`strict`)."""
     reader = _Reader(text)
     if not reader.peek():
         return _parsed("strict", {}, text, None)
@@ -198,7 +198,7 @@ def _recover(text: str, damaged: bool) -> ParsedArguments:
         case "cut":
             return _parsed("partial", arguments, text, _CUT)
         case "broken" if arguments:
-            message = f"The tool arguments are not JSON from character {reader.at} on; what stands before is kept."
+            message = f"The tool arguments are not JSON from character {reader.at} on; the part before it is kept."
             return _parsed("partial", arguments, text, message)
         case "broken":
             return _parsed("invalid", {}, text, _NOT_AN_OBJECT)
@@ -210,10 +210,10 @@ _MISSING: Final = object()
 
 
 class _Reader:
-    """One pass over a text of JSON that may be broken.
+    """A parser for JSON text that may be damaged, in one pass.
 
-    `at` is the next character to read. It never goes back, which is what makes the pass linear; where reading ended it
-    is the end of the text if the text was merely cut off, and else the first character that fits nowhere.
+    `at` is the index of the next character. It never decreases, so parsing takes linear time. At the end it is the
+    length of a text that was cut off, otherwise the index of the first unexpected character.
     """
 
     def __init__(self, text: str) -> None:
@@ -227,12 +227,12 @@ class _Reader:
         return self.text[self.at : self.at + 1]
 
     def read_object(self, root: dict[str, object]) -> Literal["complete", "cut", "broken", "too deep"]:
-        """Fill `root` with everything that can be read."""
+        """Fill `root` with everything that can be parsed."""
         if self.peek() != "{":
             return "broken"
         self.at += 1
         opened: list[dict[str, object] | list[object]] = [root]
-        fresh = True  # nothing stands in the innermost container yet, so no comma is due
+        fresh = True  # the innermost container is still empty, so no comma is expected
         while opened:
             container = opened[-1]
             if self.peek() == ("}" if isinstance(container, dict) else "]"):
@@ -289,7 +289,7 @@ class _Reader:
                 return self._read_scalar()
 
     def _read_scalar(self) -> object:
-        """Read a number or literal; one that is cut off is left out, for what it would have become is unknown."""
+        """Read a number or literal. One that is cut off is dropped, because its value is unknown."""
         end = _end_of(_SCALAR, self.text, self.at)
         term = self.text[self.at : end]
         value = _LITERALS.get(term, _MISSING)
@@ -300,7 +300,7 @@ class _Reader:
         return value
 
     def _read_string(self) -> tuple[str, bool]:
-        """Read a string; say whether it was closed. An escape that is cut off is left out."""
+        """Read a string; give it, and whether it was closed. An escape that is cut off is dropped."""
         text, pieces = self.text, list[str]()
         at = self.at + 1
         while True:
@@ -316,7 +316,7 @@ class _Reader:
         return "".join(pieces), end < len(text)
 
     def _read_escape(self, at: int) -> tuple[str, int]:
-        """Read what follows a backslash; give the character it stands for and where the text goes on."""
+        """Read what follows a backslash; give the character and the index behind the escape."""
         text = self.text
         escape = text[at : at + 1]
         if escape in _ESCAPES:
@@ -333,9 +333,9 @@ class _Reader:
 
 
 def _read_code_unit(text: str, at: int) -> tuple[str, int]:
-    """Read four hexadecimal digits, and the other half of the character where they are only one.
+    """Read four hexadecimal digits, and the second half of a surrogate pair if they are the first half.
 
-    A first half whose second has not arrived is left out: closed in place it would be no character.
+    A first half whose second half is cut off is dropped: alone it is not a character.
     """
     code, at = int(text[at : at + 4], 16), at + 4
     if not 0xD800 <= code <= 0xDBFF:
@@ -348,23 +348,23 @@ def _read_code_unit(text: str, at: int) -> tuple[str, int]:
 
 
 def _number(term: str) -> object:
-    """Give the number a word spells; NaN, infinities and numbers beyond every float are not numbers of JSON."""
+    """Parse a number; `_MISSING` for NaN, infinities and numbers that no float can hold."""
     try:
         if _INTEGER.fullmatch(term):
             return int(term) if len(term.lstrip("-")) <= MAX_DIGITS else _MISSING
         if _NUMBER.fullmatch(term) and math.isfinite(value := float(term)):
             return value
-    except ValueError:  # the interpreter was told to convert fewer digits
+    except ValueError:  # sys.set_int_max_str_digits() is below its default
         pass
     return _MISSING
 
 
 def _is_beginning(term: str) -> bool:
-    """Say whether a number or literal could begin like this."""
+    """Whether a number or literal can begin with this text."""
     return any(literal.startswith(term) for literal in _LITERALS) or _NUMBER.fullmatch(term + "0") is not None
 
 
 def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Give where a pattern that always matches stops."""
+    """Give the end of the match of a pattern that always matches."""
     match = pattern.match(text, at)
     return match.end() if match else at

@@ -1,24 +1,24 @@
-"""The pieces a message is made of.
+"""The content types of a message.
 
 Facts this file rests on:
-- Which piece may stand in which role is a closed union per role: a wrong one is a type error for the
-  type checker and an error with its path when it comes from JSON.                       (ktsoator/or)
-- Signatures are opaque: stored, replayed to whoever made them, never read.              (ktsoator/or)
-- `kind` repeats the JSON tag as a class constant: `match content.kind` is proved exhaustive and costs
-  a fraction of a class pattern on a Struct.                                             (measured)
+- The content that a role allows is a closed union per role. Content in the wrong role is an error of the type checker,
+  and a `LoadError` with its path when it comes from JSON.                                   (ktsoator/or)
+- Signatures are opaque: stored, replayed to the model that produced them, never parsed.     (ktsoator/or)
+- `kind` repeats the JSON tag as a class constant: type checkers prove `match content.kind` exhaustive, and it costs a
+  fraction of a class pattern on a Struct.                                                   (measured)
 
-Values are frozen, and the dicts inside them are not to be changed in place: a projection shares them.
+Values are frozen. Do not change the dicts inside them in place: projections share them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, TypeAlias, final
+from typing import Any, ClassVar, Literal, TypeAlias, final
 
 import msgspec
 
 Extra: TypeAlias = Mapping[str, Mapping[str, object]]
-"""What a wire said that segue has no word for, keyed by protocol; `stored` holds unknown fields of a stored file."""
+"""Data that segue has no field for, keyed by protocol; the key `stored` holds unknown fields of a stored file."""
 
 
 class Value(
@@ -28,15 +28,15 @@ class Value(
     rename="camel",
     omit_defaults=True,
     forbid_unknown_fields=True,
-    # The garbage collector need not look for cycles here: a frozen value is made after everything it holds, and what
-    # is held is JSON. Loading a long history is a tenth faster for it.                       (measured 2026-11-15)
+    # Frozen values cannot form cycles: each is made after everything it holds, and it holds JSON. Without garbage
+    # collection, loading a long history is a tenth faster.                                   (measured 2026-11-15)
     gc=False,
 ):
-    """How every stored value is spelt: camelCase, defaults left out, unknown fields an error on the fast path."""
+    """The base class of stored values: camelCase in JSON, defaults omitted, unknown fields refused on the fast path."""
 
 
 class Content(Value, frozen=True, kw_only=True, tag_field="type"):
-    """The parent of all content; its `type` in JSON is `kind` in Python."""
+    """The base class of all content; `type` in JSON is `kind` in Python."""
 
 
 @final
@@ -51,8 +51,8 @@ class CacheMark(Value, frozen=True, kw_only=True):
 class TextContent(Content, frozen=True, kw_only=True, tag="text"):
     """A text.
 
-    `text_signature` is opaque provider data, valid only for the model that produced it. `phase` tells a comment on the
-    work ("commentary") from the answer ("final_answer"), where the provider makes the difference.
+    `text_signature` is opaque provider data, valid only for the model that produced it. `phase` is "commentary" for
+    remarks during the work and "final_answer" for the answer, where the provider makes this distinction.
     """
 
     kind: ClassVar[Literal["text"]] = "text"
@@ -65,7 +65,7 @@ class TextContent(Content, frozen=True, kw_only=True, tag="text"):
 
 @final
 class ImageContent(Content, frozen=True, kw_only=True, tag="image"):
-    """A picture: its bytes as standard base64 in `data`, or where it lies in `url`."""
+    """An image: its bytes as standard base64 in `data`, or its address in `url`."""
 
     kind: ClassVar[Literal["image"]] = "image"
     data: str | None = None
@@ -77,7 +77,7 @@ class ImageContent(Content, frozen=True, kw_only=True, tag="image"):
 
 @final
 class FileContent(Content, frozen=True, kw_only=True, tag="file"):
-    """A PDF, audio, video or text file: base64 `data`, a `url`, or a provider's own `file_id`."""
+    """A PDF, audio, video or text file: base64 `data`, a `url`, or the `file_id` of a file stored by the provider."""
 
     kind: ClassVar[Literal["file"]] = "file"
     data: str | None = None
@@ -91,10 +91,10 @@ class FileContent(Content, frozen=True, kw_only=True, tag="file"):
 
 @final
 class ThinkingContent(Content, frozen=True, kw_only=True, tag="thinking"):
-    """Words the model wrote to itself.
+    """Reasoning produced by the model.
 
-    `thinking_signature` is the provider's seal, valid only for the model that made it. A block with a seal and
-    no words is not empty: the words were withheld. `redacted` says that the seal is all there is.
+    `thinking_signature` is opaque provider data, valid only for the model that produced it. A block with a signature
+    and no text is not empty: the provider withheld the text. `redacted` marks a block that has only a signature.
     """
 
     kind: ClassVar[Literal["thinking"]] = "thinking"
@@ -106,16 +106,16 @@ class ThinkingContent(Content, frozen=True, kw_only=True, tag="thinking"):
 
 @final
 class ToolCall(Content, frozen=True, kw_only=True, tag="toolCall"):
-    """The model asks for a tool to be run.
+    """A request of the model to run a tool.
 
-    `arguments_text` is the provider's own spelling of `arguments`, kept only where it differs from what segue
-    writes, or where it could not be parsed. Whoever replaces `arguments` drops it.
+    `arguments_text` is the JSON text that the provider sent for `arguments`. It is kept only where it differs from the
+    text that segue writes, or where it could not be parsed. Code that replaces `arguments` must set it to None.
     """
 
     kind: ClassVar[Literal["toolCall"]] = "toolCall"
     id: str
     name: str
-    arguments: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
+    arguments: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
     arguments_text: str | None = None
     thought_signature: str | None = None
     cache_mark: CacheMark | None = None
@@ -127,11 +127,11 @@ FallbackContent: TypeAlias = TextContent | ImageContent | FileContent
 
 @final
 class NativeContent(Content, frozen=True, kw_only=True, tag="native"):
-    """A block that only one protocol knows, kept verbatim; other targets get `fallback`."""
+    """A block that only one protocol supports, kept verbatim; other targets get `fallback`."""
 
     kind: ClassVar[Literal["native"]] = "native"
     protocol: str
-    block: Mapping[str, object]
+    block: Mapping[str, Any]
     fallback: tuple[FallbackContent, ...] = ()
     cache_mark: CacheMark | None = None
     extra: Extra | None = None

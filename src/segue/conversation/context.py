@@ -1,9 +1,9 @@
-"""A whole conversation, and what one request asks besides it."""
+"""A whole conversation, its tools, and the options of one request."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, TypeAlias, final
+from typing import Any, ClassVar, Literal, TypeAlias, final
 
 import msgspec
 
@@ -15,17 +15,17 @@ CacheRetention: TypeAlias = Literal["none", "short", "long"]
 
 
 class _Tool(Value, frozen=True, kw_only=True, tag_field="type"):
-    """The parent of both kinds of tool."""
+    """The base class of both kinds of tool."""
 
 
 @final
 class ToolDefinition(_Tool, frozen=True, kw_only=True, tag="function"):
-    """A tool that the application runs. `parameters` is a raw JSON schema, passed through untouched."""
+    """A tool that the application runs. `parameters` is a JSON schema, passed on unchanged."""
 
     kind: ClassVar[Literal["function"]] = "function"
     name: str
     description: str = ""
-    parameters: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
+    parameters: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
     strict: bool | None = None
     cache_mark: CacheMark | None = None
     extra: Extra | None = None
@@ -33,11 +33,11 @@ class ToolDefinition(_Tool, frozen=True, kw_only=True, tag="function"):
 
 @final
 class NativeTool(_Tool, frozen=True, kw_only=True, tag="native"):
-    """A tool that the provider runs itself: kept for its own protocol, left out and reported elsewhere."""
+    """A tool that the provider runs itself: sent over its own protocol, removed and reported for any other."""
 
     kind: ClassVar[Literal["native"]] = "native"
     protocol: str
-    definition: Mapping[str, object]
+    definition: Mapping[str, Any]
     cache_mark: CacheMark | None = None
     extra: Extra | None = None
 
@@ -47,9 +47,9 @@ Tool: TypeAlias = ToolDefinition | NativeTool
 
 @final
 class Context(Value, frozen=True, kw_only=True):
-    """A conversation as it is kept: the system prompt, the messages, the tools.
+    """A conversation as it is stored: the system prompt, the messages, the tools.
 
-    It is stored once and never changed; every request is a projection of it.
+    It is never changed; every request is made from a projection of it.
     """
 
     system_prompt: str | tuple[SystemContent, ...] | None = None
@@ -58,15 +58,15 @@ class Context(Value, frozen=True, kw_only=True):
     extra: Extra | None = None
 
     def add(self, *messages: Message) -> Context:
-        """Give a new conversation with the messages appended; this one stays as it was."""
+        """Give a new conversation with the messages appended; this one is unchanged."""
         return msgspec.structs.replace(self, messages=(*self.messages, *messages))
 
 
 @final
 class Options(Value, frozen=True, kw_only=True):
-    """What a request asks besides the conversation. None means: say nothing, let the provider decide.
+    """The options of a request. None means that the field is not sent and the provider's default applies.
 
-    `thinking` is a level or a budget in tokens; `off` asks for none, which differs from not asking.
+    `thinking` is a level or a budget in tokens; `off` disables thinking, which differs from not sending the field.
     `tool_choice` is `auto`, `none`, `required` or the name of a tool.
     """
 
@@ -78,7 +78,7 @@ class Options(Value, frozen=True, kw_only=True):
     thinking: ThinkingLevel | int | None = None
     tool_choice: str | None = None
     parallel_tool_calls: bool | None = None
-    output_schema: Mapping[str, object] | None = None
+    output_schema: Mapping[str, Any] | None = None
     cache_retention: CacheRetention | None = None
     session_id: str | None = None
     user_id: str | None = None
@@ -88,7 +88,7 @@ class Options(Value, frozen=True, kw_only=True):
 
 @final
 class Prompt(Value, frozen=True, kw_only=True):
-    """A whole request body, read: the conversation, what was asked besides, and the model id it named."""
+    """A decoded request body: the conversation, the options, and the model id."""
 
     context: Context
     options: Options = Options()

@@ -1,10 +1,10 @@
-"""The steps of a streamed reply, the same for every provider.
+"""The events of a streamed reply, the same for every provider.
 
-A stream begins with `start`, goes on with the parts of the message (each with its index in the message's content) and
-ends with exactly one of `done` and `error`. Parts may overlap; each opens once, grows by deltas, and closes once.
-Parts that only one protocol knows take an index and appear in the finished message, without events of their own.
+A stream begins with `start`, continues with the parts of the message (each with its index in the message's content) and
+ends with exactly one `done` or `error`. Parts may overlap; each has one start event, any number of deltas, and one end
+event. Native content takes an index and appears in the finished message, without events of its own.
 
-Most events are deltas, a number and a text: nothing that the garbage collector would have to look at.
+Most events are deltas, an integer and a string. They cannot form cycles, so the garbage collector skips them.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from segue.conversation.messages import AssistantMessage, StopReason
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", rename="camel", omit_defaults=True):
-    """The parent of all events."""
+    """The base class of all events."""
 
 
 @final
 class StartEvent(_Event, frozen=True, kw_only=True, tag="start"):
-    """The reply has begun."""
+    """The reply begins."""
 
     type: ClassVar[Literal["start"]] = "start"
 
 
 @final
 class TextStart(_Event, frozen=True, kw_only=True, tag="text_start"):
-    """A text opens."""
+    """A text begins."""
 
     type: ClassVar[Literal["text_start"]] = "text_start"
     index: int
@@ -38,7 +38,7 @@ class TextStart(_Event, frozen=True, kw_only=True, tag="text_start"):
 
 @final
 class TextDelta(_Event, frozen=True, kw_only=True, tag="text_delta", gc=False):
-    """A text grows. A delta may end in half a surrogate pair; the halves are joined in the finished text."""
+    """More of a text. A delta may end in half a surrogate pair; the halves are joined in the finished text."""
 
     type: ClassVar[Literal["text_delta"]] = "text_delta"
     index: int
@@ -47,7 +47,7 @@ class TextDelta(_Event, frozen=True, kw_only=True, tag="text_delta", gc=False):
 
 @final
 class TextEnd(_Event, frozen=True, kw_only=True, tag="text_end"):
-    """A text is whole."""
+    """A text is complete."""
 
     type: ClassVar[Literal["text_end"]] = "text_end"
     index: int
@@ -56,7 +56,7 @@ class TextEnd(_Event, frozen=True, kw_only=True, tag="text_end"):
 
 @final
 class ThinkingStart(_Event, frozen=True, kw_only=True, tag="thinking_start"):
-    """Thinking opens."""
+    """Thinking begins."""
 
     type: ClassVar[Literal["thinking_start"]] = "thinking_start"
     index: int
@@ -64,7 +64,7 @@ class ThinkingStart(_Event, frozen=True, kw_only=True, tag="thinking_start"):
 
 @final
 class ThinkingDelta(_Event, frozen=True, kw_only=True, tag="thinking_delta", gc=False):
-    """Thinking grows."""
+    """More of the thinking."""
 
     type: ClassVar[Literal["thinking_delta"]] = "thinking_delta"
     index: int
@@ -73,7 +73,7 @@ class ThinkingDelta(_Event, frozen=True, kw_only=True, tag="thinking_delta", gc=
 
 @final
 class ThinkingEnd(_Event, frozen=True, kw_only=True, tag="thinking_end"):
-    """Thinking is whole, its signature with it."""
+    """Thinking is complete, including its signature."""
 
     type: ClassVar[Literal["thinking_end"]] = "thinking_end"
     index: int
@@ -82,7 +82,7 @@ class ThinkingEnd(_Event, frozen=True, kw_only=True, tag="thinking_end"):
 
 @final
 class ToolCallStart(_Event, frozen=True, kw_only=True, tag="toolcall_start"):
-    """A tool call opens. Some providers send the id or the name only later; then they are empty here."""
+    """A tool call begins. Some providers send the id or the name only later; then they are empty here."""
 
     type: ClassVar[Literal["toolcall_start"]] = "toolcall_start"
     index: int
@@ -92,7 +92,7 @@ class ToolCallStart(_Event, frozen=True, kw_only=True, tag="toolcall_start"):
 
 @final
 class ToolCallDelta(_Event, frozen=True, kw_only=True, tag="toolcall_delta", gc=False):
-    """The text of a call's arguments grows."""
+    """More of the JSON text of a call's arguments."""
 
     type: ClassVar[Literal["toolcall_delta"]] = "toolcall_delta"
     index: int
@@ -101,7 +101,7 @@ class ToolCallDelta(_Event, frozen=True, kw_only=True, tag="toolcall_delta", gc=
 
 @final
 class ToolCallEnd(_Event, frozen=True, kw_only=True, tag="toolcall_end"):
-    """A tool call is whole, its arguments parsed."""
+    """A tool call is complete, its arguments parsed."""
 
     type: ClassVar[Literal["toolcall_end"]] = "toolcall_end"
     index: int
@@ -110,7 +110,7 @@ class ToolCallEnd(_Event, frozen=True, kw_only=True, tag="toolcall_end"):
 
 @final
 class DoneEvent(_Event, frozen=True, kw_only=True, tag="done"):
-    """The reply is whole."""
+    """The reply is complete."""
 
     type: ClassVar[Literal["done"]] = "done"
     reason: StopReason
@@ -119,7 +119,7 @@ class DoneEvent(_Event, frozen=True, kw_only=True, tag="done"):
 
 @final
 class ErrorEvent(_Event, frozen=True, kw_only=True, tag="error"):
-    """The reply broke off; `message` holds what had arrived and can be stored: it ended in `error` or `aborted`."""
+    """The reply was cut off; `message` is what had arrived, with the stop reason `error` or `aborted`. Store it."""
 
     type: ClassVar[Literal["error"]] = "error"
     reason: StopReason

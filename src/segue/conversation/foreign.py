@@ -1,15 +1,15 @@
-"""The tolerant way in: what segue's ancestors store, and its own files where a field is not known.
+"""The slow path of loading: foreign files (of pi-ai and ktsoator/or), and segue's own files with unknown fields.
 
 Facts this file rests on:
 - pi-ai 1.5.0 (types.d.ts, read 2026-11-15) stores `{systemPrompt?, messages, tools?}`: `api` on assistant messages,
-  text in place of a list of content, seven stop reasons, `cacheWrite1h` and `totalFromProvider` in the usage,
-  diagnostics with an `error`, a timestamp on every message, and the prompt as a system message in front.
-- ktsoator/or llm e3b9904 (message_json.go, read 2026-11-15) stores the same shape with `protocol` in place of `api`, no
-  timestamps on user messages and tool results, `null` where a list or object is empty, `providerRequestId`.
-- Both name protocols by their own names.                                                       (the same)
+  a string in place of a list of content, seven stop reasons, `cacheWrite1h` and `totalFromProvider` in the usage,
+  diagnostics with an `error`, a timestamp on every message, and the system prompt as a leading system message.
+- ktsoator/or llm e3b9904 (message_json.go, read 2026-11-15) stores the same structure with `protocol` in place of
+  `api`, no timestamps on user messages and tool results, `null` for an empty list or object, `providerRequestId`.
+- Both use their own names of protocols.                                                        (the same)
 
-A value is brought into the shape of our types, field by field, and msgspec does the rest: what does not fit there is an
-error with its place. Fields without a meaning here are kept under `extra["stored"]` of the object they stood on.
+Each object is converted to the fields of segue's types; then msgspec builds and validates the values. What does not
+fit is an error with its path. Unknown fields are kept under `extra["stored"]` of their object.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PROTOCOLS: Final[Mapping[str, str]] = {
     "openai-codex-responses": "openai-responses",
     "openai-completions": "openai-chat",
 }
-"""The ancestors' names of protocols -> ours, where they differ. Names that nobody here knows are kept."""
+"""Names of protocols in foreign files -> segue's names, where they differ. Unknown names are kept."""
 
 _Fields = dict[str, object]
 _Kinds = Mapping[str, type[Value]]
@@ -63,21 +63,21 @@ def _by_tag(union: object) -> _Kinds:
 _MESSAGES: Final = _by_tag(Message)
 _TOOLS: Final = _by_tag(Tool)
 _CONTENTS: Final = _by_tag(AnyContent)
-_PLACES: Final[Mapping[str, frozenset[type[Value]]]] = {
+_ALLOWED: Final[Mapping[str, frozenset[type[Value]]]] = {
     "user": frozenset(get_args(UserContent)),
     "assistant": frozenset(get_args(AssistantContent)),
     "toolResult": frozenset(get_args(ToolResultContent)),
     "system": frozenset(get_args(SystemContent)),
     "fallback": frozenset(get_args(FallbackContent)),
 }
-"""What may stand where; `fallback` is the part of native content that other targets get."""
+"""Content types by role; `fallback` is the part of native content that other targets get."""
 
 _FIELDS: Final[Mapping[type[Value], frozenset[str]]] = {
     kind: frozenset({*kind.__struct_encode_fields__, kind.__struct_config__.tag_field or ""})
     for kind in (Context, Usage, UsageCost, Diagnostic, *_MESSAGES.values(), *_TOOLS.values(), *_CONTENTS.values())
 }
 _COUNTS: Final = frozenset({"timestamp", *Usage.__struct_encode_fields__})
-"""Whole numbers. JSON knows one kind of number, and some programs write 1.0 for 1."""
+"""Integer fields. JSON has one type of number, and some programs write 1.0 for 1."""
 
 _STOP_REASONS: Final = frozenset(map(str, StopReason))
 
@@ -89,17 +89,18 @@ _MISSING: Final = re.compile(r"Object missing required field `(\w+)`")
 _STEP: Final = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 
-# -- values -> our types ----------------------------------------------------------------------------------------------
+# -- plain values -> segue's types ------------------------------------------------------------------------------------
 
 
 def read_context(value: object) -> Context:
-    """Read a whole document: ours, or an ancestor's, which has no `format` and may be a bare list of messages.
+    """Read a document: one of segue's, or a foreign one, which has no `format` and may be a bare list of messages.
 
-    An ancestor's first message is the system prompt if it is a system message, there is no other prompt, and nothing
-    is lost by it.
+    A leading system message of a foreign document becomes the system prompt, if there is no other prompt and nothing
+    is lost.
 
     Raises:
-        LoadError: it is neither, or something in it does not fit. `NewerFormat` for a document of a later segue.
+        LoadError: the document is neither, or a value in it does not fit; `path` locates the problem.
+        NewerFormat: the document was written by a later version of segue.
     """
     if isinstance(value, list):
         bare = [_message(item, (index,), foreign=True) for index, item in enumerate(cast("list[object]", value))]
@@ -107,31 +108,33 @@ def read_context(value: object) -> Context:
     document = _object(value, ())
     if "format" not in document:
         if "messages" not in document:
-            raise LoadError("is missing: this is no conversation", path=("messages",))
+            message = f'is missing; a conversation has "format": "{FORMAT}", or at least a list of messages'
+            raise LoadError(message, path=("messages",))
         return with_leading_prompt(_build(_context(document, foreign=True), Context))
     name = document["format"]
     if name == FORMAT:
         ours = {field: item for field, item in document.items() if field != "format"}
         return _build(_context(ours, foreign=False), Context)
     if isinstance(name, str) and name.startswith("segue/"):
-        raise NewerFormat(f"{name} is newer than this segue, which reads {FORMAT}", path=("format",))
-    raise LoadError(f"unknown format {name!r}", path=("format",))
+        message = f"{name} is newer than this version of segue, which reads {FORMAT}; upgrade segue"
+        raise NewerFormat(message, path=("format",))
+    raise LoadError(f"unknown format {name!r}; expected {FORMAT!r}", path=("format",))
 
 
 def read_message(value: object, *, foreign: bool) -> Message:
-    """Read one message, ours or an ancestor's.
+    """Read one message, segue's own or a foreign one.
 
     Raises:
-        LoadError: something in it does not fit.
+        LoadError: a value in it does not fit; `path` locates it.
     """
     return _build(_message(value, (), foreign=foreign), cast("type[Message]", Message))
 
 
 def read_message_of_unknown_origin(value: object) -> Message:
-    """Read one message: as ours where it fits as it stands, otherwise as an ancestor's.
+    """Read one message: as segue's own if it fits, otherwise as a foreign one.
 
     Raises:
-        LoadError: something in it does not fit.
+        LoadError: a value in it does not fit; `path` locates it.
     """
     try:
         message = _build(value, cast("type[Message]", Message))
@@ -143,38 +146,38 @@ def read_message_of_unknown_origin(value: object) -> Message:
 
 
 def _build(converted: object, kind: type[_T]) -> _T:
-    """Let msgspec build the value, and say in our words what does not fit."""
+    """Let msgspec build the value; convert its errors to `LoadError`."""
     try:
         return msgspec.convert(converted, kind)
     except msgspec.ValidationError as error:
-        raise _misfit(error) from error
+        raise _load_error(error) from error
     except UnicodeEncodeError as error:
-        # Text stands where a number or an object belongs, and msgspec stumbles over half a character in it before it
-        # can say so.
-        raise _misfit_of_halves(converted, kind) from error
+        # A string with a lone surrogate is in the place of a number or an object. msgspec fails on the surrogate
+        # before it can report the wrong type.
+        raise _load_error_of_surrogate(converted, kind) from error
 
 
-def _misfit_of_halves(converted: object, kind: type) -> LoadError:
-    """Find the place by letting msgspec read the same with the halves replaced."""
+def _load_error_of_surrogate(converted: object, kind: type) -> LoadError:
+    """Find the path by letting msgspec convert the same value with the surrogates replaced."""
     try:
         msgspec.convert(json.loads(json.dumps(converted, ensure_ascii=False).encode(errors="replace")), kind)
     except msgspec.ValidationError as error:
-        return _misfit(error)
-    return LoadError("half a character stands where no text can")
+        return _load_error(error)
+    return LoadError("a lone surrogate is in a field that is not text; remove it")
 
 
-def _misfit(error: msgspec.ValidationError) -> LoadError:
+def _load_error(error: msgspec.ValidationError) -> LoadError:
     reason, _, place = str(error).rpartition(" - at `$")
     if not reason:
         reason, place = place, ""
     path: Path = tuple(int(index) if index else name for name, index in _STEP.findall(place))
     if missing := _MISSING.fullmatch(reason):
-        return LoadError("is missing", path=(*path, missing[1]))
+        return LoadError("is missing; the field is required", path=(*path, missing[1]))
     return LoadError(reason, path=path)
 
 
 def with_leading_prompt(context: Context) -> Context:
-    """Make a leading system message the prompt, where the conversation has none and has room for all of it."""
+    """Make a leading system message the system prompt, if there is no other prompt and no key of `extra` collides."""
     first = context.messages[0] if context.messages else None
     if context.system_prompt is not None or not isinstance(first, SystemMessage) or not first.content:
         return context
@@ -184,7 +187,7 @@ def with_leading_prompt(context: Context) -> Context:
         if not kept.keys().isdisjoint(fields):
             return context
         kept.update(fields)
-    text = _text_alone(first.content)
+    text = _find_only_text(first.content)
     return Context(
         system_prompt=first.content if text is None else text,
         messages=context.messages[1:],
@@ -193,8 +196,8 @@ def with_leading_prompt(context: Context) -> Context:
     )
 
 
-def _text_alone(content: tuple[SystemContent, ...]) -> str | None:
-    """Give the words, if words are all there is."""
+def _find_only_text(content: tuple[SystemContent, ...]) -> str | None:
+    """Give the text, if the content is one text and nothing else."""
     match content:
         case (TextContent(text=text, text_signature=None, extra=None),):
             return text
@@ -202,7 +205,7 @@ def _text_alone(content: tuple[SystemContent, ...]) -> str | None:
             return None
 
 
-# -- the shape of our types -------------------------------------------------------------------------------------------
+# -- fields of segue's types ------------------------------------------------------------------------------------------
 
 
 def _context(document: _Fields, *, foreign: bool) -> _Fields:
@@ -216,7 +219,7 @@ def _context(document: _Fields, *, foreign: bool) -> _Fields:
 
 
 def _tool(value: object, path: Path, *, foreign: bool) -> _Fields:
-    """A tool without a type is a function: the ancestors have no other."""
+    """A tool without a type is a function: foreign files have no other tools."""
     fields = {"type": "function", **_object(value, path)}
     return _convert(fields, _kind(fields, "type", _TOOLS, path), path, foreign=foreign)
 
@@ -235,7 +238,7 @@ def _message(value: object, path: Path, *, foreign: bool) -> _Fields:
 
 
 def _convert_report(converted: _Fields, path: Path, *, foreign: bool) -> None:
-    """Bring what an assistant message says about itself into shape."""
+    """Convert usage, diagnostics, protocol and stop reason of an assistant message."""
     if "usage" in converted:
         usage = converted["usage"] = _convert(converted["usage"], Usage, (*path, "usage"), foreign=foreign)
         if "cost" in usage:
@@ -258,7 +261,7 @@ def _convert_report(converted: _Fields, path: Path, *, foreign: bool) -> None:
 
 
 def _contents(value: object, role: str, path: Path, *, foreign: bool) -> list[_Fields]:
-    """Text stands for one piece of text, nothing for no content at all."""
+    """Convert a list of content. A string is one text; null is no content."""
     if value is None:
         return []
     if isinstance(value, str):
@@ -269,8 +272,9 @@ def _contents(value: object, role: str, path: Path, *, foreign: bool) -> list[_F
 def _content(value: object, role: str, path: Path, *, foreign: bool) -> _Fields:
     fields = _object(value, path)
     kind = _kind(fields, "type", _CONTENTS, path)
-    if kind not in _PLACES[role]:
-        raise LoadError(f"{fields['type']!r} cannot stand in {role}", path=(*path, "type"))
+    if kind not in _ALLOWED[role]:
+        allowed = ", ".join(name for name, each in _CONTENTS.items() if each in _ALLOWED[role])
+        raise LoadError(f"{fields['type']!r} is not allowed in {role}; allowed: {allowed}", path=(*path, "type"))
     converted = _convert(fields, kind, path, foreign=foreign)
     if "fallback" in converted:
         converted["fallback"] = _contents(converted["fallback"], "fallback", (*path, "fallback"), foreign=foreign)
@@ -282,7 +286,7 @@ def _content(value: object, role: str, path: Path, *, foreign: bool) -> _Fields:
 
 
 def _standard_base64(data: str) -> tuple[str, str]:
-    """Spell base64 the standard way, and give the media type if the data named one; what is no base64 stays."""
+    """Convert to standard base64, and give the media type of a data URL; what is not base64 is returned unchanged."""
     mime_type, payload = "", data
     if url := _DATA_URL.match(data):
         mime_type, payload = url["mime"], data[url.end() :]
@@ -300,7 +304,7 @@ def _standard_base64(data: str) -> tuple[str, str]:
 
 
 def _convert(value: object, kind: type[Value], path: Path, *, foreign: bool) -> _Fields:
-    """Take the fields that `kind` knows and keep the others under `extra["stored"]`; null is as good as absent."""
+    """Take the fields of `kind`, keep the others under `extra["stored"]`, and drop null."""
     known: _Fields = {}
     unknown: _Fields = {}
     for name, item in _object(value, path).items():
@@ -312,8 +316,8 @@ def _convert(value: object, kind: type[Value], path: Path, *, foreign: bool) -> 
             known[name] = item
     if "extra" in known and not _is_extra(known["extra"]):
         if not foreign:
-            raise LoadError("expected an object of objects", path=(*path, "extra"))
-        # A field of the ancestor's that happens to have the name of ours.
+            raise LoadError("expected an object of objects, keyed by protocol", path=(*path, "extra"))
+        # A field of a foreign file that happens to have the same name.
         unknown["extra"] = known.pop("extra")
     if unknown:
         _keep(known, unknown)
@@ -330,11 +334,14 @@ def _is_extra(value: object) -> bool:
 
 
 def _kind(fields: _Fields, tag: str, kinds: _Kinds, path: Path) -> type[Value]:
-    """Find the type that an object says it has."""
+    """Find the type that an object names."""
     name = fields.get(tag)
     if isinstance(name, str) and name in kinds:
         return kinds[name]
-    raise LoadError("is missing" if name is None else f"unknown {tag} {name!r}", path=(*path, tag))
+    expected = f"expected one of {', '.join(kinds)}"
+    raise LoadError(
+        f"is missing; {expected}" if name is None else f"unknown {tag} {name!r}; {expected}", path=(*path, tag)
+    )
 
 
 def _object(value: object, path: Path) -> _Fields:

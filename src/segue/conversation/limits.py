@@ -1,11 +1,11 @@
-"""What stored JSON can carry: how deep, which numbers, which keys, which values.
+"""The limits of stored JSON: depth, numbers, keys and types of values.
 
 Facts this file rests on:
-- JSON has no word for NaN, infinities, bytes, dates and sets, and no keys but text.                          (RFC 8259)
-- Python's own reader takes lone surrogates, which msgspec does not, but also NaN, and any number of digits up to 4,300.
-                                                                                      (Python 3.11, json and int)
-- Both read some 1,000 levels and then raise RecursionError, sooner when the caller's stack is deep. The limit here is
-  the same on every stack.                                                                  (tried 2026-11-15)
+- JSON cannot represent NaN, infinities, bytes, dates and sets, and its keys are strings.                    (RFC 8259)
+- Python's `json` accepts lone surrogates, which msgspec refuses. It also accepts NaN, and integers of up to 4,300
+  digits.                                                                             (Python 3.11, json and int)
+- Both parse about 1,000 levels and then raise RecursionError, earlier when the caller's stack is deep. The limit here
+  does not depend on the stack.                                                             (tried 2026-11-15)
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from segue.conversation.content import Value
-from segue.conversation.screening import is_plain
+from segue.conversation.fast_checks import is_plain
 from segue.errors import LoadError, Path
 
 Stored: TypeAlias = bytes | bytearray | memoryview | str
-"""JSON as it comes out of a file, a socket or a database."""
+"""JSON as read from a file, a socket or a database."""
 
 MAX_NESTING: Final = 200
-"""How deep objects and lists may stand in one another, the document itself being the first level."""
+"""How deep objects and lists may nest; the document itself is the first level."""
 
 MAX_DIGITS: Final = 4300
-"""The longest integer: what Python itself converts unless told otherwise."""
+"""The longest integer: the default limit of Python's own conversion."""
 
 ABOVE_A_MESSAGE: Final = 2
-"""Levels over a message in its document. A message alone is counted the same, so that it fits wherever it goes."""
+"""Levels above a message in its document. They also count for a message alone, so that it fits into any document."""
 
 _TOO_LONG: Final = 10**MAX_DIGITS
-_TOO_DEEP: Final = f"nested deeper than {MAX_NESTING} levels"
-_TOO_MANY_DIGITS: Final = f"an integer of more than {MAX_DIGITS:,} digits"
+_TOO_DEEP: Final = f"nested deeper than {MAX_NESTING} levels; flatten the value or store it as a string"
+_TOO_MANY_DIGITS: Final = f"an integer of more than {MAX_DIGITS:,} digits; store it as a string"
 
 _FREE_FIELDS: Final = frozenset({"arguments", "block", "definition", "details", "extra", "parameters"})
-"""Fields that hold what JSON they like, and therefore no value of ours."""
+"""Fields of free-form JSON. They cannot hold values of segue's own types."""
 
 
 class Fault(NamedTuple):
-    """What stored JSON cannot carry, and where it stands."""
+    """A value that cannot be stored as JSON, and its path."""
 
     reason: str
     path: Path
 
 
 def find_fault(value: object, *, above: int = 0) -> Fault | None:
-    """Give the first thing, in the order of the document, that stored JSON cannot carry; None where all is well.
+    """Find the first value, in document order, that cannot be stored as JSON; None when there is none.
 
-    `above` counts the levels that will stand over the value. Nothing here recurses, so that neither a deep value nor
-    one that contains itself can exhaust the stack.
+    `above` is the number of levels above the value. Nothing here recurses, so neither a deep value nor one that
+    contains itself can exhaust the stack.
     """
     waiting: list[tuple[object, Path, int, bool]] = [(value, (), above, False)]
     while waiting:
@@ -60,15 +60,19 @@ def find_fault(value: object, *, above: int = 0) -> Fault | None:
                 return Fault(reason, path)
             continue
         if isinstance(value, Value) and is_free:
-            return Fault(f"a {type(value).__name__} cannot stand inside free-form JSON", path)
+            reason = f"a {type(value).__name__} is not allowed inside free-form JSON; convert it to plain values first"
+            return Fault(reason, path)
         if not isinstance(value, Value | Mapping | list | tuple):
-            return Fault(f"JSON has no word for a value of type {type(value).__name__}", path)
+            reason = (
+                f"JSON cannot represent a value of type {type(value).__name__}; convert it to a string, number or dict"
+            )
+            return Fault(reason, path)
         if level == MAX_NESTING:
             return Fault(_TOO_DEEP, path)
         inside = list(_parts(cast("Value | Mapping[object, object] | Sequence[object]", value)))
         for step, _ in inside:
             if not isinstance(step, str | int) or (isinstance(value, Mapping) and not isinstance(step, str)):
-                return Fault(f"the key {step!r} is no text", path)
+                return Fault(f"the key {step!r} is not a string; keys of JSON objects have to be", path)
         steps = cast("list[tuple[str | int, object]]", inside)
         waiting += [
             (item, (*path, step), level + 1, is_free or isinstance(value, Mapping) or step in _FREE_FIELDS)
@@ -78,7 +82,7 @@ def find_fault(value: object, *, above: int = 0) -> Fault | None:
 
 
 def _parts(value: Value | Mapping[object, object] | Sequence[object]) -> Iterator[tuple[object, object]]:
-    """Give what a container holds, by the names the document has for it."""
+    """Give the members of a container, with their keys in the document."""
     if isinstance(value, Value):
         for name, field in zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True):
             yield name, getattr(value, field)
@@ -90,24 +94,24 @@ def _parts(value: Value | Mapping[object, object] | Sequence[object]) -> Iterato
 
 def _number_fault(value: object) -> str | None:
     if isinstance(value, float) and not math.isfinite(value):
-        return f"JSON has no word for {value}"
+        return f"JSON cannot represent the number {value}; use None or a string"
     if isinstance(value, int) and abs(value) >= _TOO_LONG:
         return _TOO_MANY_DIGITS
     return None
 
 
 def parse_json(data: Stored, *, above: int = 0) -> object:
-    """Read JSON into plain values, lone surrogates and all; `above` counts the levels that stand over it.
+    """Parse JSON into plain values, including lone surrogates; `above` is the number of levels above it.
 
     Raises:
-        LoadError: no JSON, or JSON beyond the limits.
+        LoadError: the data is not JSON, or exceeds the limits.
     """
     try:
         value: object = json.loads(_as_text(data))
     except json.JSONDecodeError as error:
         raise LoadError(_explain(error)) from error
     except UnicodeDecodeError as error:
-        raise LoadError(f"no UTF-8: {error.reason} at byte {error.start}") from error
+        raise LoadError(f"not valid UTF-8: {error.reason} at byte {error.start}; save the file as UTF-8") from error
     except RecursionError as error:
         raise LoadError(_TOO_DEEP) from error
     except ValueError as error:
@@ -117,17 +121,17 @@ def parse_json(data: Stored, *, above: int = 0) -> object:
 
 
 def check_limits(value: object, *, above: int) -> None:
-    """Let pass what was read from JSON and keeps to the limits.
+    """Check that a parsed value keeps to the limits.
 
     Raises:
-        LoadError: it does not.
+        LoadError: it does not; `path` locates the problem.
     """
     if not is_plain([value]) and (fault := find_fault(value, above=above)):
         raise LoadError(fault.reason, path=fault.path)
 
 
 def is_json(data: bytes) -> bool:
-    """Say whether bytes are one complete JSON value, whatever it holds."""
+    """Whether bytes are one complete JSON value."""
     try:
         json.loads(_as_text(data))
     except (ValueError, RecursionError):
@@ -136,16 +140,19 @@ def is_json(data: bytes) -> bool:
 
 
 def _as_text(data: Stored) -> str:
-    # Editors on Windows put a mark in front, which is no JSON.
+    # Editors on Windows write a byte order mark, which is not JSON.
     if not isinstance(data, str):
         return str(data, "utf-8-sig")
-    # In memory the two halves of a character may stand side by side; in JSON they are one character.
+    # A Python string may hold both halves of a surrogate pair separately; in JSON they are one character.
     return data.removeprefix("\ufeff").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _explain(error: json.JSONDecodeError) -> str:
     if not error.doc.strip():
-        return "nothing to read: the text is empty"
+        return "the input is empty; expected a JSON object"
     if error.msg == "Extra data":
-        return f"more than one document, the second on line {error.lineno}; read_session reads files of several"
-    return f"no JSON: {error}"
+        return (
+            f"the input holds more than one JSON value, the second one on line {error.lineno}; "
+            "use read_session() for session files"
+        )
+    return f"not valid JSON: {error}"

@@ -1,14 +1,14 @@
-"""The turns of a conversation, and what a provider said about its own.
+"""The messages of a conversation, and what a provider reports about its replies.
 
-A message says who wrote it: an assistant message carries its origin (protocol, provider, model), so that later
-anyone can tell whether a signature in it is theirs. Nothing here has behaviour beyond reading itself.
+An assistant message names its origin (protocol, provider, model). Projection compares it with the target to decide
+whether signatures in the message are valid there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import ClassVar, Literal, TypeAlias, final
+from typing import Any, ClassVar, Literal, TypeAlias, final
 
 from segue.conversation.content import (
     AssistantContent,
@@ -61,22 +61,22 @@ class Usage(Value, frozen=True, kw_only=True):
 
 @final
 class Diagnostic(Value, frozen=True, kw_only=True):
-    """Something noteworthy that did not stop the turn, such as tool arguments that had to be repaired."""
+    """A problem that did not stop the turn, such as tool arguments that had to be repaired."""
 
     type: str
     message: str | None = None
-    details: Mapping[str, object] | None = None
+    details: Mapping[str, Any] | None = None
     timestamp: int | None = None
     extra: Extra | None = None
 
 
 class _Message(Value, frozen=True, kw_only=True, tag_field="role"):
-    """The parent of all messages; `role` in JSON and in Python."""
+    """The base class of all messages; the tag is `role` in JSON and in Python."""
 
 
 @final
 class UserMessage(_Message, frozen=True, kw_only=True, tag="user"):
-    """What the user said or showed. `timestamp` is Unix milliseconds."""
+    """A message of the user. `timestamp` is Unix milliseconds."""
 
     role: ClassVar[Literal["user"]] = "user"
     content: tuple[UserContent, ...]
@@ -94,9 +94,9 @@ class UserMessage(_Message, frozen=True, kw_only=True, tag="user"):
 
 @final
 class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
-    """What a model said, with its origin and what its provider reported.
+    """A message of a model, with its origin and what its provider reported.
 
-    `model` is the id that was asked for, `response_model` the one that answered (often a dated version of it).
+    `model` is the id that was requested, `response_model` the one that answered (often a dated version of it).
     `prefix` asks the model to continue this message instead of answering it, where the provider has such a field.
     """
 
@@ -117,17 +117,17 @@ class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
     extra: Extra | None = None
 
     def text(self) -> str:
-        """Join every text block; thinking and calls are skipped."""
+        """Join the text of all text content; thinking and calls are skipped."""
         return "".join(content.text for content in self.content if content.kind == "text")
 
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """Give every tool call, in order; empty when the model asked for none."""
+        """Give the tool calls, in order."""
         return tuple(content for content in self.content if content.kind == "toolCall")
 
 
 @final
 class ToolResultMessage(_Message, frozen=True, kw_only=True, tag="toolResult"):
-    """What a tool answered to one call. `details` are for the application and never sent to a model."""
+    """The result of one tool call. `details` are for the application and never sent to a model."""
 
     role: ClassVar[Literal["toolResult"]] = "toolResult"
     tool_call_id: str
@@ -142,7 +142,7 @@ class ToolResultMessage(_Message, frozen=True, kw_only=True, tag="toolResult"):
 
 @final
 class SystemMessage(_Message, frozen=True, kw_only=True, tag="system"):
-    """Instructions in mid-conversation. What stands before the first turn is `Context.system_prompt`."""
+    """Instructions in the middle of a conversation. Those before the first message are `Context.system_prompt`."""
 
     role: ClassVar[Literal["system"]] = "system"
     content: tuple[SystemContent, ...]

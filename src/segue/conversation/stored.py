@@ -1,13 +1,14 @@
 """Conversations as JSON: `load` and `dump`, and the same for one message.
 
 Facts this file rests on:
-- A file says which format it has, `segue/1`, before anything else. A newer one is refused whole: half of it would be
-  another conversation. A file that does not say was written by one of segue's ancestors.            (our promise)
-- Reading into types costs less than reading into dicts, as long as every field is known.              (measured)
+- The first field of a file is its format, `segue/1`. A newer format is refused: reading only the known part would give
+  another conversation. A file without a format is a foreign one, of pi-ai or ktsoator/or.            (our promise)
+- Decoding into types costs less than decoding into dicts, as long as every field is known.            (measured)
 - msgspec refuses lone surrogates both ways; the standard library writes them as escapes.  (msgspec 0.22.0, tried)
 
-There are two ways in and two ways out. The fast ones leave the work to msgspec and look only at what has no type of
-ours; whatever they do not vouch for takes the careful ones, which judge and name the place. Both give equal values.
+Loading and dumping each have a fast path and a slow path. The fast path lets msgspec do the work and checks only
+free-form JSON. Whatever it cannot confirm goes to the slow path, which decides and locates the error. Both paths give
+equal values.
 """
 
 from __future__ import annotations
@@ -20,6 +21,15 @@ import msgspec
 
 from segue.conversation.content import Extra, SystemContent, Value
 from segue.conversation.context import Context, Tool
+from segue.conversation.fast_checks import (
+    WrongType,
+    checked_values,
+    checked_values_of,
+    free_form_values,
+    free_form_values_of,
+    is_plain,
+    is_shallow,
+)
 from segue.conversation.foreign import (
     FORMAT,
     PROTOCOLS,
@@ -29,15 +39,7 @@ from segue.conversation.foreign import (
 )
 from segue.conversation.limits import ABOVE_A_MESSAGE, Stored, check_limits, find_fault, parse_json
 from segue.conversation.messages import Message
-from segue.conversation.screening import (
-    Misplaced,
-    free_values,
-    free_values_of,
-    is_plain,
-    is_shallow,
-    vetted_values,
-    vetted_values_of,
-)
+from segue.conversation.retired import may_be_retired, upgrade_context, upgrade_message
 from segue.errors import DumpError, LoadError
 
 
@@ -56,20 +58,24 @@ _DOCUMENTS: Final = msgspec.json.Decoder(Document)
 _MESSAGES: Final[msgspec.json.Decoder[Message]] = msgspec.json.Decoder(Message)
 _ENCODER: Final = msgspec.json.Encoder()
 
-_NOT_FAST: Final = (msgspec.MsgspecError, ValueError, TypeError, AttributeError, RecursionError, Misplaced)
-"""What the fast ways stumble over. The careful ways find out why, and whether it matters."""
+NOT_LOADABLE: Final = "this could not be loaded again: "
+"""The first words of a `DumpError` about a value that JSON can represent and `load` refuses."""
+
+_NOT_FAST: Final = (msgspec.MsgspecError, ValueError, TypeError, AttributeError, RecursionError, WrongType)
+"""Errors that send a value to the slow path, which finds out whether something is wrong."""
 
 
 # -- a conversation ---------------------------------------------------------------------------------------------------
 
 
 def load(data: Stored) -> Context:
-    """Read a conversation that segue stored, or a file of one of its ancestors.
+    """Read a conversation that segue stored, or a file of pi-ai or ktsoator/or.
 
-    Fields that segue has no word for are kept under `extra["stored"]` of the object they stand on.
+    Unknown fields are kept under `extra["stored"]` of their object.
 
     Raises:
-        LoadError: it cannot be read; `path` says where. `NewerFormat`, its child, for a file of a later segue.
+        LoadError: the data cannot be read; `path` locates the problem.
+        NewerFormat: the file was written by a later version of segue.
     """
     try:
         document = _DOCUMENTS.decode(data)
@@ -79,25 +85,28 @@ def load(data: Stored) -> Context:
             tools=document.tools,
             extra=document.extra,
         )
-        if is_shallow(free_values(context)):
-            return context
+        free = free_form_values(context)
+        if is_shallow(free):
+            return upgrade_context(context) if may_be_retired(free) else context
     except _NOT_FAST:
         pass
-    return read_context(parse_json(data))
+    return upgrade_context(read_context(parse_json(data)))
 
 
 def dump(context: Context) -> bytes:
     """Write a conversation so that `load` gives an equal one.
 
-    Constructors check nothing, so this looks at what type checkers cannot see, the JSON in free-form fields, and at
-    what programs get wrong: the place of content, words, seals, ids, stop reasons, times, costs and tools. A list where
-    a tuple belongs is written, and read as a tuple; a tuple in free-form JSON is read as a list.
+    Constructors check nothing. So this checks what type checkers cannot see, the JSON in free-form fields, and the
+    fields that programs often get wrong: content in the wrong role, texts, signatures, ids, stop reasons, timestamps,
+    costs and tools. A list in place of a tuple is accepted and read as a tuple; a tuple in free-form JSON is read as a
+    list. A cache mark or prefix that is still kept in `extra` is written as the typed field: see `retired.py`.
 
     Raises:
-        DumpError: JSON has no word for something in it, or could not give it back; `path` says where.
+        DumpError: a value cannot be stored as JSON, or could not be loaded again; `path` locates it.
     """
     if type(context) is not Context:
-        raise DumpError(f"expected a Context, got a value of type {type(context).__name__}")
+        name = type(context).__name__
+        raise DumpError(f"expected a Context, got {name}; use dump_message() for a single message")
     document = Document(
         format=FORMAT,
         system_prompt=context.system_prompt,
@@ -107,16 +116,19 @@ def dump(context: Context) -> bytes:
     )
     try:
         data = _ENCODER.encode(document)
-        if is_plain(vetted_values(context)):
-            return data
+        free = checked_values(context)
+        if is_plain(free):
+            upgraded = upgrade_context(context) if may_be_retired(free) else context
+            return data if upgraded is context else dump(upgraded)
     except _NOT_FAST:
         pass
-    data = _encode_carefully(document)
+    data = _encode_slowly(document)
     try:
         load(data)
     except LoadError as error:
-        raise _cannot_be_read(error) from error
-    return data
+        raise _not_loadable(error) from error
+    upgraded = upgrade_context(context)
+    return data if upgraded is context else dump(upgraded)
 
 
 # -- one message ------------------------------------------------------------------------------------------------------
@@ -125,90 +137,94 @@ def dump(context: Context) -> bytes:
 def load_message(data: Stored) -> Message:
     """Read one message.
 
-    A message does not say who wrote it. It is taken for one of segue's own if it fits, unless its protocol has a name
-    that only the ancestors use; otherwise it is read like one of theirs.
+    A message alone has no format field. It is read as one of segue's own if it fits, unless its protocol has a name
+    that only pi-ai or ktsoator/or use; otherwise it is read as a foreign message.
 
     Raises:
-        LoadError: it cannot be read; `path` says where in the message.
+        LoadError: the message cannot be read; `path` locates the problem in it.
     """
     message = _load_own_message(data)
     if message is not None and not (message.role == "assistant" and message.protocol in PROTOCOLS):
         return message
-    return read_message_of_unknown_origin(parse_json(data, above=ABOVE_A_MESSAGE))
+    return upgrade_message(read_message_of_unknown_origin(parse_json(data, above=ABOVE_A_MESSAGE)))
 
 
 def dump_message(message: Message) -> bytes:
     """Write one message, on one line, so that `load_message` gives an equal one.
 
-    What was written is read again before it is handed out: a line that nobody can read would spoil the file that it
-    is appended to. For the rest see `dump`.
+    The data is loaded once before it is returned: a line that cannot be read would make its session file unreadable.
+    For the rest see `dump`.
 
     Raises:
-        DumpError: JSON has no word for something in it, or could not give it back; `path` says where.
+        DumpError: a value cannot be stored as JSON, or could not be loaded again; `path` locates it.
     """
     try:
         data = _ENCODER.encode(message)
-        if _load_own_message(data) == message and is_plain(vetted_values_of((message,))):
+        if _load_own_message(data) == message and is_plain(checked_values_of((message,))):
             return data
     except _NOT_FAST:
         pass
-    data = _encode_carefully(message, above=ABOVE_A_MESSAGE)
+    data = _encode_slowly(message, above=ABOVE_A_MESSAGE)
     try:
         read_message(parse_json(data, above=ABOVE_A_MESSAGE), foreign=False)
     except LoadError as error:
-        raise _cannot_be_read(error) from error
-    return data
+        raise _not_loadable(error) from error
+    upgraded = upgrade_message(message)
+    return data if upgraded is message else dump_message(upgraded)
 
 
 def load_line(data: Stored, *, foreign: bool) -> Message | Context:
     """Read one line of a session file: a message, or a header, which is a document without messages.
 
-    `foreign` says that no header came before, so that the line may be an ancestor's.
+    `foreign` is set while no header has been read: then the line may be a message of pi-ai or ktsoator/or.
 
     Raises:
-        LoadError: it cannot be read; `path` says where in the line.
+        LoadError: the line cannot be read; `path` locates the problem in it.
     """
     if not foreign and (message := _load_own_message(data)) is not None:
         return message
     value = parse_json(data)
     if isinstance(value, dict) and ("format" in value or "messages" in value):
-        return read_context(cast("object", value))
+        return upgrade_context(read_context(cast("object", value)))
     check_limits(cast("object", value), above=ABOVE_A_MESSAGE)
-    return read_message(cast("object", value), foreign=foreign)
+    return upgrade_message(read_message(cast("object", value), foreign=foreign))
 
 
 def _load_own_message(data: Stored) -> Message | None:
-    """Read a message the fast way; None means only that someone must look closer."""
+    """Read a message on the fast path; None when the slow path has to decide."""
     try:
         message = _MESSAGES.decode(data)
-        return message if is_shallow(free_values_of((message,))) else None
+        free = free_form_values_of((message,))
+        if not is_shallow(free):
+            return None
+        return upgrade_message(message) if may_be_retired(free) else message
     except _NOT_FAST:
         return None
 
 
-# -- the careful way out ----------------------------------------------------------------------------------------------
+# -- the slow path of dumping -----------------------------------------------------------------------------------------
 
 
-def _encode_carefully(value: Document | Message, *, above: int = 0) -> bytes:
+def _encode_slowly(value: Document | Message, *, above: int = 0) -> bytes:
     if fault := find_fault(value, above=above):
         raise DumpError(fault.reason, path=fault.path)
     try:
-        return _encode_whatever_text(value)
+        return _encode_any_text(value)
     except (ValueError, RecursionError) as error:
-        # The interpreter was told to convert fewer digits than it does by itself, or the caller left it little stack.
+        # sys.set_int_max_str_digits() is below its default, or the caller has nearly used up the stack.
         raise DumpError(str(error)) from error
 
 
-def _encode_whatever_text(value: Document | Message) -> bytes:
+def _encode_any_text(value: Document | Message) -> bytes:
     try:
-        return msgspec.json.encode(value, enc_hook=_made_plain)
+        return msgspec.json.encode(value, enc_hook=_to_plain)
     except UnicodeEncodeError:
-        plain: object = msgspec.to_builtins(value, enc_hook=_made_plain)
+        plain: object = msgspec.to_builtins(value, enc_hook=_to_plain)
         return json.dumps(plain, separators=(",", ":")).encode("ascii")
 
 
-def _made_plain(value: object) -> object:
-    """Say what `find_fault` let pass in words that msgspec knows: text and numbers of other classes, other mappings."""
+def _to_plain(value: object) -> object:
+    """Convert what `find_fault` accepts and msgspec does not: subclasses of str, int and float, and other mappings."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
@@ -218,5 +234,5 @@ def _made_plain(value: object) -> object:
     return dict(cast("Mapping[str, object]", value))
 
 
-def _cannot_be_read(error: LoadError) -> DumpError:
-    return DumpError(f"this would be written and never read again: {error.reason}", path=error.path)
+def _not_loadable(error: LoadError) -> DumpError:
+    return DumpError(f"{NOT_LOADABLE}{error.reason}", path=error.path)

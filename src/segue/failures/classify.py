@@ -1,14 +1,14 @@
-"""What went wrong: from anything a provider, its client or a stream gave, to one `Failure`.
+"""Classify an error of a provider, a client library or a stream as one `Failure`.
 
 The order of evidence, the strongest first:
 
-1. a code that means one thing (`insufficient_quota`), wherever it stands;
-2. a status that means one thing (401, 402, 429, 529);
-3. words: of the history, of money, of what only looks like an overflow, of an overflow (`_TABLES`), a count of tokens
-   beside a smaller bound, the rest;
-4. a code that says little (`invalid_request_error`), any other status.
+1. an unambiguous code (`insufficient_quota`), anywhere in the body;
+2. an unambiguous status (401, 402, 429, 529);
+3. the text of the message: wordings about the history, quotas, false positives of overflow, overflow (`_TABLES`), a
+   count of tokens above a limit, all other wordings;
+4. an ambiguous code (`invalid_request_error`), any other status.
 
-How long to wait is read whatever the kind; how many tokens were too many, of an overflow and of a rate.
+The time to wait is read for every kind; the counts of tokens for an overflow and a rate limit.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _Verdict = tuple[FailureKind, str]
 
 _QUOTES: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u00a0": " "})
 _FOREVER: Final = 1e9
-"""Seconds; nobody means that."""
+"""Seconds. Longer waits are ignored: they are not meant as a wait."""
 _COUNTED: Final = frozenset({FailureKind.OVERFLOW, FailureKind.RATE_LIMIT})
-"""Kinds whose numbers are tokens."""
+"""Kinds whose message may have counts of tokens."""
 _TABLES: Final[tuple[tuple[Row, ...], ...]] = (
     SIGNATURES,
     HISTORY_FORMS,
@@ -56,9 +56,9 @@ _TABLES: Final[tuple[tuple[Row, ...], ...]] = (
     STRICT,
     LOOSE,
 )
-"""The words of one message, the most telling first. Before the rest (`WORDINGS`) its numbers are asked."""
+"""Tables of wordings, in the order in which they are searched. `WORDINGS` come after the check of token counts."""
 _TABLES_OF_413: Final[tuple[tuple[Row, ...], ...]] = (CERTAIN, OVERFLOW_FALSE_POSITIVES, STRICT)
-"""413 is a body of too many bytes; only words about the prompt or the context say otherwise."""
+"""Status 413 means a body of too many bytes, unless the message is about the prompt or the context."""
 
 
 def classify(
@@ -68,11 +68,11 @@ def classify(
     status: int | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Failure:
-    """Say what went wrong.
+    """Classify an error.
 
-    `error` is a text, a body (parsed, bytes or JSON text), an exception of an official client or of a transport, an
-    error of ours, a `WireError`, an error event of a stream, or a message. What is passed beside it goes before what
-    it says itself. Nothing it can be given makes it raise.
+    `error` is a text, a body (parsed, bytes or JSON text), an exception of an official client or of a transport, a
+    `SegueError`, a `WireError`, an error event of a stream, or a message. The arguments `provider`, `status` and
+    `headers` override what the error itself contains. This function never raises.
     """
     symptoms = Symptoms(provider=(provider or "").lower(), status=status)
     if headers is not None:
@@ -82,7 +82,7 @@ def classify(
         return known
     given = symptoms.message()
     text = given.translate(_QUOTES).lower()
-    kind, evidence = known or _judge(symptoms, text)
+    kind, evidence = known or _find_kind(symptoms, text)
     used, limit = symptoms.used, symptoms.limit
     if kind in _COUNTED and used is None and limit is None:
         used, limit = read_numbers(text)
@@ -99,10 +99,11 @@ def classify(
 
 
 def is_context_overflow(message: AssistantMessage, context_window: int = 0) -> bool:
-    """Whether a reply shows that the conversation is longer than the model's window.
+    """Whether a reply shows that the conversation is longer than the model's context window.
 
-    Three signs: an error that says so; a success whose input, cached or not, is above the window (some providers cut
-    silently); a stop for length with nothing written and 99 % of the window filled. The last two need the window.
+    Three signs: an error of the kind `overflow`; a success with more input tokens, cached or not, than the window (some
+    providers truncate silently); the stop reason `length` with no output and 99 % of the window used. The last two need
+    `context_window`.
     """
     has_phrase = message.stop_reason == StopReason.ERROR or message.raw_stop_reason is not None
     if has_phrase and classify(message).kind == FailureKind.OVERFLOW:
@@ -117,7 +118,7 @@ def is_context_overflow(message: AssistantMessage, context_window: int = 0) -> b
 
 
 def _read(error: object, into: Symptoms) -> _Verdict | Failure | None:
-    """Fill the symptoms; give a verdict only where the thing itself is one."""
+    """Collect the symptoms; give a verdict if the type of the error decides."""
     if isinstance(error, ErrorEvent | DoneEvent):
         error = error.message
     if isinstance(error, Failure):
@@ -144,13 +145,13 @@ def _read(error: object, into: Symptoms) -> _Verdict | Failure | None:
 
 def _verdict_of_message(message: AssistantMessage) -> _Verdict | None:
     if message.stop_reason == StopReason.ABORTED:
-        return FailureKind.UNKNOWN, "the caller broke it off"
+        return FailureKind.UNKNOWN, "the caller aborted the request"
     if message.stop_reason == StopReason.ERROR or _code_verdict([message.raw_stop_reason or ""], "") is not None:
         return None
-    return FailureKind.UNKNOWN, f"nothing went wrong: it ended with {message.stop_reason}"
+    return FailureKind.UNKNOWN, f"the message is no failure: its stop reason is {message.stop_reason}"
 
 
-def _judge(symptoms: Symptoms, text: str) -> _Verdict:
+def _find_kind(symptoms: Symptoms, text: str) -> _Verdict:
     status, provider = symptoms.status, symptoms.provider
     if symptoms.unreachable:
         return FailureKind.NETWORK, symptoms.unreachable
@@ -162,7 +163,7 @@ def _judge(symptoms: Symptoms, text: str) -> _Verdict:
     found = _find(_TABLES_OF_413 if status == 413 else _TABLES, text, provider)
     if found is None and status != 413:
         if counts_too_many(text):
-            return FailureKind.OVERFLOW, "the numbers"
+            return FailureKind.OVERFLOW, "counts of tokens"
         found = find_row(WORDINGS, text, provider)
     if found is None:
         return _last_resort(symptoms)
@@ -196,10 +197,10 @@ def _code_verdict(codes: list[str], provider: str) -> _Verdict | None:
 
 
 def _rate_or_quota(verdict: _Verdict, symptoms: Symptoms, text: str) -> _Verdict:
-    """A rate comes back by itself; what was paid for does not. Both come as 429, and at xAI as `permission-denied`."""
+    """Distinguish a quota from a rate limit. Both come as status 429, at xAI as `permission-denied`."""
     if verdict[0] not in (FailureKind.RATE_LIMIT, FailureKind.AUTH):
         return verdict
-    # Google says the same words for both; which of its quotas ran out tells them apart.
+    # Google sends the same message for both; the id of the exceeded quota distinguishes them.
     quota_ids = " ".join(code for code in symptoms.codes if "Per" in code)
     if "PerDay" in quota_ids:
         return FailureKind.QUOTA, f"{verdict[1]}, a quota per day"

@@ -1,15 +1,17 @@
-"""Codes and types that providers put beside their words, and HTTP statuses.
+"""Error codes and types of providers, and HTTP statuses.
 
-A code is compared without its punctuation and case, so `rate_limit_exceeded`, `RateLimitExceeded` and
-`rate-limit-exceeded` are one. Three sorts:
+Codes are compared without punctuation and case, so `rate_limit_exceeded`, `RateLimitExceeded` and
+`rate-limit-exceeded` are equal. There are three tables:
 
-- `CODES` decide alone: nobody says `insufficient_quota` and means something else. (`OVERFLOW_CODE` reads new ones.)
-- `VAGUE_CODES` decide only when neither the words nor the status do: every other error is an `invalid_request_error`,
-  and servers put overflow under `server_error`.                           (llama.cpp until 2025-09, Ollama: both 500)
-- `NUMBERED_CODES` mean something at one provider only.
+- `CODES` decide alone: `insufficient_quota` has one meaning everywhere. `OVERFLOW_CODE` matches unknown ones.
+- `VAGUE_CODES` decide only if neither the message nor the status does: many different errors have the code
+  `invalid_request_error`, and some servers report an overflow as `server_error`.
+                                                                           (llama.cpp until 2025-09, Ollama: both 500)
+- `NUMBERED_CODES` have a meaning at one provider only.
 
-Who says them stands beside each group. Read in 2026-11: the numbers of Z.ai, the first of MiniMax's, the classes of the
-installed clients, and codes in recorded or reported bodies. The rest is common knowledge: check it when you touch it.
+A comment names the providers of each group. Read in 2026-11: the numbers of Z.ai, the first of MiniMax's, the classes
+of the installed clients, and codes in recorded or reported bodies. The others were not checked against a source: check
+them before you change them.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _PUNCTUATION: Final = str.maketrans("", "", "_-. ")
 
 
 def normalize_code(value: str) -> str:
-    """Spell a code the way the tables are looked up; what an AWS type has before `#` or after `:` is no part of it."""
+    """Give a code without punctuation and case, and without what an AWS type has before `#` or after `:`."""
     return value.rpartition("#")[2].partition(":")[0].translate(_PUNCTUATION).lower()
 
 
@@ -132,7 +134,7 @@ OVERFLOW_CODE: Final = re.compile(
     r"context(?:length|window|size|limit)?(?:limit)?(?:exceed|overflow|toolong)|exceed\w{0,12}context|"
     r"(?:prompt|input)(?:is)?toolong|(?:prompt|input)tokens?(?:limit)?exceed"
 )
-"""Codes nobody has shown us yet, by what they say; for a code without its punctuation."""
+"""A pattern for unknown codes of an overflow, without punctuation."""
 
 CODES: Final[Mapping[str, FailureKind]] = {
     normalize_code(value): kind for kind, text in _CODE_TERMS for value in text.split()
@@ -155,7 +157,7 @@ NUMBERED_CODES: Final[tuple[tuple[tuple[str, ...], FailureKind, str], ...]] = (
     (_ZAI, FailureKind.REFUSED, "1301"),
     (_ZAI, FailureKind.RATE_LIMIT, "1302 1303 1305 1313"),
     (_ZAI, FailureKind.OVERLOADED, "1312"),
-    # platform.minimax.io/docs/api-reference/errorcode, read up to 1024; the others as others use them
+    # platform.minimax.io/docs/api-reference/errorcode, read up to 1024; the others as in other projects
     (_MINIMAX, FailureKind.SERVER, "1000 1001 1024 1033"),
     (_MINIMAX, FailureKind.RATE_LIMIT, "1002 1039 1041 2045"),
     (_MINIMAX, FailureKind.AUTH, "1004 2049"),
@@ -176,7 +178,7 @@ DECISIVE_STATUSES: Final[Mapping[int, FailureKind]] = {
     429: FailureKind.RATE_LIMIT,
     529: FailureKind.OVERLOADED,  # Anthropic's own
 }
-"""These mean one thing; words may only tell a used-up quota from a rate."""
+"""Unambiguous statuses; the message only distinguishes a quota from a rate limit."""
 
 STATUSES: Final[Mapping[int, FailureKind]] = {
     403: FailureKind.AUTH,
@@ -193,11 +195,11 @@ STATUSES: Final[Mapping[int, FailureKind]] = {
     499: FailureKind.NETWORK,
     503: FailureKind.OVERLOADED,
 }
-"""What a status means when no words say more; others by their hundred."""
+"""The kind of a status if the message does not decide; other statuses by their class (4xx, 5xx)."""
 
 
 def kind_of_status(status: int) -> FailureKind | None:
-    """Say what a status means by itself; None for one that reports no failure."""
+    """Give the kind of a status; None for a status below 400."""
     found = STATUSES.get(status)
     if found is not None:
         return found

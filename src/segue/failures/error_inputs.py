@@ -1,8 +1,8 @@
-"""Whatever a caller has in hand, read by its shape: nobody's client is imported.
+"""Read exceptions of client libraries by their attributes, without importing the libraries.
 
 Facts this file rests on (installed packages, read 2026-11-15):
 - openai 3.49, anthropic 2.8: `.status_code`, `.body` (parsed), `.response.headers`; no answer: `APIConnectionError`.
-- google-genai 3.1: `.code` (number), `.status` (word), `.details` (the body), `.response`.
+- google-genai 3.1: `.code` (number), `.status` (name), `.details` (the body), `.response`.
 - botocore 1.44: `.response = {"Error": {"Code", "Message"}, "ResponseMetadata": {"HTTPStatusCode", "HTTPHeaders"}}`.
 - mistralai 3.7: `.status_code`, `.body` (text), `.headers`. cohere 7.3: `.status_code`, `.body`, `.headers`.
 - ollama 0.6: `.status_code` (-1 for none), `.error`. httpx2, httpx: `.response` on status errors; `TransportError`.
@@ -32,7 +32,7 @@ from segue.protocols.kit.codec import WireError
 OUR_ERRORS: Final[tuple[tuple[type[SegueError], FailureKind], ...]] = (
     (ModelError, FailureKind.NOT_FOUND),
     (SettingsError, FailureKind.INVALID_REQUEST),
-    (DecodeError, FailureKind.SERVER),  # the provider's reply is not what its protocol says
+    (DecodeError, FailureKind.SERVER),  # the provider's reply does not match its protocol
     (EncodeError, FailureKind.INVALID_HISTORY),
     (ProjectionError, FailureKind.INVALID_HISTORY),
     (ConversationError, FailureKind.INVALID_HISTORY),
@@ -49,13 +49,13 @@ UNREACHABLE: Final = frozenset({
     "HTTPClientError", "EndpointConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "ConnectionClosedError",
     "SSLError", "gaierror", "WebSocketConnectionClosedError", "IncompleteReadError",
 })  # fmt: skip
-"""Names of classes, of an exception or its parents, that mean nobody answered."""
+"""Names of exception classes that mean that there was no response."""
 
 _NAMED_AFTER_STATUS: Final = frozenset({
     "AuthenticationError", "PermissionDeniedError", "NotFoundError", "RateLimitError", "OverloadedError",
     "ServiceUnavailableError", "ContentTooLargeError", "UnauthorizedError", "ForbiddenError", "TooManyRequestsError",
 })  # fmt: skip
-"""A client gives an error these names for its status alone, so beside one they are no evidence of their own."""
+"""Names of exception classes that clients choose by the status alone, so they are no further evidence."""
 
 _CAUSES: Final = 5
 
@@ -84,13 +84,13 @@ def read_exception(error: BaseException, into: Symptoms) -> None:
 
 
 def read_message(message: AssistantMessage, into: Symptoms) -> None:
-    """Read a finished or failed reply: its reason to stop, then what it says went wrong."""
+    """Read a finished or failed reply: its stop reason, then its error."""
     if not into.provider:
         into.provider = message.provider.lower()
     if message.raw_stop_reason:
         into.codes.append(message.raw_stop_reason)
     for diagnostic in message.diagnostics:
-        if diagnostic.type == "provider_error":  # what the stream's error said beside its words
+        if diagnostic.type == "provider_error":  # the other fields of an error in a stream
             read_body(diagnostic.details, into)
     if message.error_message:
         read_text(message.error_message, into)
@@ -99,7 +99,7 @@ def read_message(message: AssistantMessage, into: Symptoms) -> None:
 
 
 def read_wire_error(error: WireError, into: Symptoms) -> None:
-    """Read what a codec made of an error body."""
+    """Read an error body that a codec decoded."""
     into.status = error.status if into.status is None else into.status
     into.codes.extend(term for term in (error.code, error.type) if term)
     read_text(error.message, into)
@@ -108,7 +108,7 @@ def read_wire_error(error: WireError, into: Symptoms) -> None:
 def _attribute(error: object, name: str) -> object:
     try:
         return cast("object", getattr(error, name, None))
-    except (RuntimeError, ValueError):  # httpx refuses `.request` and `.text` of what was not sent or read
+    except (RuntimeError, ValueError):  # httpx raises for `.request` and `.text` before they are available
         return None
 
 

@@ -1,4 +1,4 @@
-"""What went wrong, as a value: one kind of a closed set, the numbers the provider gave, what the verdict rests on."""
+"""A classified failure: its kind, the numbers that the provider sent, and the evidence for the kind."""
 
 from __future__ import annotations
 
@@ -9,51 +9,51 @@ import msgspec
 
 
 class FailureKind(StrEnum):
-    """Every kind of failure, each with what a caller can do about it."""
+    """The kinds of failure, each with what the caller can do about it."""
 
     OVERFLOW = "overflow"
-    """The conversation is longer than the model's window: shorten it, or go to a model with a larger one."""
+    """The conversation is longer than the model's context window: shorten it, or use a model with a larger window."""
     PAYLOAD_TOO_LARGE = "payload_too_large"
-    """The request has too many bytes, or one file or image is too large."""
+    """The request, or one file or image in it, has too many bytes: send smaller files."""
     RATE_LIMIT = "rate_limit"
-    """Too much in too short a time: wait, or ask another model."""
+    """Too many requests or tokens per time: wait and retry, or use another model."""
     QUOTA = "quota"
-    """What was paid for or allotted is used up: waiting a minute does not help."""
+    """The quota or credit is used up: retrying does not help; raise the limit, or use another provider."""
     AUTH = "auth"
-    """The key is missing, wrong, or not allowed to do this."""
+    """The API key is missing, invalid, or has no permission: check the key."""
     OPAQUE_REJECTED = "opaque_rejected"
-    """A signature or encrypted content in the history was refused: it goes without historical reasoning."""
+    """A signature or encrypted content in the history was refused: retry without the reasoning of earlier turns."""
     INVALID_HISTORY = "invalid_history"
-    """The conversation has a shape this provider refuses."""
+    """The provider refuses the structure of the conversation: see the message for the turn."""
     INVALID_REQUEST = "invalid_request"
-    """A setting or a field is refused."""
+    """The provider refuses an option or a field: change or remove it."""
     NOT_FOUND = "not_found"
-    """No such model, deployment or address."""
+    """The model, deployment or URL does not exist: check the names."""
     OVERLOADED = "overloaded"
-    """The provider has more work than it can do right now."""
+    """The provider is overloaded: wait and retry, or use another model."""
     SERVER = "server"
-    """The provider failed."""
+    """The provider failed: retry, or use another model."""
     NETWORK = "network"
-    """Nobody answered, or the answer broke off."""
+    """There was no response, or the connection broke: check the network and retry."""
     REFUSED = "refused"
-    """The model or a filter would not answer this."""
+    """The model or a content filter refused to answer: change the prompt."""
     UNKNOWN = "unknown"
-    """Nothing known fits."""
+    """No known kind matches: see the message."""
 
 
 @final
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """One failure, classified."""
+    """A classified failure."""
 
     kind: FailureKind
     provider: str | None = None
     status: int | None = None
     retry_after: float | None = None
-    """Seconds to wait, as the provider says."""
+    """Seconds to wait, from the provider's response."""
     used: int | None = None
     limit: int | None = None
-    """Tokens: what the provider counted, against what it allows."""
+    """Tokens: the provider's count, and its limit."""
     evidence: str = ""
-    """What the verdict rests on: the status, the code, or the words that were recognised."""
+    """What decided the kind: the status, the code, or the recognised part of the message."""
     message: str = ""
-    """What the provider said."""
+    """The provider's message, with keys masked."""

@@ -1,9 +1,9 @@
-"""Wordings of "this history cannot be sent": seals that were refused, and shapes that were.
+"""Wordings of errors about the history: refused signatures, and refused structures.
 
-`SIGNATURES` go before `HISTORY_FORMS`: a refused seal is cured by leaving historical reasoning out, a refused shape is
-not.
+`SIGNATURES` are searched before `HISTORY_FORMS`: a request with a refused signature succeeds without the reasoning of
+earlier turns, one with a refused structure does not.
 
-Texts from recorded replies and issues of users (each row names one), read in 2026-11.
+Samples are from recorded replies and issues of users (each row names one), read in 2026-11.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from segue.failures.failure import FailureKind
 from segue.failures.row import Row, row
 
 _signature_row = partial(row, FailureKind.OPAQUE_REJECTED)
-_shape = partial(row, FailureKind.INVALID_HISTORY)
+_history_row = partial(row, FailureKind.INVALID_HISTORY)
 
 SIGNATURES: Final[tuple[Row, ...]] = (
     _signature_row(
@@ -70,7 +70,7 @@ SIGNATURES: Final[tuple[Row, ...]] = (
 
 HISTORY_FORMS: Final[tuple[Row, ...]] = (
     # -- calls and their results ----------------------------------------------------------------------------------
-    _shape(
+    _history_row(
         "tool_use|tool_result|tooluse|toolresult",
         r"\btool_use\b[^\n]{0,60}\b(?:without|followed|must have|corresponding|matching|single result|must be unique)|"
         r"\btool_result\b[^\n]{0,60}\b(?:must|unexpected|corresponding|matching|blocks with id)|"
@@ -80,7 +80,7 @@ HISTORY_FORMS: Final[tuple[Row, ...]] = (
         source="Anthropic, claude-code#1237; Bedrock: 'Expected toolResult blocks at messages.3.content for the "
         "following Ids'",
     ),
-    _shape(
+    _history_row(
         "tool_call|tool message|role|corresponding tool|assistant message must|tool call ids|consecutive",
         r"\btool_calls?\b[^\n]{0,30}\b(?:must be followed|must be a response|preceding|not followed)|"
         r"\brole\W{0,2} ?['\"]?tool['\"]?\W[^\n]{0,40}\b(?:must|preceding|response)|"
@@ -92,19 +92,19 @@ HISTORY_FORMS: Final[tuple[Row, ...]] = (
         "'tool_call_id'.",
         source="OpenAI, ellmer#459; Moonshot, DashScope alike",
     ),
-    _shape(
+    _history_row(
         "no tool",
         r"no tool (?:output|call) found",
         sample="No tool output found for function call call_1.",
         source="OpenAI Responses, livekit#5092; DeepSeek, recorded",
     ),
-    _shape(
+    _history_row(
         "not found",
         r"\bsource tool\b[^\n]{0,80}\bnot found for tool use|\btool reference\b[^\n]{0,80}\bnot found in available",
         sample="source tool `srvtoolu_1` not found for tool use block `toolu_1`",
         source="Anthropic, vercel/ai 3c2067f; \"Tool reference 'f' not found in available tools\" (vercel/ai 4a00b68)",
     ),
-    _shape(
+    _history_row(
         "function call|function response",
         r"\bfunction (?:call|response) (?:turn|parts?|must)\b|same number of function calls and responses|"
         r"\bfunction call\b[^\n]{0,80}\bthought[ _]?signature",
@@ -112,41 +112,41 @@ HISTORY_FORMS: Final[tuple[Row, ...]] = (
         "response turn.",
         source="Google, gemini-cli#11814; Mistral: 'Not the same number of function calls and responses'",
     ),
-    _shape(
+    _history_row(
         "signature",
         r"\bmissing a\W* ?thought[ _]?signature",
         sample="Function call is missing a thought_signature in functionCall parts.",
         source="Google, litellm#16893",
     ),
-    _shape(
+    _history_row(
         "function_response|functionresponse|tool_call_id|tool call id|tool_use.id|tool_use_id|toolconfig|toolspec",
         r"function_?response\.name|\btool call id\b[^\n]{0,40}\bmust be|tool_call_id to be set|"
         r"tool_use_?\.?id\b[^\n]{0,40}\b(?:pattern|match|should|must)|toolconfig field must be defined",
         sample="Tool call id was call_0fypS1hVX but must be a-z, A-Z, 0-9, with a length of 9.",
         source="Mistral, opencode#1680",
     ),
-    _shape(
+    _history_row(
         "tool_use.input|arguments",
         r"tool_use\.input\b|\barguments\b[^\n]{0,40}\b(?:valid json|json object|unmarshal|must be)|"
         r"unmarshal \w+ into go struct field chatrequest\.messages",
         sample="messages.5.content.1.tool_use.input: Input should be a valid dictionary",
         source="Anthropic, koda#501; Ollama: 'cannot unmarshal string into Go struct field ChatRequest.messages...'",
     ),
-    _shape(
+    _history_row(
         "tool call validation|did not call a tool|failed to call a function",
         r"tool call validation failed|model did not call a tool|failed to call a function",
         sample="Tool call validation failed: parameters for tool get_x did not match schema",
         source="Groq, recorded",
     ),
     # -- reasoning that has to be there, or not -------------------------------------------------------------------
-    _shape(
+    _history_row(
         "thinking",
         r"\bexpected\b[^\n]{0,10}\bthinking\b[^\n]{0,60}\bfound\b|each thinking block must contain|"
         r"must start with a thinking block|\bthinking\.thinking\b|final\W{0,2} ?assistant\b[^\n]{0,40}\bthinking block",
         sample="messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.",
         source="Anthropic, opencode#3077",
     ),
-    _shape(
+    _history_row(
         "reasoning",
         r"\breasoning_content\b[^\n]{0,80}\b(?:must be passed|missing|required|field in the)|"
         r"\bmissing\b[^\n]{0,10}\breasoning_content|reasoning content format incorrect|reasoning input is not enabled|"
@@ -154,34 +154,34 @@ HISTORY_FORMS: Final[tuple[Row, ...]] = (
         sample="The `reasoning_content` in the thinking mode must be passed back to the API.",
         source="DeepSeek, pi#3636; OpenAI: \"Item 'rs_1' of type 'reasoning' was provided without its required ...\"",
     ),
-    _shape(
+    _history_row(
         "reasoning content",
         r"\bmessages cannot contain reasoning content",
         sample="User messages cannot contain reasoning content. Please remove the reasoning content and try again.",
         source="Bedrock, vercel/ai 58022e0",
     ),
-    _shape(
+    _history_row(
         "not found",
         r"\bitem\b[^\n]{0,60}\bnot found|not found\W{1,3}items are not persisted|"
         r"\b(?:previous )?response\b[^\n]{0,60}\bnot found",
         sample="Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.",
         source="OpenAI Responses, opencode#7724",
     ),
-    _shape(
+    _history_row(
         "string too long",
         r"\b(?:messages|input)\[\d+\][\w.\[\]]*id\b[^\n]{0,5}string too long",
         sample="Invalid 'input[95].call_id': string too long. Expected a string with maximum length 64, but got a "
         "string with length 116 instead.",
         source="OpenAI 400, fastllm#45: an id that another provider made",
     ),
-    _shape(
+    _history_row(
         "expected an id",
         r"expected an id that (?:begins|starts) with",
         sample="Invalid 'input[133].id': 'thinking_0'. Expected an ID that begins with 'rs'.",
         source="OpenAI Responses, vscode#316536",
     ),
     # -- roles and their order ------------------------------------------------------------------------------------
-    _shape(
+    _history_row(
         "role",
         r"\broles?\b[^\n]{0,80}\b(?:alternat\w*|after role|in a row|does not support|not supported|unsupported)|"
         r"\b(?:unexpected|unsupported|invalid|incorrect|unknown|last|expected)\b[^\n]{0,10}\broles?\b|"
@@ -190,7 +190,7 @@ HISTORY_FORMS: Final[tuple[Row, ...]] = (
         sample="Unexpected role 'user' after role 'tool'",
         source="Mistral, zed#37021; OpenAI: \"'messages[0].role' does not support 'developer' with this model\"",
     ),
-    _shape(
+    _history_row(
         "conversation|message|trailing whitespace",
         r"\bconversation must (?:start|end|alternate)|must end with a user|must start with a user|first message must|"
         r"last message must|(?:final|last) (?:position|turn|role) must be|cannot end with trailing whitespace|"
@@ -200,14 +200,14 @@ HISTORY_FORMS: Final[tuple[Row, ...]] = (
         source="Anthropic, llxprt#1977; Bedrock: 'A conversation must start with a user message.'",
     ),
     # -- content --------------------------------------------------------------------------------------------------
-    _shape(
+    _history_row(
         "content block|contentblock|content blocks|content field|part type",
         r"\bcontent ?blocks? (?:object|must|that you provided|are expected|cannot|is not|in the)|invalid part type|"
         r"\bcontent field\b[^\n]{0,60}\b(?:is empty|must not be empty|blank)",
         sample="ContentBlock object at messages.0.content.0 must set one of the following keys: text, image",
         source="Bedrock; OpenAI: 'Content blocks are expected to be either text or image_url type.'",
     ),
-    _shape(
+    _history_row(
         "non-empty|nonempty|must not be empty|cannot be empty|be blank|non-whitespace|is empty|empty message|"
         "empty content",
         r"\bempty (?:message|content|text)\b|\b(?:text|content|message|messages|parts?|"
@@ -216,20 +216,20 @@ HISTORY_FORMS: Final[tuple[Row, ...]] = (
         sample="messages: text content blocks must be non-empty",
         source="Anthropic, arunalabs/mode#9",
     ),
-    _shape(
+    _history_row(
         "input tag",
         r"\bmessages\.\d+\.content\.\d+\W[^\n]{0,20}\binput tag\b",
         sample="messages.1.content.0: Input tag 'fallback' found using 'type' does not match any of the expected tags: "
         "'text', 'tool_use'",
         source="Anthropic, vercel/ai dc5fc4a: a block of a beta that was not asked for",
     ),
-    _shape(
+    _history_row(
         "extraneous key",
         r"#/messages/\d+[^\n]{0,60}\bextraneous key",
         sample="Malformed input request: #/messages/2/content/0: extraneous key [toolResult] is not permitted",
         source="Bedrock, recorded",
     ),
-    _shape(
+    _history_row(
         "image",
         r"image urls are only allowed for messages with role|contains an image url|unknown variant\W+image_url|"
         r"no endpoints found that support image|\bimage(?:_url| input)?s?\b[^\n]{0,30}\b(?:not supported|unsupported|"
@@ -238,7 +238,7 @@ HISTORY_FORMS: Final[tuple[Row, ...]] = (
         "with role 'tool' contains an image URL.",
         source="OpenAI, OpenHands#7700; OpenRouter: 'No endpoints found that support image input'",
     ),
-    _shape(
+    _history_row(
         "surrogate",
         r"\bsurrogate",
         sample="The request body is not valid JSON: no low surrogate in string: line 1 column 28642 (char 28641)",

@@ -1,9 +1,9 @@
-"""Keys that a provider echoes are masked before anyone stores or shows what it said.
+"""Mask API keys in messages of providers before they are stored or shown.
 
 Facts this file rests on:
-- OpenAI repeats the key it was given, with stars in the middle; gateways and compatible servers repeat it whole.
+- OpenAI repeats the key of the request, with stars in the middle; gateways and compatible servers repeat all of it.
                                                               (401 bodies; issues of users, read 2026-11)
-- Keys of most providers are known by how they begin; others by the words before them.   (providers' documentation)
+- Keys of most providers have a known prefix; others are recognised by the text before them. (providers' documentation)
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NAMED: Final = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _LONG: Final = 20
-"""No word of a message is that long."""
+"""A value of this length is taken for a key: no word of a message is that long."""
 _KEY_HINTS: Final = (
     "sk-", "sk_", "pk-", "pk_", "rk_", "xai-", "hf_", "pplx-", "nvapi-", "fw_", "tgp_", "r8_", "ghp_", "gho_", "ghu_",
     "ghs_", "github_pat", "glpat", "key-", "key_", "AIza", "ya29", "AKIA", "ASIA", "ABSK", "eyJ",
@@ -48,7 +48,7 @@ _NAME_HINTS: Final = ("bearer", "basic ", "key", "authorization", "access", "tok
 
 
 def mask_keys(text: str) -> str:
-    """Replace what looks like a key or a token of access."""
+    """Replace everything that looks like an API key or access token."""
     lowered = text.lower()
     if any(hint in lowered for hint in _NAME_HINTS):
         text = _NAMED.sub(_mask_value, text)
@@ -56,7 +56,7 @@ def mask_keys(text: str) -> str:
 
 
 def _mask_value(found: re.Match[str]) -> str:
-    # A word says what is missing ("api key: required"); a key has digits, or stars where a provider hid them.
+    # A plain word is not a key ("api key: required"); a key has digits, or stars where a provider masked it.
     value = found["value"]
-    is_key = len(value) >= _LONG or any(letter.isdigit() or letter == "*" for letter in value)
+    is_key = len(value) >= _LONG or any(character.isdigit() or character == "*" for character in value)
     return found["name"] + MASK if is_key else found.group()

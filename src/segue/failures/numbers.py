@@ -1,10 +1,10 @@
-"""How much was counted, and how much is allowed: read out of a provider's words.
+"""Read the count of tokens and the limit from the message of a provider.
 
-`used` is what the provider counted against `limit`: where it adds the output asked for to the input, so do we
-("179413 + 32768 > 200000" is 212181 of 200000).
+`used` is the number that the provider compares with `limit`. If it adds the requested output to the input, so does this
+module ("179413 + 32768 > 200000" is 212181 of 200000).
 
-Facts this file rests on: the samples of `overflow` and of the rate-limit rows; llama.cpp puts the numbers beside the
-words (`n_prompt_tokens`, `n_ctx`), read 2026-11.
+Facts this file rests on: the samples of `overflow` and of the rate-limit rows; llama.cpp sends the numbers in separate
+fields (`n_prompt_tokens`, `n_ctx`), read 2026-11.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Final
 
 _DIGITS: Final = 18
-"""No count is longer."""
+"""The longest count, in digits; the rest is ignored."""
 _N: Final = r"(\d[\d,_.]*k?)"
 _Numbers = tuple[int | None, int | None]
 
@@ -40,7 +40,7 @@ def _limit_only(*numbers: int) -> _Numbers:
 
 
 def _output_over_rest(*numbers: int) -> _Numbers:
-    """`(2000 > 4096 - 3000)`: the output asked for is more than the input leaves."""
+    """`(2000 > 4096 - 3000)`: the requested output is more than the input leaves."""
     return numbers[0] + numbers[2], numbers[1]
 
 
@@ -82,7 +82,7 @@ FORMS: Final[tuple[tuple[str, re.Pattern[str], Callable[..., _Numbers], str, _Nu
         ),
     )
 )
-"""A literal to look for, the form, how to read its numbers, a sample, and what it says."""
+"""A literal to search for, the pattern, how to read its numbers, a sample, and the expected result."""
 
 _LIMIT: Final = re.compile(
     r"(?:context[ _](?:length|window|size|limit)|max\w*(?: \w+){0,3}? (?:length|tokens?|size|allowed|context|window)|"
@@ -100,7 +100,7 @@ _COUNT: Final = re.compile(rf"(?<![\w.-]){_N}(?![\w-])")
 
 
 def read_numbers(text: str) -> tuple[int | None, int | None]:
-    """Read (used, limit) out of lower-case words about a length or a rate; None for what is not said."""
+    """Read (used, limit) from a message in lower case about a length or a rate; None for a missing number."""
     text = _ERROR_NUMBER.sub("", text)
     for needs, form, read, _, _ in FORMS:
         if needs in text:
@@ -111,7 +111,7 @@ def read_numbers(text: str) -> tuple[int | None, int | None]:
     if found is None:
         return None, None
     limit = _number(found.group(1))
-    # A count that broke a limit is above it; the first one is the total, its parts follow in brackets.
+    # The count is above the limit; the first such number is the total, its parts follow in brackets.
     for other in _COUNT.finditer(text):
         value = _number(other.group(1))
         if value > limit and other.start(1) != found.start(1):
@@ -136,13 +136,13 @@ _ANOTHER: Final = re.compile(
     r"cach\w+|budget|characters?|bytes|[kmg]i?b|minimum|at least)\b"
 )
 _FEWEST: Final = 256
-"""No window is smaller, and most numbers that are no counts are."""
+"""Smaller numbers are no counts of tokens: no context window is smaller."""
 
 
 def counts_too_many(text: str) -> bool:
-    """Whether lower-case words count tokens of a conversation against a smaller bound, however they put it.
+    """Whether a message in lower case compares the tokens of a conversation with a smaller limit.
 
-    For wordings that no row knows. What is counted over something else than the conversation is not meant.
+    This is for wordings without a row. Limits on anything else than the conversation do not count.
     """
     if "token" not in text or not _SUBJECT.search(text) or not _BOUND.search(text) or _ANOTHER.search(text):
         return False
@@ -151,6 +151,6 @@ def counts_too_many(text: str) -> bool:
 
 
 def asks_too_much_output(text: str) -> bool:
-    """Whether the output asked for is alone above the window: a shorter conversation would not help."""
+    """Whether the requested output alone exceeds the context window, so that a shorter conversation would not help."""
     found = FORMS[0][1].search(text)
     return found is not None and _number(found.group(1)) > _number(found.group(2))

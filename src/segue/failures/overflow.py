@@ -1,12 +1,13 @@
-"""Wordings of "the conversation is longer than the model's window".
+"""Wordings of errors about a conversation that is longer than the model's context window.
 
-The rows are written for what a wording says, not for one string: something counted (prompt, input, messages, tokens,
-context) stands against a bound (window, context length, maximum, limit). Samples that
-name a provider follow texts reported by users or kept in peers' tests (2026-11); those marked `generic` are our own.
+The patterns match the meaning of a message, not one string: something that is counted (prompt, input, messages, tokens,
+context) is compared with a limit (window, context length, maximum). Samples that name a provider follow texts reported
+by users or kept in tests of other projects (2026-11); those marked `generic` are our own.
 
-- `CERTAIN` rows count input and output together, or name the context where a look-alike would; asked before those.
-- `STRICT` rows name the context or the prompt and hold with status 413 too, where one host says "Prompt is too long".
-- `LOOSE` rows could be about something else there.
+- `CERTAIN` rows count input and output together, or name the context. They are searched before the false positives.
+- `STRICT` rows name the context or the prompt. They also apply to status 413: one provider answers it with "Prompt is
+  too long".
+- `LOOSE` rows do not apply to status 413.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Wordings that speak of tokens, lengths and maxima and are no overflow of the context.
+"""Wordings that mention tokens, lengths and limits but are no overflow of the context window.
 
-They are asked before the overflow rows, in this order: what a limit is counted over (a minute, a request's bytes, one
-field) is the difference, and a shorter conversation would not help.
+They are searched before the overflow rows, in this order. The limit is on something else (tokens per minute, bytes of a
+request, one field), and a shorter conversation would not help.
 
-Samples follow recorded replies, peers' lists and issues of users where seen (2026-11), else the wording as commonly
-known, not re-checked against the provider; `generic` ones are our own.
+Samples follow recorded replies, lists of other projects and issues of users (2026-11); the others are common wordings
+that were not checked against the provider, and `generic` ones are our own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from segue.failures.row import Row, row
 _NUMBER = r"[\d][\d,._]*"
 _PART_NOUN = r"(?:(?:tool|function)[ _-]?(?:call )?(?:results?|outputs?|responses?|definitions?)|system prompts?)"
 _SHOWN = r"(?:images?|pictures?|videos?|audio(?: \w+)?|documents?|files?|pdfs?|pages?|attachments?)"
-"""Parts of a request, of words and of media."""
+"""Parts of a request: texts and media."""
 _WHOLE = r"(?:context|(?<!system )prompt|conversation|history|window|inputs?|request|total|messages)"
 _BOUND = (
     r"(?:at most|up to|limit\w*|max\w*|exceed\w*|over|above|(?:more|longer|larger|fewer|less) than|cannot|can't|must|"
@@ -26,7 +26,7 @@ _BOUND = (
 
 
 def _bounds_part(part: str) -> str:
-    """Write a pattern for "the <part> may have so many tokens": nothing else has the tokens, and no window is named."""
+    """Give a pattern for "the <part> may have so many tokens", without a mention of the whole request or a window."""
     text = rf"(?:(?!\b{_WHOLE}\b)[^.:;!\n])"
     return (
         rf"(?:^|[.:;!\n]\s*){text}{{0,30}}?\b{part}\b(?=[^\n]{{0,80}}\b{_BOUND}\b){text}{{0,60}}?\btokens?\b"
@@ -35,14 +35,14 @@ def _bounds_part(part: str) -> str:
 
 
 def _bounds_each(part: str) -> str:
-    """Write a pattern for "each <part> may have so many tokens" and "so many tokens per <part>"."""
+    """Give a pattern for "each <part> may have so many tokens" and "so many tokens per <part>"."""
     each = rf"\b(?:each|every|any single|a single|an individual|individual|per)[ -](?:\w+ ){{0,2}}?{part}\b"
     per = rf"\btokens?\b[^.\n]{{0,40}}?\bper[ -](?:\w+ ){{0,2}}?{part}\b"
     return rf"^(?![\s\S]*\b(?:context|window|conversation)\b)[\s\S]*?(?:{each}[^.\n]{{0,60}}?\btokens?\b|{per})"
 
 
 OVERFLOW_FALSE_POSITIVES: Final[tuple[Row, ...]] = (
-    # -- a rate: so many tokens in so much time -------------------------------------------------------------------
+    # -- rate limits: tokens per time -----------------------------------------------------------------------------
     row(
         FailureKind.RATE_LIMIT,
         "per|/",
@@ -116,7 +116,7 @@ OVERFLOW_FALSE_POSITIVES: Final[tuple[Row, ...]] = (
         sample="Daily token limit exceeded for your free plan",
         source="generic",
     ),
-    # -- what was asked for as output -----------------------------------------------------------------------------
+    # -- the requested output -------------------------------------------------------------------------------------
     row(
         FailureKind.INVALID_REQUEST,
         "token limit reached",
@@ -183,7 +183,7 @@ OVERFLOW_FALSE_POSITIVES: Final[tuple[Row, ...]] = (
         sample="The response exceeded the 32000 output token maximum.",
         source="Claude Code; Copilot: 'max_tokens or model output limit was reached'",
     ),
-    # -- one part of the whole: a shorter conversation would have it still -----------------------------------------
+    # -- one part of the request: a shorter conversation does not help ---------------------------------------------
     row(
         FailureKind.PAYLOAD_TOO_LARGE,
         "each |every |single |individual |per |per-",

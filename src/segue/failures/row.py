@@ -1,7 +1,7 @@
-"""One line of the tables: a wording, the kind of failure it tells of, a sample of it, and where the sample is from.
+"""A row of the tables of wordings: a pattern, the kind of failure, a sample message, and its source.
 
-A wording is found in two steps, because a failure is asked about some hundred rows: `needs` are literals, one of which
-every match contains (a substring search costs next to nothing), `pattern` decides. Both are written for lower case.
+A message is searched for about a hundred rows, so the search has two steps: every match contains one of the literals
+`needs`, which are found by a fast substring search; then `pattern` decides. Both are written for lower case.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from segue.failures.failure import FailureKind
 
 @final
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One wording."""
+    """One wording of an error message."""
 
     kind: FailureKind
     needs: tuple[str, ...]
     pattern: re.Pattern[str]
     sample: str
     source: str
-    """Who says so, and when it was seen."""
+    """The provider and the source of the sample."""
     scope: tuple[str, ...] = ()
-    """Parts of provider names; the row counts only for those. Empty: for everyone."""
+    """Parts of provider names: the row applies only to these providers. Empty: to all."""
 
 
 def row(kind: FailureKind, needs: str, pattern: str, *, sample: str, source: str, scope: tuple[str, ...] = ()) -> Row:
-    """Write a row: `needs` with `|` between its literals; the pattern is compiled here, once."""
+    """Create a row: `needs` has its literals separated by `|`, `pattern` is compiled."""
     literals = tuple(needs.split("|"))
     return Row(kind=kind, needs=literals, pattern=re.compile(pattern), sample=sample, source=source, scope=scope)
 
 
 def find_row(rows: tuple[Row, ...], text: str, provider: str) -> tuple[Row, str] | None:
-    """Find the first row that fits a lower-case text, and the words it rests on."""
+    """Find the first row that matches a lower-case text; give it and the matched part."""
     for entry in rows:
         for literal in entry.needs:
             if literal in text:
@@ -51,5 +51,5 @@ def find_row(rows: tuple[Row, ...], text: str, provider: str) -> tuple[Row, str]
 
 
 def in_scope(scope: tuple[str, ...], provider: str) -> bool:
-    """Whether a provider, under any of its names (`zai-coding-cn`, `groq/cerebras`), is one of those meant."""
+    """Whether the name of a provider (`zai-coding-cn`, `groq/cerebras`) contains one of the parts."""
     return any(name in provider for name in scope)

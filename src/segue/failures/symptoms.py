@@ -1,15 +1,15 @@
-"""What is known about one failure before it is judged, and how a body, parsed or not, is read into it.
+"""Collect status, codes, texts and headers of an error from a body, parsed or not.
 
-`classify` is not told which protocol a body speaks, and gateways put one provider's body inside another's. So a body is
-walked: codes are found by the names they go by everywhere, words likewise, and JSON inside a text is read as JSON.
+`classify` does not know the protocol of a body, and gateways embed one provider's body in another one. So the whole
+body is searched: codes and texts are found by the names of their keys, and JSON inside a text is parsed.
 
 Facts this file rests on (recorded error bodies and documentation, 2026-11):
 - `{"error": {message, type, param, code}}` (OpenAI, most), `{"type": "error", "error": {type, message}}` (Anthropic),
   `{"error": {code: 400, message, status, details: [{reason} | {retryDelay} | {violations}]}}` (Google),
   `{"message"}` or `{"__type"}` (AWS), `{"error": "text"}` (Ollama), `{"detail": [{loc, msg, type}]}` (FastAPI),
   `{"base_resp": {status_code, status_msg}}` (MiniMax), `{"errors": [{code, message}]}` (Cloudflare).
-- OpenRouter keeps what its provider said, often JSON in a text, under `metadata.raw`.
-- llama.cpp counts beside its words: `n_prompt_tokens`, `n_ctx`.
+- OpenRouter keeps the error of its provider, often JSON in a text, under `metadata.raw`.
+- llama.cpp sends counts in separate fields: `n_prompt_tokens`, `n_ctx`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _NOT_CODES: Final = frozenset({"error", "object", "response.failed", "response.i
 _DEPTH: Final = 8
 _LARGE: Final = 1e12
 _LENGTH: Final = 8000
-"""Error texts longer than this are pages, or repeat the request."""
+"""Longer texts are HTML pages or repeat the request; only their ends are read."""
 
 _SNAKE: Final = re.compile(r"[A-Za-z]+(?:_[A-Za-z]+)+")
 _CAMEL: Final = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)+|\b[a-z]+(?:[A-Z][a-z]+)*(?:Exception|Error)\b")
-"""Events of AWS begin the names of exceptions with a small letter; other words that do are no codes."""
+"""Names of exceptions in AWS events begin in lower case; other such words are no codes."""
 _LABELLED: Final = re.compile(r"[\"'](?:code|type|status|reason|__type|quotaId)[\"']\s*:\s*[\"']([\w.#-]+)[\"']")
 _MAYBE_STATUS: Final = re.compile(r"(?<!\d)[45]\d\d(?!\d)")
 _STATUS_IN_TEXT: Final = re.compile(
@@ -55,7 +55,7 @@ _TITLE: Final = re.compile(r"<title[^>]*>([^<]{1,200})</title>", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Symptoms:
-    """Filled while an error is read; nobody keeps it."""
+    """The evidence collected from one error."""
 
     provider: str = ""
     status: int | None = None
@@ -66,10 +66,10 @@ class Symptoms:
     used: int | None = None
     limit: int | None = None
     unreachable: str = ""
-    """Set to what says so when nobody answered at all."""
+    """The name of the exception if there was no response at all."""
 
     def message(self) -> str:
-        """Join what was said, without repetition."""
+        """Join the texts, without repetition."""
         given: list[str] = []
         for text in self.texts:
             if text and not any(text in other for other in given):
@@ -78,7 +78,7 @@ class Symptoms:
 
 
 def read_text(text: str, into: Symptoms) -> None:
-    """Read words, or JSON, or an SSE line that holds JSON."""
+    """Read a message, JSON, or an SSE line with JSON."""
     text = text.strip()
     if len(text) > _LENGTH:
         text = f"{text[: _LENGTH * 3 // 4]} ... {text[-_LENGTH // 4 :]}"
@@ -106,7 +106,7 @@ def read_text(text: str, into: Symptoms) -> None:
 
 
 def read_body(body: object, into: Symptoms, depth: int = 0) -> None:
-    """Walk a parsed body; the codes nearest to the provider's own words come first."""
+    """Read a body; texts and the codes inside them come before the codes of other fields."""
     if isinstance(body, bytes | bytearray):
         body = bytes(body).decode("utf-8", "replace")
     if isinstance(body, str):
@@ -145,7 +145,7 @@ def _read_text_field(key: str, value: str, into: Symptoms) -> None:
 
 
 def _read_number(key: str, value: float, into: Symptoms) -> None:
-    if not 0 <= value < _LARGE:  # neither a status nor a count, nor a number at all
+    if not 0 <= value < _LARGE:  # no status and no count; also excludes NaN
         return
     if key in _WAIT_KEYS:
         into.retry_after = float(value) if into.retry_after is None else into.retry_after
@@ -160,7 +160,7 @@ def _read_number(key: str, value: float, into: Symptoms) -> None:
 
 
 def read_headers(headers: object, into: Symptoms) -> None:
-    """Take headers as a mapping (a client's own object is one) or as pairs; of two with one name the first is kept."""
+    """Read headers from a mapping (as client libraries have) or from pairs; the first of equal names is kept."""
     if isinstance(headers, Mapping):
         pairs: Iterable[object] = cast("Mapping[object, object]", headers).items()
     else:

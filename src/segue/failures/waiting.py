@@ -1,14 +1,14 @@
-"""How long a provider asks us to wait, from headers, fields and words.
+"""Read the time to wait before a retry from headers, fields and message texts.
 
-The core has no clock: a moment in time counts only against the `date` header of the same reply.
+This module uses no clock: a point in time is compared with the `date` header of the same response.
 
 Facts this file rests on (documentation read 2026-11):
 - `retry-after` is seconds or an HTTP date; `retry-after-ms` milliseconds.            (RFC 9110; Azure, OpenAI client)
-- `x-ratelimit-reset-requests` and `-tokens` are spans such as `6m0s` or `20ms`; the one that ran out is the one to wait
-  for, which `x-ratelimit-remaining-*` tells.                                                            (OpenAI, Groq)
-- `x-ratelimit-reset` is seconds, or a moment in Unix seconds or milliseconds.           (OpenRouter, GitHub, Together)
-- `anthropic-ratelimit-*-reset` is a moment in RFC 3339.                                                   (Anthropic)
-- Google says `retryDelay: "34s"` in the details, Codex `resets_in_seconds`, OpenAI "Please try again in 6m0s" in words.
+- `x-ratelimit-reset-requests` and `-tokens` are durations such as `6m0s` or `20ms`; the one whose
+  `x-ratelimit-remaining-*` is 0 applies.                                                                (OpenAI, Groq)
+- `x-ratelimit-reset` is seconds, or a time in Unix seconds or milliseconds.             (OpenRouter, GitHub, Together)
+- `anthropic-ratelimit-*-reset` is a time in RFC 3339.                                                     (Anthropic)
+- Google sends `retryDelay: "34s"` in `details`, Codex `resets_in_seconds`, OpenAI a text, "Please try again in 6m0s".
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def wait_from_headers(headers: Mapping[str, str]) -> float | None:
 
 
 def wait_from_text(text: str) -> float | None:
-    """Read the seconds to wait from lower-case words."""
+    """Read the seconds to wait from a message in lower case."""
     if "again" not in text and "retry" not in text and "wait" not in text and "reset" not in text:
         return None
     found = _PHRASES.search(text)
@@ -79,7 +79,7 @@ def _unit(name: str) -> float:
 
 
 def _resource_reset(headers: Mapping[str, str]) -> str | None:
-    """The reset of what ran out; of what takes longest when no remainder is told."""
+    """Give the reset of the resource whose remainder is 0; without remainders, the only reset there is."""
     resets: list[tuple[str, str]] = []
     for name, value in headers.items():
         if "ratelimit" in name and "-reset" in name and name not in ("x-ratelimit-reset", "ratelimit-reset"):

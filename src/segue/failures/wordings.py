@@ -1,7 +1,7 @@
-"""Wordings of everything that is about neither a length nor the history, the most telling first.
+"""Wordings of errors that are about neither a length nor the history, the most specific first.
 
-`QUOTAS` tell a used-up allowance from a rate, also where the status is 429. Samples follow recorded
-replies, peers' tests and issues of users where seen (2026-11), else the wording as commonly known, not re-checked.
+`QUOTAS` distinguish a used-up quota from a rate limit, also with status 429. Samples follow recorded replies, tests
+of other projects and issues of users (2026-11); the others are common wordings that were not checked against a source.
 """
 
 from __future__ import annotations

@@ -1,0 +1,9 @@
+"""Streams of bytes, split into frames: SSE, NDJSON, a JSON array, AWS event streams.
+
+A decoder takes bytes as they arrive (`feed`) and gives the frames that are complete. `segue.stream_decoder` turns
+frames into events.
+"""
+
+from segue._lazy import attach
+
+__getattr__, __dir__ = attach(__name__, __path__[0], __spec__.loader.get_data, globals())

@@ -1,19 +1,19 @@
-"""AWS event stream: bytes, cut anywhere, into messages.
+"""Decode the AWS event stream format: chunks of bytes, split anywhere, into messages.
 
 Facts this file rests on:
 - A message is a prelude (length of all, length of the headers, a checksum of the two), headers, a payload, and a
   checksum of everything before it; all numbers are big-endian, checksums are CRC-32.
                                                    (AWS: event stream encoding; botocore 1.44.0, read 2026-11-15)
-- A header is a name, a type and a value; ten types, of which a reply uses text alone.                   (the same)
-- `:message-type` is `event`, `exception` or `error`; the kind of event stands in `:event-type`, that of an exception
-  in `:exception-type`, and an error has no payload but a code and a message among its headers.           (the same)
-- Headers take up to 128 KiB, a payload up to 24 MiB.                                                     (the same)
-- A kind of event has the same headers every time: so messages of the same kind and length begin alike, byte for byte,
-  up to the payload.                                                                    (recorded traffic, 2026-11)
+- A header is a name, a type and a value. There are ten types; replies use only text.                    (the same)
+- `:message-type` is `event`, `exception` or `error`. `:event-type` names the event, `:exception-type` the exception; an
+  error has no payload, but a code and a message in its headers.                                          (the same)
+- Headers have up to 128 KiB, a payload up to 24 MiB.                                                     (the same)
+- Events of one kind always have the same headers. So messages of the same kind and length have the same bytes up to
+  the payload.                                                                          (recorded traffic, 2026-11)
 
-What has come of a message that is not whole yet is kept in pieces and joined once, so a large message in many pieces
-costs its length. Everything before the payload is read once and remembered, with its checksum, which the message's own
-goes on from. What came whole before a damaged message is given; the damage is told when more is asked for.
+The chunks of an incomplete message are kept in a list and joined once, so that decoding takes linear time. The bytes
+before the payload are parsed once and cached with their checksum, from which the checksum of the message is continued.
+Messages before a damaged one are returned; the error is raised by the next call.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ _PRELUDE: Final = Struct("!III")
 _READ_CHECKSUM: Final = Struct("!I").unpack_from
 _CHECKSUM_LENGTH: Final = 4
 _LAST: Final = -4
-"""Where the checksum of a message begins, told from its end."""
+"""The index of the checksum of a message, from its end."""
 _BEFORE_HEADERS: Final = 12
 _LEAST: Final = 16
 """The length of a message with neither headers nor payload."""
 _MOST_HEADERS: Final = 128 * 1024
 _MOST_PAYLOAD: Final = 24 * 1024 * 1024
 _CACHED_HEADERS: Final = 512
-"""How many heads are remembered: one for each length of message, a hundred or two in a stream."""
+"""How many heads are cached: one for each length of a message, one or two hundred in a stream."""
 _MAX_CACHED_BYTES: Final = 1024
-"""Up to what length; those of a reply have some hundred bytes."""
+"""The longest head that is cached; those of a reply have about a hundred bytes."""
 
 
 @final
 class AwsEvent(msgspec.Struct, frozen=True, gc=False):
-    """One message: what kind of event, exception or error it is, its payload, and all of its headers.
+    """One message: the kind of event, exception or error, its payload, and its headers.
 
-    `data` is the frame that a stream decoder takes: the kind, and the JSON that goes with it.
+    `data` is the frame for a stream decoder: the kind, and its JSON.
     """
 
     event: str
@@ -61,34 +61,37 @@ class AwsEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Head(msgspec.Struct, frozen=True, gc=False):
-    """All that stands before a payload, read: it holds for every message that begins with the same bytes."""
+    """The parsed bytes before a payload; valid for every message that begins with the same bytes."""
 
     raw: bytes
     size: int
-    checksum: int  # of the head: that of the message goes on from it
+    checksum: int  # of the head; the checksum of the message is continued from it
     event: str
     headers: Headers
 
 
 class AwsEventStreamDecoder:
-    """Reads one stream. Feed it bytes as they come, then call `finish`; both give the messages that were completed."""
+    """Decodes a stream of AWS event stream messages.
+
+    Feed it bytes as they arrive, then call `finish`; both return the messages that were completed.
+    """
 
     __slots__ = ("_between", "_damage", "_heads", "_kinds", "_length", "_pieces", "_wanted")
 
     def __init__(self) -> None:
-        self._between = True  # nothing is pending: the next byte begins a message
+        self._between = True  # no message is incomplete: the next byte begins one
         self._pieces: list[bytes] = []
         self._length = 0  # of all pieces together
-        self._wanted = _BEFORE_HEADERS  # how much is needed to go on: a prelude, or the whole message
-        self._heads: dict[int, _Head] = {}  # the last one that was seen, by the length of its message
-        self._kinds: dict[bytes, tuple[str, Headers]] = {}  # what headers say
-        self._damage: DecodeError | None = None  # behind it nothing can be read any more
+        self._wanted = _BEFORE_HEADERS  # bytes needed to continue: a prelude, or the whole message
+        self._heads: dict[int, _Head] = {}  # the last head for each length of a message
+        self._kinds: dict[bytes, tuple[str, Headers]] = {}  # parsed headers
+        self._damage: DecodeError | None = None  # set once: nothing behind the damage can be decoded
 
     def feed(self, chunk: bytes) -> list[AwsEvent]:
-        """Take the next bytes, however many. A live stream brings one message at a time, so that goes first.
+        """Decode the next chunk. Live streams send one message per chunk, so there is a fast path for that.
 
         Raises:
-            DecodeError: a checksum does not hold, or a length or a header is not what it can be.
+            DecodeError: a checksum does not match, or a length or header is invalid.
         """
         if self._between:
             head = self._heads.get(len(chunk))
@@ -102,10 +105,10 @@ class AwsEventStreamDecoder:
         return self._read_pieces(chunk)
 
     def finish(self) -> list[AwsEvent]:
-        """Say that no more bytes come. A message that is not whole says nothing: whoever reads notices its lack.
+        """End the stream. An incomplete message is dropped; the stream decoder notices that events are missing.
 
         Raises:
-            DecodeError: behind the last message that was given, one was damaged.
+            DecodeError: a message behind the last returned one was damaged.
         """
         if self._damage is not None:
             raise self._damage
@@ -113,7 +116,7 @@ class AwsEventStreamDecoder:
         return []
 
     def _read_pieces(self, chunk: bytes) -> list[AwsEvent]:
-        """Read bytes that begin or end in the middle of something, or hold several messages."""
+        """Decode a chunk that holds parts of messages, or several messages."""
         if self._damage is not None:
             raise self._damage
         events: list[AwsEvent] = []
@@ -135,15 +138,15 @@ class AwsEventStreamDecoder:
         return events
 
     def _keep(self, rest: bytes, wanted: int) -> None:
-        """Keep what is not a whole message yet, until there is as much as is wanted."""
+        """Keep the bytes of an incomplete message until `wanted` bytes are there."""
         self._pieces = [rest] if rest else []
         self._length, self._wanted, self._between = len(rest), wanted, not rest
 
     def _read_whole(self, data: bytes, events: list[AwsEvent]) -> tuple[int, int]:
-        """Read every message that is there; give where the first that is not whole begins, and how long it has to be.
+        """Decode every complete message; give the index of the first incomplete one, and its length.
 
-        A head that is known was vouched for when it was learnt. One that is not has to be before its length is
-        believed, and its message before its headers are.
+        A cached head was verified before. For a new one the prelude is verified before its length is used, and the
+        message before its headers are parsed.
         """
         begin, end, heads = 0, len(data), self._heads
         while end - begin >= _BEFORE_HEADERS:
@@ -161,7 +164,7 @@ class AwsEventStreamDecoder:
             payload = data[payload_at:last]
             checksum = crc32(raw) if head is None else head.checksum
             if crc32(payload, checksum) != _READ_CHECKSUM(data, last)[0]:
-                raise DecodeError("the checksum of a message of the stream does not hold")
+                raise DecodeError("event stream: the checksum of a message does not match; the response is damaged")
             if head is None:
                 head = self._learn(raw, length, checksum)
                 frame = _frame_of(head, payload)
@@ -172,7 +175,7 @@ class AwsEventStreamDecoder:
         return begin, _BEFORE_HEADERS
 
     def _learn(self, raw: bytes, length: int, checksum: int) -> _Head:
-        """Read a head that is new in this stream, or stands in another one's place, and remember it."""
+        """Parse a new head and cache it."""
         named = raw[_BEFORE_HEADERS:]
         kind = self._kinds.get(named)
         if kind is None:
@@ -191,20 +194,20 @@ class AwsEventStreamDecoder:
 def _check_prelude(data: bytes, begin: int) -> None:
     length, headers, expected = _PRELUDE.unpack_from(data, begin)
     if crc32(data[begin : begin + 8]) != expected:
-        raise DecodeError("the checksum of the beginning of a message does not hold")
+        raise DecodeError("event stream: the checksum of a prelude does not match; the response is damaged")
     if headers > _MOST_HEADERS:
-        raise DecodeError(f"headers of {headers} bytes are longer than {_MOST_HEADERS}")
+        raise DecodeError(f"event stream: a message has {headers} bytes of headers; the limit is {_MOST_HEADERS}")
     payload = length - headers - _LEAST
     if not 0 <= payload <= _MOST_PAYLOAD:
-        raise DecodeError(f"a payload cannot have {payload} bytes")
+        raise DecodeError(f"event stream: a message has a payload of {payload} bytes; the limit is {_MOST_PAYLOAD}")
 
 
 def _frame_of(head: _Head, payload: bytes) -> tuple[str, bytes]:
-    """Give what a stream decoder takes; an error says everything in its headers."""
+    """Give the frame for a stream decoder. The code and message of an error are in its headers."""
     if not _is_error(head.headers):
         return head.event, payload or b"{}"
-    told = {"code": head.event, "message": str(head.headers.get(":error-message", ""))}
-    return "error", json.dumps(told).encode()
+    body = {"code": head.event, "message": str(head.headers.get(":error-message", ""))}
+    return "error", json.dumps(body).encode()
 
 
 def _is_error(headers: Headers) -> bool:
@@ -221,7 +224,7 @@ def _event_of(headers: Headers) -> str:
 # -- headers -----------------------------------------------------------------------------------------------------------
 
 Reader: TypeAlias = Callable[[bytes, int], tuple[HeaderValue, int]]
-"""Reads a value at a place, and says where the next thing begins."""
+"""Reads a value at an index; gives it and the index behind it."""
 
 
 def _number(form: str) -> Reader:
@@ -237,7 +240,7 @@ def _sized(data: bytes, at: int) -> tuple[bytes, int]:
     begin = at + 2
     end = begin + int.from_bytes(data[at:begin], "big")
     if end > len(data) or begin > len(data):
-        raise DecodeError("a header is longer than the headers")
+        raise DecodeError("event stream: a header ends behind the headers; the response is damaged")
     return data[begin:end], end
 
 
@@ -248,7 +251,7 @@ def _text(data: bytes, at: int) -> tuple[HeaderValue, int]:
 
 def _uuid(data: bytes, at: int) -> tuple[HeaderValue, int]:
     if at + 16 > len(data):
-        raise DecodeError("a header is longer than the headers")
+        raise DecodeError("event stream: a header ends behind the headers; the response is damaged")
     return data[at : at + 16], at + 16
 
 
@@ -264,7 +267,7 @@ _READERS: Final[tuple[Reader, ...]] = (
     _number("!q"),  # a time, in milliseconds
     _uuid,
 )
-"""By the number of the type."""
+"""Indexed by the number of the type."""
 
 
 def _read_headers(raw: bytes) -> Headers:
@@ -275,8 +278,8 @@ def _read_headers(raw: bytes) -> Headers:
             end = at + 1 + raw[at]
             name = raw[at + 1 : end].decode("utf-8")
             if name in headers:
-                raise DecodeError(f"the header {name!r} comes twice")
+                raise DecodeError(f"event stream: a message has the header {name!r} twice")
             headers[name], at = _READERS[raw[end]](raw, end + 1)
     except (IndexError, ValueError, error) as reason:
-        raise DecodeError(f"the headers of a message cannot be read: {reason}") from reason
+        raise DecodeError(f"event stream: invalid headers: {reason}") from reason
     return headers

@@ -1,13 +1,13 @@
-"""An array of JSON that is still being written: bytes, cut anywhere, into its whole elements.
+"""Decode a streamed JSON array: chunks of bytes, split anywhere, into complete elements.
 
 Facts this file rests on:
-- Without `alt=sse` Google streams its replies as one JSON array, an element each.     (google-genai 3.1.0; Google
+- Without `alt=sse` Google streams a reply as one JSON array; each element is one event. (google-genai 3.1.0; Google
   documentation: streamGenerateContent; read 2026-11-15)
-- An error before the first element may come as an object without the array.                        (the same)
-- Brackets and commas inside of strings are text, and so is a quote behind a backslash.               (RFC 8259)
+- An error before the first element may be an object without an array.                              (the same)
+- Brackets and commas inside strings are text, and so is a quote behind a backslash.                  (RFC 8259)
 
-An object is given as soon as its last bracket is there. Every byte is looked at once; what is not whole yet is kept in
-pieces and joined once. What is JSON is for who reads the element to say.
+An object is returned as soon as its closing bracket has arrived. Every byte is read once; the chunks of an incomplete
+element are kept in a list and joined once. Elements are not parsed here: the caller finds out whether they are JSON.
 """
 
 from __future__ import annotations
@@ -22,19 +22,22 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 class JsonArrayDecoder:
-    """Reads one stream. Feed it bytes as they come, then call `finish`; both give the elements that were completed."""
+    """Decodes a stream that is one JSON array, element by element.
+
+    Feed it bytes as they arrive, then call `finish`; both return the elements that were completed.
+    """
 
     __slots__ = ("_depth", "_in_array", "_in_string", "_pieces", "_skip")
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
-        self._depth = 0  # brackets that are open, the array's own left out
+        self._depth = 0  # open brackets inside the array
         self._in_array = False
         self._in_string = False
-        self._skip = False  # the next byte stands behind a backslash
+        self._skip = False  # the next byte is escaped by a backslash
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take the next bytes, however many."""
+        """Decode the next chunk."""
         whole: list[bytes] = []
         start = at = 0
         end = len(chunk)
@@ -73,7 +76,7 @@ class JsonArrayDecoder:
         return whole
 
     def finish(self) -> list[bytes]:
-        """Say that no more bytes come; gives an element that broke off, so that nothing is lost in silence."""
+        """End the stream; gives an incomplete element, so that the caller can report it."""
         whole: list[bytes] = []
         self._give(b"", whole)
         return whole

@@ -1,11 +1,11 @@
-"""Lines of JSON: bytes, cut anywhere, into whole lines.
+"""Decode newline-delimited JSON: chunks of bytes, split anywhere, into complete lines.
 
 Facts this file rests on:
-- One value a line, LF or CRLF at its end; empty lines mean nothing.       (ndjson-spec 1.0; ollama server @fb30760)
-- A CR alone is white space inside JSON and ends no line.                                                (RFC 8259)
-- The last line may come without its end.
+- Each line is one value and ends in LF or CRLF; empty lines are ignored.  (ndjson-spec 1.0; ollama server @fb30760)
+- A CR alone is white space inside JSON and does not end a line.                                         (RFC 8259)
+- The last line may have no line end.
 
-What has no line end yet is kept in pieces and joined once, so a long line that comes in many pieces costs its length.
+The chunks of an incomplete line are kept in a list and joined once, so that decoding takes linear time.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ _SPACE: Final = b" \t\r"
 
 
 class NdjsonDecoder:
-    """Reads one stream. Feed it bytes as they come, then call `finish`; both give the lines that were completed."""
+    """Decodes a stream of JSON lines (NDJSON).
+
+    Feed it bytes as they arrive, then call `finish`; both return the lines that were completed.
+    """
 
     __slots__ = ("_first", "_pieces")
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
-        self._first = True  # no line has been read yet: a byte order mark may stand before the first
+        self._first = True  # no line has been decoded: the first may begin with a byte order mark
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take the next bytes, however many."""
+        """Decode the next chunk."""
         pieces = self._pieces
         if b"\n" not in chunk:
             if chunk:
@@ -43,7 +46,7 @@ class NdjsonDecoder:
         return self._whole(lines)
 
     def finish(self) -> list[bytes]:
-        """Say that no more bytes come; gives the last line if it had no end."""
+        """End the stream; gives the last line if it has no line end."""
         lines = [b"".join(self._pieces)]
         self._pieces.clear()
         return self._whole(lines)

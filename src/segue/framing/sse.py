@@ -1,17 +1,17 @@
-"""Server-sent events: bytes, cut anywhere, into events.
+"""Decode server-sent events: chunks of bytes, split anywhere, into events.
 
 Facts this file rests on:
 - A line ends in LF, CR or CRLF; an event ends at an empty line; a line that begins with a colon is a comment; one space
   after the colon of a field is not part of its value; a byte order mark may come first.   (WHATWG HTML, 9.2; 2026-11)
-- An event without data is not told to anyone; several data lines are joined by LF.                         (the same)
-- The payload is JSON, which is read from bytes: so data stays bytes, and a character cut in half between two pieces
-  needs no care at all.
-- Servers end streams without the empty line that the standard asks for; what is pending then is given at the end,
-  where the standard would throw it away. Whoever reads the payload notices one that was torn.        (our choice)
+- An event without data is dropped; several data lines are joined by LF.                                    (the same)
+- The payload is JSON, which is parsed from bytes. So data stays bytes, and characters split between two chunks need no
+  special handling.
+- Some servers end the stream without the empty line that the standard requires. The last event is returned then, where
+  the standard would drop it. The caller notices if its JSON is incomplete.                           (our choice)
 
-Where a piece holds whole events and no CR, it is split at empty lines; everything else goes line by line through
-`bytes.splitlines`, which knows exactly the three line ends of the standard. Whatever has no line end yet is kept in
-pieces and joined once.
+A chunk of complete events without CR is split at empty lines. Any other chunk is split by `bytes.splitlines`, which
+splits exactly at the three line ends of the standard. The chunks of an incomplete line are kept in a list and joined
+once.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ import msgspec
 _BOM: Final = b"\xef\xbb\xbf"
 _DATA: Final = b"data: "
 _CR: Final = 13
-_LF: Final = 10  # as numbers: to look for one byte by its number is many times faster
+_LF: Final = 10  # as integers: searching for one byte is many times faster that way
 _MOST_NAMES: Final = 64
-"""How many names of events are remembered; the longest list on record has some sixty (openai-responses)."""
+"""How many event names are cached; the longest known list has about sixty (openai-responses)."""
 
 
 @final
 class SseEvent(msgspec.Struct, frozen=True, gc=False):
-    """One event: its name (empty when the stream gave none), its data, the last id the stream gave."""
+    """One event: its name (empty if it has none), its data, and the last id of the stream."""
 
     event: str
     data: bytes
@@ -38,7 +38,10 @@ class SseEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 class SseDecoder:
-    """Reads one stream. Feed it bytes as they come, then call `finish`; both give the events that were completed."""
+    """Decodes a stream of server-sent events (SSE).
+
+    Feed it bytes as they arrive, then call `finish`; both return the events that were completed.
+    """
 
     __slots__ = (
         "_between",
@@ -54,19 +57,19 @@ class SseDecoder:
     )
 
     def __init__(self) -> None:
-        self._between = False  # nothing is pending: the next byte begins an event
-        self._start: bytes | None = b""  # the first bytes, until they can be told from a byte order mark
-        self._pieces: list[bytes] = []  # of a line whose end has not come
-        self._skip_newline = False  # the last piece ended in CR: an LF at the beginning of the next belongs to it
+        self._between = False  # no event is incomplete: the next byte begins one
+        self._start: bytes | None = b""  # the first bytes, until it is certain whether they are a byte order mark
+        self._pieces: list[bytes] = []  # of an incomplete line
+        self._skip_newline = False  # the last chunk ended in CR: an LF at the start of the next belongs to it
         self._event = ""
         self._data: list[bytes] = []
         self._id: str | None = None
-        self._head = _DATA  # how the last event of a usual form began: the next one most often begins alike
+        self._head = _DATA  # the first bytes of the last event on the fast path: the next one often begins alike
         self._head_event = ""
-        self._names: dict[bytes, str] = {}  # whole `event:` lines that were seen, and the names in them
+        self._names: dict[bytes, str] = {}  # `event:` lines, and the names in them
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
-        """Take the next bytes, however many. A live stream brings one event at a time, so that goes first."""
+        """Decode the next chunk. Live streams send one event per chunk, so there is a fast path for that."""
         if self._between and chunk[-2:] == b"\n\n" and _CR not in chunk:
             event = self._fast_read(chunk[:-2])
             if event is not None:
@@ -78,7 +81,7 @@ class SseDecoder:
         return events
 
     def _read_piece(self, chunk: bytes, events: list[SseEvent]) -> None:
-        """Read bytes that begin or end in the middle of something."""
+        """Decode a chunk that may begin or end inside an event."""
         if self._start is not None:
             chunk = self._without_mark(self._start + chunk)
         if self._skip_newline and chunk:
@@ -98,7 +101,7 @@ class SseDecoder:
             self._read_lines(chunk, events)
 
     def finish(self) -> list[SseEvent]:
-        """Say that no more bytes come; gives the event that was still open, if it has data."""
+        """End the stream; gives the last event if it has data."""
         if self._start:
             self._pieces.append(self._start)
         self._start = None
@@ -115,7 +118,7 @@ class SseDecoder:
         return first.removeprefix(_BOM)
 
     def _fast_read(self, block: bytes) -> SseEvent | None:
-        """Read an event of one of the two usual forms: one data line, or a known name and one data line."""
+        """Decode an event of one data line, or of a cached name and one data line; None for any other."""
         head = self._head
         if not block.startswith(head):
             line = block.partition(b"\n")[0]
@@ -128,7 +131,7 @@ class SseDecoder:
         return None if _LF in data else SseEvent(self._head_event, data, self._id)
 
     def _read_blocks(self, blocks: list[bytes], events: list[SseEvent]) -> None:
-        """Read whole events; nearly all have a usual form."""
+        """Decode complete events; nearly all take the fast path."""
         for block in blocks:
             event = self._fast_read(block)
             if event is not None:
@@ -165,7 +168,7 @@ class SseDecoder:
                 self._read_field(line)
 
     def _read_field(self, line: bytes) -> None:
-        """Take the other lines: names, ids, comments, fields without a space or a colon, fields nobody knows."""
+        """Decode other lines: names, ids, comments, fields without a space or a colon, unknown fields."""
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if name == b"event":

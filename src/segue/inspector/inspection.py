@@ -22,7 +22,8 @@ from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.report import SENTENCES, Change, Loss
 from segue.projection.workspace.ownership import Ownership
-from segue.protocols.api import check, get_codec
+from segue.protocols.api import check
+from segue.protocols.registry import get_protocol
 from segue.request import Request
 from segue.tokens import estimate_tokens
 
@@ -222,7 +223,8 @@ def _is_made_of(given: Message, sent: Message) -> bool:
 def _cached(document: Document, model: Model, policy: Policy, request: Request) -> Json | None:
     """Count the turns that are the same as in the last request to this model, so that a prompt cache may hold them.
 
-    That request is the conversation before the last turn of the model. None if the model has no turn yet.
+    That request is the conversation before the last turn of the model. None if the model has no turn yet, or if the
+    turns of the wire do not stand in one list.
     """
     context = document.prompt.context
     ownership = Ownership(model, policy.same_model)
@@ -234,7 +236,9 @@ def _cached(document: Document, model: Model, policy: Policy, request: Request) 
         earlier = document._replace(prompt=replace(document.prompt, context=before)).prepare(model, policy)
     except EmptyConversation:
         return None
-    key = get_codec(model.protocol).turns_key
+    key = get_protocol(model.protocol).turns_key
+    if key is None:
+        return None
     old, new = cast("list[object]", earlier.body[key]), cast("list[object]", request.body[key])
     same = next(
         (at for at, (was, now) in enumerate(zip(old, new, strict=False)) if was != now), min(len(old), len(new))

@@ -1,8 +1,8 @@
-"""Dialects: how one provider spells a protocol.
+"""Dialects: how one provider's wire format differs from the protocol's default.
 
-A dialect never changes what a request means: only the codec of its protocol reads it. The defaults are the protocol
-as its inventor speaks it. Facts come from the vendors' documentation and from the flags that agents had to learn
-(the ancestors' catalogues); the rows with source and date are in `providers`.
+A dialect does not change the meaning of a request: only the codec of its protocol reads it. The defaults are the wire
+format of the provider that defined the protocol. The facts come from providers' documentation and from the catalogues
+of pi-ai and ktsoator/or; the rows with source and date are in `first_party` and `third_party`.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ ThinkingFormat: TypeAlias = Literal[
 
 @final
 class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How to write and read one provider's variant of a protocol; frozen and total."""
+    """How to encode and decode one provider's variant of a protocol. Every field has a value."""
 
     # -- messages ------------------------------------------------------------------------------------------------------
     developer_role: bool = False
-    """The system prompt of a reasoning model goes under the role `developer`."""
+    """The system prompt of a reasoning model has the role `developer`."""
     result_name: bool = False
     """A tool result repeats the name of its tool."""
     reasoning_field: Literal["reasoning_content", "reasoning", "reasoning_text", "reasoning_details"] = (
         "reasoning_content"
     )
-    """The field of an assistant message that carries readable reasoning, where the rules allow any."""
+    """The field of an assistant message for readable reasoning, if the rules allow it to be sent."""
     null_content: bool = True
-    """An assistant without words has null for content; where that is refused, an empty string."""
+    """The content of an assistant message without text is null; otherwise it is an empty string."""
     think_tags: bool = False
     """Reasoning arrives inside `<think>` tags in the text."""
     empty_signature: bool = False
     """Thinking without a signature is accepted when the signature is an empty string."""
     call_ids: bool = True
-    """Tool calls carry ids on the wire."""
+    """Tool calls have ids on the wire."""
     result_media_parts: bool = False
-    """Media of a tool result go inside the result (Gemini 3 and later)."""
+    """Media of a tool result are sent inside the result (Gemini 3 and later)."""
     google_signatures: bool = False
-    """Thought signatures travel in `extra_content.google` of OpenAI-shaped calls."""
+    """Thought signatures are sent in `extra_content.google` of OpenAI tool calls."""
 
     # -- parameters ----------------------------------------------------------------------------------------------------
     max_tokens_field: Literal["max_completion_tokens", "max_tokens", "max_output_tokens", "none"] = (
@@ -66,16 +66,16 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     thinking_format: ThinkingFormat = "effort"
     thinking_budget_field: Literal["thinking_token_budget", "thinking_budget", "thinking_budget_tokens"] | None = None
     thinking_budgets: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
-    """What levels stand for where only budgets are taken, for those that differ from everybody's."""
+    """Budgets of thinking levels, if they differ from the defaults. Used where only budgets are accepted."""
     off_value: str | None = None
-    """The word for no thinking, where it is told by words and the model's entry has none of its own."""
+    """The value that disables thinking, where thinking is set by name and the model's entry has no such value."""
     effort: bool = True
-    """The provider takes an effort beside its switch for thinking."""
+    """The provider accepts an effort besides its switch for thinking."""
     store: bool = False
-    """The provider keeps requests unless told `store: false`."""
+    """The provider stores requests unless `store` is false."""
     usage_in_stream: bool = True
     finish_reason: bool = True
-    """A reply always says why it stopped."""
+    """A reply always has a finish reason."""
     strict_tools: bool = False
     tool_stream: bool = False
     empty_tools: bool = False
@@ -83,7 +83,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     parallel_tool_calls: bool = True
     json_schema: bool = True
     strict_schema: bool = False
-    """A schema that can be followed to the letter is asked to be, where that is not what happens anyway."""
+    """An output schema that meets the conditions of strict mode is sent with strict mode enabled."""
     grammar_tools: bool = False
     tool_search: bool = False
 
@@ -93,29 +93,29 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     cache_long: Literal["none", "1h", "24h", "30m"] = "none"
     session_header: Literal["none", "openai", "openai-nosession", "openrouter"] = "none"
 
-    # -- where ---------------------------------------------------------------------------------------------------------
+    # -- address -------------------------------------------------------------------------------------------------------
     auth: Literal["bearer", "x-api-key", "api-key", "x-goog-api-key", "aws", "google", "none"] = "bearer"
     path: str | None = None
-    """Where requests go below the base URL, when it is not the protocol's usual path."""
+    """The path below the base URL, if it is not the protocol's default path."""
 
     def takes_budget(self) -> bool:
-        """Whether thinking can be bounded by a number of tokens here; elsewhere only levels can be asked for."""
+        """Whether the request has a parameter for a thinking budget in tokens."""
         return self.thinking_format in _WITH_BUDGET or self.thinking_budget_field is not None
 
     def takes_effort(self) -> bool:
-        """Whether the level goes into a field beside the switch, or is all there is."""
+        """Whether the level is sent as an effort, alone or besides a switch."""
         return self.effort and self.thinking_format in _WITH_EFFORT
 
     def takes_level(self) -> bool:
-        """Whether it can be told how much to think; elsewhere only whether to."""
+        """Whether the request has a parameter for the thinking level, not only a switch."""
         return self.thinking_format in _WITH_LEVELS or self.takes_effort()
 
     def takes_thinking(self) -> bool:
-        """Whether anything about thinking can be told at all."""
+        """Whether the request has any parameter for thinking."""
         return self.takes_level() or self.takes_budget() or self.thinking_format not in _WITHOUT_VALUE
 
     def needs_off_value(self) -> bool:
-        """Whether not to think is told by a word, and not by a switch or by a budget of nothing."""
+        """Whether thinking is disabled by a named value, not by a switch or a budget of 0."""
         return self.thinking_format in _OFF_BY_VALUE
 
 
@@ -123,5 +123,5 @@ _WITH_BUDGET: Final = frozenset({"budget", "openrouter"})
 _WITH_LEVELS: Final = frozenset({"budget", "level", "ling", "nested", "openrouter", "word"})
 _WITH_EFFORT: Final = frozenset({"adaptive", "baseten", "deepseek", "effort", "qwen", "together", "zai"})
 _WITHOUT_VALUE: Final = frozenset({"effort", "none"})
-"""Formats that have no switch: without an effort they say nothing."""
+"""Formats without a switch: without an effort they send nothing."""
 _OFF_BY_VALUE: Final = frozenset({"effort", "ling", "nested"})

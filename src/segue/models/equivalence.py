@@ -1,16 +1,17 @@
-"""Which spellings name the same model, so that its signatures stay valid from one door to another.
+"""Decide which model ids of different providers name the same model, so that signatures are valid at both.
 
 Facts this file rests on:
 - A Claude signature made on Bedrock or Vertex is valid at Anthropic and the other way round.
                                             (Anthropic documentation, extended thinking; pydantic-ai #3757)
 - The Gemini API and Vertex serve the same Gemini models.                        (Google documentation)
-- A gateway that serves other people's models may re-sign or strip: it is nobody's equivalent.   (opencode #6418)
-- Bedrock puts a region (`us.`, `global.`, `us-gov.`) or an ARN before a name and a version behind it; Vertex writes
-  `@` and a date or `@default`, and may name a model by its resource path.
+- A gateway that serves models of others may replace or remove signatures: its ids are equivalent to no other.
+                                            (opencode #6418)
+- Bedrock ids have a region (`us.`, `global.`, `us-gov.`) or an ARN before the name and a version behind it. Vertex ids
+  end in `@` and a date or `@default`, and may be a resource path.
                                             (AWS and Google documentation; catalogue of 2026-11-15)
 
-Two spellings are the same model when their rows name the same family, the name inside is equal, and the dates are
-equal or one of them is missing (`claude-sonnet-4-5` is served as `claude-sonnet-4-5-20250929`).
+Two ids name the same model if their family and name are equal, and their dates are equal or one has no date
+(`claude-sonnet-4-5` is served as `claude-sonnet-4-5-20250929`).
 """
 
 from __future__ import annotations
@@ -19,27 +20,27 @@ import re
 from functools import lru_cache
 from typing import Final
 
-_CLAUDE: Final = r"(?P<name>claude-[a-z0-9-]+?)(?:[-@](?P<date>\d{8}))?"
-_GEMINI: Final = r"(?P<name>gemini-[a-z0-9.-]+)(?P<date>)"
+from segue.models.model_ids import CLAUDE_NAME, GEMINI_NAME
+
 _VERTEX_PATH: Final = r"(?:(?:projects/[^/]+/locations/[^/]+/)?publishers/{publisher}/)?(?:models/)?"
 
 _MODEL_ID_PATTERNS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
-    ("claude", "anthropic", re.compile(_CLAUDE)),
-    ("claude", "google-vertex", re.compile(_VERTEX_PATH.format(publisher="anthropic") + _CLAUDE + "(?:@default)?")),
+    ("claude", "anthropic", re.compile(CLAUDE_NAME)),
+    ("claude", "google-vertex", re.compile(_VERTEX_PATH.format(publisher="anthropic") + CLAUDE_NAME + "(?:@default)?")),
     (
         "claude",
         "amazon-bedrock",
-        re.compile(rf"(?:arn:[^/]+/)?(?:[a-z-]+\.)?anthropic\.{_CLAUDE}(?:-v\d+)?(?::\d+k?)*"),
+        re.compile(rf"(?:arn:[^/]+/)?(?:[a-z-]+\.)?anthropic\.{CLAUDE_NAME}(?:-v\d+)?(?::\d+k?)*"),
     ),
-    ("gemini", "google", re.compile(r"(?:models/)?" + _GEMINI)),
-    ("gemini", "google-vertex", re.compile(_VERTEX_PATH.format(publisher="google") + _GEMINI)),
+    ("gemini", "google", re.compile(r"(?:models/)?" + GEMINI_NAME)),
+    ("gemini", "google-vertex", re.compile(_VERTEX_PATH.format(publisher="google") + GEMINI_NAME)),
 )
-"""Family, provider, and how that provider spells the name inside the family."""
+"""Family, provider, and the pattern of that provider's ids."""
 
 
 @lru_cache(maxsize=4096)
 def find_model_family_id(provider: str, model_id: str) -> tuple[str, str, str] | None:
-    """Read a provider's id as (family, name, date), the date empty when there is none; None: not of a family."""
+    """Parse a provider's id into (family, name, date), the date empty if there is none; None if no family matches."""
     for family, name, pattern in _MODEL_ID_PATTERNS:
         if name == provider and (match := pattern.fullmatch(model_id)):
             return family, match["name"], match["date"] or ""
@@ -47,7 +48,7 @@ def find_model_family_id(provider: str, model_id: str) -> tuple[str, str, str] |
 
 
 def is_equivalent(provider: str, model_id: str, other_provider: str, other_id: str) -> bool:
-    """Say whether two provider's ids are declared to name the same model."""
+    """Whether the ids of two providers name the same model."""
     if provider == other_provider and model_id == other_id:
         return True
     one, other = find_model_family_id(provider, model_id), find_model_family_id(other_provider, other_id)

@@ -1,12 +1,12 @@
-"""Rows of providers: those who serve the models they make, and the clouds of the largest of them.
+"""Providers that serve their own models, and the cloud platforms of the largest of them.
 
 Facts these rows rest on:
-- Base URLs, names of key variables, and what each needs on the OpenAI wire: the role of the prompt, the field of the
-  limit, the way to ask for thinking.           (pi-ai 1.5.0: providers, env-api-keys, auto-detection; read 2026-11-15)
-- Reasoning that has to come back on every assistant turn: DeepSeek, Kimi, Xiaomi.
+- Base URLs, names of key variables, and differences on `openai-chat`: the role of the system prompt, the field of the
+  output limit, the parameter for thinking.     (pi-ai 1.5.0: providers, env-api-keys, auto-detection; read 2026-11-15)
+- DeepSeek, Kimi and Xiaomi require reasoning on every assistant turn of the history.
                                                     (pi #3636, kimi-cli #2141, openclaw #73417; ktsoator/or, 2026-11-15)
-- Thinking refuses a forced tool at DeepSeek and Qwen.           (litellm #37470, eino #994; 2026-04 and 2026-08)
-- Ids that a vendor makes itself are no longer than it takes: xAI's have 43 characters.  (recorded traffic, 2026-11)
+- DeepSeek and Qwen refuse a forced tool choice while thinking is on.  (litellm #37470, eino #994; 2026-04 and 2026-08)
+- A provider accepts ids of the length that it generates: those of xAI have 43 characters.  (recorded traffic, 2026-11)
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OPENAI_KEYS: Final[Mapping[str, object]] = {
 }
 _STRICT: Final[Mapping[str, object]] = {"strict_closed": True}
 """Refused: "'required' is required to be supplied and to be an array including every key in properties" (recorded; of
-some 840 strict functions that OpenAI took, every one was closed)."""
+about 840 strict functions that OpenAI accepted, every one was closed)."""
 _REQUIRED_REASONING: Final[Mapping[str, object]] = {
     "reasoning_replay": "required",
     "forced_choice_with_thinking": False,

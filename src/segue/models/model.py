@@ -1,7 +1,7 @@
-"""A target: who serves which model over which wire, what it can take and what it costs.
+"""A target: one model at one provider over one protocol, with its abilities and prices.
 
-`Model("my-model", "my-provider", "openai-chat")` is enough for a target of one's own; everything else has
-a default that promises little. The catalogue fills in the rest for the models it knows.
+`Model("my-model", "my-provider", "openai-chat")` is enough for a model of your own; every other field has a
+conservative default. The catalogue has complete entries for the models it knows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Modality: TypeAlias = Literal["text", "image", "document", "audio", "video"]
 class PriceTier(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
 ):
-    """Rates for a request whose whole input is longer than `input_above` tokens; they hold for all of it."""
+    """Rates for a request with more than `input_above` input tokens; they apply to the whole request."""
 
     input_above: int
     input: float = 0.0
@@ -30,9 +30,9 @@ class PriceTier(
 
 @final
 class Price(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """US dollars for a million tokens, by category of `Usage`.
+    """US dollars per million tokens, by category of `Usage`.
 
-    `cache_write_long` is the rate of writes that are kept for longer than the provider's usual time.
+    `cache_write_long` is the rate of cache writes with a longer retention than the provider's default.
     """
 
     input: float = 0.0
@@ -47,11 +47,11 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
 class Model(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
     """One model at one provider over one protocol.
 
-    `input` lists what it can read. `context_window`, `max_input` and `max_tokens` are token counts, 0 when unknown;
-    the window holds input and output together, `max_input` the input alone. `router` marks one id with many writers.
-    `thinking_levels` maps a level to the provider's word for it, or to None where the model does not have it.
-    `rules` and `dialect` override single fields of the resolved records, by field name. `headers` go with every request
-    to it; a key does not belong there, since they are no secret.
+    `input` lists the kinds of input it supports. `context_window`, `max_input` and `max_tokens` are token counts, 0 if
+    unknown; the window holds input and output together, `max_input` the input alone. `router` marks an id under which
+    different models answer. `thinking_levels` maps a level to the provider's value for it, or to None if the model does
+    not have the level. `rules` and `dialect` override single fields of the resolved records, by field name. `headers`
+    are sent with every request; they are not treated as secret, so do not put a key there.
     """
 
     id: str
@@ -73,7 +73,7 @@ class Model(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, for
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
-        """Show all but what headers say: people put keys there all the same, and this ends up in logs."""
+        """Show all fields, with the values of headers masked: some people put keys there, and this is logged."""
         shown = {name: cast("object", getattr(self, name)) for name in self.__struct_fields__}
         shown["headers"] = dict.fromkeys(self.headers, "***")
         return list(shown.items())
@@ -82,5 +82,5 @@ class Model(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, for
         return f"Model({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
 
     def full_name(self) -> str:
-        """Give the name the catalogue finds it by: `provider/id`."""
+        """Give the full name in the catalogue: `provider/id`."""
         return f"{self.provider}/{self.id}"

@@ -1,4 +1,7 @@
-"""Who wrote a message: stamped on it when it begins, so that anyone can tell later whose signatures it carries."""
+"""The origin of an assistant message: protocol, provider and model, set when the message is created.
+
+Projection uses it later to decide whether the signatures of the message are valid for a target.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from segue.models.model import Model
 def new_assistant_message(
     model: Model | str, *, content: tuple[AssistantContent, ...] = (), timestamp: int | None = None
 ) -> AssistantMessage:
-    """Begin an assistant message that carries the model's protocol, provider and id as its origin.
+    """Create an assistant message with the model's protocol, provider and id as its origin.
 
     Raises:
         UnknownModel: `model` is a name that the catalogue does not have.

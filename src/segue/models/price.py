@@ -1,4 +1,4 @@
-"""What a reply costs: tokens by category times the model's rates."""
+"""Compute the cost of a reply from its usage and the model's price."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MILLION = 1_000_000
 
 
 def find_cost(price: Price, usage: Usage, *, cache_write_long: int = 0) -> UsageCost | None:
-    """Compute what `usage` costs; None when no price is known: a cost of nothing would be a claim."""
+    """Compute the cost of `usage`; None if no price is known, because 0 would be a wrong price."""
     if price.input or price.output or price.cache_read or price.cache_write or price.tiers:
         return compute_cost(price, usage, cache_write_long=cache_write_long)
     return None
@@ -18,8 +18,8 @@ def find_cost(price: Price, usage: Usage, *, cache_write_long: int = 0) -> Usage
 def compute_cost(price: Price, usage: Usage, *, cache_write_long: int = 0) -> UsageCost:
     """Multiply each category of `usage` by its rate.
 
-    The tier with the highest threshold strictly below the whole input (cached tokens included) holds for the whole
-    request. `cache_write_long` says how many of `usage.cache_write` are kept for the longer time.
+    The tier with the highest threshold strictly below the whole input (cached tokens included) applies to the whole
+    request. `cache_write_long` is the part of `usage.cache_write` with the longer retention.
     """
     rates: Price | PriceTier = price
     whole_input = usage.input + usage.cache_read + usage.cache_write

@@ -1,4 +1,4 @@
-"""The record of a provider: where it is, how a key reaches it, how it speaks, what it refuses."""
+"""The record of a provider: its address, the variables of its key, its rules and dialect."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import msgspec
 
 
 @final
-class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """Who serves and bills.
+class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A company or server that serves models.
 
-    `protocol` is the wire it speaks unless a model of its catalogue says otherwise. `rules` and `dialect` are keyed by
-    protocol, then by field name. `{NAME}` in `base_url` stands for an environment variable of that name, which the
-    client fills in; `key_variables` are those a key is looked for in, in order. `source` and `read` say where the row's
-    facts come from and on which day they were read.
+    `protocol` is the default; an entry of the catalogue may name another one. `rules` and `dialect` are keyed by
+    protocol, then by field name. The client replaces `{NAME}` in `base_url` by the environment variable of that name,
+    and looks for a key in `key_variables`, in order. `source` and `read` are the source of the row and the date it was
+    read.
     """
 
     name: str

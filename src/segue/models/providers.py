@@ -1,9 +1,10 @@
-"""What is kept by hand about providers, and how to find one.
+"""The table of providers, and how to find a row.
 
-One row a provider; adding an OpenAI-compatible vendor is adding a row. The rows stand in `makers` (who serve what they
-make) and `hosts` (who serve other people's models: hosts, gateways, servers at home).
+There is one row for each provider; to add an OpenAI-compatible provider, add a row. `first_party` has the providers
+that serve their own models, `third_party` those that serve models of others: hosting companies, gateways, local
+servers.
 
-Left out are two names of the catalogue that speak none of our protocols: `radius` and `typesafe`.
+Two providers of the catalogue have no row, because segue does not support their protocols: `radius` and `typesafe`.
 """
 
 from __future__ import annotations
@@ -25,18 +26,19 @@ def _host(url: str | None) -> str | None:
     try:
         return urlsplit(url).hostname if url else None
     except ValueError:
-        # Whether an address can be reached is the client's to say.
+        # The client reports an invalid address when it connects.
         return None
 
 
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", None})
 _BY_HOST: Final[Mapping[str | None, Provider]] = {
     host: row
-    for row in reversed(tuple(PROVIDERS.values()))  # the first row of a host is the one to keep
-    if (host := _host(row.base_url)) not in _LOCAL and "{" not in str(host)
+    for row in reversed(tuple(PROVIDERS.values()))  # if rows share a host, the first one is kept
+    for host in [_host(row.base_url)]
+    if host not in _LOCAL and "{" not in str(host)
 }
 
 
 def find_row(name: str, base_url: str | None = None) -> Provider | None:
-    """Find a row by its name, else by the host of a base URL: a vendor stays itself under a name of one's own."""
+    """Find a row by its name, else by the host of a base URL, for a provider under another name."""
     return PROVIDERS.get(name) or _BY_HOST.get(_host(base_url))

@@ -1,9 +1,9 @@
-"""Thinking levels: which a model has, and the nearest one to a level it lacks.
+"""Thinking levels: which levels a model has, and the nearest one to a level that it does not have.
 
 Facts this file rests on:
-- A model that does not reason has only `off`. A level mapped to None is lacking; `xhigh` and `max` have to be mapped to
-  be had; the others are there unless said otherwise.            (pi-ai 1.5.0 and ktsoator/or, read 2026-11-15)
-- A level that is lacking becomes the next one up, else the next one down.                              (the same)
+- A model without reasoning has only `off`. A level that is mapped to None does not exist. `xhigh` and `max` exist only
+  if they are mapped; the others exist unless mapped to None.    (pi-ai 1.5.0 and ktsoator/or, read 2026-11-15)
+- A level that does not exist is replaced by the next higher one, else by the next lower one.           (the same)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from segue.models.model import Model
 THINKING_LEVELS: Final[tuple[ThinkingLevel, ...]] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 
 DEFAULT_LEVELS: Final = frozenset[str]({"off", "minimal", "low", "medium", "high"})
-"""What a model has that does not say: the others have to be mapped."""
+"""The levels of a model whose entry does not list them."""
 
 DEFAULT_BUDGETS: Final[Mapping[ThinkingLevel, int]] = {
     "minimal": 1024,
@@ -29,16 +29,16 @@ DEFAULT_BUDGETS: Final[Mapping[ThinkingLevel, int]] = {
     "xhigh": 16384,
     "max": 16384,
 }
-"""Tokens to think with where a target takes a budget and not a level."""
+"""Thinking budgets in tokens, for targets that accept a budget and no level."""
 
 ANSWER_ROOM: Final = 1024
-"""Tokens that thinking leaves for the answer, where both share one limit (pi-ai 1.5.0, read 2026-11-15)."""
+"""Tokens reserved for the answer, where thinking counts against the same limit (pi-ai 1.5.0, read 2026-11-15)."""
 
 
 def supported_thinking_levels(
     model: Model | str, default: Collection[str] = DEFAULT_LEVELS
 ) -> tuple[ThinkingLevel, ...]:
-    """List the levels a model has, weakest first; `default` are those it has unless its entry says otherwise."""
+    """List the levels of a model, lowest first; `default` are the levels that exist if its entry does not list them."""
     model = get_model(model)
     if not model.reasoning:
         return ("off",)
@@ -51,7 +51,7 @@ def supported_thinking_levels(
 def clamp_thinking_level(
     model: Model | str, level: ThinkingLevel, default: Collection[str] = DEFAULT_LEVELS
 ) -> ThinkingLevel:
-    """Give the level itself, else the next stronger one the model has, else the next weaker one."""
+    """Give the level if the model has it, else the next higher one, else the next lower one."""
     supported = supported_thinking_levels(model, default)
     if level in supported:
         return level
@@ -63,12 +63,12 @@ def clamp_thinking_level(
 
 
 def budget_for_level(level: ThinkingLevel, dialect: Dialect) -> int:
-    """Give the tokens that a level stands for where only budgets are taken; none for `off`."""
+    """Give the budget of a level in tokens; 0 for `off`."""
     return dialect.thinking_budgets.get(level, DEFAULT_BUDGETS.get(level, 0))
 
 
 def level_for_budget(budget: int) -> ThinkingLevel:
-    """Give the weakest level that usually thinks at least as long as a budget of tokens."""
+    """Give the lowest level whose default budget is at least the given one; `high` beyond all of them."""
     if budget <= 0:
         return "off"
     for level, tokens in DEFAULT_BUDGETS.items():

@@ -1,15 +1,15 @@
-"""Rows of providers: those who serve other people's models, gateways, and servers at home.
+"""Providers that serve models of others: hosting companies, gateways and local servers.
 
 Facts these rows rest on:
-- Base URLs, names of key variables, and what each needs on its wires.
+- Base URLs, names of key variables, and differences on their protocols.
                                               (pi-ai 1.5.0: providers, env-api-keys, auto-detection; read 2026-11-15)
-- Groq and Cerebras refuse `reasoning_content` and take `reasoning`.
+- Groq and Cerebras refuse `reasoning_content` and accept `reasoning`.
                                         (freellmapi #1093, 2026-09-01; groq 1.7.0; qwen-code #11045, 2026-09-04)
-- vLLM names its calls `chatcmpl-tool-` and up to 32 hexadecimal digits; hosts built on it pass such ids on.
+- vLLM generates call ids of `chatcmpl-tool-` and up to 32 hexadecimal digits; providers that run it pass them on.
                                                                    (vLLM source, make_tool_call_id; read 2026-11-15)
-- llama.cpp and vLLM refuse a last turn of the assistant's while the template thinks, and their templates a system
-  message that does not come first.                (llama.cpp #21889, opencode #27920, 2026-05-16; Rapid-MLX #1543)
-- LiteLLM wants `tools`, if only an empty list, where the history has calls.     (pi #149, opencode #8246, 2026-01-13)
+- llama.cpp and vLLM refuse a last assistant turn if the chat template enables thinking, and most templates refuse a
+  system message that is not the first.            (llama.cpp #21889, opencode #27920, 2026-05-16; Rapid-MLX #1543)
+- LiteLLM requires `tools`, even if empty, if the history has calls.             (pi #149, opencode #8246, 2026-01-13)
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
             "openai-chat": {"call_id_max": 0, "refused_options": _SESSION_TAKEN},
             "anthropic-messages": {
                 "refused_options": _SESSION_TAKEN,
-                "thinking_levels": frozenset({"off", "low", "medium", "high"}),  # the efforts of this wire
+                "thinking_levels": frozenset({"off", "low", "medium", "high"}),  # the efforts of this protocol
             },
         },
         dialect={
@@ -252,7 +252,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         source="pi #149, opencode #8246 (`tools=` param)",
         read=_READ,
     ),
-    # -- at home ---------------------------------------------------------------------------------------------------
+    # -- local servers ---------------------------------------------------------------------------------------------
     Provider(
         name="ollama",
         title="Ollama",

@@ -1,9 +1,10 @@
-"""Runs the passes over a history: over the whole, or over what is new behind a settled prefix.
+"""Run the passes over a conversation: over the whole, or only over the new messages behind a settled prefix.
 
-A history can be cut before any finished assistant turn that follows a user turn or a tool result: a request was sent
-and answered there, and nothing that comes later may change what was sent. What the stretch behind the cut has to know
-of the one before stands in `PrefixState`. Two things reach back over a cut: a result that answers an earlier call, and
-an image too many, for which the oldest have to give way. Then the prefix is worked on anew.
+A conversation can be cut before any finished assistant turn that follows a user turn or a tool result: a request was
+sent and answered there, and later messages must not change what was sent. `PrefixState` holds what the segment behind
+the cut needs to know about the messages before it. Two things affect messages before a cut: a result that answers an
+earlier call, and an image or file beyond the target's limit, which evicts the oldest. Then the prefix is processed
+again.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ Pass: TypeAlias = Callable[[Workspace], None]
 
 
 def assign_ids_and_names(workspace: Workspace) -> None:
-    """Pass 6: ids first, then names; both look only backwards. Calls that become text keep what they are called."""
+    """Pass 6: ids first, then names; both depend only on earlier messages. Calls that become text keep their names."""
     if workspace.target.rules.tools:
         assign_ids(workspace)
         map_names(workspace)
@@ -50,43 +51,43 @@ def assign_ids_and_names(workspace: Workspace) -> None:
 
 
 def arrange_turns(workspace: Workspace) -> None:
-    """Pass 7: every turn in a form the target takes, then instructions, then the order of turns."""
+    """Pass 7: the content of each turn, then instructions, then the order of turns."""
     repair_turns(workspace)
-    withhold_extra(workspace)  # whose an `extra` is, is told by the turn before: so when it is known which turns stay
+    withhold_extra(workspace)  # after turns are dropped: the origin of an `extra` is taken from the turn before it
     place_instructions(workspace)
     order_turns(workspace)
 
 
 PASSES: Final[tuple[Pass, ...]] = (
-    leave_out_unfinished,  # first: nothing below should mend what will not be sent
-    clean_texts,  # before anything compares, hashes or copies text
-    pair_results,  # before media and ids, which rely on results standing behind their calls
-    place_media,  # native blocks become their fallback here, so the passes below see plain content
-    reconcile_reasoning,  # after media: which native blocks are foreign is the same question as whose thinking it is
-    assign_ids_and_names,  # after everything that drops or adds calls
-    arrange_turns,  # the order of turns is known only when all turns are
-    fit_settings,  # last: tools and options are fitted to the history that will be sent
+    leave_out_unfinished,  # first: no pass should repair what will not be sent
+    clean_texts,  # before any pass compares, hashes or copies text
+    pair_results,  # before media and ids, which expect results directly behind their calls
+    place_media,  # replaces foreign native blocks by their fallback, so later passes see plain content
+    reconcile_reasoning,  # after media: a fallback may add text to a turn
+    assign_ids_and_names,  # after every pass that drops or adds calls
+    arrange_turns,  # after every pass that drops or adds turns
+    fit_settings,  # last: tools and options depend on the messages that will be sent
 )
 
 
 class Settled:
-    """A prefix whose projection no later message changes, and how to go on behind it."""
+    """The projection of a prefix that later messages do not change, and the state to continue behind it."""
 
     __slots__ = ("prefix_state", "changed", "changes", "given", "marks", "needed", "out", "prompt")
 
     def __init__(self, prompt: SystemPrompt, target: Target) -> None:
-        self.prompt = prompt
+        self.prompt: SystemPrompt = prompt
         self.given: list[Message] = []
         self.out: list[Message] = []
-        self.changed = False
+        self.changed: bool = False
         self.needed: list[MediaNeeded] = []
         self.marks: list[Mark] = []
-        self.prefix_state = PrefixState()
+        self.prefix_state: PrefixState = PrefixState()
         self.prefix_state.system_prompt, changes = fit_system_prompt(prompt, target)
-        self.changes = list(changes)
+        self.changes: list[Change] = list(changes)
 
     def extend(self, given: Sequence[Message], workspace: Workspace) -> None:
-        """Take a worked stretch in."""
+        """Append a processed segment."""
         self.marks += find_marks(workspace, len(self.out))
         self.changed = self.changed or workspace.changed
         self.changes = joined_changes(self.changes, workspace.changes)
@@ -95,7 +96,7 @@ class Settled:
         self.needed += workspace.needed
 
     def begins(self, context: Context) -> bool:
-        """Whether a conversation still begins with this prefix, message for message the same, and is answered there."""
+        """Whether a conversation begins with this prefix (the same message objects) and an assistant turn follows."""
         count = len(self.given)
         if count and not (len(context.messages) > count and _is_finished(context.messages[count])):
             return False
@@ -108,23 +109,23 @@ class Settled:
 
 
 class Outcome:
-    """Everything a projection is made of, before it is put together."""
+    """The results of the passes: the settled prefix and the workspace of the last segment."""
 
     __slots__ = ("changed", "changes", "settled", "workspace")
 
     def __init__(self, settled: Settled, workspace: Workspace) -> None:
-        self.settled = settled
-        self.workspace = workspace
-        self.changed = settled.changed or workspace.changed
-        self.changes = joined_changes(settled.changes, workspace.changes)
+        self.settled: Settled = settled
+        self.workspace: Workspace = workspace
+        self.changed: bool = settled.changed or workspace.changed
+        self.changes: list[Change] = joined_changes(settled.changes, workspace.changes)
 
     def messages(self) -> tuple[Message, ...]:
-        """Give all that came out."""
+        """Give all projected messages."""
         out, tail = self.settled.out, self.workspace.messages
         if not out:
             return tuple(tail)
         count = len(out)
-        out += tail  # a list that grows and shrinks is copied once, two that are joined are copied twice
+        out += tail  # appending and truncating copies the list once; joining two lists copies it twice
         messages = tuple(out)
         del out[count:]
         return messages
@@ -134,7 +135,7 @@ class Outcome:
         return [*self.settled.marks, *find_marks(self.workspace, len(self.settled.out))]
 
     def needed(self) -> tuple[MediaNeeded, ...]:
-        """Give all media that the caller could supply."""
+        """Give all media that the caller can supply."""
         return (*self.settled.needed, *self.workspace.needed)
 
 
@@ -142,16 +143,16 @@ _ROOTS: Final = {"system_prompt": -2, "messages": -1, "tools": sys.maxsize - 1, 
 
 
 def place_of(change: Change) -> int:
-    """Say where a change belongs in a report: as the request reads, message by message."""
+    """Give the sort key of a change: reports are in the order of the request."""
     path = change.path
     root = path[0]
     if root == "messages" and len(path) > 1:
-        return path[1]  # pyright: ignore[reportReturnType] - an index; asked of every change of a long report
+        return path[1]  # pyright: ignore[reportReturnType] - an index; called for every change of a long report
     return _ROOTS[str(root)]
 
 
 def joined_changes(earlier: list[Change], later: list[Change]) -> list[Change]:
-    """Join changes in the order of the request; those of one message stay in the order in which they were made."""
+    """Join changes in the order of the request; those of one message keep their order."""
     if not later:
         return earlier
     later.sort(key=place_of)
@@ -162,18 +163,18 @@ def joined_changes(earlier: list[Change], later: list[Change]) -> list[Change]:
 
 
 class Engine:
-    """Projects one conversation after the other for one target, keeping a settled prefix if asked to."""
+    """Runs the passes for one target; with `settle` it keeps the projection of a settled prefix between runs."""
 
     def __init__(self, target: Target, passes: tuple[Pass, ...] = PASSES) -> None:
         self.target = target
         self.passes = passes
         self.settled: Settled | None = None
-        self.evicted = (0, 0)
+        self.evicted: tuple[int, int] = (0, 0)
 
     def run(self, context: Context, options: Options, *, settle: bool = False) -> Outcome:
-        """Project the whole, or what is new behind the settled prefix.
+        """Project the whole conversation, or the messages behind the settled prefix.
 
-        Media limits are known only when all media are counted: everything is run again when some have to give way.
+        Limits on media apply to the whole conversation: if some have to be evicted, all passes run again.
         """
         while True:
             try:
@@ -218,7 +219,7 @@ class Engine:
 
 
 def _evictions(count: int, limit: int) -> int:
-    """How many of the oldest give way: whole steps of half the limit, so that the prefix changes once a step."""
+    """Count the oldest media to evict: multiples of half the limit, so that the cached prefix changes rarely."""
     if not limit or count <= limit:
         return 0
     step = max(1, limit // 2)

@@ -1,7 +1,7 @@
-"""What the caller decides: how readable thinking travels, how broken histories are mended, and in which words.
+"""Choices of the caller: how thinking of other models is sent, how broken histories are repaired, and with which texts.
 
-Every text that segue puts into a conversation stands in `Texts`, is used only where the target's rules ask for it, is
-reported, and can be replaced.
+`Texts` holds every text that segue inserts into a conversation. Each is used only where the rules of the target require
+it, is reported, and can be replaced.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _BRACES: Final = re.compile(r"\{(\w+)\}")
 
 @final
 class Texts(msgspec.Struct, frozen=True, kw_only=True):
-    """The words segue writes itself. Braces are filled in where the name of the field says what is at hand.
+    """The texts that segue inserts. Names in braces are replaced by values, as the defaults show.
 
     Raises:
-        SettingsError: a text has no words, or holds half a surrogate pair: it could not be sent.
+        SettingsError: a text is blank or holds half a surrogate pair, so that providers would refuse it.
     """
 
     missing_result: str = "No result provided"
@@ -78,18 +78,20 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
         for name in self.__struct_fields__:
             text = cast("str", getattr(self, name))
             if not text.strip() or _HALF.search(text):
-                raise SettingsError(f"the text {name!r} cannot be {text!r}: it would be refused", key=name)
+                fault = "half a surrogate pair" if text.strip() else "no visible characters"
+                message = f"Texts({name}={text!r}): the text has {fault} and would be refused; pass another text"
+                raise SettingsError(message, key=name)
 
 
 @final
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """How one caller wants histories projected. The defaults send as much as the target can be told.
+    """How the caller wants conversations projected. The defaults send as much as the target supports.
 
-    `media` maps a URL or a provider's file id to what shall be sent for it. `same_model` may declare a message to be
-    the target's own beyond what segue knows. `refuse` holds losses or codes that shall raise `ProjectionRefused`.
+    `media` maps a URL or a provider's file id to the content to send instead. `same_model` may return True for messages
+    that the target wrote although segue cannot know it. `refuse` holds losses or codes that raise `ProjectionRefused`.
 
     Raises:
-        SettingsError: a word that the field does not know.
+        SettingsError: a field has a value that it does not accept.
     """
 
     reasoning: ReasoningPolicy = "auto"
@@ -104,21 +106,21 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     same_model: SameModel | None = None
 
     def __post_init__(self) -> None:
-        for name, text_pieces in _ALLOWED_VALUES.items():
-            _require(cast("str", getattr(self, name)), text_pieces, f"policy {name!r}")
+        for name, allowed in _ALLOWED_VALUES.items():
+            _require(cast("str", getattr(self, name)), allowed, name)
         for value in self.refuse:
-            _require(value, _REFUSABLE, "policy 'refuse'")
+            _require(value, _REFUSABLE, "refuse")
 
 
-def _require(value: str, text_pieces: Collection[str], place: str) -> None:
-    if value not in text_pieces:
-        near = get_close_matches(value, text_pieces, n=3)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"it knows {', '.join(sorted(text_pieces))}"
-        raise SettingsError(f"{place} does not know {value!r}; {hint}", key=str(value), suggestions=near)
+def _require(value: str, allowed: Collection[str], field: str) -> None:
+    if value not in allowed:
+        near = get_close_matches(value, allowed, n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(sorted(allowed))}"
+        raise SettingsError(f"Policy({field}=...) does not accept {value!r}; {hint}", key=str(value), suggestions=near)
 
 
 def fill(template: str, **values: str) -> str:
-    """Put values into the braces of a text; braces that name nothing at hand stay as they are."""
+    """Replace names in braces by values; unknown names are left unchanged."""
     parts = list(_split(template))
     for position in range(1, len(parts), 2):
         parts[position] = values.get(parts[position], f"{{{parts[position]}}}")
@@ -127,5 +129,5 @@ def fill(template: str, **values: str) -> str:
 
 @lru_cache(maxsize=256)
 def _split(template: str) -> tuple[str, ...]:
-    """Take a text apart: what stands outside the braces and, every second one, the names inside them."""
+    """Split a text at its braces; every second item is a name."""
     return tuple(_BRACES.split(template))

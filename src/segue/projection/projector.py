@@ -1,4 +1,4 @@
-"""Projection: a stored history, made into what one target accepts, with a report of every change."""
+"""Projection: convert a stored conversation to one that a target accepts, and report every change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import Message
-from segue.conversation.vetting import check_options, explain_misuse
+from segue.conversation.validation import check_options, explain_misuse
 from segue.errors import ProjectionRefused, SettingsError
 from segue.models.catalogue import get_model
 from segue.models.model import Model
@@ -34,7 +34,7 @@ _TRANSFORM_POLICY: Final = Policy(reasoning="text")
 
 @final
 class Projection(msgspec.Struct, frozen=True, kw_only=True):
-    """What one target is told. `tool_names` leads from a name on the wire back to the given one."""
+    """A conversation and options that one target accepts. `tool_names` maps names on the wire to the given names."""
 
     context: Context
     options: Options
@@ -47,15 +47,16 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
 def project(
     context: Context, model: Model | str, *, options: Options | None = None, policy: Policy | None = None
 ) -> Projection:
-    """Give what the target accepts of a conversation, losing as little as its rules and the policy allow.
+    """Convert a conversation to one that the target accepts, with as few losses as its rules and the policy allow.
 
-    Pure: the conversation stays as it was, unchanged parts are the same objects, the same input gives the same output
-    in every process. When nothing has to change, `context` and `options` are the ones given.
+    The function is pure: the given conversation is not changed, unchanged parts are the same objects, and the same
+    input gives the same output in every process. If nothing has to change, `context` and `options` are the given
+    objects.
 
     Raises:
         UnknownModel, UnknownProtocol: the target is not known.
         ProjectionRefused: the policy refuses a change that is needed.
-        ConversationError, SettingsError: the conversation or the options are not what their types say.
+        ConversationError, SettingsError: the conversation or the options hold a value of the wrong type.
     """
     target = resolve_target(model, policy)
     return _finish(Engine(target).run(context, _checked(options)), context, target)
@@ -65,10 +66,11 @@ def project(
 def transform_messages(
     messages: Sequence[Message], model: Model | str, normalize_tool_call_id: NormalizeId | None = None
 ) -> tuple[Message, ...]:
-    """Ready messages for a model: the passes up to ids, readable thinking of other models as text.
+    """Prepare messages for a model with the passes up to ids; readable thinking of other models becomes text.
 
-    Names, the order of turns and options stay as they are. Without a normaliser an id changes only if the target
-    refuses it; with one the ids of other models' turns go through it, and are kept apart where it makes two the same.
+    Tool names, the order of turns and options are not changed. Without `normalize_tool_call_id` an id changes only if
+    the target refuses it. With it, ids of other models' turns are passed through the function; if it maps two ids to
+    the same one, the second gets another id.
     """
 
     def assign_id(workspace: Workspace) -> None:
@@ -84,10 +86,11 @@ def transform_messages(
 
 
 def resolve_target(model: Model | str, policy: Policy | None) -> Target:
-    """Look the model up and resolve its rules, once for many projections."""
+    """Look up the model and resolve its rules and dialect, once for many projections."""
     found = get_model(model)
     if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise SettingsError(f"a policy has to be a Policy, not a {type(policy).__name__}", key="policy")
+        name = type(policy).__name__
+        raise SettingsError(f"policy: expected a Policy, got {name}; write Policy(reasoning=...)", key="policy")
     return Target(found, resolve_rules(found), resolve_dialect(found), policy or _DEFAULT_POLICY)
 
 
@@ -99,34 +102,35 @@ def _checked(options: Options | None) -> Options:
 
 
 class Projector:
-    """Projects a growing history for one target, paying only for what is new.
+    """Projects a growing conversation for one target; each call processes only the new messages.
 
-    Its result equals `project` of the whole. It keeps the projection of a settled prefix, recognised by the identity
-    of its messages; an edited history, or a late result for a settled call, is projected anew.
+    The result equals `project` of the whole conversation. A projector caches the projection of a settled prefix and
+    recognises the prefix by the identity of its messages. If the conversation was edited, or a result answers a call
+    in the prefix, the whole conversation is projected again.
     """
 
     def __init__(self, model: Model | str, policy: Policy | None = None) -> None:
         self._engine = Engine(resolve_target(model, policy))
 
     def project(self, context: Context, *, options: Options | None = None) -> Projection:
-        """Give the projection of the conversation as it is now."""
-        return _project_grown(context, _checked(options), self._engine)
+        """Project the conversation in its current state."""
+        return _project_incrementally(context, _checked(options), self._engine)
 
     def reset(self) -> None:
-        """Forget the settled prefix and free its memory."""
+        """Drop the cached prefix and free its memory."""
         self._engine.settled = None
 
 
 @explain_misuse
-def _project_grown(context: Context, options: Options, engine: Engine) -> Projection:
+def _project_incrementally(context: Context, options: Options, engine: Engine) -> Projection:
     return _finish(engine.run(context, options, settle=True), context, engine.target)
 
 
 def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
-    """Put a projection together; what did not change is what was given."""
+    """Build the projection; unchanged parts are the given objects."""
     workspace, settings = outcome.workspace, outcome.workspace.settings
     if settings is None:
-        raise AssertionError("the last stretch of a history comes with the settings")
+        raise AssertionError("the last segment of a conversation has the settings")
     messages = outcome.messages() if outcome.changed else context.messages
     limited = limit_marks(target, messages, outcome.marks(), workspace.prefix_state.system_prompt, settings.tools)
     changes = outcome.changes
@@ -134,7 +138,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         changes = sorted([*changes, *limited.changes], key=place_of)
     report = Report(tuple(changes))
     if target.policy.refuse:
-        _refuse(report, target.policy)
+        _refuse(report, target.policy, target.model.full_name())
     if (
         limited.messages is not context.messages
         or limited.prompt is not context.system_prompt
@@ -150,18 +154,19 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     )
 
 
-def _refuse(report: Report, policy: Policy) -> None:
+def _refuse(report: Report, policy: Policy, target: str) -> None:
     refused = [change for change in report.changes if change.code in policy.refuse or change.loss in policy.refuse]
     if refused:
         count = f"{len(refused)} changes" if len(refused) > 1 else "a change"
-        message = f"this target needs {count} that the policy refuses; the first: {refused[0].sentence()}"
+        message = f"{target} needs {count} that the policy refuses; the first is at {refused[0].sentence()}"
+        message += " Remove it from Policy(refuse=...), change the conversation, or choose another model."
         raise ProjectionRefused(message, report=report)
 
 
 def _requirements(outcome: Outcome, options: Options, target: Target) -> tuple[Requirement, ...]:
     workspace = outcome.workspace
     needed = outcome.needed()
-    # The last stretch holds the last turn, but for a history that has no turn at all.
+    # The last segment holds the last turn, except in a conversation without turns.
     is_running = workspace.prefix_state.cycle_begins is False and workspace.prefix_state.last_role != "assistant"
     if is_running and target.rules.thinking_before_calls and is_thinking(options):
         return (*needed, ThinkingOff())

@@ -1,7 +1,7 @@
-"""What projection did, as data: one `Change` for each thing, in one `Report`.
+"""The report of a projection: one `Change` for each thing that differs between the conversation and the request.
 
-Paths are in the coordinates of what was given, never of what came out, so that a reader can look the place up in the
-stored conversation. An insertion carries the path of the message it follows, `("messages",)` when it comes first.
+Paths refer to the given conversation, never to the projected one, so that a reader can look them up in the stored
+file. An inserted message has the path of the message before it, `("messages",)` when it comes first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from segue.errors import Path, render_path
 
 
 class Loss(StrEnum):
-    """What a change costs: nothing (spelling, order), data only its maker can read, or something a model would read."""
+    """What a change loses: nothing (format, order), opaque data such as a signature, or content a model would read."""
 
     NONE = "none"
     OPAQUE = "opaque"
@@ -24,7 +24,7 @@ class Loss(StrEnum):
 
 
 class ChangeCode(StrEnum):
-    """Every kind of change there is. The sentence of each stands in `SENTENCES`."""
+    """Every kind of change. `SENTENCES` explains each of them."""
 
     # unfinished
     UNFINISHED_TURN = "unfinished_turn"
@@ -88,63 +88,101 @@ class ChangeCode(StrEnum):
 
 
 SENTENCES: Final[dict[ChangeCode, str]] = {
-    ChangeCode.UNFINISHED_TURN: "A turn that ended in an error or was aborted is left out.",
-    ChangeCode.UNFINISHED_RESULT: "The result of a call in an unfinished turn is left out with it.",
-    ChangeCode.SURROGATE_REPLACED: "Half a surrogate pair, which no wire can carry, became U+FFFD.",
-    ChangeCode.SIGNED_BLOCK_UNUSABLE: "A signed block holds half a surrogate pair: it cannot be sent as it was signed.",
-    ChangeCode.RESULT_MISSING: "A call had no result; an error result stands in for it.",
-    ChangeCode.RESULT_MOVED: "A result moved up to its call, or into the order of the calls.",
-    ChangeCode.RESULT_DUPLICATE: "A call has one result; a further one is left out.",
-    ChangeCode.RESULT_ORPHANED: "A result without a call is left out.",
-    ChangeCode.RESULT_AS_TEXT: "A result became text, because its call is not there or the target has no tools.",
-    ChangeCode.ARGUMENTS_UNPARSED: "Tool arguments that are no JSON object are sent as what could be read of them.",
-    ChangeCode.NATIVE_REPLACED: "A block that only its own protocol knows became its fallback.",
-    ChangeCode.NATIVE_DROPPED: "A block that only its own protocol knows, and that has no fallback, is left out.",
-    ChangeCode.MEDIA_OMITTED: "The model cannot read this kind of media; a placeholder says so.",
-    ChangeCode.MEDIA_FLATTENED: "The wire cannot carry this kind of media; a short text names it.",
-    ChangeCode.MEDIA_TOO_LARGE: "The target refuses media of this size; a placeholder says so.",
-    ChangeCode.MEDIA_EVICTED: "The target takes fewer images or files than the conversation has; the oldest gave way.",
-    ChangeCode.MEDIA_MOVED: "Media moved to a user turn, because the target does not take it where it stood.",
-    ChangeCode.MEDIA_RESOLVED: "A URL or file id was replaced by what the caller supplied for it.",
-    ChangeCode.MEDIA_UNREACHABLE: "The target cannot fetch this URL or file id and nothing was supplied for it.",
-    ChangeCode.MEDIA_TYPE_NAMED: "The type of the media, which was not given, was read off its first bytes.",
-    ChangeCode.FILE_AS_TEXT: "A text file the target cannot take as a file is sent as text.",
+    ChangeCode.UNFINISHED_TURN: (
+        "An assistant turn that ended in an error or was aborted is removed; providers refuse partial turns."
+    ),
+    ChangeCode.UNFINISHED_RESULT: "A tool result is removed, because the unfinished turn with its call is removed.",
+    ChangeCode.SURROGATE_REPLACED: (
+        "Half a surrogate pair, which is not valid UTF-8, is joined to its other half or replaced by U+FFFD."
+    ),
+    ChangeCode.SIGNED_BLOCK_UNUSABLE: (
+        "A signed block with half a surrogate pair is removed; repairing it would break the signature."
+    ),
+    ChangeCode.RESULT_MISSING: (
+        "A tool call has no result; an error result is inserted. Append a ToolResultMessage to send the real one."
+    ),
+    ChangeCode.RESULT_MOVED: "A tool result is moved behind its call, or into the order of the calls.",
+    ChangeCode.RESULT_DUPLICATE: (
+        "A second result for the same call is removed; Policy(duplicate_results=...) selects which one is sent."
+    ),
+    ChangeCode.RESULT_ORPHANED: (
+        'A tool result without a call is removed; Policy(orphan_results="text") sends it as text.'
+    ),
+    ChangeCode.RESULT_AS_TEXT: (
+        "A tool result is converted to text, because it has no call or the target does not support tools."
+    ),
+    ChangeCode.ARGUMENTS_UNPARSED: "The tool arguments are not valid JSON; the part that could be parsed is sent.",
+    ChangeCode.NATIVE_REPLACED: "A block that only another protocol supports is replaced by its fallback content.",
+    ChangeCode.NATIVE_DROPPED: "A block that only another protocol supports is removed; it has no fallback content.",
+    ChangeCode.MEDIA_OMITTED: "The model does not support this kind of media; a placeholder text is sent instead.",
+    ChangeCode.MEDIA_FLATTENED: (
+        "The protocol does not support this media type here; a short text with its type is sent instead."
+    ),
+    ChangeCode.MEDIA_TOO_LARGE: (
+        "The media is larger than the target accepts; a placeholder text is sent. Send a smaller file."
+    ),
+    ChangeCode.MEDIA_EVICTED: (
+        "The conversation has more images or files than the target accepts; the oldest become placeholder texts."
+    ),
+    ChangeCode.MEDIA_MOVED: (
+        "Media is moved to a user turn, because the target does not accept it in its original place."
+    ),
+    ChangeCode.MEDIA_RESOLVED: "A URL or file id is replaced by the content that Policy(media=...) supplies for it.",
+    ChangeCode.MEDIA_UNREACHABLE: (
+        "The target cannot read this media; a placeholder text is sent. Supply the bytes with Policy(media=...)."
+    ),
+    ChangeCode.MEDIA_TYPE_NAMED: "The missing MIME type is set from the first bytes of the data.",
+    ChangeCode.FILE_AS_TEXT: "A text file is sent as text, because the target does not accept it as a file.",
     ChangeCode.FILE_AS_IMAGE: "A file that is an image is sent as an image.",
-    ChangeCode.THINKING_DROPPED: "Thinking that the target may not or cannot be shown is left out.",
-    ChangeCode.THINKING_AS_TEXT: "Another model's thinking is sent as plain text.",
-    ChangeCode.THINKING_UNSIGNED: "Another model's thinking is sent in the target's channel, without its signature.",
-    ChangeCode.THINKING_BLANK: "Thinking with neither words nor a usable signature is left out.",
-    ChangeCode.SIGNATURE_REMOVED: "A signature that only another model can read is left out.",
-    ChangeCode.SIGNATURE_PLACEHOLDER: "The documented placeholder stands where the target demands a signature.",
-    ChangeCode.EXTRA_REMOVED: "What another provider's wire said beyond segue's words is left out.",
-    ChangeCode.PREFIX_REMOVED: "The target has no field that asks it to continue a message; the flag is removed.",
-    ChangeCode.CALL_MOVED: "Calls moved behind the words of their turn, because the target takes nothing after them.",
-    ChangeCode.ID_CHANGED: "An id that the target refuses, or that is taken, was replaced in call and result.",
-    ChangeCode.NAME_CHANGED: "A tool name that the target refuses was replaced everywhere; replies are mapped back.",
-    ChangeCode.CALL_AS_TEXT: "A tool call became text, because the target has no tools.",
-    ChangeCode.ERROR_AS_TEXT: "The wire cannot mark a result as an error; its text says so.",
-    ChangeCode.SYSTEM_AS_USER: "Instructions became a user's text, because the target has no place for them there.",
-    ChangeCode.SYSTEM_AS_PROMPT: "Instructions before the first turn became the system prompt.",
-    ChangeCode.TEXT_BLANK: "A text without words, which the target refuses, is left out.",
-    ChangeCode.TURN_EMPTY: "A turn with nothing left to say is left out.",
-    ChangeCode.TURN_FILLED: "A short text was added to a turn that the target would refuse without it.",
-    ChangeCode.TURN_MERGED: "Neighbouring turns of one role became one, because the target wants them to alternate.",
-    ChangeCode.TURN_INSERTED: "A short turn was inserted, because the target's order of turns demands it.",
-    ChangeCode.RESULT_FILLED: "An empty result, which the target refuses, got a short text.",
-    ChangeCode.FINAL_SPACE: "White space at the end of the last turn, which the target refuses, is left out.",
-    ChangeCode.OPTION_REMOVED: "An option that the target has no word for or refuses is left out.",
-    ChangeCode.OPTION_CLAMPED: "An option was brought into the target's range.",
-    ChangeCode.THINKING_LEVEL: "The model does not have this thinking level; the nearest one is asked for.",
-    ChangeCode.TOOL_REMOVED: "A tool that the target cannot run or be told of is left out.",
-    ChangeCode.TOOL_ADDED: "A tool was declared, because the target wants to know every tool of the history.",
-    ChangeCode.TOOL_SCHEMA: "A tool's schema was put into the target's dialect.",
-    ChangeCode.CACHE_MARK_REMOVED: "The target takes fewer cache marks; the oldest gave way.",
+    ChangeCode.THINKING_DROPPED: (
+        "Thinking is removed, because the target does not accept it or the policy excludes it."
+    ),
+    ChangeCode.THINKING_AS_TEXT: (
+        'Thinking of another model is sent as plain text; Policy(reasoning="drop") removes it.'
+    ),
+    ChangeCode.THINKING_UNSIGNED: "Thinking of another model is sent as thinking, without its signature.",
+    ChangeCode.THINKING_BLANK: "Thinking without text and without a usable signature is removed.",
+    ChangeCode.SIGNATURE_REMOVED: "A signature that only another model accepts is removed.",
+    ChangeCode.SIGNATURE_PLACEHOLDER: (
+        "The target requires a signature here; the placeholder that its documentation allows is added."
+    ),
+    ChangeCode.EXTRA_REMOVED: "Fields that only another protocol or provider supports (extra) are removed.",
+    ChangeCode.PREFIX_REMOVED: "The target cannot continue a given message (prefix); the flag is removed.",
+    ChangeCode.CALL_MOVED: (
+        "Tool calls are moved to the end of their turn, because the target accepts nothing after them."
+    ),
+    ChangeCode.ID_CHANGED: (
+        "A tool call id that the target refuses, or that was used before, is replaced in call and result."
+    ),
+    ChangeCode.NAME_CHANGED: "A tool name that the target refuses is replaced everywhere; replies are mapped back.",
+    ChangeCode.CALL_AS_TEXT: "A tool call is converted to text, because the target does not support tools.",
+    ChangeCode.ERROR_AS_TEXT: "The protocol has no error flag for tool results; the text is marked as an error.",
+    ChangeCode.SYSTEM_AS_USER: (
+        "Instructions are converted to a user turn, because the target does not accept them in their place."
+    ),
+    ChangeCode.SYSTEM_AS_PROMPT: "Instructions before the first turn become the system prompt.",
+    ChangeCode.TEXT_BLANK: "A blank text, which the target refuses, is removed.",
+    ChangeCode.TURN_EMPTY: "A turn without content is removed.",
+    ChangeCode.TURN_FILLED: "Content is added to a turn that the target would refuse without it.",
+    ChangeCode.TURN_MERGED: "Consecutive user turns are merged, because the target requires alternating roles.",
+    ChangeCode.TURN_INSERTED: "A short turn is inserted, because the target requires it in its order of turns.",
+    ChangeCode.RESULT_FILLED: "A short text is added to a tool result without text, which the target refuses.",
+    ChangeCode.FINAL_SPACE: "White space at the end of the last turn, which the target refuses, is removed.",
+    ChangeCode.OPTION_REMOVED: "An option that the target does not support in this request is removed.",
+    ChangeCode.OPTION_CLAMPED: "An option is changed to the nearest value that the target accepts.",
+    ChangeCode.THINKING_LEVEL: "The model does not support this thinking level; the nearest one is used.",
+    ChangeCode.TOOL_REMOVED: "A tool that the target does not support is removed.",
+    ChangeCode.TOOL_ADDED: (
+        "A tool that only the history uses is declared, because the target requires a definition of every tool."
+    ),
+    ChangeCode.TOOL_SCHEMA: "The JSON schema of a tool is changed to the subset that the target accepts.",
+    ChangeCode.CACHE_MARK_REMOVED: "The target accepts fewer cache marks; the oldest are removed.",
 }
 
 
 @final
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One thing that projection did, at one place of what it was given."""
+    """One change, with the path of the changed value in the given conversation."""
 
     code: ChangeCode
     path: Path
@@ -152,14 +190,14 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     detail: str = ""
 
     def sentence(self) -> str:
-        """Say it for people: where, what, and the particulars if there are any."""
-        particulars = f" ({self.detail})" if self.detail else ""
-        return f"{render_path(self.path)}: {SENTENCES[self.code]}{particulars}"
+        """Describe the change: path, sentence, and detail if there is one."""
+        detail = f" ({self.detail})" if self.detail else ""
+        return f"{render_path(self.path)}: {SENTENCES[self.code]}{detail}"
 
 
 @final
 class Report(msgspec.Struct, frozen=True):
-    """Every change between what was given and what is sent; empty, and false, when nothing was changed."""
+    """Every change between the given conversation and the projected one; empty, and false, if nothing changed."""
 
     changes: tuple[Change, ...] = ()
 
@@ -168,15 +206,15 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def lossless(self) -> bool:
-        """Whether the target is told everything the conversation holds."""
+        """Whether no change loses opaque data or content."""
         return all(change.loss == Loss.NONE for change in self.changes)
 
     def of(self, *codes: ChangeCode) -> tuple[Change, ...]:
-        """Give the changes of these kinds, in order."""
+        """Give the changes with these codes, in order."""
         return tuple(change for change in self.changes if change.code in codes)
 
     def summary(self) -> str:
-        """Say it in a few lines: one for each kind of change, the costliest first, with the first place it was made."""
+        """Summarise the report: one line for each code, the worst loss first, with the first path."""
         if not self.changes:
             return "Nothing was changed."
         counts = Counter((change.loss, change.code) for change in self.changes)

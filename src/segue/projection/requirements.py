@@ -1,4 +1,4 @@
-"""What the target needs that only the caller can give or allow."""
+"""Requirements: what a target needs for this conversation and only the caller can provide."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from segue.errors import Path
 
 @final
 class ThinkingOff(msgspec.Struct, frozen=True, kw_only=True, tag="thinkingOff", tag_field="type"):
-    """Thinking has to be off for this request.
+    """Thinking has to be disabled for this request: send it with `Options(thinking="off")`.
 
-    The running tool cycle was opened by a turn whose thinking cannot be replayed (another model wrote it, or it had
-    none), and the target refuses to go on thinking from there. After the next user turn it can think again. `path` is
-    that of the option.
+    The current tool cycle began with an assistant turn without thinking that can be replayed: another model wrote it,
+    or it had none. The target refuses such a history while thinking is enabled. Thinking can be enabled again after the
+    next user turn. `path` is the path of the option.
     """
 
     kind: ClassVar[Literal["thinkingOff"]] = "thinkingOff"
@@ -24,7 +24,10 @@ class ThinkingOff(msgspec.Struct, frozen=True, kw_only=True, tag="thinkingOff", 
 
 @final
 class MediaNeeded(msgspec.Struct, frozen=True, kw_only=True, tag="mediaNeeded", tag_field="type"):
-    """The target cannot fetch this URL or file id: put its bytes under `reference` into `Policy.media`."""
+    """The target cannot fetch this URL or file id: supply the bytes with `Policy(media={reference: content})`.
+
+    Without them a placeholder text is sent. `path` is the path of the image or file.
+    """
 
     kind: ClassVar[Literal["mediaNeeded"]] = "mediaNeeded"
     path: Path

@@ -1,0 +1,16 @@
+"""Wire protocols: segue's own, one folder each, and what the author of another one needs.
+
+Public names for authors are importable from here and loaded on first use:
+
+- `Protocol`, `Sample`, `Documentation`, `Clues`: the record and its parts; `read_samples` reads samples from a file.
+- `Endpoint`, `Violation`, `WireError`, `NOT_IN_A_BODY`: what the functions of a record take and return.
+- `StreamDecoder`, `StreamReader`, `Assembly`, `Part`: streamed replies; a reader says what a frame means.
+- `keep`, `restore`, `data_of`, `choose`, `chosen`, `difference`, `apply`: write back unchanged what was received.
+- `register_protocol`, `get_protocol`, `PROTOCOLS`: the registry.
+
+The modules of `segue.protocols.kit` hold these and more functions that segue's own protocols share.
+"""
+
+from segue._lazy import attach
+
+__getattr__, __dir__ = attach(__name__, __path__[0], __spec__.loader.get_data, globals())

@@ -1,4 +1,4 @@
-"""The doors to the codecs: read or write one wire, without projection.
+"""Read or write one wire, without projection.
 
 Who wrote an imported turn: the body's protocol and model; the provider is the caller's word, else the catalogue's only
 provider for that pair, else the protocol's own. It is the best evidence there is.
@@ -7,8 +7,7 @@ provider for that pair, else the protocol's own. It is the best evidence there i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
-from typing import cast
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -18,28 +17,10 @@ from segue.errors import ConversationError, DecodeError, UnknownProtocol
 from segue.models.catalogue import find_models, find_provider, get_model
 from segue.models.model import Model
 from segue.protocols.detection import detect_reply
-from segue.protocols.kit.codec import Codec, Endpoint, Violation, WireError
+from segue.protocols.kit.codec import Endpoint, Violation, WireError
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.registry import get_protocol, resolve_dialect, resolve_rules
-
-
-def get_codec(protocol: str) -> Codec:
-    """Give a protocol's codec; its folder is imported when it is first asked for.
-
-    Raises:
-        UnknownProtocol: there is no such protocol, or segue cannot speak it yet.
-    """
-    module = f"{get_protocol(protocol).package}.codec"
-    try:
-        codec = import_module(module).CODEC
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        raise UnknownProtocol(
-            f"segue knows the rules of {protocol!r} but cannot speak it yet", name=protocol
-        ) from error
-    return cast("Codec", codec)
 
 
 def resolve_endpoint(model: Model) -> Endpoint:
@@ -59,7 +40,7 @@ def find_endpoint(protocol: str | None, model: Model | str | None, named: str | 
         content = model if protocol is None or protocol == model.protocol else replace(model, protocol=protocol)
         return resolve_endpoint(content)
     if protocol is None:
-        raise UnknownProtocol("say which protocol or which model it is", name="")
+        raise UnknownProtocol("neither a protocol nor a model is given; pass protocol=... or model=...", name="")
     model_id = named or ""
     provider = find_provider(protocol, model_id) if model_id else None
     if provider is not None:
@@ -80,12 +61,12 @@ def decode_request(
     if not isinstance(body, (Mapping, list, tuple)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request has to be an object or a list of messages, not {type(body).__name__}")
     named = _named(body) if isinstance(body, Mapping) else None
-    return get_codec(protocol).decode_request(body, find_endpoint(protocol, model, named))
+    return get_protocol(protocol).decode_request(body, find_endpoint(protocol, model, named))
 
 
 def encode_request(
     prompt: Prompt | Context, *, protocol: str | None = None, model: Model | str | None = None
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Write a request as it is, without projection: what `decode_request` read comes out as it was.
 
     Raises:
@@ -97,7 +78,7 @@ def encode_request(
     endpoint = find_endpoint(protocol, model, whole.model)
     if whole.model is None and endpoint.model.id:
         whole = replace(whole, model=endpoint.model.id)
-    return get_codec(endpoint.model.protocol).encode_request(whole, endpoint)
+    return get_protocol(endpoint.model.protocol).encode_request(whole, endpoint)
 
 
 def decode_response(
@@ -117,15 +98,15 @@ def decode_response(
     plain = as_mapping(body)
     content = protocol if protocol is not None or model is not None else detect_reply(plain)
     endpoint = find_endpoint(content, model, _named(plain))
-    return get_codec(endpoint.model.protocol).decode_response(plain, endpoint, tool_names or {})
+    return get_protocol(endpoint.model.protocol).decode_response(plain, endpoint, tool_names or {})
 
 
-def encode_response(message: AssistantMessage, *, protocol: str, model: Model | str | None = None) -> dict[str, object]:
+def encode_response(message: AssistantMessage, *, protocol: str, model: Model | str | None = None) -> dict[str, Any]:
     """Write a reply as its provider would have sent it: the inverse of `decode_response`."""
     if not isinstance(message, AssistantMessage):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConversationError(f"expected an AssistantMessage, got a value of type {type(message).__name__}")
     endpoint = find_endpoint(protocol, model, message.model or None)
-    return get_codec(protocol).encode_response(message, endpoint)
+    return get_protocol(protocol).encode_response(message, endpoint)
 
 
 def stream_decoder(
@@ -133,19 +114,19 @@ def stream_decoder(
 ) -> StreamDecoder:
     """Make a decoder for one streamed reply."""
     endpoint = find_endpoint(protocol, model)
-    return get_codec(endpoint.model.protocol).stream_decoder(endpoint, tool_names or {})
+    return get_protocol(endpoint.model.protocol).stream_decoder(endpoint, tool_names or {})
 
 
 def decode_error(body: object, *, protocol: str, status: int | None = None) -> WireError:
     """Read a provider's error body into a plain record."""
-    return get_codec(protocol).decode_error(body, status)
+    return get_protocol(protocol).decode_error(body, status)
 
 
 def check(body: Mapping[str, object], *, protocol: str, model: Model | str | None = None) -> list[Violation]:
     """Say what in a wire body the provider would refuse; an empty list when nothing is known against it."""
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
-    return get_codec(protocol).check(body, find_endpoint(protocol, model, _named(body)))
+    return get_protocol(protocol).check(body, find_endpoint(protocol, model, _named(body)))
 
 
 def _named(body: Mapping[str, object]) -> str | None:

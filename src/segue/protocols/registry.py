@@ -1,16 +1,21 @@
-"""The protocols segue speaks, and what holds for one target.
+"""The registry of protocols, and the resolved rules and dialect of one target.
 
-Adding a protocol is one folder and one line of `_FOLDERS`. What a target may be sent, and how it is spelt, is resolved
-here, because here alone everyone who has a say comes together: the protocol < the provider < the family of models <
-the model < the caller. Each overrides single fields of the one before it.
+To add a protocol to segue, add one folder and one line of `_FOLDERS`. A package adds one with an entry point of the
+group `segue.protocols`, a program with `register_protocol`.
+
+Rules and dialect are resolved here from five sources: the protocol < the provider < the family of models < the model <
+the caller. Each overrides single fields of the one before it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Final, TypeVar, final, get_type_hints
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, TypeVar, cast, final, get_type_hints
+from warnings import warn
 
 import msgspec
 
@@ -23,70 +28,182 @@ from segue.models.model import Model
 from segue.models.provider import Provider
 from segue.models.providers import PROVIDERS, find_row
 from segue.models.rules import Rules
-from segue.protocols.anthropic_messages import rules as anthropic_messages
-from segue.protocols.bedrock_converse import rules as bedrock_converse
-from segue.protocols.cohere_chat import rules as cohere_chat
-from segue.protocols.google_genai import rules as google_genai
-from segue.protocols.mistral_chat import rules as mistral_chat
-from segue.protocols.ollama_chat import rules as ollama_chat
-from segue.protocols.openai_chat import rules as openai_chat
-from segue.protocols.openai_responses import rules as openai_responses
-from segue.protocols.plain_text import rules as plain_text
-from segue.protocols.vscode_lm import rules as vscode_lm
+from segue.protocols.kit.clues import Clues
+from segue.protocols.kit.protocol import Protocol
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
-@final
-class Protocol(msgspec.Struct, frozen=True, kw_only=True):
-    """One wire format: whose it is, what it carries, how its inventor spells it, and which models differ."""
-
-    name: str
-    provider: str
-    rules: Rules
-    dialect: Dialect
-    families: tuple[Family, ...]
-    package: str
-    """Where its codec is found; imported when someone wants to speak."""
-
-
-_FOLDERS: Final = (
-    anthropic_messages,
-    openai_chat,
-    openai_responses,
-    google_genai,
-    bedrock_converse,
-    mistral_chat,
-    ollama_chat,
-    vscode_lm,
-    plain_text,
-    cohere_chat,
-)
-
-PROTOCOLS: Final[Mapping[str, Protocol]] = {
-    folder.PROTOCOL: Protocol(
-        name=folder.PROTOCOL,
-        provider=folder.PROVIDER,
-        rules=folder.RULES,
-        dialect=folder.DIALECT,
-        families=folder.FAMILIES,
-        package=folder.__name__.removesuffix(".rules"),
-    )
-    for folder in _FOLDERS
+_FOLDERS: Final[Mapping[str, str]] = {
+    "anthropic-messages": "segue.protocols.anthropic_messages",
+    "openai-chat": "segue.protocols.openai_chat",
+    "openai-responses": "segue.protocols.openai_responses",
+    "google-genai": "segue.protocols.google_genai",
+    "bedrock-converse": "segue.protocols.bedrock_converse",
+    "mistral-chat": "segue.protocols.mistral_chat",
+    "ollama-chat": "segue.protocols.ollama_chat",
+    "vscode-lm": "segue.protocols.vscode_lm",
+    "plain-text": "segue.protocols.plain_text",
+    "cohere-chat": "segue.protocols.cohere_chat",
 }
-"""By name, in the order in which tables and tests go through them."""
+"""Segue's own protocols, in the order of tables and tests; each folder is imported when its record is first needed."""
+
+ENTRY_POINTS: Final = "segue.protocols"
+"""The group of entry points under which installed packages name protocols: `name = "package.module:RECORD"`."""
+
+_records: Final[dict[str, Protocol]] = {}
+"""The records that were registered or imported so far: the only state of this module. It only grows."""
+
+
+def register_protocol(record: Protocol) -> None:
+    """Make a protocol of one's own known by its name. To register an equal record again changes nothing.
+
+    Raises:
+        SettingsError: another protocol has this name already, or the record has a value that cannot be used.
+    """
+    if not isinstance(record, Protocol):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise SettingsError(
+            f"register_protocol() takes a segue.Protocol, not a value of type {type(record).__name__}; "
+            "pass the record itself, not its module",
+            key="protocol",
+        )
+    known = _FOLDERS.get(record.name) and get_protocol(record.name)
+    known = known or _records.get(record.name)
+    if known is not None and known != record:
+        owner = "segue itself" if record.name in _FOLDERS else f"another record, {known.documentation.title!r}"
+        raise SettingsError(
+            f"register_protocol(): the name {record.name!r} is taken by {owner}; choose another `name` for this record",
+            key=record.name,
+        )
+    if record.example.protocol != record.name:
+        raise SettingsError(
+            f"register_protocol(): the example of {record.name!r} is a model of {record.example.protocol!r}; "
+            f"write Model(..., protocol={record.name!r})",
+            key="example",
+        )
+    _records[record.name] = record
+
+
+def _entry_points() -> Mapping[str, EntryPoint]:
+    # Imported here: it costs as much as the rest of segue, and is needed only for names that segue does not know.
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in _FOLDERS}
+
+
+def _load_entry_point(point: EntryPoint) -> Protocol:
+    package = point.dist.name if point.dist is not None else point.value
+    place = f"the package {package!r} declares the protocol {point.name!r} as {point.value!r}"
+    try:
+        record = cast("object", point.load())
+    except Exception as error:  # whatever another package raises while it is imported
+        raise UnknownProtocol(
+            f"{place}, which cannot be imported: {type(error).__name__}: {error}; upgrade or uninstall {package!r}",
+            name=point.name,
+        ) from error
+    if not isinstance(record, Protocol) or record.name != point.name:
+        found = f"a protocol called {record.name!r}" if isinstance(record, Protocol) else f"a {type(record).__name__}"
+        raise UnknownProtocol(
+            f"{place}, which is {found}; it has to be a segue.Protocol with name={point.name!r}: correct the entry "
+            f"point of {package!r}",
+            name=point.name,
+        )
+    try:
+        register_protocol(record)
+    except SettingsError as error:
+        raise UnknownProtocol(f"{place}, which cannot be used: {error}", name=point.name) from error
+    return record
+
+
+def protocol_names() -> tuple[str, ...]:
+    """Name every protocol there is: segue's own, those registered, those of installed packages. Loads none of them."""
+    return tuple(dict.fromkeys((*_FOLDERS, *_records, *sorted(_entry_points()))))
+
+
+def find_protocol(name: str) -> Protocol | None:
+    """Look a protocol up; None where there is none of that name.
+
+    Raises:
+        UnknownProtocol: an installed package declares the name and cannot be loaded; names the package.
+    """
+    if (record := _records.get(name)) is not None:
+        return record
+    if (folder := _FOLDERS.get(name)) is not None:
+        record = _records[name] = cast("Protocol", import_module(f"{folder}.protocol").PROTOCOL)
+        return record
+    point = _entry_points().get(name)
+    return None if point is None else _load_entry_point(point)
 
 
 def get_protocol(name: str) -> Protocol:
-    """Look a protocol up.
+    """Look a protocol up. Its folder, or the package that declares it, is imported when it is first needed.
 
     Raises:
-        UnknownProtocol: there is none of that name; the error carries the nearest ones.
+        UnknownProtocol: there is none of that name (the error has the nearest ones), or it cannot be loaded.
     """
-    protocol = PROTOCOLS.get(name)
-    if protocol is None:
-        near = get_close_matches(name, PROTOCOLS, n=3, cutoff=0.5)
-        known = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(PROTOCOLS)}"
+    record = find_protocol(name)
+    if record is None:
+        names = protocol_names()
+        near = get_close_matches(name, names, n=3, cutoff=0.5)
+        known = f"did you mean {' or '.join(near)}?" if near else f"known protocols: {', '.join(names)}"
         raise UnknownProtocol(f"no protocol is called {name!r}: {known}", name=name, suggestions=near)
-    return protocol
+    return record
+
+
+def all_protocols() -> list[Protocol]:
+    """Load every protocol there is, in the order of `protocol_names`.
+
+    A package whose protocol cannot be loaded causes a warning and is left out: it does not affect the others.
+    """
+    records: list[Protocol] = []
+    for name in protocol_names():
+        try:
+            records.append(get_protocol(name))
+        except UnknownProtocol as error:
+            warn(f"{error}", RuntimeWarning, stacklevel=2)
+    return records
+
+
+def all_clues() -> dict[str, Clues]:
+    """Give how each protocol is recognised, by name; of segue's own protocols nothing else is imported.
+
+    A package whose protocol cannot be loaded is left out; `get_protocol` of its name raises the error.
+    """
+    clues = {name: cast("Clues", import_module(f"{folder}.clues").CLUES) for name, folder in _FOLDERS.items()}
+    for name in protocol_names():
+        if name not in clues:
+            with suppress(UnknownProtocol):
+                clues[name] = get_protocol(name).clues
+    return clues
+
+
+def registered_count() -> int:
+    """Count the records known so far; it grows whenever one is added, so that derived tables can be cached by it."""
+    return len(_records)
+
+
+@final
+class _Protocols(Mapping[str, Protocol]):
+    """Every protocol by name. To iterate names loads nothing; to take a value loads its folder or package."""
+
+    def __getitem__(self, name: str) -> Protocol:
+        record = find_protocol(name)
+        if record is None:
+            raise KeyError(name)
+        return record
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(protocol_names())
+
+    def __len__(self) -> int:
+        return len(protocol_names())
+
+    def __contains__(self, name: object) -> bool:
+        return name in _records or name in _FOLDERS or name in _entry_points()
+
+
+PROTOCOLS: Final[Mapping[str, Protocol]] = _Protocols()
+"""By name, in the order of tables and tests."""
 
 
 def resolve_rules(model: Model | str, overrides: Mapping[str, object] | None = None) -> Rules:

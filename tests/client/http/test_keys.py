@@ -282,6 +282,32 @@ def test_secrets_in_other_headers_and_urls_appear_in_no_output(address: str, hea
     assert encoded not in shown
 
 
+def redirect_with_the_key(request) -> Reply:
+    """Redirect to an address that repeats the key of the request in its path."""
+    key = request.headers["authorization"].rpartition(" ")[2]
+    return Reply(status=307, headers={"location": f"https://elsewhere.test/{key}/login"}, framing="length")
+
+
+def test_a_header_of_the_response_that_repeats_the_key_does_not_show_it(caplog):
+    """The message of the error quotes `location`, which no pattern for keys matches: only the key itself is hidden."""
+    caplog.set_level(logging.DEBUG)
+    plain = "a-key-without-a-known-prefix"
+    with ScriptedServer(redirect_with_the_key) as server:
+        model = Model("gpt-5", "openai", "openai-chat", base_url=server.url)
+        with Client(api_key=plain, retry=0) as client:
+            with pytest.raises(RequestFailed, match="elsewhere") as raised:
+                client.complete(HELLO, model)
+            stream = client.stream(HELLO, model)
+            events = list(stream)
+        assert plain in server.requests[0].headers["authorization"]
+    shown = "".join(traceback.format_exception(raised.value)) + repr(raised.value.attempts) + repr(raised.value.failure)
+    shown += repr(raised.value.message) + repr(events) + repr(stream.message)
+    assert "https://elsewhere.test/(key)/login" in shown
+    assert plain not in shown
+    # A transport that logs at this level shows the headers it received; segue logs none.
+    assert plain not in "".join(record.getMessage() for record in caplog.records if record.name.startswith("segue"))
+
+
 def test_a_transport_that_repeats_a_header_does_not_show_the_key(monkeypatch):
     import httpx2
 

@@ -8,7 +8,6 @@ import pytest
 
 from client.both_clients import HELLO, ONCE, stream_reply
 from client.wires import TEXT, WIRES, Wire
-from protocols.every_protocol import all_codecs
 from segue.client.http.clients import AsyncClient, Client, complete, stream
 from segue.client.http.settings import ClientSettings
 from segue.conversation.context import Options
@@ -18,15 +17,10 @@ from segue.models.model import Model
 from servers.script import Reply
 from servers.scripted import ScriptedServer
 
-CODECS = [WIRES[codec.name] for codec in all_codecs() if codec.name in WIRES]
+CODECS = list(WIRES.values())
 SETTINGS: ClientSettings = {"api_key": "a-key-of-nobody", "retry": ONCE, "timeout": 10.0}
 each_wire = pytest.mark.parametrize("wire", CODECS, ids=lambda wire: wire.protocol)
 both_clients = pytest.mark.parametrize("is_async", [False, True], ids=["threads", "tasks"])
-
-
-def test_every_network_protocol_has_a_sample():
-    local = {"vscode-lm", "plain-text"}
-    assert {codec.name for codec in all_codecs()} - local <= set(WIRES)
 
 
 @each_wire

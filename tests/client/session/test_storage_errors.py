@@ -57,7 +57,7 @@ with Client(retry=0) as client, Conversation(
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="file size limits need Unix")
+@pytest.mark.skipif(sys.platform == "win32", reason="of full disks (no resource limits)")
 def test_a_full_disk_damages_neither_the_file_nor_the_answer(server: ScriptedServer, tmp_path: Path):
     server.reply(CHAT.answer(), CHAT.answer(), CHAT.answer())
     command = [sys.executable, "-c", FULL, str(tmp_path / "session.jsonl"), server.url]
@@ -167,7 +167,7 @@ def test_a_message_that_cannot_be_stored_does_not_change_the_conversation(
         assert conversation.ask("hello").text() == TEXT
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that not even root can write to")
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="of folders that nobody can write to (no /proc)")
 def test_the_error_for_an_unwritable_folder_names_the_file(client: Client):
     with pytest.raises(OSError, match=r"session\.jsonl"):
         Conversation(CHAT.model("http://127.0.0.1"), client=client, path=f"/proc/{os.getpid()}/session.jsonl")

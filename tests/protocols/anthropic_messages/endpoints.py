@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from segue.errors import UnknownModel
-from segue.models.catalogue import get_model
+from protocols.every_protocol import find_model
 from segue.models.model import Model
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.registry import resolve_dialect, resolve_rules
@@ -14,10 +13,7 @@ from segue.protocols.registry import resolve_dialect, resolve_rules
 @lru_cache
 def endpoint_of(model_id: str, provider: str = "anthropic") -> Endpoint:
     """Give the endpoint of a model: the catalogue's entry if there is one, else one of one's own."""
-    try:
-        model = get_model(f"{provider}/{model_id}")
-    except UnknownModel:
-        model = Model(model_id, provider, "anthropic-messages")
+    model = find_model(model_id, provider) or Model(model_id, provider, "anthropic-messages")
     return Endpoint(model=model, rules=resolve_rules(model), dialect=resolve_dialect(model))
 
 

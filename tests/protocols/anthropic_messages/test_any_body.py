@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_testing import scaled_examples
 from protocols.anthropic_messages.endpoints import OPUS, SONNET, endpoint_of
 from protocols.any_bodies import ODD, assert_judged, assert_reply_comes_back, assert_request_comes_back, one, some
-from segue.protocols.anthropic_messages.codec import CODEC
+from segue.protocols.anthropic_messages.protocol import PROTOCOL as CODEC
 
 ENDPOINTS = (SONNET, OPUS, endpoint_of("MiniMax-M2.7", "minimax"), endpoint_of("m", "somebody"))
 
@@ -61,19 +62,19 @@ REPLY = some(
 )
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(body=BODY, endpoint=st.sampled_from(ENDPOINTS))
 def test_any_body_is_judged(body, endpoint):
     assert_judged(CODEC, body, endpoint)
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(body=BODY, endpoint=st.sampled_from(ENDPOINTS))
 def test_any_body_that_can_be_read_comes_out_as_it_was(body, endpoint):
     assert_request_comes_back(CODEC, body, endpoint)
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(body=REPLY, endpoint=st.sampled_from(ENDPOINTS))
 def test_any_reply_that_can_be_read_comes_out_as_it_was(body, endpoint):
     assert_reply_comes_back(CODEC, body, endpoint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.anthropic_messages.endpoints import OPUS, SONNET, endpoint_of
-from segue.protocols.anthropic_messages.codec import CODEC
+from segue.protocols.anthropic_messages.protocol import PROTOCOL as CODEC
 
 TEXT = {"type": "text", "text": "hi"}
 CALL = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}

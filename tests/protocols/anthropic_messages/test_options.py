@@ -10,7 +10,7 @@ from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import UserMessage
 from segue.errors import EncodeError
 from segue.models.model import Model
-from segue.protocols.anthropic_messages.codec import CODEC
+from segue.protocols.anthropic_messages.protocol import PROTOCOL as CODEC
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.registry import resolve_dialect, resolve_rules
 from segue.request import Request, prepare

@@ -8,9 +8,10 @@ import anthropic
 import httpx2
 import pytest
 from anthropic.types.beta import BetaMessage
-from hypothesis import given, settings
+from hypothesis import given
 from pydantic import ValidationError
 
+from property_testing import scaled_examples
 from protocols import traffic
 from protocols.anthropic_messages.endpoints import OPUS, SONNET, endpoint_of
 from protocols.anthropic_messages.referee import judge
@@ -19,7 +20,7 @@ from protocols.exchanges import ANTHROPIC
 from segue.conversation.context import Options, Prompt
 from segue.errors import EmptyConversation
 from segue.projection.projector import project
-from segue.protocols.anthropic_messages.codec import CODEC
+from segue.protocols.anthropic_messages.protocol import PROTOCOL as CODEC
 from segue.protocols.api import decode_response
 from strategies import storable_contexts
 
@@ -48,7 +49,6 @@ def test_the_judge_accepts_what_we_wrote_for_tests(case):
 
 
 @pytest.mark.traffic
-@pytest.mark.skipif(not traffic.exchanges(), reason="the recordings are not at hand")
 def test_the_judge_accepts_what_was_answered():
     for row in traffic.of_protocol("anthropic-messages"):
         body = traffic.read(row["file"])["request"]
@@ -56,7 +56,7 @@ def test_the_judge_accepts_what_was_answered():
             judge(beta=True).validate_python(body)
 
 
-@settings(max_examples=150)
+@scaled_examples(1.5)
 @given(storable_contexts())
 def test_the_judge_accepts_every_projected_history(context):
     for endpoint in (SONNET, OPUS):
@@ -102,7 +102,6 @@ def test_the_sdk_and_we_agree_on_a_stream(case):
 
 
 @pytest.mark.traffic
-@pytest.mark.skipif(not RAW, reason="the recordings are not at hand")
 @pytest.mark.parametrize("file", RAW)
 def test_the_sdk_and_we_agree_on_a_recorded_stream(file):
     recorded = traffic.read(file)

@@ -12,7 +12,7 @@ from segue.conversation.content import TextContent, ToolCall
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
-from segue.protocols.anthropic_messages.codec import CODEC
+from segue.protocols.anthropic_messages.protocol import PROTOCOL as CODEC
 
 CALL = {"type": "tool_use", "id": "t", "name": "f", "input": {}}
 TEXT = {"type": "text", "text": "hi"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from protocols.anthropic_messages.endpoints import SONNET, endpoint_of
 from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage, StopReason
-from segue.protocols.anthropic_messages.codec import CODEC
+from segue.protocols.anthropic_messages.protocol import PROTOCOL as CODEC
 
 P = "anthropic-messages"
 START = {

@@ -7,33 +7,31 @@ import pytest
 from protocols import traffic
 from protocols.anthropic_messages.endpoints import endpoint_of
 from segue.framing.sse import SseDecoder
-from segue.protocols.anthropic_messages.codec import CODEC
+from segue.protocols.anthropic_messages.protocol import PROTOCOL as CODEC
 from segue.protocols.kit.codec import Endpoint
 
 ROWS = traffic.of_protocol("anthropic-messages")
-pytestmark = [pytest.mark.traffic, pytest.mark.skipif(not ROWS, reason="the recordings are not at hand")]
-FILES = [row["file"] for row in ROWS]
-BY_FILE = {row["file"]: row for row in ROWS}
+pytestmark = pytest.mark.traffic
 
 
-def exchange(file) -> tuple[dict, Endpoint]:
-    return traffic.read(file), endpoint_of(BY_FILE[file]["model"], BY_FILE[file]["provider"])
+def exchange(row) -> tuple[dict, Endpoint]:
+    return traffic.read(row["file"]), endpoint_of(row["model"], row["provider"])
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_a_recorded_request_comes_out_as_it_was(file):
-    recorded, endpoint = exchange(file)
+def has_request(_row, recorded) -> bool:
+    return recorded["request"] is not None
+
+
+@traffic.each_exchange(ROWS, has_request)
+def test_a_recorded_request_comes_out_as_it_was(row):
+    recorded, endpoint = exchange(row)
     body = recorded["request"]
-    if body is None:
-        pytest.skip("no request was recorded")
     assert CODEC.encode_request(CODEC.decode_request(body, endpoint), endpoint) == body
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_check_agrees_with_the_provider(file):
-    recorded, endpoint = exchange(file)
-    if recorded["request"] is None or recorded["fidelity"] != "recorded":
-        pytest.skip("no request was recorded")
+@traffic.each_exchange(ROWS, lambda row, recorded: has_request(row, recorded) and recorded["fidelity"] == "recorded")
+def test_check_agrees_with_the_provider(row):
+    recorded, endpoint = exchange(row)
     found = CODEC.check(recorded["request"], endpoint)
     if recorded["status"] == 200:
         assert found == []
@@ -41,23 +39,19 @@ def test_check_agrees_with_the_provider(file):
         assert [violation.code for violation in found] == ["effort"]
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_a_recorded_reply_comes_out_as_it_was(file):
-    recorded, endpoint = exchange(file)
-    body = recorded.get("response")
-    if not isinstance(body, dict):
-        pytest.skip("no whole reply was recorded")
+@traffic.each_exchange(ROWS, lambda _, recorded: isinstance(recorded.get("response"), dict))
+def test_a_recorded_reply_comes_out_as_it_was(row):
+    recorded, endpoint = exchange(row)
+    body = recorded["response"]
     if recorded["status"] != 200:
         assert CODEC.decode_error(body, recorded["status"]).message == body["error"]["message"]
         return
     assert CODEC.encode_response(CODEC.decode_response(body, endpoint, {}), endpoint) == body
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_a_recorded_stream_is_read_the_same_whole_and_in_pieces(file):
-    recorded, endpoint = exchange(file)
-    if not recorded.get("stream"):
-        pytest.skip("no stream was recorded")
+@traffic.each_exchange(ROWS, lambda _, recorded: bool(recorded.get("stream")))
+def test_a_recorded_stream_is_read_the_same_whole_and_in_pieces(row):
+    recorded, endpoint = exchange(row)
 
     def decoded(frames):
         decoder = CODEC.stream_decoder(endpoint, {})

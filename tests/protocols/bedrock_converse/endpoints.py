@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from segue.errors import UnknownModel
-from segue.models.catalogue import get_model
+from protocols.every_protocol import find_model
 from segue.models.model import Model
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.codec import Endpoint
@@ -14,10 +13,7 @@ from segue.protocols.kit.codec import Endpoint
 @lru_cache
 def endpoint_of(model_id: str) -> Endpoint:
     """Give the endpoint of a model: the catalogue's entry if there is one, else one of one's own."""
-    try:
-        model = get_model(f"amazon-bedrock/{model_id}")
-    except UnknownModel:
-        model = Model(model_id, "amazon-bedrock", "bedrock-converse")
+    model = find_model(model_id, "amazon-bedrock") or Model(model_id, "amazon-bedrock", "bedrock-converse")
     return resolve_endpoint(model)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_testing import scaled_examples
 from protocols.any_bodies import ODD, assert_judged, assert_reply_comes_back, assert_request_comes_back, one, some
 from protocols.bedrock_converse.endpoints import ANYONE, KIMI, NOVA_2, OPUS, OSS, SONNET
-from segue.protocols.bedrock_converse.codec import CODEC
+from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 
 ENDPOINTS = (SONNET, OPUS, NOVA_2, KIMI, OSS, ANYONE)
 
@@ -83,19 +84,19 @@ REPLY = some(
 )
 
 
-@settings(max_examples=400)
+@scaled_examples(4)
 @given(body=BODY, endpoint=st.sampled_from(ENDPOINTS))
 def test_any_body_is_checked(body, endpoint):
     assert_judged(CODEC, body, endpoint)
 
 
-@settings(max_examples=600)
+@scaled_examples(6)
 @given(body=BODY, endpoint=st.sampled_from(ENDPOINTS))
 def test_any_readable_body_is_written_back_unchanged(body, endpoint):
     assert_request_comes_back(CODEC, body, endpoint)
 
 
-@settings(max_examples=400)
+@scaled_examples(4)
 @given(body=REPLY, endpoint=st.sampled_from(ENDPOINTS))
 def test_any_readable_reply_is_written_back_unchanged(body, endpoint):
     assert_reply_comes_back(CODEC, body, endpoint)

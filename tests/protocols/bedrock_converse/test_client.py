@@ -14,12 +14,13 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, EventStreamError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from framing.aws_messages import stream_of
 from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
+from property_testing import scaled_examples
 from protocols import traffic
 from protocols.bedrock_converse.endpoints import SONNET, endpoint_of
 from protocols.bedrock_converse.referee import complaints
@@ -29,7 +30,7 @@ from segue.conversation.context import Options
 from segue.errors import EmptyConversation, EncodeError
 from segue.framing.aws_event_stream import AwsEventStreamDecoder
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.bedrock_converse.codec import CODEC
+from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 from segue.protocols.bedrock_converse.sdk import sdk_arguments
 from segue.request import prepare
 
@@ -218,7 +219,6 @@ def test_the_referee_is_strict(wrong):
 
 
 @pytest.mark.traffic
-@pytest.mark.skipif(not traffic.exchanges(), reason="the recordings are not at hand")
 def test_the_referee_accepts_what_was_answered():
     for row in traffic.of_protocol("bedrock-converse"):
         body = traffic.read(row["file"])["request"]
@@ -226,7 +226,7 @@ def test_the_referee_accepts_what_was_answered():
             assert complaints(body, endpoint_of(row["model"])) == []
 
 
-@settings(max_examples=150)
+@scaled_examples(1.5)
 @given(data=st.data())
 def test_the_referee_accepts_every_projected_history(data):
     model = data.draw(st.sampled_from(TARGETS["bedrock-converse"]))

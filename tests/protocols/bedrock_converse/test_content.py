@@ -17,7 +17,6 @@ from segue.conversation.content import (
     ToolCall,
 )
 from segue.errors import EncodeError
-from segue.protocols.bedrock_converse.codec import CODEC
 from segue.protocols.bedrock_converse.content import (
     decode_assistant_block,
     decode_user_block,
@@ -25,6 +24,7 @@ from segue.protocols.bedrock_converse.content import (
     encode_user_content,
 )
 from segue.protocols.bedrock_converse.document_names import DocumentNames
+from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 
 P = "bedrock-converse"
 PNG = "iVBORw0KGgo="

@@ -8,7 +8,7 @@ import pytest
 from protocols.bedrock_converse.endpoints import ANYONE, KIMI, LLAMA, NOVA, NOVA_2, OPUS, OSS, SONNET
 from protocols.bedrock_converse.referee import complaints
 from protocols.exchanges import BEDROCK
-from segue.protocols.bedrock_converse.codec import CODEC
+from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 
 
 @pytest.mark.parametrize("endpoint", [SONNET, OPUS, NOVA, NOVA_2, LLAMA, KIMI, OSS, ANYONE], ids=lambda e: e.model.id)

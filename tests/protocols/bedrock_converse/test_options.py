@@ -24,7 +24,7 @@ from protocols.bedrock_converse.endpoints import (
 from segue.conversation.context import Context, Options, Prompt, ToolDefinition
 from segue.conversation.messages import UserMessage
 from segue.errors import EncodeError
-from segue.protocols.bedrock_converse.codec import CODEC
+from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 from segue.protocols.registry import resolve_rules
 from segue.request import prepare
 

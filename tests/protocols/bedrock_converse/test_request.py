@@ -21,7 +21,7 @@ from segue.conversation.messages import (
 from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
 from segue.protocols.api import decode_request, encode_request
-from segue.protocols.bedrock_converse.codec import CODEC
+from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 P = "bedrock-converse"

@@ -11,7 +11,7 @@ from protocols.exchanges import BEDROCK
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.protocols.api import decode_error, decode_response
-from segue.protocols.bedrock_converse.codec import CODEC
+from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 from segue.protocols.kit.codec import WireError
 
 P = "bedrock-converse"

@@ -13,7 +13,7 @@ from protocols.bedrock_converse.endpoints import KIMI, OSS, SONNET
 from protocols.exchanges import BEDROCK
 from segue.conversation.content import TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import StopReason, Usage
-from segue.protocols.bedrock_converse.codec import CODEC
+from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 
 
 def delta(index, **given):

@@ -1,4 +1,4 @@
-"""Who is spoken to in these tests."""
+"""The endpoints of these tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from segue.protocols.kit.codec import Endpoint
 
 
 def endpoint_of(model_id: str = "command-a-03-2025", provider: str = "cohere", **fields: object) -> Endpoint:
-    """Resolve a model of this wire."""
+    """Resolve a model of this protocol."""
     return resolve_endpoint(Model(model_id, provider, "cohere-chat", **fields))  # pyright: ignore[reportArgumentType]
 
 

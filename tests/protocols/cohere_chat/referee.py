@@ -26,7 +26,7 @@ def judge() -> TypeAdapter[object]:
 
 
 def complaints(body: dict[str, object], endpoint: object = None) -> list[str]:
-    """Say what the SDK's own types have against a request."""
+    """List the errors of the SDK's own types for a request."""
     try:
         judge().validate_python(body)
     except ValidationError as error:

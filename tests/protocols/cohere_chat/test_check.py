@@ -1,15 +1,15 @@
-"""What the provider would refuse, each with where it was seen; and what it would not."""
+"""What the provider refuses, each with its source; and what it accepts."""
 
 from __future__ import annotations
 
 import pytest
 
 from protocols.cohere_chat.endpoints import PLAIN, endpoint_of
-from segue.protocols.cohere_chat.codec import CODEC
+from segue.protocols.cohere_chat.protocol import PROTOCOL as CODEC
 
 HI = {"role": "user", "content": "hi"}
 CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-ASKED = {"role": "assistant", "tool_calls": [CALL]}
+CALLING = {"role": "assistant", "tool_calls": [CALL]}
 DONE = {"role": "tool", "tool_call_id": "a", "content": "ok"}
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 
@@ -17,21 +17,21 @@ REFUSED = {
     "no messages": ([], ["messages_missing"]),
     "a role that there is not": ([{"role": "developer", "content": "x"}], ["role_unknown"]),
     "text content is not allowed when tool_calls are provided (vercel/ai #5794)": (
-        [HI, {**ASKED, "content": "Let me see."}, DONE],
+        [HI, {**CALLING, "content": "Let me see."}, DONE],
         ["text_beside_calls"],
     ),
     "the same in a block": (
-        [HI, {**ASKED, "content": [{"type": "text", "text": "Let me see."}]}, DONE],
+        [HI, {**CALLING, "content": [{"type": "text", "text": "Let me see."}]}, DONE],
         ["text_beside_calls"],
     ),
-    "another wire's block": ([{"role": "user", "content": [{"type": "file", "file": {}}]}], ["block_unknown"]),
+    "another protocol's block": ([{"role": "user", "content": [{"type": "file", "file": {}}]}], ["block_unknown"]),
     "a block of another role": (
         [{"role": "user", "content": [{"type": "thinking", "thinking": "x"}]}],
         ["block_unknown"],
     ),
-    "a result of nobody's call": ([HI, {**DONE, "tool_call_id": "z"}], ["result_without_call"]),
-    "a second result": ([HI, ASKED, DONE, DONE], ["result_twice"]),
-    "two calls with one id": ([HI, {**ASKED, "tool_calls": [CALL, CALL]}, DONE], ["call_id_twice"]),
+    "a result without a call": ([HI, {**DONE, "tool_call_id": "z"}], ["result_without_call"]),
+    "a second result": ([HI, CALLING, DONE, DONE], ["result_twice"]),
+    "two calls with one id": ([HI, {**CALLING, "tool_calls": [CALL, CALL]}, DONE], ["call_id_twice"]),
 }
 
 
@@ -68,7 +68,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize(("more", "codes"), BODIES.values(), ids=BODIES.keys())
-def test_what_is_asked_besides_is_looked_at(more, codes):
+def test_tools_and_options_are_checked(more, codes):
     found = CODEC.check({"model": "m", "messages": [HI], **more}, PLAIN)
     assert [violation.code for violation in found] == codes
 
@@ -80,8 +80,8 @@ TAKEN = {
         {"role": "assistant", "content": "a"},
     ],
     "instructions anywhere (Risuai #633)": [HI, {"role": "system", "content": "x"}],
-    "a plan beside calls": [HI, {**ASKED, "tool_plan": "I will."}, DONE],
-    "thinking beside calls": [HI, {**ASKED, "content": [{"type": "thinking", "thinking": "hm"}]}, DONE],
+    "a plan beside calls": [HI, {**CALLING, "tool_plan": "I will."}, DONE],
+    "thinking beside calls": [HI, {**CALLING, "content": [{"type": "thinking", "thinking": "hm"}]}, DONE],
 }
 
 

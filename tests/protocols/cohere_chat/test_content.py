@@ -16,7 +16,7 @@ from segue.conversation.content import (
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.cohere_chat.codec import CODEC
+from segue.protocols.cohere_chat.protocol import PROTOCOL as CODEC
 
 
 def read(*messages) -> Context:
@@ -45,15 +45,15 @@ USER = {
         [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
         (TextContent(text="a"), TextContent(text="b")),
     ),
-    "a picture by its address": (
+    "an image by its URL": (
         [{"type": "image_url", "image_url": {"url": "https://e.org/i.png"}}],
         (ImageContent(url="https://e.org/i.png"),),
     ),
-    "a picture with its data": (
+    "an image with its data": (
         [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}],
         (ImageContent(data="AAAA", mime_type="image/png"),),
     ),
-    "what nobody knows": (
+    "an unknown type": (
         [{"type": "odd", "text": "x"}],
         (native({"type": "odd", "text": "x"}, TextContent(text="x")),),
     ),
@@ -61,7 +61,7 @@ USER = {
 
 
 @pytest.mark.parametrize(("content", "pieces"), USER.values(), ids=USER.keys())
-def test_what_a_user_says_survives_both_directions(content, pieces):
+def test_user_content_survives_both_directions(content, pieces):
     wire = {"role": "user", "content": content}
     assert read(wire).messages == (UserMessage(content=pieces),)
     assert written(UserMessage(content=pieces)) == [wire]
@@ -70,7 +70,7 @@ def test_what_a_user_says_survives_both_directions(content, pieces):
 ASSISTANT = {
     "one text is a string": ({"content": "hi"}, (TextContent(text="hi"),)),
     "calls alone": ({"tool_calls": [CALL]}, (CALLED,)),
-    "what is said before calls is the plan": (
+    "text before calls is the plan": (
         {"tool_plan": "I will look.", "tool_calls": [CALL]},
         (TextContent(text="I will look."), CALLED),
     ),
@@ -90,12 +90,12 @@ ASSISTANT = {
         {"tool_calls": [{"id": "1", "type": "odd"}]},
         (native({"tool_calls": [{"id": "1", "type": "odd"}]}),),
     ),
-    "a block that nobody knows": ({"content": [{"type": "odd"}]}, (native({"type": "odd"}),)),
+    "an unknown block": ({"content": [{"type": "odd"}]}, (native({"type": "odd"}),)),
 }
 
 
 @pytest.mark.parametrize(("wire", "pieces"), ASSISTANT.values(), ids=ASSISTANT.keys())
-def test_what_an_assistant_says_survives_both_directions(wire, pieces):
+def test_assistant_content_survives_both_directions(wire, pieces):
     turn = {"role": "assistant", **wire}
     message = read(turn).messages[0]
     assert message.content == pieces
@@ -126,22 +126,22 @@ RESULTS = {
 
 @pytest.mark.parametrize(("content", "pieces"), RESULTS.values(), ids=RESULTS.keys())
 def test_a_result_survives_both_directions_and_finds_its_tool(content, pieces):
-    asked, wire = (
+    calling, wire = (
         {"role": "assistant", "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "f_1", "content": content},
     )
     result = ToolResultMessage(tool_call_id="f_1", tool_name="f", content=pieces)
-    assert read(asked, wire).messages[1] == result
+    assert read(calling, wire).messages[1] == result
     assert written(result) == [wire]
 
 
-SPELLINGS = {
+FORMATS = {
     "a list of one text": {"role": "user", "content": [{"type": "text", "text": "hi"}]},
     "an empty list": {"role": "user", "content": []},
     "no content": {"role": "user"},
     "null content": {"role": "user", "content": None, "name": None, "x": 1},
-    "a picture as a bare address": {"role": "user", "content": [{"type": "image_url", "image_url": "https://e.org"}]},
-    "a picture with a detail": {
+    "an image as a bare URL": {"role": "user", "content": [{"type": "image_url", "image_url": "https://e.org"}]},
+    "an image with a detail": {
         "role": "user",
         "content": [{"type": "image_url", "image_url": {"url": "data:;base64,AAAA", "detail": "low"}, "x": 1}],
     },
@@ -164,21 +164,21 @@ SPELLINGS = {
     "an empty string beside calls": {"role": "assistant", "content": "", "tool_plan": None, "tool_calls": [CALL]},
     "a list of one text without calls": {"role": "assistant", "content": [{"type": "text", "text": "a"}]},
     "citations": {"role": "assistant", "content": "a", "citations": [{"start": 0, "end": 1, "text": "a"}]},
-    "a call with more to say": {
+    "a call with unknown keys": {
         "role": "assistant",
         "tool_calls": [{"id": None, "x": 1, "function": {"name": "f", "arguments": None, "y": 1}}],
     },
     "a result without an id": {"role": "tool", "content": "x"},
     "a result with nulls": {"role": "tool", "content": None, "tool_call_id": None},
     "instructions later on": {"role": "system", "content": [{"type": "text", "text": "Be brief."}]},
-    "a role that nobody knows": {"role": "developer", "content": "x"},
+    "an unknown role": {"role": "developer", "content": "x"},
 }
 
 
-@pytest.mark.parametrize("message", SPELLINGS.values(), ids=SPELLINGS.keys())
-def test_a_spelling_comes_back(message):
-    asked = {"role": "assistant", "tool_calls": [CALL]}
-    body = {"model": "m", "messages": [{"role": "user", "content": "hi"}, asked, message, message]}
+@pytest.mark.parametrize("message", FORMATS.values(), ids=FORMATS.keys())
+def test_a_format_comes_back(message):
+    calling = {"role": "assistant", "tool_calls": [CALL]}
+    body = {"model": "m", "messages": [{"role": "user", "content": "hi"}, calling, message, message]}
     assert CODEC.encode_request(CODEC.decode_request(body, PLAIN), PLAIN) == body
 
 
@@ -192,15 +192,17 @@ def test_results_without_ids_answer_the_batch_before_them_in_order():
 
 
 REFUSED = {
-    "another wire's block": UserMessage(content=(NativeContent(protocol="openai-chat", block={}),)),
-    "a picture of nothing": UserMessage(content=(ImageContent(),)),
+    "another protocol's block": UserMessage(content=(NativeContent(protocol="openai-chat", block={}),)),
+    "an image without a source": UserMessage(content=(ImageContent(),)),
     "a file": UserMessage(content=(FileContent(data="AAAA", mime_type="application/pdf"),)),
-    "another wire's block in an answer": AssistantMessage(content=(NativeContent(protocol="openai-chat", block={}),)),
+    "another protocol's block in an assistant message": AssistantMessage(
+        content=(NativeContent(protocol="openai-chat", block={}),)
+    ),
 }
 
 
 @pytest.mark.parametrize("message", REFUSED.values(), ids=REFUSED.keys())
-def test_what_has_no_word_is_refused_by_its_place(message):
+def test_unsupported_content_is_refused_with_its_path(message):
     with pytest.raises(EncodeError) as caught:
         written(UserMessage.of("x"), message)
     assert caught.value.path == ("messages", 1, "content", 0)
@@ -220,7 +222,7 @@ NO_REQUEST = {
 
 
 @pytest.mark.parametrize(("body", "path"), NO_REQUEST.values(), ids=NO_REQUEST.keys())
-def test_what_is_no_request_is_refused_by_its_place(body, path):
+def test_what_is_no_request_is_refused_with_its_path(body, path):
     with pytest.raises(DecodeError) as caught:
         CODEC.decode_request(body, PLAIN)
     assert caught.value.path == path

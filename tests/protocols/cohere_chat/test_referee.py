@@ -7,28 +7,29 @@ import json
 import cohere
 import httpx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from pydantic import ValidationError
 
 from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
+from property_testing import scaled_examples
 from protocols.cohere_chat.endpoints import REASONING
 from protocols.cohere_chat.referee import complaints, judge
 from protocols.every_protocol import vouched_for
 from protocols.exchanges import COHERE
 from segue.errors import EmptyConversation
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.cohere_chat.codec import CODEC
+from segue.protocols.cohere_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 WRONG = {
     "a list that is a text": {"messages": "hi"},
-    "a key nobody knows": {"messages": [{"role": "user", "content": "x", "foo": 1}]},
-    "a block nobody knows": {"messages": [{"role": "user", "content": [{"type": "odd", "text": "x"}]}]},
+    "an unknown key": {"messages": [{"role": "user", "content": "x", "foo": 1}]},
+    "an unknown block": {"messages": [{"role": "user", "content": [{"type": "odd", "text": "x"}]}]},
     "a number that is a text": {"max_tokens": "1"},
-    "a word nobody knows": {"tool_choice": "perhaps"},
-    "a setting nobody knows": {"top_p": 1},
+    "an unknown value": {"tool_choice": "perhaps"},
+    "an unknown parameter": {"top_p": 1},
 }
 
 
@@ -45,14 +46,14 @@ def test_a_request_written_for_tests_is_one_that_the_provider_knows(case):
     assert CODEC.check(body, REASONING) == []
 
 
-@settings(max_examples=150)
+@scaled_examples(1.5)
 @given(data=st.data())
 def test_the_judge_accepts_every_request(data):
     model = data.draw(st.sampled_from(TARGETS["cohere-chat"]))
     context = data.draw(st.one_of(ugly_contexts(model), own_contexts(model)))
-    asked = make_options(data.draw(st.integers(0, 2**32)))
+    options = make_options(data.draw(st.integers(0, 2**32)))
     try:
-        request = prepare(vouched_for(context), model, options=asked and replace(asked, extra=None))
+        request = prepare(vouched_for(context), model, options=options and replace(options, extra=None))
     except EmptyConversation:
         return
     assert complaints(request.body, resolve_endpoint(model)) == []

@@ -1,4 +1,4 @@
-"""Whole requests: what is asked besides the conversation, the prompt, tools, documents, what a turn brings along."""
+"""Whole requests: options, the system prompt, tools, documents, citations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from segue.conversation.content import TextContent
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import UserMessage
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.cohere_chat.codec import CODEC
+from segue.protocols.cohere_chat.protocol import PROTOCOL as CODEC
 from segue.request import convert, prepare
 
 HI = {"role": "user", "content": "hi"}
@@ -39,15 +39,15 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize(("options", "wire"), OPTIONS.values(), ids=OPTIONS.keys())
-def test_what_is_asked_survives_both_directions(options, wire):
+def test_options_survive_both_directions(options, wire):
     body = body_of(options, REASONING)
     assert body == {"model": "command-a-reasoning-08-2025", "messages": [HI], **wire}
     assert CODEC.decode_request(body, REASONING).options == options
 
 
-ASKED_OTHERWISE = {
+OTHER_FORMATS = {
     "thinking without a budget": ({"thinking": {"type": "enabled"}}, Options(thinking="high")),
-    "nulls and what has no word": (
+    "nulls and unknown parameters": (
         {
             "k": 5,
             "documents": ["a", {"id": "1", "data": {"b": "c"}}],
@@ -60,13 +60,13 @@ ASKED_OTHERWISE = {
         Options(),
     ),
     "JSON without a schema": ({"response_format": {"type": "json_object"}}, Options()),
-    "a choice that nobody knows": ({"tool_choice": "PERHAPS"}, Options()),
+    "an unknown choice": ({"tool_choice": "PERHAPS"}, Options()),
 }
 
 
-@pytest.mark.parametrize(("wire", "options"), ASKED_OTHERWISE.values(), ids=ASKED_OTHERWISE.keys())
+@pytest.mark.parametrize(("wire", "options"), OTHER_FORMATS.values(), ids=OTHER_FORMATS.keys())
 @pytest.mark.parametrize("endpoint", [PLAIN, REASONING], ids=["plain", "reasoning"])
-def test_what_was_asked_in_other_words_is_asked_so_again(wire, options, endpoint):
+def test_options_in_another_format_come_back(wire, options, endpoint):
     body = {"model": "m", "messages": [HI], **wire}
     prompt = CODEC.decode_request(body, endpoint)
     assert replace(prompt.options, extra=None) == options
@@ -80,13 +80,13 @@ WRITTEN = {
         {"thinking": {"type": "enabled", "token_budget": 2048}},
     ),
     "a budget of nothing is no thinking": (REASONING, Options(thinking=0), {"thinking": {"type": "disabled"}}),
-    "a model that does not reason is not told": (PLAIN, Options(thinking="off"), {}),
-    "a free choice needs no word": (PLAIN, Options(tool_choice="auto"), {}),
+    "a model that does not reason gets no parameter": (PLAIN, Options(thinking="off"), {}),
+    "auto needs no parameter": (PLAIN, Options(tool_choice="auto"), {}),
 }
 
 
 @pytest.mark.parametrize(("endpoint", "options", "wire"), WRITTEN.values(), ids=WRITTEN.keys())
-def test_what_is_asked_is_said_in_the_wires_words(endpoint, options, wire):
+def test_options_are_written_in_the_format_of_the_protocol(endpoint, options, wire):
     body = body_of(options, endpoint)
     assert {key: value for key, value in body.items() if key not in ("model", "messages")} == wire
 
@@ -96,7 +96,7 @@ def test_what_is_asked_is_said_in_the_wires_words(endpoint, options, wire):
     [Options(tool_choice="read"), Options(session_id="s"), Options(user_id="u"), Options(parallel_tool_calls=True)],
     ids=["a tool by name", "a session", "a user", "parallel calls"],
 )
-def test_what_has_no_word_is_refused_by_the_codec_and_taken_out_by_projection(options):
+def test_unsupported_options_are_refused_by_the_codec_and_removed_by_projection(options):
     with pytest.raises(EncodeError) as caught:
         body_of(options)
     assert caught.value.path[0] == "options"
@@ -116,7 +116,7 @@ def test_a_schema_gives_way_to_tools_and_a_share_to_its_limit():
     assert {change.path for change in request.report.changes} == {("options", "output_schema"), ("options", "top_p")}
 
 
-def test_documents_that_another_wire_has_no_place_for_are_named():
+def test_documents_that_another_protocol_does_not_support_are_reported():
     body = {"model": "command-a", "messages": [HI], "documents": ["A note."]}
     request = convert(body, source="cohere-chat", target="gpt-5", target_protocol="openai-chat")
     assert "documents" not in request.body
@@ -142,9 +142,9 @@ def test_the_first_system_message_is_the_prompt(content, prompt):
 
 TOOLS = {
     "a function": {"type": "function", "function": {"name": "f", "description": "d", "parameters": SCHEMA}},
-    "a function with more to say": {"x": 1, "function": {"name": "f", "strict": True, "parameters": None, "y": 2}},
+    "a function with unknown keys": {"x": 1, "function": {"name": "f", "strict": True, "parameters": None, "y": 2}},
     "no function": {"type": "function"},
-    "what nobody knows": {"type": "web"},
+    "an unknown type": {"type": "web"},
 }
 
 
@@ -157,7 +157,7 @@ def test_a_tool_survives_both_directions(tool):
 
 
 @pytest.mark.parametrize("tools", [[], None], ids=["an empty list", "null"])
-def test_no_tools_are_said_as_they_were(tools):
+def test_an_empty_list_of_tools_comes_back(tools):
     body = {"messages": [HI], "tools": tools}
     assert CODEC.encode_request(CODEC.decode_request(body, PLAIN), PLAIN) == body
 
@@ -172,7 +172,7 @@ def test_a_bare_list_of_messages_is_read():
     assert CODEC.decode_request([HI], PLAIN).context.messages == (UserMessage.of("hi"),)
 
 
-def test_a_reply_goes_back_with_its_citations_and_without_its_spelling():
+def test_a_reply_is_sent_back_with_its_citations_and_without_its_format():
     cited = [{"start": 0, "end": 2, "text": "hi"}]
     message = {"role": "assistant", "content": [{"type": "text", "text": "hi"}], "citations": cited, "odd": 1}
     turn = CODEC.decode_response({"id": "1", "message": message, "finish_reason": "COMPLETE"}, PLAIN, {})
@@ -180,7 +180,7 @@ def test_a_reply_goes_back_with_its_citations_and_without_its_spelling():
     assert sent == [{"role": "assistant", "content": "hi", "citations": cited}]
 
 
-def test_json_without_a_schema_is_not_asked_for_beside_tools():
+def test_json_without_a_schema_is_not_sent_beside_tools():
     tools = [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]
     body = {"model": "m", "messages": [HI], "response_format": {"type": "json_object"}, "tools": tools}
     request = convert(body, source="cohere-chat", target=PLAIN.model)
@@ -188,14 +188,14 @@ def test_json_without_a_schema_is_not_asked_for_beside_tools():
     assert [change.path for change in request.report.changes] == [("options", "extra")]
 
 
-FIRST_WIRE = {
+V1_REQUESTS = {
     "one message": {"model": "command", "message": "hi"},
     "a history beside it": {"model": "command-r", "message": "hi", "chat_history": [{"role": "USER", "message": "x"}]},
 }
 
 
-@pytest.mark.parametrize("body", FIRST_WIRE.values(), ids=FIRST_WIRE.keys())
-def test_a_request_of_the_first_wire_is_refused_by_its_name(body):
+@pytest.mark.parametrize("body", V1_REQUESTS.values(), ids=V1_REQUESTS.keys())
+def test_a_v1_request_is_refused_by_its_name(body):
     with pytest.raises(DecodeError, match="v1/chat"):
         convert(body, target=PLAIN.model)
     assert [violation.code for violation in CODEC.check(body, PLAIN)] == ["first_wire"]

@@ -11,7 +11,7 @@ from segue.conversation.content import NativeContent, TextContent, ThinkingConte
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.model import Price
-from segue.protocols.cohere_chat.codec import CODEC
+from segue.protocols.cohere_chat.protocol import PROTOCOL as CODEC
 
 CALL = {"id": "f_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 TEXT = [{"type": "text", "text": "hi"}]
@@ -98,7 +98,7 @@ BODIES = {
     "null fields": reply(content=TEXT, tool_plan=None, tool_calls=None, citations=None),
     "content that is a string": reply(content="hi"),
     "no id, no reason": {"message": {"role": "assistant", "content": TEXT}},
-    "a block that nobody knows": reply(content=[{"type": "odd"}]),
+    "an unknown block": reply(content=[{"type": "odd"}]),
     "arguments that are cut": reply("TOOL_CALL", tool_calls=[{**CALL, "function": {"name": "f", "arguments": '{"a'}}]),
     "an error in the place of a reply": {"id": "1", "message": "invalid request"},
 }
@@ -109,7 +109,7 @@ def test_any_reply_comes_out_as_it_was(body):
     assert CODEC.encode_response(CODEC.decode_response(body, PLAIN, {}), PLAIN) == body
 
 
-def test_a_message_of_another_wire_is_written_as_a_reply():
+def test_a_message_of_another_protocol_is_written_as_a_reply():
     usage = Usage(input=1, output=2, cache_read=3)
     message = AssistantMessage(content=(ThinkingContent(thinking="hm"), TextContent(text="hi")), model="m", usage=usage)
     counts = {"input_tokens": 4, "output_tokens": 2}
@@ -139,12 +139,12 @@ ERRORS = {
 
 
 @pytest.mark.parametrize(("body", "given"), ERRORS.values(), ids=ERRORS.keys())
-def test_an_error_is_read_whatever_its_shape(body, given):
+def test_an_error_is_read_in_any_format(body, given):
     error = CODEC.decode_error(body, 400)
     assert (error.message, error.status) == (given, 400)
 
 
-# -- streams that are unlike the usual ones ----------------------------------------------------------------------------
+# -- streams with something unusual ------------------------------------------------------------------------------------
 
 
 def event(kind, index=None, **message) -> dict:
@@ -159,7 +159,7 @@ def decoded(*frames, tool_names=None) -> tuple[list, AssistantMessage]:
 
 
 END = {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}}
-SAID = [
+STARTED = [
     event("content-start", 0, content={"type": "text", "text": "H"}),
     event("content-delta", 0, content={"text": "i"}),
 ]
@@ -167,7 +167,7 @@ SAID = [
 
 def test_a_stream_that_just_stops_keeps_what_arrived():
     call = {"id": "a", "function": {"name": "f", "arguments": '{"x": "y'}}
-    events, message = decoded(*SAID, event("tool-call-start", 0, tool_calls=call))
+    events, message = decoded(*STARTED, event("tool-call-start", 0, tool_calls=call))
     assert events[-1].type == "error"
     assert (message.stop_reason, message.text()) == (StopReason.ERROR, "Hi")
     assert message.tool_calls()[0].arguments_text == '{"x": "y'
@@ -183,7 +183,7 @@ def test_a_stream_that_just_stops_keeps_what_arrived():
     ids=["at the end", "inside", "itself"],
 )
 def test_an_error_in_the_stream_ends_it(frame):
-    events, message = decoded(*SAID, frame, END)
+    events, message = decoded(*STARTED, frame, END)
     assert [event.type for event in events].count("error") == 1
     assert events[-1].type == "error"
     assert (message.error_message, message.text()) == ("Overloaded", "Hi")
@@ -230,24 +230,24 @@ def test_a_plan_that_goes_on_behind_a_call_is_kept():
     assert written["message"]["tool_plan"] == "First f.\nThen I see."
 
 
-def test_a_block_that_nobody_knows_is_kept():
+def test_an_unknown_block_is_kept():
     _, message = decoded(event("content-start", 0, content={"type": "odd"}), event("content-end", 0), END)
     assert message.content == (NativeContent(protocol="cohere-chat", block={"type": "odd"}),)
 
 
 @pytest.mark.parametrize("frame", [{}, {"type": "debug", "prompt": "x"}, {"type": "new"}, {"type": "content-delta"}])
 def test_odd_frames_do_no_harm(frame):
-    events, message = decoded(*SAID, frame, event("content-end", 0), END)
+    events, message = decoded(*STARTED, frame, event("content-end", 0), END)
     assert events[-1].type == "done"
     assert message.text() == "Hi"
 
 
-def test_a_reply_of_the_first_wire_is_refused_by_its_name():
+def test_a_v1_reply_is_refused_by_its_name():
     with pytest.raises(DecodeError, match="v1/chat"):
         CODEC.decode_response({"response_id": "r", "generation_id": "g", "text": "hi"}, PLAIN, {})
 
 
-def test_a_stream_of_the_first_wire_is_refused_by_its_name():
+def test_a_v1_stream_is_refused_by_its_name():
     decoder = CODEC.stream_decoder(PLAIN, {})
     events = decoder.feed({"is_finished": False, "event_type": "stream-start", "generation_id": "g"})
     assert [event.type for event in events] == ["start", "error"]

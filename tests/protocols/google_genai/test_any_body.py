@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_testing import scaled_examples
 from protocols.any_bodies import (
     assert_judged,
     assert_reply_comes_back,
@@ -14,7 +15,7 @@ from protocols.any_bodies import (
     some,
 )
 from protocols.google_genai.endpoints import NEWER, OLDER, VERTEX, endpoint_of
-from segue.protocols.google_genai.codec import CODEC
+from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 
 ENDPOINTS = (OLDER, NEWER, VERTEX, endpoint_of("m", "somebody"))
 
@@ -109,25 +110,25 @@ REPLY = some(
 )
 
 
-@settings(max_examples=400)
+@scaled_examples(4)
 @given(body=BODY, endpoint=st.sampled_from(ENDPOINTS))
 def test_any_body_is_checked(body, endpoint):
     assert_judged(CODEC, body, endpoint)
 
 
-@settings(max_examples=600)
+@scaled_examples(6)
 @given(body=BODY, endpoint=st.sampled_from(ENDPOINTS))
 def test_any_body_that_can_be_read_comes_out_unchanged(body, endpoint):
     assert_request_comes_back(CODEC, body, endpoint)
 
 
-@settings(max_examples=600)
+@scaled_examples(6)
 @given(body=REPLY, endpoint=st.sampled_from(ENDPOINTS))
 def test_any_reply_that_can_be_read_comes_out_unchanged(body, endpoint):
     assert_reply_comes_back(CODEC, body, endpoint)
 
 
-@settings(max_examples=400)
+@scaled_examples(4)
 @given(frames=st.lists(REPLY, max_size=4), endpoint=st.sampled_from(ENDPOINTS))
 def test_any_stream_has_one_end(frames, endpoint):
     assert_stream_ends_once(CODEC, frames, endpoint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.google_genai.endpoints import NEWER, OLDER, endpoint_of
-from segue.protocols.google_genai.codec import CODEC
+from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 
 PRO = endpoint_of("gemini-2.5-pro")
 FLASH = endpoint_of("gemini-3.6-flash")

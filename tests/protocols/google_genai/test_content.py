@@ -19,7 +19,7 @@ from segue.conversation.content import (
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import EncodeError
-from segue.protocols.google_genai.codec import CODEC
+from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 from segue.protocols.kit.codec import Endpoint
 from segue.request import prepare
 

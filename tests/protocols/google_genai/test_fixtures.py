@@ -9,7 +9,7 @@ import pytest
 from protocols.exchanges import GOOGLE
 from protocols.google_genai.endpoints import NEWER
 from segue.framing.json_array import JsonArrayDecoder
-from segue.protocols.google_genai.codec import CODEC
+from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 
 
 @pytest.mark.parametrize("case", GOOGLE.having("request"))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.histories import TARGETS, ugly_contexts
+from property_testing import scaled_examples
 from protocols.every_protocol import without_fields
 from protocols.google_genai.endpoints import NEWER, OLDER
 from segue.conversation.content import ImageContent, TextContent, ThinkingContent, ToolCall
@@ -17,7 +18,7 @@ from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.errors import EmptyConversation
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.google_genai.codec import CODEC
+from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 
@@ -39,7 +40,7 @@ def texts_first(context: Context) -> Context:
     return replace(context, system_prompt=prompt, messages=tuple(plain(message) for message in context.messages))
 
 
-@settings(max_examples=150)
+@scaled_examples(1.5)
 @given(data=st.data())
 def test_a_projected_request_holds_every_piece_of_the_history(data):
     model = data.draw(st.sampled_from(TARGETS["google-genai"]))

@@ -13,7 +13,7 @@ from segue.conversation.messages import UserMessage
 from segue.errors import EncodeError
 from segue.models.model import Model
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.google_genai.codec import CODEC
+from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 from segue.protocols.kit.verbatim import data_of
 from segue.request import prepare
 

@@ -10,11 +10,12 @@ import httpx
 import pytest
 from google import genai
 from google.genai import types
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
+from property_testing import scaled_examples
 from protocols import traffic
 from protocols.every_protocol import vouched_for
 from protocols.exchanges import GOOGLE
@@ -25,7 +26,7 @@ from segue.conversation.context import Context, NativeTool, Options, ToolDefinit
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.errors import EmptyConversation
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.google_genai.codec import CODEC
+from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 ROWS = traffic.of_protocol("google-genai")
@@ -51,12 +52,9 @@ def test_the_models_accept_what_we_wrote_for_tests(case):
 
 
 @pytest.mark.traffic
-@pytest.mark.skipif(not ROWS, reason="the recordings are not at hand")
-@pytest.mark.parametrize("row", ROWS, ids=[row["file"] for row in ROWS])
+@traffic.each_exchange(ROWS, lambda _, exchange: isinstance(exchange["request"], dict))
 def test_the_models_accept_what_was_answered(row):
     body = traffic.read(row["file"])["request"]
-    if not isinstance(body, dict):
-        pytest.skip("no request was recorded")
     assert complaints(body, endpoint_of(row["model"], row["provider"])) == []
 
 
@@ -70,7 +68,7 @@ def readable(context: Context) -> Context:
     return replace(context, messages=tuple(messages))
 
 
-@settings(max_examples=200)
+@scaled_examples(2)
 @given(data=st.data())
 def test_the_models_accept_every_projected_history(data):
     model = data.draw(st.sampled_from(TARGETS["google-genai"]))

@@ -11,7 +11,7 @@ from segue.conversation.content import ImageContent, NativeContent, TextContent,
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.google_genai.codec import CODEC
+from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 from segue.request import convert, prepare
 
 PNG = "iVBORw0KGgo="

@@ -10,7 +10,7 @@ from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.protocols.detection import detect_reply
-from segue.protocols.google_genai.codec import CODEC
+from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 
 
 def read(body, endpoint=OLDER, tool_names=None):

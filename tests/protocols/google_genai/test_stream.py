@@ -7,7 +7,7 @@ import pytest
 from protocols.google_genai.endpoints import NEWER, VERTEX
 from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import StopReason
-from segue.protocols.google_genai.codec import CODEC
+from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 
 
 def without_id(call_id):

@@ -8,17 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segue.protocols.kit.verbatim import (
-    apply,
-    choose,
-    chosen,
-    data_of,
-    difference,
-    for_new_request,
-    keep,
-    restore,
-    same,
-)
+from segue.protocols.kit.json_patch import apply, difference
+from segue.protocols.kit.json_values import same
+from segue.protocols.kit.verbatim import choose, chosen, data_of, for_new_request, keep, restore
 
 PROTOCOL = "some-wire"
 
@@ -42,6 +34,8 @@ CASES = {
     "an object for the JSON text around which an object stands": ({"a": {"output": '{"b":1}'}}, {"a": {"b": 1}}),
     "base64 in another alphabet": ({"a": "a+/b" * 20 + "YQ=="}, {"a": "a-_b" * 20 + "YQ"}),
     "a long value": ({"a": "x" * 500}, {"a": None}),
+    "keys that begin like a choice": ({"@a": 1, "b": {"@c": 1}}, {"@a": 2, "@onlyFor": None, "b": {"@c": 3}}),
+    "keys with the names of ours": ({"a": 1}, {"a": 1, "verbatim": {"a": 2}, "shape": "s"}),
 }
 
 
@@ -78,7 +72,9 @@ def test_unknown_keys_with_a_value_are_data_and_the_rest_is_format():
     extra = keep(PROTOCOL, received, {"name": "f", "in": {"x": 1}}, known=("strict",))
     assert extra is not None
     assert data_of(extra, PROTOCOL) == {"vendor": 1, "in": {"new": 2}}
-    assert set(extra[PROTOCOL]["verbatim"]) == {"strict", "nothing"}
+    patch = extra[PROTOCOL]["verbatim"]
+    assert isinstance(patch, dict)
+    assert patch.keys() == {"strict", "nothing"}
 
 
 def test_data_never_replaces_what_is_written():
@@ -162,7 +158,7 @@ def test_a_patch_that_is_none_is_ignored(patch):
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "a", "b", '{"a": 1}', "x" * 80]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "@c"]), inner, max_size=3),
     max_leaves=8,
 )
 
@@ -175,7 +171,10 @@ def test_any_value_leads_to_any_other(default, received):
         assert same(apply(json.loads(json.dumps(default)), json.loads(json.dumps(entry))), received)
 
 
-@given(st.dictionaries(st.sampled_from("abcd"), JSON), st.dictionaries(st.sampled_from("abcd"), JSON))
+@given(
+    st.dictionaries(st.sampled_from(["a", "b", "c", "@d", "verbatim"]), JSON),
+    st.dictionaries(st.sampled_from(["a", "b", "c", "@d", "verbatim"]), JSON),
+)
 def test_any_object_leads_to_any_other(default, received):
     extra = keep(PROTOCOL, received, default, known="ab", aliases={"d": "a"}, instead={"b": "c", "a": "b"})
     assert same(restore(json.loads(json.dumps(default)), json.loads(json.dumps(extra)), PROTOCOL), received)
@@ -197,3 +196,9 @@ def test_a_new_request_gets_the_default_format():
     free = keep(PROTOCOL, {"limit": None}, {"limit": 1})
     assert for_new_request(free, PROTOCOL) is free
     assert for_new_request(None, PROTOCOL) is None
+
+
+def test_a_list_of_another_length_gets_no_entries():
+    entry = difference([{"a": 1}, {"a": 2}], [{"a": 1, "b": 3}, {"a": 2}])
+    assert apply([{"a": 1}, {"a": 2}], entry) == [{"a": 1, "b": 3}, {"a": 2}]
+    assert apply([{"a": 2}], entry) == [{"a": 2}]

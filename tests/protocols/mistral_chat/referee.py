@@ -1,7 +1,7 @@
 """The provider's own code as a judge of our requests: the SDK's types, made strict, and the library's validators.
 
-mistral-common knows the order of roles, ids and chunks by the version of a model's tokenizer. It speaks a dialect of
-its own: thinking is a string there, and documents are not known; so a body is put into its words first.
+mistral-common knows the order of roles, ids and chunks by the version of a model's tokenizer. It has a format of
+its own: thinking is a string there, and documents are not known; so a body is converted to it first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def judge() -> TypeAdapter[object]:
 
 
 def complaints(body: dict[str, object], endpoint: object = None) -> list[str]:
-    """Say what the SDK's own types and the library's validators have against a request."""
+    """List the errors of the SDK's own types and the library's validators for a request."""
     try:
         judge().validate_python(body)
     except ValidationError as error:
@@ -38,12 +38,12 @@ def complaints(body: dict[str, object], endpoint: object = None) -> list[str]:
 
 
 def objections(body: dict[str, Any], version: TokenizerVersion) -> list[str]:
-    """Say what the validator of one tokenizer version has against a request."""
+    """List the errors of the validator of one tokenizer version for a request."""
     try:
         request = ChatCompletionRequest.model_validate(
             {
                 "model": body["model"],
-                "messages": [_in_their_words(message) for message in body["messages"]],
+                "messages": [_to_library_format(message) for message in body["messages"]],
                 "tools": [tool for tool in body.get("tools") or [] if "function" in tool] or None,
             }
         )
@@ -53,7 +53,7 @@ def objections(body: dict[str, Any], version: TokenizerVersion) -> list[str]:
     return []
 
 
-def _in_their_words(message: dict[str, Any]) -> dict[str, Any]:
+def _to_library_format(message: dict[str, Any]) -> dict[str, Any]:
     content = message.get("content")
     given = dict(message)
     if isinstance(content, list):
@@ -67,8 +67,8 @@ def _in_their_words(message: dict[str, Any]) -> dict[str, Any]:
 
 def _chunk(chunk: dict[str, Any]) -> dict[str, Any]:
     if chunk["type"] == "thinking":
-        words = "".join(inner.get("text", "") for inner in chunk["thinking"])
-        return {"type": "thinking", "thinking": words, "closed": chunk.get("closed", True)}
+        text = "".join(inner.get("text", "") for inner in chunk["thinking"])
+        return {"type": "thinking", "thinking": text, "closed": chunk.get("closed", True)}
     if chunk["type"] in ("document_url", "file", "input_audio"):
         return {"type": "text", "text": "(a file)"}
     return chunk

@@ -1,4 +1,4 @@
-"""What the provider would refuse, each by the words it was refused with; and what it would not."""
+"""What the provider refuses, each with the text of the refusal; and what it accepts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from mistral_common.tokens.tokenizers.base import TokenizerVersion
 
 from protocols.mistral_chat.endpoints import LARGE, endpoint_of
 from protocols.mistral_chat.referee import objections
-from segue.protocols.mistral_chat.codec import CODEC
+from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
 
 HI = {"role": "user", "content": "hi"}
-SAID = {"role": "assistant", "content": "yes"}
-ASKED = {
+ANSWER = {"role": "assistant", "content": "yes"}
+CALLING = {
     "role": "assistant",
     "content": "",
     "tool_calls": [{"id": "abcdef123", "function": {"name": "f", "arguments": "{}"}}],
@@ -20,12 +20,12 @@ DONE = {"role": "tool", "tool_call_id": "abcdef123", "name": "f", "content": "ok
 
 
 def renamed(name) -> dict:
-    return {**ASKED, "tool_calls": [{"id": "abcdef123", "function": {"name": name, "arguments": "{}"}}]}
+    return {**CALLING, "tool_calls": [{"id": "abcdef123", "function": {"name": name, "arguments": "{}"}}]}
 
 
 def with_id(call_id) -> list:
     call = {"id": call_id, "function": {"name": "f", "arguments": "{}"}}
-    return [HI, {**ASKED, "tool_calls": [call]}, {**DONE, "tool_call_id": call_id}]
+    return [HI, {**CALLING, "tool_calls": [call]}, {**DONE, "tool_call_id": call_id}]
 
 
 REFUSED = {
@@ -34,23 +34,26 @@ REFUSED = {
         [{"role": "developer", "content": "x"}, HI],
         ["role_unknown"],
     ),
-    "Unexpected role 'user' after role 'tool', code 3230 (zed #37021)": ([HI, ASKED, DONE, HI], ["user_after_result"]),
+    "Unexpected role 'user' after role 'tool', code 3230 (zed #37021)": (
+        [HI, CALLING, DONE, HI],
+        ["user_after_result"],
+    ),
     "Unexpected role 'system' after role 'assistant' (spring-ai #2380)": (
-        [HI, SAID, {"role": "system", "content": "x"}, HI],
+        [HI, ANSWER, {"role": "system", "content": "x"}, HI],
         ["role_order"],
     ),
     "Unexpected role 'tool' after role 'user'": ([HI, DONE], ["role_order", "result_without_call"]),
-    "Expected last role User or Tool (rig #1130)": ([HI, SAID], ["last_turn"]),
-    "Assistant message with prefix True must be last message": ([HI, {**SAID, "prefix": True}, HI], ["prefix"]),
+    "Expected last role User or Tool (rig #1130)": ([HI, ANSWER], ["last_turn"]),
+    "Assistant message with prefix True must be last message": ([HI, {**ANSWER, "prefix": True}, HI], ["prefix"]),
     "Conversation must start with a user message or system message": ([DONE], ["first_turn", "result_without_call"]),
-    "Not the same number of function calls and responses": ([HI, ASKED, HI], ["call_without_result"]),
-    "Duplicate tool call id in tool results": ([HI, ASKED, DONE, DONE], ["result_twice"]),
+    "Not the same number of function calls and responses": ([HI, CALLING, HI], ["call_without_result"]),
+    "Duplicate tool call id in tool results": ([HI, CALLING, DONE, DONE], ["result_twice"]),
     "Unexpected tool call id in tool results": (
-        [HI, ASKED, DONE, {**DONE, "tool_call_id": "zzzzzz123"}],
+        [HI, CALLING, DONE, {**DONE, "tool_call_id": "zzzzzz123"}],
         ["result_without_call"],
     ),
     "Duplicate tool call id in assistant message": (
-        [HI, {**ASKED, "tool_calls": ASKED["tool_calls"] * 2}, DONE, DONE],
+        [HI, {**CALLING, "tool_calls": CALLING["tool_calls"] * 2}, DONE, DONE],
         ["call_id_twice"],
     ),
     "Tool call id was call_0fypS1hVX but must be a-z, A-Z, 0-9, with a length of 9, code 3280 (gptel #1203)": (
@@ -59,19 +62,19 @@ REFUSED = {
     ),
     "Tool call id has to be defined in serving mode": (with_id("null"), ["call_id_missing"]),
     "Function name must be a-z, A-Z, 0-9": ([HI, renamed("a.b"), DONE], ["tool_name"]),
-    "Function name of a result": ([HI, ASKED, {**DONE, "name": "a b"}], ["tool_name"]),
+    "Function name of a result": ([HI, CALLING, {**DONE, "name": "a b"}], ["tool_name"]),
     "Assistant message must have either content or tool_calls, but not none (OpenHands #8685)": (
         [HI, {"role": "assistant", "content": ""}, HI],
         ["turn_empty"],
     ),
     "System prompt must have content": ([{"role": "system", "content": None}, HI], ["system_empty"]),
     "Extra inputs are not permitted: reasoning_content (crush #1590)": (
-        [HI, {**SAID, "reasoning_content": "hm"}, HI],
+        [HI, {**ANSWER, "reasoning_content": "hm"}, HI],
         ["key_unknown"],
     ),
-    "another wire's block": ([{"role": "user", "content": [{"type": "image", "source": {}}]}], ["chunk_unknown"]),
+    "another protocol's block": ([{"role": "user", "content": [{"type": "image", "source": {}}]}], ["chunk_unknown"]),
     "Unexpected content chunk types in assistant message": (
-        [HI, {**SAID, "content": [{"type": "image_url", "image_url": "https://e.org"}]}, HI],
+        [HI, {**ANSWER, "content": [{"type": "image_url", "image_url": "https://e.org"}]}, HI],
         ["media_misplaced"],
     ),
 }
@@ -85,7 +88,7 @@ def test_what_the_provider_refuses_is_named(messages, codes):
 
 BODIES = {
     "a function without a name": ({"tools": [{"type": "function", "function": {"parameters": {}}}]}, ["tool_name"]),
-    "a function whose name has other letters": (
+    "a function name with other characters": (
         {"tools": [{"function": {"name": "a.b", "parameters": {}}}]},
         ["tool_name"],
     ),
@@ -100,28 +103,28 @@ BODIES = {
 
 
 @pytest.mark.parametrize(("more", "codes"), BODIES.values(), ids=BODIES.keys())
-def test_what_is_asked_besides_is_looked_at(more, codes):
+def test_tools_and_options_are_checked(more, codes):
     found = CODEC.check({"model": "m", "messages": [HI], **more}, LARGE)
     assert [violation.code for violation in found] == codes
 
 
 TAKEN = {
     "instructions after the user's turn": [HI, {"role": "system", "content": "x"}, HI],
-    "several turns of one role": [HI, HI, SAID, SAID, HI],
-    "a prefix at the end": [HI, {**SAID, "prefix": True}],
-    "an id used again in a later turn": [HI, ASKED, DONE, ASKED, DONE],
+    "several turns of one role": [HI, HI, ANSWER, ANSWER, HI],
+    "a prefix at the end": [HI, {**ANSWER, "prefix": True}],
+    "an id used again in a later turn": [HI, CALLING, DONE, CALLING, DONE],
     "results in another order": [
         HI,
         {
-            **ASKED,
-            "tool_calls": [*ASKED["tool_calls"], {"id": "abcdef124", "function": {"name": "f", "arguments": "{}"}}],
+            **CALLING,
+            "tool_calls": [*CALLING["tool_calls"], {"id": "abcdef124", "function": {"name": "f", "arguments": "{}"}}],
         },
         {**DONE, "tool_call_id": "abcdef124"},
         DONE,
     ],
     "thinking before calls": [
         HI,
-        {**ASKED, "content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]},
+        {**CALLING, "content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]},
         DONE,
     ],
 }
@@ -138,7 +141,7 @@ def test_a_picture_in_a_result_is_not_held_against_anybody():
     # refused by the library before tokenizer v15, sent to the service by pi-ai 1.5.0
     body = {
         "model": "m",
-        "messages": [HI, ASKED, {**DONE, "content": [{"type": "image_url", "image_url": "https://e.org"}]}],
+        "messages": [HI, CALLING, {**DONE, "content": [{"type": "image_url", "image_url": "https://e.org"}]}],
     }
     assert objections(body, TokenizerVersion.v15) == []
     assert objections(body, TokenizerVersion.v13) != []

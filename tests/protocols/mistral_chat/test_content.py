@@ -16,7 +16,7 @@ from segue.conversation.content import (
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EncodeError
-from segue.protocols.mistral_chat.codec import CODEC
+from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
 
 M = "mistral-chat"
 UUID = "3fa85f64-5717-4562-b3fc-2c963f66afa6"
@@ -48,15 +48,15 @@ USER = {
         [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
         (TextContent(text="a"), TextContent(text="b")),
     ),
-    "a picture by its address": (
+    "an image by its URL": (
         [{"type": "image_url", "image_url": "https://e.org/i.png"}],
         (ImageContent(url="https://e.org/i.png"),),
     ),
-    "a picture with its data": (
+    "an image with its data": (
         [{"type": "image_url", "image_url": "data:image/png;base64,AAAA"}],
         (ImageContent(data="AAAA", mime_type="image/png"),),
     ),
-    "a document by its address": (
+    "a document by its URL": (
         [{"type": "document_url", "document_url": "https://e.org/f.pdf", "document_name": "f.pdf"}],
         (FileContent(url="https://e.org/f.pdf", mime_type="application/pdf", name="f.pdf"),),
     ),
@@ -68,22 +68,22 @@ USER = {
         [{"type": "file", "file_id": UUID}],
         (FileContent(file_id=UUID, mime_type="application/pdf"),),
     ),
-    "sound whose first bytes say what it is": (
+    "audio with a type in its first bytes": (
         [{"type": "input_audio", "input_audio": "SUQzBAAA"}],
         (FileContent(data="SUQzBAAA", mime_type="audio/mpeg"),),
     ),
-    "sound that does not say what it is": (
+    "audio of an unknown type": (
         [{"type": "input_audio", "input_audio": "AAAA"}],
         (FileContent(data="AAAA", mime_type="audio/*"),),
     ),
-    "sound by its address": (
+    "audio by its URL": (
         [{"type": "input_audio", "input_audio": "https://e.org/a.mp3"}],
         (FileContent(url="https://e.org/a.mp3", mime_type="audio/*"),),
     ),
-    "a resource with a picture in it": ([RESOURCE], (native(RESOURCE, ImageContent(url="https://e.org/i.png")),)),
+    "a resource with an image in it": ([RESOURCE], (native(RESOURCE, ImageContent(url="https://e.org/i.png")),)),
     "a link to a resource": ([LINK], (native(LINK, TextContent(text="https://e.org/x")),)),
     "a reference": ([REFERENCE], (native(REFERENCE),)),
-    "what nobody knows": (
+    "an unknown type": (
         [{"type": "odd", "text": "x"}],
         (native({"type": "odd", "text": "x"}, TextContent(text="x")),),
     ),
@@ -91,7 +91,7 @@ USER = {
 
 
 @pytest.mark.parametrize(("content", "pieces"), USER.values(), ids=USER.keys())
-def test_what_a_user_says_survives_both_directions(content, pieces):
+def test_user_content_survives_both_directions(content, pieces):
     wire = [{"role": "user", "content": content}]
     assert read(wire).messages == (UserMessage(content=pieces),)
     assert written(UserMessage(content=pieces)) == wire
@@ -104,11 +104,11 @@ ASSISTANT = {
         {"content": "", "tool_calls": [CALL]},
         (ToolCall(id="abcdef123", name="f", arguments={"a": 1}),),
     ),
-    "words before calls": (
+    "text before calls": (
         {"content": "Let me see.", "tool_calls": [CALL]},
         (TextContent(text="Let me see."), ToolCall(id="abcdef123", name="f", arguments={"a": 1})),
     ),
-    "the provider's spelling of arguments": (
+    "the provider's own format of arguments": (
         {"content": "", "tool_calls": [{**CALL, "function": {"name": "f", "arguments": '{ "a": 1 }'}}]},
         (ToolCall(id="abcdef123", name="f", arguments={"a": 1}, arguments_text='{ "a": 1 }'),),
     ),
@@ -121,11 +121,11 @@ ASSISTANT = {
         },
         (ThinkingContent(thinking="hm"), TextContent(text="hi")),
     ),
-    "thinking with a seal": (
+    "thinking with a signature": (
         {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}], "signature": "s"}]},
         (ThinkingContent(thinking="hm", thinking_signature="s"),),
     ),
-    "a seal alone": (
+    "a signature alone": (
         {"content": [{"type": "thinking", "thinking": [], "signature": "s"}]},
         (ThinkingContent(thinking="", thinking_signature="s"),),
     ),
@@ -141,7 +141,7 @@ ASSISTANT = {
 
 
 @pytest.mark.parametrize(("wire", "pieces"), ASSISTANT.values(), ids=ASSISTANT.keys())
-def test_what_an_assistant_says_survives_both_directions(wire, pieces):
+def test_assistant_content_survives_both_directions(wire, pieces):
     turn, after = {"role": "assistant", **wire}, {"role": "user", "content": "go on"}
     message = read([turn, after]).messages[0]
     assert message.content == pieces
@@ -149,46 +149,46 @@ def test_what_an_assistant_says_survives_both_directions(wire, pieces):
     assert written(AssistantMessage(content=pieces), UserMessage.of("go on")) == [turn, after]
 
 
-SPELLINGS = {
+FORMATS = {
     "a list of one text": {"role": "user", "content": [{"type": "text", "text": "hi"}]},
     "an empty list": {"role": "user", "content": []},
     "no content": {"role": "user"},
     "null content": {"role": "user", "content": None},
     "a name": {"role": "user", "content": "hi", "name": "bob"},
     "a key that is null": {"role": "user", "content": "hi", "name": None},
-    "a picture in an object": {
+    "an image in an object": {
         "role": "user",
         "content": [{"type": "image_url", "image_url": {"url": "https://e.org"}}],
     },
-    "a picture with a detail": {
+    "an image with a detail": {
         "role": "user",
         "content": [{"type": "image_url", "image_url": {"url": "data:;base64,AAAA", "detail": "low"}, "x": 1}],
     },
-    "sound in an object": {
+    "audio in an object": {
         "role": "user",
         "content": [{"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav", "x": 1}}],
     },
-    "sound as a data URL": {
+    "audio as a data URL": {
         "role": "user",
         "content": [{"type": "input_audio", "input_audio": "data:audio/wav;base64,AAAA"}],
     },
-    "sound that may be the name of a file": {
+    "audio that may be the name of a file": {
         "role": "user",
         "content": [{"type": "input_audio", "input_audio": "talk-1"}],
     },
-    "a picture that came as a document": {
+    "an image that came as a document": {
         "role": "user",
         "content": [{"type": "document_url", "document_url": "data:image/png;base64,AAAA", "document_name": None}],
     },
-    "no calls, and an assistant that says so": {"role": "assistant", "content": "a", "tool_calls": []},
+    "an empty list of calls": {"role": "assistant", "content": "a", "tool_calls": []},
     "null calls and null content": {"role": "assistant", "content": None, "tool_calls": None, "prefix": False},
-    "a call in the spelling of replies": {
+    "a call in the format of replies": {
         "role": "assistant",
         "content": [],
         "tool_calls": [{"id": "abcdef123", "function": {"name": "f", "arguments": {"a": 1}}, "index": 0}],
     },
     "a call without arguments or id": {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f"}}]},
-    "a call with more to say": {
+    "a call with unknown keys": {
         "role": "assistant",
         "content": "",
         "tool_calls": [{"id": None, "type": "x", "y": 1, "function": {"name": "f", "arguments": 3, "z": 2}}],
@@ -201,20 +201,20 @@ SPELLINGS = {
             {"type": "thinking", "thinking": [], "closed": False, "signature": None, "x": 1},
         ],
     },
-    "thinking that nobody can read": {"role": "assistant", "content": [{"type": "thinking", "thinking": [1]}]},
+    "thinking of another type": {"role": "assistant", "content": [{"type": "thinking", "thinking": [1]}]},
     "instructions later on": {"role": "system", "content": "Be brief."},
-    "a role that nobody knows": {"role": "developer", "content": "x"},
+    "an unknown role": {"role": "developer", "content": "x"},
     "a result without id and name": {"role": "tool", "content": "x"},
     "a result with nulls": {"role": "tool", "content": None, "tool_call_id": None, "name": None},
     "a result with an empty name": {"role": "tool", "content": [], "tool_call_id": "a", "name": ""},
-    "a result of nobody's call": {"role": "tool", "content": "x", "tool_call_id": "nobody"},
+    "a result without a call": {"role": "tool", "content": "x", "tool_call_id": "nobody"},
 }
 
 
-@pytest.mark.parametrize("message", SPELLINGS.values(), ids=SPELLINGS.keys())
-def test_a_spelling_comes_back(message):
-    asked = {"role": "assistant", "content": "", "tool_calls": [CALL]}
-    body = {"model": "m", "messages": [{"role": "user", "content": "hi"}, asked, message, message]}
+@pytest.mark.parametrize("message", FORMATS.values(), ids=FORMATS.keys())
+def test_a_format_comes_back(message):
+    calling = {"role": "assistant", "content": "", "tool_calls": [CALL]}
+    body = {"model": "m", "messages": [{"role": "user", "content": "hi"}, calling, message, message]}
     assert CODEC.encode_request(CODEC.decode_request(body, MEDIUM), MEDIUM) == body
 
 
@@ -231,7 +231,7 @@ def test_results_find_id_and_name_in_the_batch_before_them_and_nowhere_else():
     assert found == [("same0", "a"), ("same1", "b"), ("same0", "c"), ("same1", "d")]
 
 
-def test_a_result_repeats_the_name_of_its_tool_also_where_it_is_not_told():
+def test_a_result_has_the_name_of_its_tool_also_where_the_message_has_none():
     call = ToolCall(id="abcdef123", name="read")
     messages = (
         AssistantMessage(content=(call,)),
@@ -251,15 +251,17 @@ def test_tools_that_the_provider_ran_are_messages_of_their_own_again():
 
 
 REFUSED = {
-    "another wire's block": UserMessage(content=(NativeContent(protocol="openai-chat", block={}),)),
-    "a picture of nothing": UserMessage(content=(ImageContent(),)),
-    "a file of nothing": UserMessage(content=(FileContent(),)),
-    "another wire's block in an answer": AssistantMessage(content=(NativeContent(protocol="openai-chat", block={}),)),
+    "another protocol's block": UserMessage(content=(NativeContent(protocol="openai-chat", block={}),)),
+    "an image without a source": UserMessage(content=(ImageContent(),)),
+    "a file without a source": UserMessage(content=(FileContent(),)),
+    "another protocol's block in an assistant message": AssistantMessage(
+        content=(NativeContent(protocol="openai-chat", block={}),)
+    ),
 }
 
 
 @pytest.mark.parametrize("message", REFUSED.values(), ids=REFUSED.keys())
-def test_what_has_no_word_is_refused_by_its_place(message):
+def test_unsupported_content_is_refused_with_its_path(message):
     with pytest.raises(EncodeError) as caught:
         written(UserMessage.of("x"), message)
     assert caught.value.path == ("messages", 1, "content", 0)
@@ -279,7 +281,7 @@ NO_REQUEST = {
 
 
 @pytest.mark.parametrize(("body", "path"), NO_REQUEST.values(), ids=NO_REQUEST.keys())
-def test_what_is_no_request_is_refused_by_its_place(body, path):
+def test_what_is_no_request_is_refused_with_its_path(body, path):
     with pytest.raises(DecodeError) as caught:
         CODEC.decode_request(body, LARGE)
     assert caught.value.path == path

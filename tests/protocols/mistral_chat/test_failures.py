@@ -1,4 +1,4 @@
-"""What went wrong on this wire when a conversation changed model, and what is sent instead. Rows name the threads."""
+"""Failures of this protocol when a conversation changed model, and what is sent instead. Rows name the threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from segue.conversation.messages import AssistantMessage, Message, SystemMessage
 from segue.models.model import Model
 from segue.projection.policy import Texts
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.mistral_chat.codec import CODEC
+from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 TEXTS = Texts()
@@ -51,28 +51,28 @@ def sent(model: Model, *messages: Message) -> list[dict[str, Any]]:
 
 CALL = ToolCall(id="abcdef123", name="f")
 CALL_WIRE = {"id": "abcdef123", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-ASKED = {"role": "assistant", "content": "", "tool_calls": [CALL_WIRE]}
+CALLING = {"role": "assistant", "content": "", "tool_calls": [CALL_WIRE]}
 DONE = {"role": "tool", "tool_call_id": "abcdef123", "name": "f", "content": "ok"}
 
 ROWS: dict[str, tuple[Model, tuple[Message, ...], list[dict[str, Any]]]] = {
-    "the user speaks after a tool only over a bridge (zed #37021, hermes #20154, mistral-vibe #578)": (
+    "an assistant message bridges a tool result and a user message (zed #37021, hermes #20154, mistral-vibe #578)": (
         LARGE.model,
         (HI, message_given(CALL), result("abcdef123", "ok"), HI),
-        [HI_WIRE, ASKED, DONE, {"role": "assistant", "content": TEXTS.bridge}, HI_WIRE],
+        [HI_WIRE, CALLING, DONE, {"role": "assistant", "content": TEXTS.bridge}, HI_WIRE],
     ),
     "a history that ends with the assistant goes on with the user (rig #1130)": (
         LARGE.model,
         (HI, message_given("yes")),
         [HI_WIRE, {"role": "assistant", "content": "yes"}, {"role": "user", "content": TEXTS.last_turn}],
     ),
-    "an assistant that said nothing is left out (OpenHands #8685, pydantic-ai)": (
+    "an empty assistant message is left out (OpenHands #8685, pydantic-ai)": (
         LARGE.model,
         (HI, message_given(""), HI),
         [HI_WIRE, HI_WIRE],
     ),
     "thinking is a chunk and never reasoning_content (qwen-code #3304, crush #1590, litellm #30835)": (
         MEDIUM.model,
-        (HI, foreign(ThinkingContent(thinking="hm", thinking_signature="seal"), "yes"), HI),
+        (HI, foreign(ThinkingContent(thinking="hm", thinking_signature="signature"), "yes"), HI),
         [
             HI_WIRE,
             {
@@ -90,17 +90,17 @@ ROWS: dict[str, tuple[Model, tuple[Message, ...], list[dict[str, Any]]]] = {
         (HI, foreign(ThinkingContent(thinking="hm"), "yes"), HI),
         [HI_WIRE, {"role": "assistant", "content": "yes"}, HI_WIRE],
     ),
-    "words beside calls are kept (any-llm, new-api #1182)": (
+    "text beside calls is kept (any-llm, new-api #1182)": (
         LARGE.model,
         (HI, message_given("Let me see.", CALL), result("abcdef123", "ok")),
-        [HI_WIRE, {**ASKED, "content": "Let me see."}, DONE],
+        [HI_WIRE, {**CALLING, "content": "Let me see."}, DONE],
     ),
-    "a picture from a tool comes from the user, behind all results (OpenHands #7700)": (
+    "an image from a tool moves to a user message behind all results (OpenHands #7700)": (
         LARGE.model,
         (HI, message_given(CALL), result("abcdef123", "ok", ImageContent(data="AAAA", mime_type="image/png"))),
         [
             HI_WIRE,
-            ASKED,
+            CALLING,
             DONE,
             {"role": "assistant", "content": TEXTS.bridge},
             {
@@ -115,7 +115,7 @@ ROWS: dict[str, tuple[Model, tuple[Message, ...], list[dict[str, Any]]]] = {
     "a call without a result gets one (ellmer #459)": (
         LARGE.model,
         (HI, message_given(CALL)),
-        [HI_WIRE, ASKED, {**DONE, "content": TEXTS.missing_result}],
+        [HI_WIRE, CALLING, {**DONE, "content": TEXTS.missing_result}],
     ),
 }
 
@@ -125,7 +125,7 @@ def test_what_is_sent_instead(model, given, wire):
     assert sent(model, *given) == wire
 
 
-def test_sixty_ids_that_begin_alike_are_sixty_ids_of_nine_letters():
+def test_sixty_ids_that_begin_alike_are_sixty_ids_of_nine_characters():
     # code 3280: opencode #1680, gptel #1203, omlx #1997, langchain #24668
     calls = [ToolCall(id=f"tooluse_{number:020d}", name="f") for number in range(60)]
     turns = sent(LARGE.model, HI, foreign(*calls), *(result(call.id, "ok") for call in calls))
@@ -135,14 +135,14 @@ def test_sixty_ids_that_begin_alike_are_sixty_ids_of_nine_letters():
     assert [turn["tool_call_id"] for turn in turns[2:]] == ids
 
 
-def test_instructions_in_mid_conversation_keep_their_words_and_lose_their_role():
+def test_instructions_in_mid_conversation_keep_their_text_and_lose_their_role():
     # "Unexpected role 'system' after role 'assistant'" (spring-ai #2380)
     turns = sent(LARGE.model, HI, message_given("yes"), SystemMessage.of("Be brief."), HI)
     assert [turn["role"] for turn in turns if turn["role"] == "system"] == []
     assert "Be brief." in str(turns[2:])
 
 
-def test_pictures_are_named_where_the_model_cannot_see():
+def test_images_become_placeholders_where_the_model_does_not_support_them():
     # "unknown variant `image_url`, expected `text`" and its like (kimi-code #2669)
     turns = sent(TEXT_ONLY, UserMessage.of("look", ImageContent(data="AAAA", mime_type="image/png")))
     assert "image_url" not in str(turns)

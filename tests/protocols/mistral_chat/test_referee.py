@@ -6,7 +6,7 @@ import json
 
 import httpx2
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mistral_common.tokens.tokenizers.base import TokenizerVersion
 from mistralai.client import Mistral
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from pydantic import ValidationError
 
 from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
+from property_testing import scaled_examples
 from protocols import traffic
 from protocols.every_protocol import vouched_for, without_fields
 from protocols.exchanges import MISTRAL
@@ -22,19 +23,19 @@ from protocols.mistral_chat.referee import complaints, judge, objections
 from segue.conversation.context import Context, Options
 from segue.errors import EmptyConversation, EncodeError
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.mistral_chat.codec import CODEC
+from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 WRONG = {
     "a list that is a text": {"messages": "hi"},
-    "a key nobody knows": {"messages": [{"role": "user", "content": "x", "foo": 1}]},
-    "a chunk nobody knows": {"messages": [{"role": "user", "content": [{"type": "odd", "text": "x"}]}]},
+    "an unknown key": {"messages": [{"role": "user", "content": "x", "foo": 1}]},
+    "an unknown chunk": {"messages": [{"role": "user", "content": [{"type": "odd", "text": "x"}]}]},
     "thinking that is a text": {
         "messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "x"}]}]
     },
     "a number that is a text": {"max_tokens": "1"},
-    "a word nobody knows": {"tool_choice": "perhaps"},
-    "a setting nobody knows": {"top_q": 1},
+    "an unknown value": {"tool_choice": "perhaps"},
+    "an unknown parameter": {"top_q": 1},
 }
 
 
@@ -59,7 +60,6 @@ def test_the_validators_differ_by_the_version_of_the_tokenizer():
 
 
 @pytest.mark.traffic
-@pytest.mark.skipif(not traffic.of_protocol("mistral-chat"), reason="the recordings are not at hand")
 def test_the_judges_accept_what_was_answered():
     for row in traffic.of_protocol("mistral-chat"):
         body = traffic.read(row["file"])["request"]
@@ -74,20 +74,20 @@ def test_a_request_written_for_tests_is_one_that_the_provider_knows(case):
     assert CODEC.check(body, MEDIUM) == []
 
 
-@settings(max_examples=150)
+@scaled_examples(1.5)
 @given(data=st.data())
 def test_the_judges_accept_every_request(data):
     model = data.draw(st.sampled_from(TARGETS["mistral-chat"]))
     context = data.draw(st.one_of(ugly_contexts(model), own_contexts(model)))
-    asked = make_options(data.draw(st.integers(0, 2**32)))
+    options = make_options(data.draw(st.integers(0, 2**32)))
     try:
-        request = prepare(vouched_for(context), model, options=asked and replace(asked, extra=None))
+        request = prepare(vouched_for(context), model, options=options and replace(options, extra=None))
     except EmptyConversation:
         return
     assert complaints(request.body, resolve_endpoint(model)) == []
 
 
-@settings(max_examples=100)
+@scaled_examples(1)
 @given(data=st.data())
 def test_but_for_the_place_of_calls_a_request_is_read_back_piece_by_piece(data):
     model = data.draw(st.sampled_from(TARGETS["mistral-chat"]))
@@ -103,7 +103,7 @@ def test_but_for_the_place_of_calls_a_request_is_read_back_piece_by_piece(data):
 
 
 def sorted_calls(context: Context) -> tuple:
-    """Put the calls of every turn behind its words; an empty text says nothing."""
+    """Put the calls of every turn behind its text, without empty texts."""
     return tuple(
         replace(message, content=tuple(sorted(message.content, key=lambda piece: piece.kind == "toolCall")))
         for message in context.messages

@@ -1,4 +1,4 @@
-"""Whole requests: the prompt, prefixes, tools, what is asked, and what a new request no longer says."""
+"""Whole requests: the system prompt, prefixes, tools, options, and what a new request no longer has."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from segue.errors import EncodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.outbox import Outbox
-from segue.protocols.kit.retired_format import object_of
-from segue.protocols.mistral_chat.codec import CODEC
+from segue.protocols.kit.json_values import object_of
+from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 HI = {"role": "user", "content": "hi"}
@@ -52,64 +52,81 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize(("options", "wire"), OPTIONS.values(), ids=OPTIONS.keys())
-def test_what_is_asked_survives_both_directions(options, wire):
+def test_options_survive_both_directions(options, wire):
     body = body_of(options, MEDIUM)
     assert body == {"model": "mistral-medium-latest", "messages": [HI], **wire}
     assert CODEC.decode_request(body, MEDIUM).options == options
 
 
-ASKED_OTHERWISE = {
-    "the first word for any tool": ({"tool_choice": "any"}, Options(tool_choice="required")),
+OTHER_FORMATS = {
+    "the earlier value for any tool": ({"tool_choice": "any"}, Options(tool_choice="required")),
     "one stop": ({"stop": "END"}, Options(stop=("END",))),
     "a schema with a name": (
         {"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA, "strict": True}}},
         Options(output_schema=SCHEMA),
     ),
-    "thinking the old way": ({"prompt_mode": "reasoning"}, Options(thinking="high")),
-    "nulls and what has no word": (
+    "thinking by prompt_mode": ({"prompt_mode": "reasoning"}, Options(thinking="high")),
+    "nulls and unknown parameters": (
         {"stop": None, "n": 1, "metadata": {"a": 1}, "safe_prompt": True, "guardrails": [{"block_on_error": True}]},
         Options(),
     ),
     "JSON without a schema": ({"response_format": {"type": "json_object"}}, Options()),
-    "an effort that nobody knows": ({"reasoning_effort": "heroic"}, Options()),
+    "an unknown effort": ({"reasoning_effort": "heroic"}, Options()),
 }
 
 
-@pytest.mark.parametrize(("wire", "options"), ASKED_OTHERWISE.values(), ids=ASKED_OTHERWISE.keys())
+@pytest.mark.parametrize(("wire", "options"), OTHER_FORMATS.values(), ids=OTHER_FORMATS.keys())
 @pytest.mark.parametrize("endpoint", [LARGE, MEDIUM], ids=["plain", "reasoning"])
-def test_what_was_asked_in_other_words_is_asked_so_again(wire, options, endpoint):
+def test_options_in_another_format_come_back(wire, options, endpoint):
     body = {"model": "m", "messages": [HI], **wire}
     prompt = CODEC.decode_request(body, endpoint)
     assert replace(prompt.options, extra=None) == options
     assert CODEC.encode_request(prompt, endpoint) == body
 
 
-def test_who_changes_an_option_changes_the_request():
+def test_a_changed_option_changes_the_request():
     prompt = CODEC.decode_request({"model": "m", "messages": [HI], "tool_choice": "any", "stop": "a"}, LARGE)
-    changed = replace(prompt, options=replace(prompt.options, stop=("b",)))
-    assert CODEC.encode_request(changed, LARGE)["stop"] == ["b"]
+    changed = replace(prompt, options=replace(prompt.options, stop=("b", "c")))
+    assert CODEC.encode_request(changed, LARGE)["stop"] == ["b", "c"]
     assert CODEC.encode_request(changed, LARGE)["tool_choice"] == "any"
+    one = replace(prompt, options=replace(prompt.options, stop=("b",), tool_choice="none"))
+    assert CODEC.encode_request(one, LARGE)["stop"] == "b"
+    assert CODEC.encode_request(one, LARGE)["tool_choice"] == "none"
+
+
+def test_the_format_of_options_is_for_the_model_that_the_body_named():
+    prompt = CODEC.decode_request({"model": "m", "messages": [HI], "tool_choice": "any", "n": 2}, LARGE)
+    other = CODEC.encode_request(replace(prompt, model="m2"), LARGE)
+    assert (other["tool_choice"], other["n"]) == ("required", 2)
+
+
+@pytest.mark.parametrize("effort", [{}, {"reasoning_effort": None}, {"reasoning_effort": "high"}])
+def test_a_prompt_mode_that_was_removed_leaves_the_effort(effort):
+    body = {"model": MEDIUM.model.id, "messages": [HI], "prompt_mode": "reasoning", **effort}
+    prompt = CODEC.decode_request(body, MEDIUM)
+    assert CODEC.encode_request(prompt, MEDIUM) == body
+    assert prepare(prompt.context, MEDIUM.model, options=prompt.options).body["reasoning_effort"] == "high"
 
 
 THINKING = {
     "a budget is the next level up": (MEDIUM, 2000, {"reasoning_effort": "low"}),
     "no budget at all": (MEDIUM, 0, {"reasoning_effort": "none"}),
-    "a level that the model spells in its own way": (
+    "a level with a value of the model's own": (
         endpoint_of("zai-glm-5-3", reasoning=True, thinking_levels={"high": "very much"}),
         "high",
         {"reasoning_effort": "very much"},
     ),
-    "a model that does not reason is not told": (LARGE, "off", {}),
+    "a model that does not reason gets no parameter": (LARGE, "off", {}),
 }
 
 
-@pytest.mark.parametrize(("endpoint", "asked", "wire"), THINKING.values(), ids=THINKING.keys())
-def test_thinking_is_asked_for_in_the_models_words(endpoint, asked, wire):
-    body = body_of(Options(thinking=asked), endpoint)
+@pytest.mark.parametrize(("endpoint", "thinking", "wire"), THINKING.values(), ids=THINKING.keys())
+def test_thinking_is_written_as_the_models_own_value(endpoint, thinking, wire):
+    body = body_of(Options(thinking=thinking), endpoint)
     assert {key: value for key, value in body.items() if key not in ("model", "messages")} == wire
 
 
-def test_a_new_request_asks_for_thinking_as_it_is_done_today():
+def test_a_new_request_sets_the_effort_and_no_prompt_mode():
     # "Reasoning prompt mode is not enabled for this model" (pi-go #245, 2026-08-28)
     prompt = CODEC.decode_request({"model": "m", "messages": [HI], "prompt_mode": "reasoning"}, MEDIUM)
     request = prepare(prompt.context, MEDIUM.model, options=prompt.options)
@@ -156,7 +173,14 @@ def test_a_prefix_comes_back_wherever_it_stood():
         assert CODEC.encode_request(CODEC.decode_request(body, LARGE), LARGE) == body
 
 
-def test_a_turn_that_others_have_followed_is_no_prefix_any_more():
+def test_a_prefix_before_the_last_message_is_not_part_of_a_new_request():
+    prompt = CODEC.decode_request({"model": LARGE.model.id, "messages": [HI, BEGUN, HI]}, LARGE)
+    request = prepare(prompt.context, LARGE.model, options=prompt.options)
+    assert request.body["messages"] == [HI, {"role": "assistant", "content": "Once"}, HI]
+    assert [getattr(message, "prefix", None) for message in prompt.context.messages] == [None, False, None]
+
+
+def test_a_message_that_others_follow_has_no_prefix():
     # "Assistant message with prefix True must be last message" (mistral-common 1.13.0)
     prompt = CODEC.decode_request({"model": "m", "messages": [HI, BEGUN]}, LARGE)
     request = prepare(prompt.context.add(UserMessage.of("and?")), LARGE.model, options=prompt.options)
@@ -174,21 +198,26 @@ def test_a_prefix_is_sent_as_one():
     assert request.body["messages"] == [HI, BEGUN]
     assert request.report.changes == ()
     assert CODEC.check(request.body, LARGE) == []
+    assert prompt.context.messages[1] == replace(prompt.context.messages[1], prefix=True, extra=None)
 
 
-def test_a_turn_that_was_none_is_not_made_one():
+def test_a_message_without_a_prefix_does_not_get_one():
     prompt = CODEC.decode_request({"messages": [HI, {"role": "assistant", "content": "Once", "prefix": False}]}, LARGE)
     sent = wire_messages(prepare(prompt.context, LARGE.model).body)
     assert sent[-1] == {"role": "user", "content": "(continue)"}
 
 
-def test_to_another_provider_nothing_says_that_it_is_a_prefix():
+def test_a_prefix_is_sent_to_every_provider_that_supports_it_and_is_reported_elsewhere():
     prompt = CODEC.decode_request({"model": "mistral-large-latest", "messages": [HI, BEGUN]}, LARGE)
-    elsewhere = Model("mistral-large-latest", "somebody", "mistral-chat")
-    assert object_of(wire_messages(prepare(prompt.context, elsewhere).body)[-1])["role"] == "user"
+    model = Model("mistral-large-latest", "somebody", "mistral-chat")
+    assert prepare(prompt.context, model).body["messages"] == [HI, BEGUN]
+    without = replace(model, rules={"assistant_prefix": False})
+    request = prepare(prompt.context, without)
+    assert [object_of(message).get("prefix") for message in wire_messages(request.body)] == [None, None, None]
+    assert ("messages", 1) in [change.path for change in request.report.changes]
 
 
-def test_an_outbox_forgets_a_prefix_that_others_have_followed():
+def test_an_outbox_drops_a_prefix_that_others_follow():
     context = CODEC.decode_request({"model": "mistral-large-latest", "messages": [HI, BEGUN]}, LARGE).context
     outbox = Outbox(LARGE.model)
     for text in ("upon", "a", "time"):
@@ -217,7 +246,7 @@ TOOLS = {
     "a function": {"type": "function", "function": {"name": "f", "description": "d", "parameters": SCHEMA}},
     "a strict function": {"type": "function", "function": {"name": "f", "parameters": SCHEMA, "strict": True}},
     "a function without a type": {"function": {"name": "f", "description": "", "parameters": SCHEMA}},
-    "a function with more to say": {
+    "a function with unknown keys": {
         "type": "function",
         "x": 1,
         "function": {"name": "f", "parameters": None, "strict": None, "y": 2},
@@ -238,7 +267,7 @@ def test_a_tool_survives_both_directions(tool):
 
 
 @pytest.mark.parametrize("tools", [[], None], ids=["an empty list", "null"])
-def test_no_tools_are_said_as_they_were(tools):
+def test_an_empty_list_of_tools_comes_back(tools):
     body = {"model": "m", "messages": [HI], "tools": tools}
     assert CODEC.encode_request(CODEC.decode_request(body, LARGE), LARGE) == body
 
@@ -265,7 +294,7 @@ def test_a_body_without_a_model_comes_back_so(model):
     assert CODEC.encode_request(CODEC.decode_request(body, LARGE), LARGE) == body
 
 
-def test_a_reply_is_sent_back_without_what_only_a_reply_says():
+def test_a_reply_is_sent_back_without_keys_of_replies():
     call = {"id": "abcdef123", "function": {"name": "f", "arguments": "{}"}, "index": 0}
     message = {"role": "assistant", "content": "", "tool_calls": [call], "odd": 1}
     reply = {"id": "1", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}], "usage": {}}

@@ -9,7 +9,7 @@ from segue.conversation.content import TextContent, ToolCall
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.model import Price
-from segue.protocols.mistral_chat.codec import CODEC
+from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
 
 
 def reply(message=None, reason="stop", **more) -> dict:
@@ -22,12 +22,12 @@ def call(call_id="abcdef123", **function) -> dict:
 
 
 USAGE = {
-    "no word of a cache": ({}, (10, 0)),
-    "the old spelling": ({"num_cached_tokens": 4}, (6, 4)),
-    "the new spelling": ({"prompt_tokens_details": {"cached_tokens": 4}}, (6, 4)),
-    "a third spelling": ({"prompt_token_details": {"cached_tokens": 4}}, (6, 4)),
+    "no cached tokens": ({}, (10, 0)),
+    "the old key": ({"num_cached_tokens": 4}, (6, 4)),
+    "the new key": ({"prompt_tokens_details": {"cached_tokens": 4}}, (6, 4)),
+    "a third key": ({"prompt_token_details": {"cached_tokens": 4}}, (6, 4)),
     "nothing cached": ({"num_cached_tokens": 0, "prompt_tokens_details": None}, (10, 0)),
-    "more cached than asked": ({"num_cached_tokens": 40}, (0, 10)),
+    "more cached than the prompt has": ({"num_cached_tokens": 40}, (0, 10)),
 }
 
 
@@ -82,7 +82,7 @@ def test_names_are_mapped_back_and_forth():
 @pytest.mark.parametrize(
     "missing", [{}, {"id": None}, {"id": "null"}, {"id": ""}], ids=["absent", "null", "text", "empty"]
 )
-def test_calls_without_an_id_get_one_of_nine_letters(missing):
+def test_calls_without_an_id_get_one_of_nine_characters(missing):
     given = {**{key: value for key, value in call().items() if key != "id"}, **missing}
     body = reply({"role": "assistant", "content": "", "tool_calls": [given, given]}, "tool_calls")
     message = CODEC.decode_response(body, LARGE, {})
@@ -111,7 +111,7 @@ def test_any_reply_comes_out_as_it_was(body):
     assert CODEC.encode_response(CODEC.decode_response(body, LARGE, {}), LARGE) == body
 
 
-def test_a_message_of_another_wire_is_written_as_a_reply():
+def test_a_message_of_another_protocol_is_written_as_a_reply():
     message = AssistantMessage(
         content=(TextContent(text="hi"),), model="m", usage=Usage(input=1, output=2, cache_read=3)
     )
@@ -166,7 +166,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize(("body", "message_given"), ERRORS.values(), ids=ERRORS.keys())
-def test_an_error_is_read_whatever_its_shape(body, message_given):
+def test_an_error_is_read_in_any_format(body, message_given):
     error = CODEC.decode_error(body, 400)
     assert (error.message, error.type, error.code) == message_given
     assert error.status == 400

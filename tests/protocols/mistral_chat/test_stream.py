@@ -1,4 +1,4 @@
-"""Streams that are unlike the usual ones: cut, wrong, in several choices, with calls in pieces."""
+"""Streams with something unusual: cut, wrong, in several choices, with calls in pieces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from protocols.mistral_chat.endpoints import LARGE
 from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage, StopReason
-from segue.protocols.mistral_chat.codec import CODEC
+from segue.protocols.mistral_chat.protocol import PROTOCOL as CODEC
 
 
 def chunk(delta=None, reason=None, index=0, **more) -> dict:
@@ -31,7 +31,7 @@ def call(call_id, name="f", arguments: object = "{}", **more) -> dict:
 
 STOP = chunk({"content": ""}, "stop")
 CALLS = {
-    "calls with one index are told apart by their ids": (
+    "calls with one index are separated by their ids": (
         [chunk({"tool_calls": [call("a", index=0), call("b", index=0)]}, "tool_calls")],
         [("a", {}), ("b", {})],
     ),
@@ -130,7 +130,7 @@ def test_several_choices_are_kept():
     ]
 
 
-def test_a_chunk_that_nobody_knows_is_kept():
+def test_an_unknown_chunk_is_kept():
     odd = {"type": "odd", "text": "x"}
     _, message = decoded(chunk({"content": [odd]}), STOP)
     assert message.content == (NativeContent(protocol="mistral-chat", block=odd, fallback=(TextContent(text="x"),)),)

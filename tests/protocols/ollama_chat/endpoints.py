@@ -1,4 +1,4 @@
-"""Whom the tests speak to: models of this wire, resolved."""
+"""The resolved models that the tests use."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The client's own types, made strict, as judges of our requests.
+"""Validate requests with the client's own types, made strict.
 
-As they stand they prove nothing: a message may be any mapping, and unknown keys are ignored. What the server reads and
-the client does not know (ids, `truncate`, `shift`, `min_p`; server source @fb30760, read 2026-11-15) is looked at here.
-Schemas of tools are open: the server ignores keywords it does not know.
+Unchanged, the types accept any mapping as a message and ignore unknown keys. Fields that only the server has (ids,
+`truncate`, `shift`, `min_p`; server source @fb30760, read 2026-11-15) are checked here. Schemas of tools are open: the
+server ignores unknown keywords.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ _BEYOND = {"truncate": bool, "shift": bool}
 
 
 @lru_cache
-def judge(kind: type) -> TypeAdapter[object]:
-    """Give what accepts one of the client's types, or raises."""
+def validator(kind: type) -> TypeAdapter[object]:
+    """Give the strict validator of one of the client's types."""
     return Strict().adapter(kind)
 
 
 def complaints(body: dict[str, object], endpoint: object = None) -> list[str]:  # the same in every folder
-    """Say what the client's own types have against a request."""
+    """List the errors that the client's own types find in a request."""
     try:
-        _judge(body)
+        _validate(body)
     except (ValidationError, AssertionError, AttributeError, TypeError) as error:
         return [str(error)]
     return []
 
 
-def _judge(body: dict[str, Any]) -> None:
+def _validate(body: dict[str, Any]) -> None:
     for key, kind in _BEYOND.items():
         assert isinstance(body.get(key), kind | None), key
     assert body["model"], "no model"
-    # A tool, a message and the options are looked at below, each by its own type.
+    # Tools, messages and options are checked below, each by its own type.
     frame = {key: value for key, value in body.items() if key not in {*_BEYOND, "messages", "tools", "options"}}
-    judge(ChatRequest).validate_python(frame)
+    validator(ChatRequest).validate_python(frame)
     for message in body["messages"]:
-        judge(Message).validate_python(_as_known(message))
+        validator(Message).validate_python(_as_known(message))
     for tool in body.get("tools") or []:
-        judge(Tool).validate_python(_without_unknown_words(tool))
+        validator(Tool).validate_python(_without_unknown_keywords(tool))
     options = dict(body.get("options") or {})
     assert isinstance(options.pop("min_p", 0.0), float | int), "min_p"
-    judge(Options).validate_python(options)
+    validator(Options).validate_python(options)
 
 
 def _as_known(message: dict[str, Any]) -> dict[str, Any]:
-    """Give a message in the client's words: without the ids it does not know, pictures wrapped as it wraps them."""
+    """Give a message in the client's format: without the ids, images wrapped."""
     known = dict(message)
     assert isinstance(known.pop("tool_call_id", ""), str), "tool_call_id"
     if "images" in known:
@@ -66,10 +66,10 @@ def _as_known(message: dict[str, Any]) -> dict[str, Any]:
 
 _SCHEMA = frozenset({"type", "required", "properties"})
 _PROPERTY = frozenset({"type", "description", "enum"})
-"""What the client has a type for; it takes anything under `items` and `$defs`."""
+"""The keywords that the client has types for; it accepts anything under `items` and `$defs`."""
 
 
-def _without_unknown_words(tool: dict[str, Any]) -> dict[str, Any]:
+def _without_unknown_keywords(tool: dict[str, Any]) -> dict[str, Any]:
     function = dict(tool["function"])
     schema = {key: value for key, value in function["parameters"].items() if key in _SCHEMA}
     schema["properties"] = {

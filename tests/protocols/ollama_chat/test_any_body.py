@@ -1,10 +1,11 @@
-"""Bodies put together at random: whatever JSON comes, it is judged, read and written, or refused by name."""
+"""Random bodies: any JSON is checked, read and written back, or reported as an error with its path."""
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_testing import scaled_examples
 from protocols.any_bodies import (
     assert_judged,
     assert_reply_comes_back,
@@ -14,7 +15,7 @@ from protocols.any_bodies import (
     some,
 )
 from protocols.ollama_chat.endpoints import GPT_OSS, QWEN
-from segue.protocols.ollama_chat.codec import CODEC
+from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"
 
@@ -34,6 +35,7 @@ TURN = some(
     tool_call_id=one("c1", "c2"),
     name=one("bob"),
     shape=one("s"),
+    verbatim=one("v"),
 )
 BODY = some(
     model=one("qwen3", "m"),
@@ -64,25 +66,25 @@ REPLY = some(
 ENDPOINTS = st.sampled_from([QWEN, GPT_OSS])
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(body=BODY, endpoint=ENDPOINTS)
-def test_any_body_is_judged(body, endpoint):
+def test_any_body_is_checked(body, endpoint):
     assert_judged(CODEC, body, endpoint)
 
 
-@settings(max_examples=500)
+@scaled_examples(5)
 @given(body=BODY, endpoint=ENDPOINTS)
-def test_any_body_that_can_be_read_comes_out_as_it_was(body, endpoint):
+def test_any_body_that_can_be_read_is_written_as_received(body, endpoint):
     assert_request_comes_back(CODEC, body, endpoint)
 
 
-@settings(max_examples=500)
+@scaled_examples(5)
 @given(body=REPLY, endpoint=ENDPOINTS)
-def test_any_reply_that_can_be_read_comes_out_as_it_was(body, endpoint):
+def test_any_reply_that_can_be_read_is_written_as_received(body, endpoint):
     assert_reply_comes_back(CODEC, body, endpoint)
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(frames=st.lists(REPLY, max_size=4))
 def test_any_stream_ends_once(frames):
     assert_stream_ends_once(CODEC, frames, QWEN)

@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 
 import ollama
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from projection.histories import TARGETS, make_options, ugly_contexts
+from property_testing import scaled_examples
 from protocols.every_protocol import vouched_for
 from protocols.exchanges import OLLAMA
 from protocols.ollama_chat.endpoints import QWEN
@@ -24,7 +25,7 @@ from segue.conversation.context import Context, Options, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.errors import EmptyConversation, EncodeError
 from segue.protocols.api import decode_response
-from segue.protocols.ollama_chat.codec import CODEC
+from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 READABLE = [case for case in OLLAMA.names if case != "a-drawn-picture"]  # pictures in a reply stop the client itself
@@ -32,7 +33,7 @@ PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAW
 
 
 class Server(ThreadingHTTPServer):
-    """Answers every request with the same bytes, and keeps what it was asked."""
+    """Answers every request with the same bytes, and keeps the requests."""
 
     daemon_threads = True
     reply: ClassVar[bytes] = b""
@@ -40,7 +41,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.asked: list[Any] = []
+        self.requests: list[Any] = []
 
     @property
     def url(self) -> str:
@@ -52,7 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
-        self.server.asked.append((self.path, json.loads(body)))
+        self.server.requests.append((self.path, json.loads(body)))
         self.send_response(self.server.status)
         self.send_header("content-type", "application/x-ndjson")
         self.send_header("content-length", str(len(self.server.reply)))
@@ -60,7 +61,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(self.server.reply)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -103,15 +104,17 @@ HISTORY = Context(
         ),
     ),
 )
-ASKED = Options(max_tokens=64, temperature=0.5, stop=("END",), seed=1, thinking="low", output_schema={"type": "object"})
+OPTIONS = Options(
+    max_tokens=64, temperature=0.5, stop=("END",), seed=1, thinking="low", output_schema={"type": "object"}
+)
 
 
 def test_the_client_sends_our_request_but_for_the_ids_it_does_not_know(server):
     Server.reply = json.dumps(OLLAMA.part("text", "response")).encode()
-    request = prepare(HISTORY, QWEN.model, options=ASKED)
+    request = prepare(HISTORY, QWEN.model, options=OPTIONS)
     arguments: Any = request.sdk_arguments()
     client(server).chat(**arguments)
-    path, sent = server.asked[0]
+    path, sent = server.requests[0]
     assert path == CODEC.path(QWEN, False)  # noqa: FBT003
     body = json.loads(request.content)
     for message in body["messages"]:
@@ -170,7 +173,7 @@ def test_the_asynchronous_client_takes_the_same_arguments(server):
 
     _, message = OLLAMA.decoded(asyncio.run(talk()))
     assert message.text() == OLLAMA.expected("text").text()
-    assert server.asked[0][1]["stream"] is True
+    assert server.requests[0][1]["stream"] is True
 
 
 def test_an_error_line_ends_the_clients_stream_and_ours(server):
@@ -189,7 +192,7 @@ def test_what_the_client_cannot_be_told_is_refused_by_name():
         request.sdk_arguments()
 
 
-@settings(max_examples=200)
+@scaled_examples(2)
 @given(data=st.data())
 def test_the_clients_types_accept_every_request_we_make(data):
     model = data.draw(st.sampled_from(TARGETS["ollama-chat"]))
@@ -203,7 +206,7 @@ def test_the_clients_types_accept_every_request_we_make(data):
 
 WRONG = {
     "a list as content": {"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}]}]},
-    "a key nobody knows": {"messages": [{"role": "user", "content": "x", "name": "bob"}]},
+    "an unknown key": {"messages": [{"role": "user", "content": "x", "name": "bob"}]},
     "arguments as text": {
         "messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}]
     },
@@ -214,5 +217,5 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
-def test_the_judge_is_strict(wrong):
+def test_the_validator_is_strict(wrong):
     assert complaints({"model": "m", "messages": [], **wrong})

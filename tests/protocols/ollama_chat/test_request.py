@@ -1,4 +1,4 @@
-"""Requests on Ollama's wire: what each message becomes, and how what was spelt otherwise comes back."""
+"""Requests on Ollama's wire: each message both ways, and messages in another format than the default."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from segue.conversation.messages import AssistantMessage, StopReason, SystemMess
 from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
 from segue.protocols.api import encode_request
-from segue.protocols.ollama_chat.codec import CODEC
+from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
 from segue.request import convert, prepare
 
 P = "ollama-chat"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
-def text(words: str) -> TextContent:
-    return TextContent(text=words)
+def text(value: str) -> TextContent:
+    return TextContent(text=value)
 
 
 def read(*messages, **body) -> Prompt:
@@ -47,12 +47,12 @@ CALL = ToolCall(id="c1", name="f", arguments={"a": 1})
 WIRE_CALL = {"id": "c1", "function": {"name": "f", "arguments": {"a": 1}}}
 
 BOTH_WAYS = {
-    "words": ({"role": "user", "content": "hi"}, UserMessage.of("hi")),
-    "a picture, its type told by its bytes": (
+    "text": ({"role": "user", "content": "hi"}, UserMessage.of("hi")),
+    "an image, its type found from its bytes": (
         {"role": "user", "content": "see", "images": [PNG]},
         UserMessage.of("see", ImageContent(data=PNG, mime_type="image/png")),
     ),
-    "a picture alone": (
+    "an image alone": (
         {"role": "user", "content": "", "images": [PNG]},
         UserMessage.of(ImageContent(data=PNG, mime_type="image/png")),
     ),
@@ -69,7 +69,7 @@ BOTH_WAYS = {
         {"role": "system", "content": "louder"},
         SystemMessage.of("louder"),
     ),
-    "a picture that a model drew": (
+    "an image that a model made": (
         {"role": "assistant", "content": "there", "images": [PNG]},
         answer(
             text("there"),
@@ -108,23 +108,23 @@ TYPES = {
 
 
 @pytest.mark.parametrize(("data", "mime"), TYPES.values(), ids=TYPES.keys())
-def test_the_type_of_a_picture_is_told_by_how_its_bytes_begin(data, mime):
+def test_the_type_of_an_image_is_found_from_its_first_bytes(data, mime):
     image = read({"role": "user", "content": "", "images": [data]}).context.messages[0].content[0]
     assert (image.kind, image.kind == "image" and image.mime_type) == ("image", mime)
 
 
-RESPELT = {
+OTHER_FORMATS = {
     "roles in capitals": [{"role": "User", "content": "a"}, {"role": "ASSISTANT", "content": "b"}],
     "a role that is missing": [{"content": "a"}],
-    "a role nobody knows": [{"role": "control", "content": "a"}],
+    "an unknown role": [{"role": "control", "content": "a"}],
     "developer for system": [{"role": "developer", "content": "a"}, {"role": "developer", "content": "b"}],
     "null for nothing": [{"role": "user", "content": None, "images": None, "tool_calls": None, "thinking": None}],
     "empty lists": [{"role": "assistant", "content": "a", "images": [], "tool_calls": [], "thinking": ""}],
     "content that is missing": [{"role": "assistant", "tool_calls": [WIRE_CALL]}],
-    "keys nobody knows": [{"role": "user", "content": "a", "name": "bob", "shape": 1}],
+    "unknown keys": [{"role": "user", "content": "a", "name": "bob", "shape": 1}],
     "two system messages": [{"role": "system", "content": "a", "x": 1}, {"role": "system", "content": "b"}],
     "an empty system message": [{"role": "system", "content": ""}],
-    "a picture for instructions": [{"role": "system", "content": "a", "images": [PNG]}],
+    "an image in a system message": [{"role": "system", "content": "a", "images": [PNG]}],
     "a call as the documentation shows it": [
         {"role": "assistant", "content": "", "tool_calls": [{"type": "function", **WIRE_CALL}]},
     ],
@@ -142,29 +142,29 @@ RESPELT = {
         {"role": "tool", "content": "3"},
     ],
     "a result that answers nothing": [{"role": "tool", "content": "x"}, {"role": "tool", "tool_name": "f"}],
-    "a picture in a result": [{"role": "tool", "content": "x", "images": [PNG], "tool_name": "f"}],
-    "a picture as a data URL": [{"role": "user", "content": "", "images": [f"data:image/png;base64,{PNG}"]}],
-    "a picture's address": [{"role": "user", "content": "", "images": ["https://example.org/i.png"]}],
-    "arguments as text": [
+    "an image in a result": [{"role": "tool", "content": "x", "images": [PNG], "tool_name": "f"}],
+    "an image as a data URL": [{"role": "user", "content": "", "images": [f"data:image/png;base64,{PNG}"]}],
+    "the URL of an image": [{"role": "user", "content": "", "images": ["https://example.org/i.png"]}],
+    "arguments as a string": [
         {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": given}}]}
         for given in ('{"a": 1}', "", '{"a', "[]")
     ],
 }
 
 
-@pytest.mark.parametrize("messages", RESPELT.values(), ids=RESPELT.keys())
-def test_messages_that_are_spelt_otherwise_come_out_as_they_were(messages):
+@pytest.mark.parametrize("messages", OTHER_FORMATS.values(), ids=OTHER_FORMATS.keys())
+def test_messages_in_another_format_are_written_as_received(messages):
     body = {"model": "qwen3", "messages": messages}
     assert CODEC.encode_request(CODEC.decode_request(body, QWEN), QWEN) == body
 
 
 REFUSED = {
     "no messages": ({"model": "m"}, ("messages",)),
-    "messages that are a text": ({"messages": "hi"}, ("messages",)),
-    "a message that is a text": ({"messages": ["hi"]}, ("messages", 0)),
+    "messages that are a string": ({"messages": "hi"}, ("messages",)),
+    "a message that is a string": ({"messages": ["hi"]}, ("messages", 0)),
     "a list as content": ({"messages": [{"role": "user", "content": [{}]}]}, ("messages", 0, "content")),
     "a number as role": ({"messages": [{"role": 1}]}, ("messages", 0, "role")),
-    "a picture that is a number": ({"messages": [{"role": "user", "images": [1]}]}, ("messages", 0, "images", 0)),
+    "an image that is a number": ({"messages": [{"role": "user", "images": [1]}]}, ("messages", 0, "images", 0)),
     "arguments that are a list": (
         {"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": [1]}}]}]},
         ("messages", 0, "tool_calls", 0, "function", "arguments"),
@@ -178,7 +178,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("body", "path"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_the_server_could_not_decode_is_named(body, path):
+def test_what_the_server_cannot_decode_is_reported(body, path):
     with pytest.raises(DecodeError) as caught:
         CODEC.decode_request(body, QWEN)
     assert caught.value.path == path
@@ -231,12 +231,12 @@ def test_a_result_names_its_tool_also_where_only_the_call_does():
     }
 
 
-def test_texts_of_a_user_stand_one_below_the_other_and_those_of_a_speech_end_to_end():
+def test_texts_of_a_user_are_joined_by_newlines_and_those_of_an_assistant_are_not():
     assert write(UserMessage.of("a", "b"))[0]["content"] == "a\nb"
     assert write(answer(text("a"), CALL, text("b")))[0]["content"] == "ab"
 
 
-def test_spelling_that_the_server_refuses_is_not_sent_again():
+def test_a_format_that_the_server_refuses_is_not_sent_in_a_new_request():
     call = {"id": "c", "function": {"name": "f", "arguments": '{"a": 1}'}}
     body = {
         "model": "qwen3",
@@ -254,15 +254,15 @@ def test_spelling_that_the_server_refuses_is_not_sent_again():
     assert messages[1]["tool_calls"][0]["function"]["arguments"] == {"a": 1}
 
 
-NO_WORD = {
+UNSUPPORTED = {
     "a file": (UserMessage.of(FileContent(data="AAAA", mime_type="application/pdf")), ("messages", 0, "content", 0)),
-    "an address": (UserMessage.of("x", ImageContent(url="https://x")), ("messages", 0, "content", 1)),
-    "another wire's block": (answer(NativeContent(protocol="x", block={})), ("messages", 0, "content", 0)),
+    "a URL": (UserMessage.of("x", ImageContent(url="https://x")), ("messages", 0, "content", 1)),
+    "a block of another wire": (answer(NativeContent(protocol="x", block={})), ("messages", 0, "content", 0)),
 }
 
 
-@pytest.mark.parametrize(("message", "path"), NO_WORD.values(), ids=NO_WORD.keys())
-def test_content_without_a_word_is_named(message, path):
+@pytest.mark.parametrize(("message", "path"), UNSUPPORTED.values(), ids=UNSUPPORTED.keys())
+def test_unsupported_content_is_reported(message, path):
     with pytest.raises(EncodeError) as caught:
         write(message)
     assert caught.value.path == path
@@ -290,11 +290,11 @@ def test_a_tool_survives_both_directions(wire, tool):
 
 
 @pytest.mark.parametrize("given", [None, []])
-def test_a_list_of_no_tools_comes_out_as_it_was(given):
+def test_an_empty_list_of_tools_is_written_as_received(given):
     assert CODEC.encode_request(read(tools=given), QWEN)["tools"] == given
 
 
-def test_another_wires_tool_has_no_place():
+def test_a_tool_of_another_wire_is_reported():
     with pytest.raises(EncodeError) as caught:
         write(tools=(NativeTool(protocol="x", definition={}),))
     assert caught.value.path == ("tools", 0)
@@ -312,11 +312,11 @@ def test_a_conversation_is_written_without_a_prompt_around_it():
 
 
 FAILURES = {
-    "P-18: arguments are an object, never a text": (
+    "P-18: arguments are an object, never a string": (
         Context(messages=(UserMessage.of("x"), replace(answer(replace(CALL, arguments_text='{"a": 1}')), model="o"))),
         lambda messages: messages[1]["tool_calls"][0]["function"]["arguments"] == {"a": 1},
     ),
-    "V-05: images hold bare base64, a tool's picture goes to the user": (
+    "V-05: images hold bare base64, the image of a tool moves to the user": (
         Context(
             messages=(
                 UserMessage.of("x"),
@@ -326,15 +326,15 @@ FAILURES = {
         ),
         lambda messages: "images" not in messages[2] and messages[3]["images"] == [PNG],
     ),
-    "V-05: an address becomes a placeholder": (
+    "V-05: a URL becomes a placeholder": (
         Context(messages=(UserMessage.of(ImageContent(url="https://example.org/i.png")),)),
         lambda messages: messages[0] == {"role": "user", "content": "(image omitted: not available to this model)"},
     ),
-    "V-05: the tool role carries the tool's name": (
+    "V-05: a tool message has the name of the tool": (
         Context(messages=(UserMessage.of("x"), answer(CALL), ToolResultMessage(tool_call_id="c1", content=()))),
         lambda messages: messages[2]["tool_name"] == "f",
     ),
-    "T-19 and T-21: another model's readable thinking has a place, its seal has none": (
+    "T-19 and T-21: thinking of another model is sent without its signature": (
         Context(
             messages=(
                 UserMessage.of("x"),
@@ -349,13 +349,13 @@ FAILURES = {
 
 
 @pytest.mark.parametrize(("context", "holds"), FAILURES.values(), ids=FAILURES.keys())
-def test_what_went_wrong_elsewhere_goes_right_here(context, holds):
+def test_known_failures_of_other_clients_do_not_occur(context, holds):
     request = prepare(context, Model("qwen3", "ollama", P, reasoning=True))
     assert holds(request.body["messages"]), request.body["messages"]
     assert CODEC.check(request.body, QWEN) == []
 
 
-UNSPOKEN = {
+UNSUPPORTED_OPTIONS = {
     "tool_choice": Options(tool_choice="auto"),
     "user_id": Options(user_id="u"),
     "session_id": Options(session_id="s"),
@@ -364,8 +364,43 @@ UNSPOKEN = {
 }
 
 
-@pytest.mark.parametrize("name", UNSPOKEN)
-def test_an_option_without_a_word_is_named(name):
+@pytest.mark.parametrize("name", UNSUPPORTED_OPTIONS)
+def test_an_unsupported_option_is_reported(name):
     with pytest.raises(EncodeError) as caught:
-        CODEC.encode_request(Prompt(context=Context(), options=UNSPOKEN[name]), QWEN)
+        CODEC.encode_request(Prompt(context=Context(), options=UNSUPPORTED_OPTIONS[name]), QWEN)
     assert caught.value.path == ("options", name)
+
+
+def test_changed_content_is_written_in_the_default_format():
+    call = {"type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    prompt = read(
+        {"role": "user", "images": [f"data:image/png;base64,{PNG}"]}, {"role": "Assistant", "tool_calls": [call]}
+    )
+    user, turn = prompt.context.messages
+    [image], [found] = user.content, turn.content
+    assert image.kind == "image"
+    assert found.kind == "toolCall"
+    changed = (
+        replace(user, content=(replace(image, data="AAAA"),)),
+        replace(turn, content=(replace(found, id="c9", arguments={"a": 2}),)),
+    )
+    body = CODEC.encode_request(replace(prompt, context=Context(messages=changed)), QWEN)
+    assert body["messages"] == [
+        {"role": "user", "images": ["AAAA"]},
+        {
+            "role": "Assistant",
+            "tool_calls": [{"id": "c9", "type": "function", "function": {"name": "f", "arguments": {"a": 2}}}],
+        },
+    ]
+
+
+def test_an_image_that_is_no_base64_is_not_changed():
+    prompt = read({"role": "user", "content": "", "images": ["?"]})
+    assert prompt.context.messages == (UserMessage.of(ImageContent(data="?")),)
+    assert write(*prompt.context.messages)[0]["images"] == ["?"]
+
+
+def test_format_of_older_files_is_ignored_and_data_is_written():
+    retired = {"spelt": {"role": {"usual": "user", "said": "User"}}}
+    message = UserMessage(content=(text("x"),), extra={P: {"shape": retired, "name": "bob"}})
+    assert write(message) == [{"role": "user", "content": "x", "name": "bob"}]

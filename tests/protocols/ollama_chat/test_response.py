@@ -14,7 +14,7 @@ from segue.models.model import Price
 from segue.protocols.api import encode_response
 from segue.protocols.detection import detect_reply
 from segue.protocols.kit.codec import Endpoint, WireError
-from segue.protocols.ollama_chat.codec import CODEC
+from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
 
 
 def reply(message: object = None, **top: object) -> dict[str, object]:
@@ -35,20 +35,20 @@ REASONS = {
     "stop": (reply(done_reason="stop"), StopReason.STOP),
     "length": (reply(done_reason="length"), StopReason.LENGTH),
     "length in the middle of calls": (reply(CALLS, done_reason="length"), StopReason.LENGTH),
-    "calls, for which there is no word": (reply(CALLS, done_reason="stop"), StopReason.TOOL_USE),
+    "calls, which have no reason of their own": (reply(CALLS, done_reason="stop"), StopReason.TOOL_USE),
     "loaded": (reply({"role": "assistant", "content": ""}, done_reason="load"), StopReason.STOP),
     "unloaded": (reply({"role": "assistant", "content": ""}, done_reason="unload"), StopReason.STOP),
-    "no word at all, as of old": (reply(), StopReason.STOP),
-    "an empty word": (reply(done_reason=""), StopReason.STOP),
-    "a word nobody knows": (reply(done_reason="tired"), StopReason.STOP),
+    "no reason, as from old servers": (reply(), StopReason.STOP),
+    "an empty reason": (reply(done_reason=""), StopReason.STOP),
+    "an unknown reason": (reply(done_reason="tired"), StopReason.STOP),
     "not done": (reply(done=False), StopReason.ERROR),
-    "no message, as of old": ({"model": "m", "done": True}, StopReason.STOP),
+    "no message, as from old servers": ({"model": "m", "done": True}, StopReason.STOP),
     "an error": ({"error": "model 'x' not found"}, StopReason.ERROR),
 }
 
 
 @pytest.mark.parametrize(("body", "stop"), REASONS.values(), ids=REASONS.keys())
-def test_why_a_reply_ended_is_read_and_written_back(body, stop):
+def test_the_stop_reason_is_read_and_written_back(body, stop):
     message = read(body)
     assert message.stop_reason == stop
     assert message.raw_stop_reason == body.get("done_reason")
@@ -63,18 +63,18 @@ BODIES = {
     "no role": reply({"content": "x"}),
     "another role": reply({"role": "model", "content": "x"}),
     "a message that is null": reply() | {"message": None},
-    "keys nobody knows": reply({"role": "assistant", "content": "x", "mood": 1}, remote_model="r", remote_host="h"),
+    "unknown keys": reply({"role": "assistant", "content": "x", "mood": 1}, remote_model="r", remote_host="h"),
     "counters of zero and nothing": reply(prompt_eval_count=0, eval_count=None),
-    "counters that are texts": reply(prompt_eval_count="9", eval_count=1.5),
+    "counters that are strings": reply(prompt_eval_count="9", eval_count=1.5),
     "a model that is a number": reply(model=3),
-    "arguments as text": reply({"role": "assistant", "content": "", "tool_calls": [call(arguments='{"a": [1}')]}),
-    "pictures": reply({"role": "assistant", "content": "", "images": ["AAAA"]}),
+    "arguments as a string": reply({"role": "assistant", "content": "", "tool_calls": [call(arguments='{"a": [1}')]}),
+    "images": reply({"role": "assistant", "content": "", "images": ["AAAA"]}),
     "an error beside a message": reply(error="late"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
-def test_any_spelling_of_a_reply_comes_out_as_it_was(body):
+def test_a_reply_in_any_format_is_written_as_received(body):
     assert CODEC.encode_response(read(body), QWEN) == body
 
 
@@ -98,20 +98,20 @@ def test_names_of_tools_are_mapped_back():
 
 
 def test_arguments_that_are_no_json_are_kept_and_noted():
-    message = read(BODIES["arguments as text"])
+    message = read(BODIES["arguments as a string"])
     assert message.tool_calls()[0].arguments_text == '{"a": [1}'
     assert [note.type for note in message.diagnostics] == ["tool_arguments_recovered"]
 
 
-def test_a_stored_reply_goes_into_a_request_in_our_spelling():
-    """What only the reply said (an index, no id, timings) is not sent back."""
+def test_a_stored_reply_has_the_default_format_in_a_request():
+    """Fields of the reply alone (an index, no id, timings) are not sent back."""
     message = read(reply({"role": "assistant", "content": "", "tool_calls": [call(index=3)], "mood": 1}, eval_count=3))
     body = CODEC.encode_request(Prompt(context=Context(messages=(message,))), QWEN)
     calls = [{"id": message.tool_calls()[0].id, "function": {"name": "f", "arguments": {}}}]
     assert body["messages"] == [{"role": "assistant", "content": "", "tool_calls": calls}]
 
 
-def test_another_wires_message_is_written_as_a_reply():
+def test_a_message_of_another_wire_is_written_as_a_reply():
     message = AssistantMessage(
         content=(TextContent(text="hi"), ToolCall(id="c", name="f", arguments={"a": 1})),
         protocol="x",
@@ -135,19 +135,19 @@ def test_another_wires_message_is_written_as_a_reply():
     }
 
 
-def test_a_picture_that_a_model_drew_is_there_for_others():
-    [piece] = read(BODIES["pictures"]).content
+def test_an_image_that_a_model_made_is_the_fallback_for_other_wires():
+    [piece] = read(BODIES["images"]).content
     assert isinstance(piece, NativeContent)
     assert [spare.kind for spare in piece.fallback] == ["image"]
 
 
-def test_a_reply_is_recognised_by_its_shape():
+def test_a_reply_is_recognised():
     assert detect_reply(reply(done_reason="stop")) == "ollama-chat"
     assert detect_reply({"model": "m", "message": {"role": "assistant", "content": "x"}, "done": True}) == "ollama-chat"
 
 
 ERRORS = {
-    "a text": ({"error": "model 'x' not found"}, WireError(status=404, message="model 'x' not found")),
+    "a string": ({"error": "model 'x' not found"}, WireError(status=404, message="model 'x' not found")),
     "bytes": (b'{"error": "no"}', WireError(status=404, message="no")),
     "a page": ("<html>", WireError(status=404, message="<html>")),
     "an object, by a gateway": (
@@ -159,5 +159,5 @@ ERRORS = {
 
 
 @pytest.mark.parametrize(("body", "error"), ERRORS.values(), ids=ERRORS.keys())
-def test_an_error_is_read_as_it_says(body, error):
+def test_an_error_is_read(body, error):
     assert CODEC.decode_error(body, 404) == error

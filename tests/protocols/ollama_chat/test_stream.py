@@ -1,4 +1,4 @@
-"""Streams of an Ollama server: line by line, also those that break off."""
+"""Streams of an Ollama server, line by line, also incomplete ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from protocols.ollama_chat.endpoints import QWEN
 from segue.conversation.messages import AssistantMessage, StopReason
-from segue.protocols.ollama_chat.codec import CODEC
+from segue.protocols.ollama_chat.protocol import PROTOCOL as CODEC
 
 DONE = {"done": True, "done_reason": "stop", "prompt_eval_count": 3, "eval_count": 2}
 
@@ -27,17 +27,17 @@ def fold(*frames: object, tool_names: dict[str, str] | None = None) -> tuple[lis
 
 
 STREAMS = {
-    "words": (
+    "text": (
         [line(content="a"), line(content="b"), line(done=True)],
         ["start", "text_start", "text_delta", "text_delta", "text_end", "done"],
         ["text"],
     ),
-    "words on the last line": (
+    "text on the last line": (
         [line(done=True, content="a")],
         ["start", "text_start", "text_delta", "text_end", "done"],
         ["text"],
     ),
-    "thinking, then words, then a call": (
+    "thinking, then text, then a call": (
         [line(thinking="a"), line(content="b"), line(tool_calls=[call()]), line(done=True)],
         [
             *("start", "thinking_start", "thinking_delta", "thinking_end", "text_start", "text_delta", "text_end"),
@@ -45,17 +45,17 @@ STREAMS = {
         ],
         ["thinking", "text", "toolCall"],
     ),
-    "thinking and words on one line": (
+    "thinking and text on one line": (
         [line(thinking="a", content="b"), line(done=True)],
         ["start", "thinking_start", "thinking_delta", "thinking_end", "text_start", "text_delta", "text_end", "done"],
         ["thinking", "text"],
     ),
-    "thinking and words on a line that names no role": (
+    "thinking and text on a line without a role": (
         [{"message": {"thinking": "a", "content": "b"}, "done": False}, line(done=True)],
         ["start", "thinking_start", "thinking_delta", "thinking_end", "text_start", "text_delta", "text_end", "done"],
         ["thinking", "text"],
     ),
-    "thinking that goes on after words": (
+    "thinking that continues after text": (
         [line(thinking="a"), line(content="b"), line(thinking="c"), line(done=True)],
         [
             *("start", "thinking_start", "thinking_delta", "thinking_end", "text_start", "text_delta", "text_end"),
@@ -64,12 +64,12 @@ STREAMS = {
         ["thinking", "text", "thinking"],
     ),
     "nothing but the end": ([line(done=True)], ["start", "done"], []),
-    "lines that say nothing": ([line(), {"status": "loading"}, line(done=True)], ["start", "done"], []),
+    "empty lines": ([line(), {"status": "loading"}, line(done=True)], ["start", "done"], []),
 }
 
 
 @pytest.mark.parametrize(("frames", "events", "kinds"), STREAMS.values(), ids=STREAMS.keys())
-def test_a_stream_tells_its_parts_in_order(frames, events, kinds):
+def test_a_stream_gives_its_parts_in_order(frames, events, kinds):
     result, message = fold(*frames)
     assert result == events
     assert [piece.kind for piece in message.content] == kinds
@@ -88,7 +88,7 @@ def test_calls_of_the_same_index_are_calls_of_their_own():
     assert message.stop_reason == StopReason.TOOL_USE
 
 
-def test_equal_calls_without_ids_are_told_apart_by_their_place():
+def test_equal_calls_without_ids_differ_by_their_position():
     _, message = fold(line(tool_calls=[call()]), line(tool_calls=[call()]), line(done=True))
     first, second = message.tool_calls()
     assert first.id != second.id
@@ -102,22 +102,22 @@ def test_names_of_tools_are_mapped_back_once():
 BROKEN = {
     "a stream that just stops": ([line(content="a")], "the stream ended before the reply did"),
     "an error line": ([line(content="a"), {"error": "out of memory"}], "out of memory"),
-    "an error line that says nothing": ([line(content="a"), {"error": ""}], "the server reported an error"),
+    "an empty error line": ([line(content="a"), {"error": ""}], "the server reported an error"),
     "a line that is no JSON": ([line(content="a"), b"{"], "a frame of the stream cannot be read"),
     "content that is a list": ([line(content="a"), line(content=[1])], "a frame of the stream cannot be read"),
-    "calls that are a text": ([line(content="a"), line(tool_calls="f")], "a frame of the stream cannot be read"),
+    "calls that are a string": ([line(content="a"), line(tool_calls="f")], "a frame of the stream cannot be read"),
 }
 
 
-@pytest.mark.parametrize(("frames", "words"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_stream_that_breaks_off_keeps_what_arrived(frames, words):
+@pytest.mark.parametrize(("frames", "error"), BROKEN.values(), ids=BROKEN.keys())
+def test_an_incomplete_stream_keeps_what_arrived(frames, error):
     result, message = fold(*frames, line(content="too late"))
-    if words.startswith("the stream ended"):
+    if error.startswith("the stream ended"):
         result, message = fold(*frames)
     assert result[-1] == "error"
     assert result.count("error") == 1
     assert message.stop_reason == StopReason.ERROR
-    assert words in (message.error_message or "")
+    assert error in (message.error_message or "")
     assert message.text() == "a"
 
 

@@ -12,7 +12,7 @@ from segue.conversation.messages import Message
 from segue.models.model import Model
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 
 PROTOCOL = "openai-chat"
 

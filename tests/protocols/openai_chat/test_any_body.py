@@ -5,12 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_testing import scaled_examples
 from protocols.openai_chat.endpoints import endpoint, event_kinds
 from segue.errors import DecodeError
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 
 ENDPOINTS = (
     endpoint(),
@@ -174,7 +175,7 @@ OPTIONS = {
 }
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(
     at=st.sampled_from(ENDPOINTS),
     messages=st.lists(MESSAGE, max_size=3),
@@ -204,7 +205,7 @@ CHOICE = some(
 )
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(
     at=st.sampled_from(ENDPOINTS),
     body=some(
@@ -225,7 +226,7 @@ def test_any_reply_comes_out_as_it_was(at, body):
     assert CODEC.encode_response(CODEC.decode_response(body, at, {}), at) == body
 
 
-@settings(max_examples=150)
+@scaled_examples(1.5)
 @given(
     at=st.sampled_from(ENDPOINTS),
     frames=st.lists(
@@ -274,7 +275,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150)
+@scaled_examples(1.5)
 @given(at=st.sampled_from(ENDPOINTS), value=JSON)
 def test_nonsense_is_read_or_refused_and_nothing_else(at, value):
     for body in (value, {"messages": [value]}, {"messages": value}):

@@ -6,7 +6,7 @@ import pytest
 
 from protocols.openai_chat.endpoints import GPT, endpoint
 from segue.protocols.kit.codec import WireError
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 
 ERRORS = {
     "OpenAI's": (

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from protocols.openai_chat.endpoints import endpoint, fold
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "openai-chat"
 CASES = sorted(path.name for path in FOLDER.iterdir())

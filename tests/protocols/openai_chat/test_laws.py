@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.histories import TARGETS, make_own, make_ugly
+from property_testing import scaled_examples
 from protocols.every_protocol import cuts, without_fields
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolResultContent
 from segue.conversation.context import Context
@@ -18,7 +19,7 @@ from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.reading import join_texts
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 PROTOCOL = "openai-chat"
@@ -49,7 +50,7 @@ def prepared(context: Context, model: Model) -> Any:
         return None
 
 
-@settings(max_examples=200)
+@scaled_examples(2)
 @given(seed=SEEDS, model=st.sampled_from(MODELS))
 def test_any_history_becomes_a_request_that_passes(seed, model):
     request = prepared(make_ugly(seed, model), model)
@@ -57,7 +58,7 @@ def test_any_history_becomes_a_request_that_passes(seed, model):
         assert CODEC.check(request.body, resolve_endpoint(model)) == []
 
 
-@settings(max_examples=200)
+@scaled_examples(2)
 @given(seed=SEEDS, model=st.sampled_from(MODELS))
 def test_what_is_written_is_read_and_written_the_same(seed, model):
     request = prepared(make_ugly(seed, model), model)
@@ -88,7 +89,7 @@ def as_written(message: Any) -> Message:
     return message
 
 
-@settings(max_examples=200)
+@scaled_examples(2)
 @given(seed=SEEDS, model=st.sampled_from(MODELS))
 def test_what_is_read_back_is_what_was_meant(seed, model):
     request = prepared(make_ugly(seed, model), model)
@@ -105,7 +106,7 @@ def test_what_is_read_back_is_what_was_meant(seed, model):
     assert [without_fields(message, CODEC.not_carried) for message in back.messages] == sent
 
 
-@settings(max_examples=100)
+@scaled_examples(1)
 @given(seed=SEEDS, model=st.sampled_from([model for model in MODELS if not model.router]))
 def test_a_targets_own_history_goes_as_it_is(seed, model):
     request = prepared(make_own(seed, model), model)
@@ -114,7 +115,7 @@ def test_a_targets_own_history_goes_as_it_is(seed, model):
         assert CODEC.check(request.body, resolve_endpoint(model)) == []
 
 
-@settings(max_examples=100)
+@scaled_examples(1)
 @given(data=st.data(), seed=SEEDS, model=st.sampled_from(MODELS))
 def test_a_request_that_was_answered_stays_the_beginning_of_the_next(data, seed, model):
     context = make_own(seed, model)

@@ -12,7 +12,7 @@ from segue.conversation.content import CacheMark
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import UserMessage
 from segue.errors import EncodeError
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 HI = {"role": "user", "content": "hi"}

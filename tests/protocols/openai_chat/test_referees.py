@@ -7,12 +7,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from pydantic import ValidationError
 
 from projection.histories import make_ugly
+from property_testing import scaled_examples
 from protocols import traffic
 from protocols.openai_chat import test_streams
 from protocols.openai_chat.endpoints import PROTOCOL, endpoint, read, reply
@@ -20,7 +21,7 @@ from segue.conversation.context import Context, Options
 from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.protocols.api import decode_response
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 openai = pytest.importorskip("openai")
@@ -65,7 +66,7 @@ def without_natives(context: Context) -> Context:
     return Context(system_prompt=plain(prompt) if isinstance(prompt, tuple) else prompt, messages=messages, tools=tools)
 
 
-@settings(max_examples=150)
+@scaled_examples(1.5)
 @given(seed=st.integers(0, 2**32), model=st.sampled_from(TARGETS), options=st.sampled_from(OPTIONS))
 def test_the_types_accept_what_is_written(seed, model, options):
     context = without_natives(make_ugly(seed, model))
@@ -96,7 +97,7 @@ def test_the_types_are_strict_enough_to_judge(body):
 RECORDED = [row for row in traffic.of_protocol(PROTOCOL) if row["provider"] == "openai" and row["status"] == 200]
 
 
-@pytest.mark.skipif(not RECORDED, reason="no recordings at hand")
+@pytest.mark.traffic
 def test_the_types_accept_what_the_provider_accepted():
     bodies = [traffic.read(str(row["file"]))["request"] for row in RECORDED]
     for body in bodies:
@@ -161,7 +162,7 @@ def test_the_client_hears_the_same(case):
 STREAMED = [row for row in traffic.of_protocol(PROTOCOL) if traffic.read(str(row["file"])).get("stream")]
 
 
-@pytest.mark.skipif(not STREAMED, reason="no recordings at hand")
+@pytest.mark.traffic
 @pytest.mark.parametrize("row", STREAMED, ids=lambda row: str(row["file"]))
 def test_the_client_hears_the_same_in_recorded_streams(row):
     frames = traffic.read(str(row["file"]))["stream"]

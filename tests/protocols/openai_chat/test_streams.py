@@ -15,7 +15,7 @@ from protocols.openai_chat.endpoints import GPT, calling, chunk, endpoint, fold,
 from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.framing.sse import SseDecoder
 from segue.protocols.kit.verbatim import choose
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 
 DONE = "[DONE]"
 STOP = chunk(reason="stop")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from protocols.openai_chat.endpoints import chunk, endpoint, event_kinds, fold, reply
 from segue.conversation.content import TextContent, ThinkingContent
 from segue.protocols.kit.verbatim import choose
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 
 DONE = "[DONE]"
 STOP = chunk(reason="stop")

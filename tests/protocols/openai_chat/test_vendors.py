@@ -16,8 +16,8 @@ from segue.conversation.messages import AssistantMessage, SystemMessage, ToolRes
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 from segue.protocols.api import check
-from segue.protocols.kit.verbatim import object_of
-from segue.protocols.openai_chat.codec import CODEC
+from segue.protocols.kit.json_values import object_of
+from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 HELLO = UserMessage.of("hi")

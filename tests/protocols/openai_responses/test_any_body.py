@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_testing import scaled_examples
 from protocols.any_bodies import assert_judged, assert_reply_comes_back, assert_request_comes_back, one, some
 from protocols.openai_responses.bodies import PLAIN, THINKER, VENDOR, endpoint
-from segue.protocols.openai_responses.codec import CODEC
+from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
 
 ENDPOINTS = (endpoint(THINKER), endpoint(PLAIN), endpoint(VENDOR))
 
@@ -91,19 +92,19 @@ REPLY = some(
 )
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(body=BODY, at=st.sampled_from(ENDPOINTS))
 def test_any_body_can_be_checked(body, at):
     assert_judged(CODEC, body, at)
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(body=BODY, at=st.sampled_from(ENDPOINTS))
 def test_any_body_that_can_be_read_is_written_unchanged(body, at):
     assert_request_comes_back(CODEC, body, at)
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(body=REPLY, at=st.sampled_from(ENDPOINTS))
 def test_any_reply_that_can_be_read_is_written_unchanged(body, at):
     assert_reply_comes_back(CODEC, body, at)

@@ -6,7 +6,7 @@ import pytest
 
 from protocols.openai_responses.bodies import PLAIN, VENDOR, call, endpoint, output, reasoning, text_item, user
 from segue.models.model import Model
-from segue.protocols.openai_responses.codec import CODEC
+from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
 
 LONG = "x" * 65
 SOUND = {"type": "input_file", "file_data": "data:audio/mpeg;base64,AAAA", "filename": "a.mp3"}

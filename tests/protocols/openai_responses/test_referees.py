@@ -6,9 +6,10 @@ import json
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_testing import scaled_examples
 from protocols.openai_responses.bodies import PLAIN, THINKER, call, cases, endpoint, fixture, reply
 from segue.conversation.content import FileContent, ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options, ToolDefinition
@@ -16,7 +17,7 @@ from segue.conversation.messages import AssistantMessage, SystemMessage, ToolRes
 from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.protocols.api import decode_response
-from segue.protocols.openai_responses.codec import CODEC
+from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 openai = pytest.importorskip("openai")
@@ -98,7 +99,7 @@ def referee():
     return pydantic.TypeAdapter(cast("Any", strict(ResponseCreateParamsNonStreaming)))
 
 
-@settings(max_examples=150)
+@scaled_examples(1.5)
 @given(
     context=CONTEXTS,
     options=OPTIONS,

@@ -14,7 +14,7 @@ from segue.conversation.messages import AssistantMessage, SystemMessage, ToolRes
 from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
 from segue.projection.projector import project
-from segue.protocols.openai_responses.codec import CODEC
+from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
 from segue.request import prepare
 
 P = "openai-responses"
@@ -522,13 +522,19 @@ def test_changed_options_and_other_models_get_the_default_format(model, body, ch
     assert written_body.keys() - wire.keys() <= {"model", "input", "include", "store"}
 
 
-def test_the_name_and_description_of_a_schema_are_read():
-    given = {"type": "json_schema", "name": "x", "description": "d", "schema": SCHEMA}
-    prompt = CODEC.decode_request({"input": "Hi.", "text": {"format": given}}, endpoint())
-    assert prompt.options.output_schema == {**SCHEMA, "title": "x", "description": "d"}
-    titled = {**SCHEMA, "title": "t"}
-    prompt = CODEC.decode_request({"input": "Hi.", "text": {"format": {**given, "schema": titled}}}, endpoint())
-    assert prompt.options.output_schema == {**titled, "description": "d"}
+def test_the_schema_is_read_unchanged_and_its_name_is_kept_beside_it():
+    given = {"type": "json_schema", "name": "x", "description": "d", "schema": SCHEMA, "strict": False}
+    body = {"input": "Hi.", "text": {"format": given}}
+    prompt = CODEC.decode_request(body, endpoint())
+    assert prompt.options.output_schema == SCHEMA
+    assert CODEC.encode_request(prompt, endpoint())["text"] == body["text"]
+
+
+def test_a_prepared_request_has_no_reasoning_for_a_model_that_does_not_reason():
+    body = {"model": "gpt-4o", "input": "Hi.", "reasoning": {"effort": "none", "summary": "auto"}}
+    prompt = CODEC.decode_request(body, endpoint(PLAIN))
+    assert CODEC.encode_request(prompt, endpoint(PLAIN))["reasoning"] == body["reasoning"]
+    assert "reasoning" not in prepare(prompt.context, "openai/gpt-4o", options=prompt.options).body
 
 
 GROWN = {

@@ -12,7 +12,7 @@ from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, Usage
 from segue.errors import DecodeError
 from segue.models.model import Model, Price
-from segue.protocols.openai_responses.codec import CODEC
+from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
 
 STOPS = {
     "completed": (reply(text_item()), "stop", "completed", None),

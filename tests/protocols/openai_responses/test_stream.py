@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from protocols.openai_responses.bodies import call, cases, endpoint, fixture, reasoning, reply, text_item
 from segue.conversation.events import DoneEvent, ErrorEvent
 from segue.framing.sse import SseDecoder
-from segue.protocols.openai_responses.codec import CODEC
+from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
 
 CASES = cases()
 

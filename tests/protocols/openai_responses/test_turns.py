@@ -10,7 +10,7 @@ from segue.conversation.content import ImageContent, NativeContent, TextContent,
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import EncodeError
-from segue.protocols.openai_responses.codec import CODEC
+from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
 from segue.protocols.openai_responses.turns import TurnReader, write_turn
 
 P = "openai-responses"

@@ -1,4 +1,4 @@
-"""The judge of a whole request: the form is ours, so the judge is its description, written once more as a schema."""
+"""Validate a whole request with a JSON schema of segue's own format."""
 
 from __future__ import annotations
 

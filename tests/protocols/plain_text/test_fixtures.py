@@ -1,4 +1,4 @@
-"""Whole exchanges written for these tests, in the eyes of a judge: what holds for every wire is tested elsewhere."""
+"""Exchanges written for these tests, checked by an independent validator; `test_exchanges` tests every protocol."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from protocols.exchanges import PLAIN_TEXT
 from protocols.plain_text.endpoints import ANYTHING
 from protocols.plain_text.referee import complaints
-from segue.protocols.plain_text.codec import CODEC
+from segue.protocols.plain_text.protocol import PROTOCOL as CODEC
 
 
 @pytest.mark.parametrize("case", ["text"])

@@ -1,14 +1,15 @@
-"""Plain text: everything told in words, to a list of turns and to one string; and words read back."""
+"""Plain text: conversations as a list of turns and as one string, and turns read back."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
+from property_testing import scaled_examples
 from protocols.plain_text.endpoints import ANYTHING
 from protocols.plain_text.referee import complaints
 from segue.conversation.content import FileContent, ImageContent, TextContent, ThinkingContent, ToolCall
@@ -16,7 +17,7 @@ from segue.conversation.context import Context, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EmptyConversation, EncodeError
 from segue.protocols.kit.codec import WireError
-from segue.protocols.plain_text.codec import CODEC
+from segue.protocols.plain_text.protocol import PROTOCOL as CODEC
 from segue.protocols.plain_text.transcript import write_transcript
 from segue.request import Request, prepare
 
@@ -75,11 +76,11 @@ def prepared(context: Context = HISTORY, options: Options | None = None) -> Requ
     return prepare(context, ANYTHING.model, options=options)
 
 
-def test_everything_is_told_in_words():
+def test_everything_becomes_text():
     assert prepared().body == {"messages": TURNS}
 
 
-def test_what_was_told_in_words_is_in_the_report():
+def test_what_became_text_is_in_the_report():
     codes = {str(change.code) for change in prepared(options=Options(max_tokens=5)).report.changes}
     assert codes >= {"call_as_text", "result_as_text", "media_flattened", "tool_removed", "option_removed"}
 
@@ -90,14 +91,14 @@ def test_a_conversation_becomes_one_string():
 
 
 @pytest.mark.parametrize("turns", ["x", [1], [{"role": "user"}], [{"content": "x"}], {"messages": None}])
-def test_only_turns_of_words_become_a_string(turns):
+def test_only_turns_of_text_become_a_string(turns):
     with pytest.raises(DecodeError):
         write_transcript(turns)
 
 
-@settings(max_examples=200)
+@scaled_examples(2)
 @given(data=st.data())
-def test_every_history_becomes_turns_of_the_form_and_a_string(data):
+def test_every_history_becomes_valid_turns_and_a_string(data):
     [model] = TARGETS["plain-text"]
     seed = data.draw(st.integers(0, 2**32))
     context = data.draw(st.one_of(ugly_contexts(model), own_contexts(model)))
@@ -115,29 +116,43 @@ def test_every_history_becomes_turns_of_the_form_and_a_string(data):
     assert all(turn["content"] in transcript for turn in turns)
 
 
-NO_WORD = {
+UNSUPPORTED = {
     "a call": (Context(messages=(AssistantMessage(content=(CALL,)),)), ("messages", 0, "content", 0)),
     "thinking": (
         Context(messages=(AssistantMessage(content=(ThinkingContent(thinking="x"),)),)),
         ("messages", 0, "content", 0),
     ),
-    "a picture": (Context(messages=(UserMessage.of("x", JPEG),)), ("messages", 0, "content", 1)),
+    "an image": (Context(messages=(UserMessage.of("x", JPEG),)), ("messages", 0, "content", 1)),
     "a result": (Context(messages=(ToolResultMessage(tool_call_id="c", content=()),)), ("messages", 0)),
     "a tool": (Context(tools=(ToolDefinition(name="f"),)), ("tools",)),
 }
 
 
-@pytest.mark.parametrize(("context", "path"), NO_WORD.values(), ids=NO_WORD.keys())
-def test_what_was_not_told_in_words_is_named(context, path):
+@pytest.mark.parametrize(("context", "path"), UNSUPPORTED.values(), ids=UNSUPPORTED.keys())
+def test_what_is_not_text_is_reported(context, path):
     with pytest.raises(EncodeError) as caught:
         CODEC.encode_request(Prompt(context=context), ANYTHING)
     assert caught.value.path == path
 
 
-def test_an_option_has_no_place():
+def test_an_option_is_reported():
     with pytest.raises(EncodeError) as caught:
         CODEC.encode_request(Prompt(context=Context(), options=Options(temperature=1.0)), ANYTHING)
     assert caught.value.path == ("options", "temperature")
+
+
+def test_format_of_older_files_is_ignored_and_data_is_written():
+    message = UserMessage(content=(TextContent(text="x"),), extra={"plain-text": {"shape": {"role": "tool"}, "n": 1}})
+    body = CODEC.encode_request(Prompt(context=Context(messages=(message,))), ANYTHING)
+    assert body == {"messages": [{"role": "user", "content": "x", "n": 1}]}
+
+
+def test_a_model_is_written_to_the_received_body_and_not_to_a_new_request():
+    body = {"model": ANYTHING.model.id, "messages": [{"role": "user", "content": "x"}], "n": 1}
+    prompt = CODEC.decode_request(body, ANYTHING)
+    assert CODEC.encode_request(prompt, ANYTHING) == body
+    request = prepare(prompt.context, ANYTHING.model, options=prompt.options)
+    assert request.body == {"messages": body["messages"], "n": 1}
 
 
 def test_turns_are_read():
@@ -156,7 +171,7 @@ def test_turns_are_read():
 
 REFUSED = {
     "no messages": ({}, ("messages",)),
-    "a message that is a text": ({"messages": ["x"]}, ("messages", 0)),
+    "a message that is a string": ({"messages": ["x"]}, ("messages", 0)),
     "no role": ({"messages": [{"content": "x"}]}, ("messages", 0, "role")),
     "no content": ({"messages": [{"role": "user"}]}, ("messages", 0, "content")),
     "a list as content": ({"messages": [{"role": "user", "content": []}]}, ("messages", 0, "content")),
@@ -164,7 +179,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("body", "path"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_is_not_of_the_form_is_named(body, path):
+def test_a_malformed_body_is_reported(body, path):
     with pytest.raises(DecodeError) as caught:
         CODEC.decode_request(body, ANYTHING)
     assert caught.value.path == path
@@ -173,22 +188,22 @@ def test_what_is_not_of_the_form_is_named(body, path):
 VIOLATIONS = {
     "no messages": ({}, ["messages"]),
     "none in the list": ({"messages": []}, ["messages"]),
-    "a message that is a text": ({"messages": ["x"]}, ["message"]),
-    "a role nobody knows": ({"messages": [{"role": "tool", "content": "x"}]}, ["role"]),
+    "a message that is a string": ({"messages": ["x"]}, ["message"]),
+    "an unknown role": ({"messages": [{"role": "tool", "content": "x"}]}, ["role"]),
     "a list as content": ({"messages": [{"role": "user", "content": []}]}, ["content"]),
-    "a turn without words": ({"messages": [{"role": "user", "content": " "}]}, ["blank_text"]),
+    "a turn without text": ({"messages": [{"role": "user", "content": " "}]}, ["blank_text"]),
     "half a surrogate pair": ({"messages": [{"role": "user", "content": "\ud800"}]}, ["not_json"]),
-    "words": ({"messages": [{"role": "user", "content": "x", "name": "bob"}], "n": 1}, []),
+    "text": ({"messages": [{"role": "user", "content": "x", "name": "bob"}], "n": 1}, []),
 }
 
 
 @pytest.mark.parametrize(("body", "codes"), VIOLATIONS.values(), ids=VIOLATIONS.keys())
-def test_the_check_names_what_is_not_of_the_form(body, codes):
+def test_the_check_reports_what_the_format_does_not_allow(body, codes):
     assert [violation.code for violation in CODEC.check(body, ANYTHING)] == codes
 
 
 ERRORS = {
-    "our own": ({"error": "no"}, WireError(status=500, message="no")),
+    "segue's format": ({"error": "no"}, WireError(status=500, message="no")),
     "bytes": (b'{"error": {"message": "no", "code": 1}}', WireError(status=500, code="1", message="no")),
     "bare text": ("no", WireError(status=500, message="no")),
     "nothing": (None, WireError(status=500)),
@@ -196,7 +211,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize(("body", "error"), ERRORS.values(), ids=ERRORS.keys())
-def test_an_error_is_read_as_it_says(body, error):
+def test_an_error_is_read(body, error):
     assert CODEC.decode_error(body, 500) == error
 
 
@@ -210,7 +225,7 @@ def fold(*frames: object) -> tuple[list[str], AssistantMessage]:
 
 
 STREAMS = {
-    "words": (
+    "text": (
         [{"content": "a"}, {"content": "b"}],
         ["start", "text_start", "text_delta", "text_delta", "text_end", "done"],
         "ab",
@@ -248,16 +263,16 @@ BODY = some(messages=st.lists(TURN, max_size=4), model=st.just("m"), options=st.
 REPLY = some(role=st.just("assistant"), content=st.just("hi"), error=st.just("no"), score=st.just(1))
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(body=BODY)
-def test_any_body_that_can_be_read_comes_out_as_it_was(body):
+def test_any_body_that_can_be_read_is_written_as_received(body):
     CODEC.check(body, ANYTHING)
     with suppress(DecodeError):
         assert CODEC.encode_request(CODEC.decode_request(body, ANYTHING), ANYTHING) == body
 
 
-@settings(max_examples=300)
+@scaled_examples(3)
 @given(body=REPLY)
-def test_any_reply_that_can_be_read_comes_out_as_it_was(body):
+def test_any_reply_that_can_be_read_is_written_as_received(body):
     with suppress(DecodeError):
         assert CODEC.encode_response(CODEC.decode_response(body, ANYTHING, {}), ANYTHING) == body

@@ -1,4 +1,4 @@
-"""Whom the tests speak to: a model behind the editor, resolved."""
+"""The resolved model that the tests use."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The judge of a whole request: the form is ours, so the judge is its description, written once more as a schema.
+"""Validate a whole request with a JSON schema of segue's own format.
 
-That the form is what the editor's classes take is the compiler's verdict: see `test_shim`.
+`test_shim` checks with the compiler that the editor's classes accept the format.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ SCHEMA = _object(
     },
     {"options": _object({}, {"tools": {"type": "array", "items": _TOOL}, "toolMode": {"enum": [1, 2]}})},
 )
-_JUDGE = Draft202012Validator(SCHEMA)
+_VALIDATOR = Draft202012Validator(SCHEMA)
 
 
 def complaints(body: Any, endpoint: object = None) -> list[str]:  # the same in every folder
-    """Say what the description of the form has against a request."""
-    return [f"{error.json_path}: {error.message}" for error in _JUDGE.iter_errors(body)]
+    """List the errors that the schema finds in a request."""
+    return [f"{error.json_path}: {error.message}" for error in _VALIDATOR.iter_errors(body)]

@@ -1,4 +1,4 @@
-"""Whole exchanges written for these tests, in the eyes of a judge: what holds for every wire is tested elsewhere."""
+"""Exchanges written for these tests, checked by an independent validator; `test_exchanges` tests every protocol."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from protocols.exchanges import VSCODE
 from protocols.vscode_lm.endpoints import EDITOR
 from protocols.vscode_lm.referee import complaints
-from segue.protocols.vscode_lm.codec import CODEC
+from segue.protocols.vscode_lm.protocol import PROTOCOL as CODEC
 
 
 @pytest.mark.parametrize("case", ["text", "calls-and-results"])

@@ -1,7 +1,7 @@
 """The shim in `examples/vscode`: it compiles against the editor's own types, and what goes in comes out.
 
-Needs npm and its packages; skipped, with the reason, where they cannot be had. The editor itself is a stand-in: a
-module with its classes, as its type declarations describe them.
+Needs npm and its packages: run by `make proof`, and skipped with the reason where they cannot be had. The editor itself
+is a stand-in: a module with its classes, as its type declarations describe them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pytest
 
 from protocols.exchanges import VSCODE
 
+pytestmark = pytest.mark.proof  # it installs npm packages
 SHIM = Path(__file__).parents[3] / "examples" / "vscode"
 PATIENCE = 240
 QUIETLY = ("--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--prefer-offline", "--fetch-retries=1")
@@ -49,9 +50,9 @@ exports.LanguageModelError = class LanguageModelError extends Error {
 DRIVER = """
 const vscode = require("vscode");
 const { send } = require("./out/shim.js");
-const told = part => ({ class: part.constructor.name, ...part,
+const plain = part => ({ class: part.constructor.name, ...part,
   ...(part.data && { data: Buffer.from(part.data).toString("base64") }),
-  ...(part.content && { content: part.content.map(told) }) });
+  ...(part.content && { content: part.content.map(plain) }) });
 const made = {
   text: line => new vscode.LanguageModelTextPart(line.value),
   toolCall: line => new vscode.LanguageModelToolCallPart(line.callId, line.name, line.input),
@@ -67,14 +68,14 @@ async function* stream(lines) {
 (async () => {
   const out = [];
   for (const { body, lines } of JSON.parse(require("fs").readFileSync(0, "utf8"))) {
-    const heard = { lines: [] };
+    const received = { lines: [] };
     const model = { sendRequest: async (messages, options) => {
-      heard.messages = messages.map(told);
-      heard.options = options;
+      received.messages = messages.map(plain);
+      received.options = options;
       return { stream: stream(lines) };
     } };
-    await send(model, body, line => heard.lines.push(JSON.parse(line)));
-    out.push(heard);
+    await send(model, body, line => received.lines.push(JSON.parse(line)));
+    out.push(received);
   }
   process.stdout.write(JSON.stringify(out));
 })();
@@ -92,15 +93,15 @@ def run(*command: str, place: Path, given: str | None = None) -> subprocess.Comp
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Copy the shim to where its packages may be installed, and install them."""
     if shutil.which("npm") is None or shutil.which("npx") is None:
-        pytest.skip("npm is not here")
+        pytest.skip("of the VS Code shim (no npm)")
     place = tmp_path_factory.mktemp("shim") / "vscode"
     shutil.copytree(SHIM, place, ignore=shutil.ignore_patterns("node_modules", "out"))
     try:
         done = run("npm", "install", *QUIETLY, place=place)
     except subprocess.TimeoutExpired:
-        pytest.skip("npm did not get its packages in time")
+        pytest.skip("of the VS Code shim (npm could not install its packages in time)")
     if done.returncode != 0:
-        pytest.skip("npm cannot get its packages here")
+        pytest.skip("of the VS Code shim (npm could not install its packages)")
     return place
 
 
@@ -126,18 +127,18 @@ def test_a_mistake_in_the_shim_would_not_compile(installed):
 def talks(installed: Path) -> dict[str, Any]:
     """Send every request through the compiled shim to a stand-in, and answer with the stream of its case."""
     if shutil.which("node") is None:
-        pytest.skip("node is not here")
+        pytest.skip("of the VS Code shim (no node)")
     done = run("npx", "--no-install", "tsc", place=installed)
     assert done.returncode == 0, done.stdout
     editor = installed / "node_modules" / "vscode"
     editor.mkdir()
     (editor / "index.js").write_text(EDITOR_STAND_IN, "utf-8")
     (installed / "driver.js").write_text(DRIVER, "utf-8")
-    asked = [
+    requests = [
         {"body": VSCODE.part(case if case in SENT else "text", "request"), "lines": VSCODE.part(case, "stream")}
         for case in VSCODE.names
     ]
-    done = run("node", "driver.js", place=installed, given=json.dumps(asked))
+    done = run("node", "driver.js", place=installed, given=json.dumps(requests))
     assert done.returncode == 0, done.stderr
     return dict(zip(VSCODE.names, json.loads(done.stdout), strict=True))
 
@@ -175,7 +176,7 @@ def test_the_editors_classes_hold_what_our_request_says(talks, case):
 @pytest.mark.parametrize("case", VSCODE.names)
 def test_the_lines_that_the_shim_writes_are_the_reply(talks, case):
     lines = talks[case]["lines"]
-    known = [line for line in VSCODE.part(case, "stream") if line["$"] != "thinking"]  # the API asks to ignore it
+    known = [line for line in VSCODE.part(case, "stream") if line["$"] != "thinking"]  # the API requires to ignore it
     all_codecs = [{key: value for key, value in line.items() if key != "extra"} for line in known]
     assert lines == all_codecs
     _, message = VSCODE.decoded(lines)

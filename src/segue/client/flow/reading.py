@@ -23,9 +23,9 @@ from segue.errors import DecodeError
 from segue.framing.aws_event_stream import AwsEvent, AwsEventStreamDecoder
 from segue.framing.ndjson import NdjsonDecoder
 from segue.framing.sse import SseDecoder, SseEvent
-from segue.protocols.api import get_codec
-from segue.protocols.kit.codec import Framing
+from segue.protocols.kit.protocol import Framing
 from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.registry import get_protocol
 from segue.request import Request
 
 Ending: TypeAlias = DoneEvent | ErrorEvent
@@ -50,7 +50,7 @@ class StreamReading:
     def __init__(self, request: Request) -> None:
         self._decoder: StreamDecoder = request.stream_decoder()
         self._feed = self._decoder.feed
-        framing = get_codec(request.protocol).framing
+        framing = get_protocol(request.protocol).framing
         self._frames = _FRAMINGS[framing]()
         self._document: list[bytes] = []
         # In NDJSON a document is a stream of one line.
@@ -116,7 +116,7 @@ class StreamReading:
 def is_streamed(request: Request, headers: Mapping[str, str]) -> bool:
     """Whether a reply is decoded as a stream: by its content type if that is clear, otherwise by the request."""
     kind = headers.get("content-type", "").lower()
-    framing = get_codec(request.protocol).framing
+    framing = get_protocol(request.protocol).framing
     if is_page(headers) or (framing == "sse" and kind.startswith("application/json")):
         return False
     if framing == "sse" and kind.startswith("text/event-stream"):

@@ -111,7 +111,7 @@ class Flow:
         self._conceal = conceal
         self.attempts: tuple[Attempt, ...] = ()
         self.ending: Ending | None = None
-        self.report = Report(())
+        self.report: Report = Report(())
         self._plan = AttemptPlan()
         self._began = Moment(0.0, 0, 0.0)
         self._reading: StreamReading | None = None

@@ -23,8 +23,10 @@ from segue.client.http.shell import OnEnd
 from segue.client.http.streams import Stream
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage
+from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.projection.policy import Policy
+from segue.request import with_routers
 
 if TYPE_CHECKING:
     import httpx2
@@ -39,6 +41,7 @@ class _BaseClient:
     def __init__(self, settings: ClientSettings) -> None:
         self._setup = Setup(settings)
         self._builder = RequestBuilder(self._setup)
+        self._routed: tuple[Policy | None, Policy | None] = (None, with_routers(None, self._setup.catalogue))
         self._answered: dict[tuple[str, ...], str] = {}  # by the candidates: the model that answered last
 
     def __repr__(self) -> str:
@@ -68,11 +71,24 @@ class _BaseClient:
             candidates=candidates,
             owner=owner,
             options=options,
-            policy=policy,
+            policy=self._find_policy(policy),
             retry=self._setup.retry,
             emits=emits,
             prepare=prepare or prepare_request,
         )
+
+    @property
+    def catalogue(self) -> Catalogue | None:
+        """The models and providers of the user's own, if any."""
+        return self._setup.catalogue
+
+    def _find_policy(self, policy: Policy | None) -> Policy | None:
+        """Give a policy that recognises the user's routers: one object for one policy, as outboxes need it."""
+        given, routed = self._routed
+        if given is not policy:
+            routed = with_routers(policy, self._setup.catalogue)
+            self._routed = (policy, routed)
+        return routed
 
     def _hooks(self, ask: Ask, on_attempt: OnAttempt | None, on_end: OnEnd | None) -> tuple[OnAttempt | None, OnEnd]:
         listeners = [listener for listener in (self._setup.on_attempt, on_attempt) if listener is not None]

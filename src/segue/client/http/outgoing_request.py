@@ -32,8 +32,9 @@ from segue.client.http.settings import Body, Setup
 from segue.client.http.signing import AwsSigner
 from segue.errors import SettingsError
 from segue.failures.failure import FailureKind
-from segue.models.catalogue import get_model
+from segue.models.catalogue import get_model, installed_catalogue
 from segue.models.model import Model
+from segue.models.provider import Provider
 from segue.models.providers import find_row
 from segue.protocols.registry import resolve_dialect
 from segue.request import Request
@@ -55,11 +56,11 @@ class OutgoingRequest:
     def __init__(
         self, url: str, headers: dict[str, str], content: bytes, secrets: tuple[str, ...], *, is_signed: bool = True
     ) -> None:
-        self.url = url
-        self.headers = headers
-        self.content = content
-        self.secrets = secrets
-        self.is_signed = is_signed
+        self.url: str = url
+        self.headers: dict[str, str] = headers
+        self.content: bytes = content
+        self.secrets: tuple[str, ...] = secrets
+        self.is_signed: bool = is_signed
 
     def __repr__(self) -> str:
         return f"OutgoingRequest({conceal(self.url, self.secrets)}, {len(self.content)} bytes)"
@@ -70,7 +71,7 @@ class RequestBuilder:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self.signer = AwsSigner()
+        self.signer: AwsSigner = AwsSigner()
 
     def __repr__(self) -> str:
         return "RequestBuilder()"
@@ -82,9 +83,15 @@ class RequestBuilder:
                 "fallback_models= takes a list of models, not one model; write fallback_models=[model]",
                 key="fallback_models",
             )
-        found = [get_model(name) for name in (model, *fallback_models)]
+        found = [get_model(name, catalogue=self.setup.catalogue) for name in (model, *fallback_models)]
         first = found[0].provider
         return tuple(at_base_url(each, choose_for(self.setup.base_url, each.provider, first)) for each in found)
+
+    def _find_row(self, model: Model) -> Provider | None:
+        """Find the row of a model's provider: the user's own, segue's, or that of an installed package."""
+        own = self.setup.catalogue
+        row = None if own is None else own.find_row(model.provider)
+        return row or find_row(model.provider, model.base_url) or installed_catalogue().find_row(model.provider)
 
     def find_auth(self, model: Model, first: str) -> Auth | None:
         """Find the `auth` function for a model."""
@@ -97,7 +104,7 @@ class RequestBuilder:
             SettingsError: there is no URL, or the key cannot be sent.
         """
         setup, model = self.setup, request.model
-        row, dialect = find_row(model.provider, model.base_url), resolve_dialect(model)
+        row, dialect = self._find_row(model), resolve_dialect(model)
         url = fill_url(with_query_last(request.url, model.base_url), setup.environment)
         url, login = split_login(url)
         options = request.projection.options

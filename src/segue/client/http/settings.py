@@ -15,6 +15,7 @@ from segue.client.flow.backoff import Retry
 from segue.client.http.keys import Auth
 from segue.conversation.context import Options
 from segue.errors import MissingExtra, SettingsError
+from segue.models.catalogue import Catalogue
 from segue.request import Request
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class ClientSettings(TypedDict, total=False):
     async in an `AsyncClient`."""
     on_attempt: OnAttempt | None
     """Called with each attempt when it has ended."""
+    catalogue: Catalogue | None
+    """The user's own models and providers, from `load_catalogue`."""
     environment: Mapping[str, str] | None
     """The environment variables to use instead of those of the process."""
     transport: object
@@ -79,15 +82,16 @@ class Setup:
             if isinstance(settings.get(name), str):  # mostly from a file or an environment variable
                 raise SettingsError(f"{name}= takes {meant}, but it is the string {settings.get(name)!r}", key=name)
         retry = settings.get("retry")
-        self.api_key = settings.get("api_key")
-        self.auth = settings.get("auth")
-        self.base_url = settings.get("base_url")
-        self.headers = {name.lower(): value for name, value in (settings.get("headers") or {}).items()}
-        self.timeout = settings.get("timeout", READ_TIMEOUT)
-        self.retry = Retry(max_retries=retry) if isinstance(retry, int) else retry or Retry()
-        self.sticky = settings.get("sticky", False)
-        self.on_request = settings.get("on_request")
-        self.on_attempt = settings.get("on_attempt")
+        self.api_key: str | Mapping[str, str] | None = settings.get("api_key")
+        self.auth: Auth | Mapping[str, Auth] | None = settings.get("auth")
+        self.base_url: str | Mapping[str, str] | None = settings.get("base_url")
+        self.headers: dict[str, str] = {name.lower(): value for name, value in (settings.get("headers") or {}).items()}
+        self.timeout: float | httpx2.Timeout | None = settings.get("timeout", READ_TIMEOUT)
+        self.retry: Retry = Retry(max_retries=retry) if isinstance(retry, int) else retry or Retry()
+        self.sticky: bool = settings.get("sticky", False)
+        self.on_request: OnRequest | None = settings.get("on_request")
+        self.on_attempt: OnAttempt | None = settings.get("on_attempt")
+        self.catalogue: Catalogue | None = settings.get("catalogue")
         environment = settings.get("environment")
         self.environment: Mapping[str, str] = os.environ if environment is None else environment
         self.transport: object = settings.get("transport")

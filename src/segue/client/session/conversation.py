@@ -27,7 +27,7 @@ from segue.conversation.content import SystemContent, ToolCall, ToolResultConten
 from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import ConversationError, SettingsError
-from segue.models.catalogue import get_model
+from segue.models.catalogue import Catalogue, get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.sessions import StrPath
@@ -101,8 +101,11 @@ class _Turn:
 class _BaseConversation:
     """Everything that `Conversation` and `AsyncConversation` share: all but sending and opening the file."""
 
-    def __init__(self, model: Model | str | None, settings: ConversationSettings) -> None:
+    def __init__(
+        self, model: Model | str | None, settings: ConversationSettings, catalogue: Catalogue | None = None
+    ) -> None:
         refuse_unknown_settings(type(self).__name__, settings)
+        self._catalogue = catalogue
         self._options = settings.get("options")
         self._policy = settings.get("policy")
         self._fallback_models = tuple(settings.get("fallback_models", ()))
@@ -113,7 +116,7 @@ class _BaseConversation:
         self._attempts: tuple[Attempt, ...] = ()
         self._unkept: AssistantMessage | None = None
         self._settings = settings
-        self._model = None if model is None else get_model(model)
+        self._model = None if model is None else get_model(model, catalogue=catalogue)
 
     def _open(self) -> History:
         """Open the session file and choose the model, in one step that a thread can do."""
@@ -127,7 +130,8 @@ class _BaseConversation:
         )
         try:
             if self._model is None:
-                self._model = get_model(_last_model(history.context, type(self).__name__))
+                last = _last_model(history.context, type(self).__name__)
+                self._model = get_model(last, catalogue=self._catalogue)
         except BaseException:
             history.close()
             raise
@@ -169,7 +173,7 @@ class _BaseConversation:
 
     def switch(self, model: Model | str) -> None:
         """Send the following requests to another model; the history does not change."""
-        self._model = get_model(model)
+        self._model = get_model(model, catalogue=self._catalogue)
 
     def add(self, *messages: Message) -> None:
         """Append messages unchanged.
@@ -285,7 +289,7 @@ class Conversation(_BaseConversation):
         client: Client | None = None,
         **settings: Unpack[ConversationSettings],
     ) -> None:
-        super().__init__(model, settings)
+        super().__init__(model, settings, None if client is None else client.catalogue)
         self._history = self._open()
         self._client = client or Client()
         self._owns_client = client is None
@@ -357,7 +361,7 @@ class AsyncConversation(_BaseConversation):
         client: AsyncClient | None = None,
         **settings: Unpack[ConversationSettings],
     ) -> None:
-        super().__init__(model, settings)
+        super().__init__(model, settings, None if client is None else client.catalogue)
         self._history = AsyncHistory(self._open, has_file=settings.get("path") is not None)
         self._client = client or AsyncClient()
         self._owns_client = client is None

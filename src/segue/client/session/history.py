@@ -40,10 +40,10 @@ class History:
         self._path = path
         self._fsync = fsync
         self._lock = None if path is None else SessionLock(path)
-        self.is_closed = False
+        self.is_closed: bool = False
         self._turn = Lock()  # threads append one at a time: the file and the memory have the same order
         try:
-            self.context = self._open(context, system_prompt, tools)
+            self.context: Context = self._open(context, system_prompt, tools)
         except BaseException:
             self.close()
             raise

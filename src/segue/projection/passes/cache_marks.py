@@ -1,4 +1,4 @@
-"""Remove cache marks that the target does not take: the newest stay.
+"""Remove cache marks beyond the limit of the target; the newest are kept.
 
 Facts this file rests on:
 - A fifth mark is refused: "A maximum of 4 blocks with cache_control may be provided."     (sub2api #176, zeph #1568)
@@ -44,9 +44,9 @@ class Limited:
     __slots__ = ("changes", "messages", "prompt", "tools")
 
     def __init__(self, messages: tuple[Message, ...], prompt: SystemPrompt, tools: tuple[Tool, ...]) -> None:
-        self.messages = messages
-        self.prompt = prompt
-        self.tools = tools
+        self.messages: tuple[Message, ...] = messages
+        self.prompt: SystemPrompt = prompt
+        self.tools: tuple[Tool, ...] = tools
         self.changes: tuple[Change, ...] = ()
 
 

@@ -1,12 +1,13 @@
-"""What a wire said beyond segue's words (`extra`) is told only to those who said it.
+"""Remove `extra` that was written for another protocol or another provider.
 
 Facts this file rests on:
-- A foreign codec never reads another protocol's `extra`; one protocol serves many vendors, and strict ones answer
-  unknown keys with 400 or 422.                                       (qwen-code #3304, LibreChat #6724)
-- `shape` under a protocol's key records spelling (string or list, null or absent); all other keys are data.
+- A codec reads only the `extra` of its own protocol. One protocol serves many providers, and strict ones answer unknown
+  keys with 400 or 422.                                               (qwen-code #3304, LibreChat #6724)
+- The keys `verbatim` and `shape` (in older files) under a protocol's key record the wire format; all others are data.
 
-Assistant turns name their provider. For the others the assistant turn before them is the best evidence: what was said
-to one provider is not said to another; before the first turn there is no evidence, and it stays.
+An assistant message names its provider. A user message or tool result does not: it is taken to be written for the
+provider of the assistant turn before it, and its `extra` is sent to that provider only. Before the first assistant turn
+the provider is unknown, and `extra` is kept. See docs/decisions/0005-origin-of-extra.md.
 """
 
 from __future__ import annotations
@@ -24,11 +25,15 @@ from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.verbatim import FORMAT_KEYS
 
 _NEVER_SENT: Final = frozenset({"stored", REPLY})
-"""What stays with the message, because no codec looks there: fields of a file, and what only a reply said."""
+"""Keys that are always kept, because no codec sends them: unknown fields of a file, and fields of a reply."""
 
 
 def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool) -> Extra | None:
-    """Give what the target may be told: its own protocol's part, whole or only what is portable; the same if all."""
+    """Give the part of an `extra` that may be sent to the target; the same object when that is all of it.
+
+    That is the part of the target's protocol: all keys if it was written for the same provider, otherwise only the keys
+    of `rules.portable_extra`, which every provider of the protocol accepts.
+    """
     kept: dict[str, Mapping[str, object]] = {}
     changed = False
     for key, part in extra.items():
@@ -45,7 +50,7 @@ def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool
 
 
 def extra_loss(extra: Extra, kept: Extra | None) -> Loss:
-    """Say whether data is lost, or format alone."""
+    """Give the loss of a reduced `extra`: opaque if data is removed, none if only wire format is."""
     for key, part in extra.items():
         if key == REPLY:
             continue
@@ -57,14 +62,14 @@ def extra_loss(extra: Extra, kept: Extra | None) -> Loss:
 
 
 def lost_extra(*extras: Extra | None) -> Loss:
-    """Say what it costs that all of these go."""
+    """Give the loss if all of these are removed."""
     if any(extra is not None and extra_loss(extra, None) == Loss.OPAQUE for extra in extras):
         return Loss.OPAQUE
     return Loss.NONE
 
 
 def withhold_extra(workspace: Workspace) -> None:
-    """Take away what other wires said; reported once for each message."""
+    """Remove `extra` of other protocols and providers; reported once for each message."""
     prefix_state, provider = workspace.prefix_state, workspace.target.model.provider
     if not (workspace.scan.extra or workspace.cross_model):
         writers = (message.provider for message in reversed(workspace.messages) if message.role == "assistant")

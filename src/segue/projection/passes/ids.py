@@ -1,11 +1,11 @@
-"""Pass 6: tool-call ids that the target accepts.
+"""Pass 6: replace tool call ids that the target refuses.
 
 Facts this file rests on:
 - Alphabets and lengths differ: 40 characters at OpenAI chat, 64 at Responses, nine letters and digits at Mistral.
                                         (openai-python types; autogen #6377; fastllm #45; opencode #1680)
-- Replacing illegal characters makes two ids one (`a.b` and `a_b`): only a hash of the whole keeps them apart.
-                                        (litellm and the ancestors, run 2026-11)
-- What an early id becomes must not depend on later ones, or later turns miss the cache.         (context-guru #24)
+- Replacing illegal characters can make two ids equal (`a.b` and `a_b`); a hash of the whole id keeps them different.
+                                        (litellm, pi-ai and ktsoator/or, run 2026-11)
+- The new id must not depend on later messages, or later requests miss the cache.                (context-guru #24)
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from segue.projection.workspace.workspace import Workspace
 
 NormalizeId: TypeAlias = Callable[[str, Model, AssistantMessage], str]
 
-_LETTERS_AND_DIGITS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-"""What ids are made of: legal, most of it, in every alphabet there is."""
+_ALPHANUMERIC: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+"""Characters of generated ids. Every provider accepts most of them."""
 
 _HASHED_LENGTH: Final = 24
 
-# Reading a member of an enum costs as much as making the change that carries it (CPython 3.11, measured 2026-11-15).
+# Reading a member of an enum costs as much as creating a Change with it (CPython 3.11, measured 2026-11-15).
 _CHANGED: Final = ChangeCode.ID_CHANGED
 _NONE: Final = Loss.NONE
 
@@ -45,11 +45,11 @@ def _legal_bytes(alphabet: str) -> bytes:
 
 
 def uses_alphabet(alphabet: str | None, text: str) -> bool:
-    """Whether a text has no character outside an alphabet, and no half of one."""
+    """Whether a text has no character outside an alphabet, and no half of a surrogate pair."""
     if alphabet is None:
         return is_clean(text)
     if text.isascii():
-        # What is left when legal characters are taken out: eight times faster than a search (measured 2026-11-15).
+        # Deleting the legal characters is eight times faster than a regular expression (measured 2026-11-15).
         return not text.encode().translate(None, _legal_bytes(alphabet))
     return is_clean(text) and re.fullmatch(f"[{alphabet}]*", text) is not None
 
@@ -57,39 +57,36 @@ def uses_alphabet(alphabet: str | None, text: str) -> bool:
 @lru_cache(maxsize=256)
 def characters_of(alphabet: str | None) -> str:
     """Give the letters and digits of an alphabet."""
-    return (
-        "".join(character for character in _LETTERS_AND_DIGITS if uses_alphabet(alphabet, character))
-        or _LETTERS_AND_DIGITS
-    )
+    return "".join(character for character in _ALPHANUMERIC if uses_alphabet(alphabet, character)) or _ALPHANUMERIC
 
 
 @lru_cache(maxsize=256)
 def _translation_table(alphabet: str | None) -> bytes:
-    """Give a letter or digit of an alphabet for each byte there is."""
+    """Map each byte to a letter or digit of an alphabet."""
     characters = characters_of(alphabet).encode()
     return bytes(characters[code % len(characters)] for code in range(256))
 
 
 def digest(text: str, length: int, alphabet: str | None) -> str:
-    """Spell a hash of the text in letters and digits of an alphabet."""
-    # The fastest of the hashes that are always there (CPython 3.11, measured 2026-11-15).
+    """Give a hash of the text, encoded in letters and digits of an alphabet."""
+    # The fastest hash that every build of Python has (CPython 3.11, measured 2026-11-15).
     hashed = blake2b(text.encode("utf-8", "surrogatepass")).digest()[:length]
-    original = hashed.translate(_translation_table(alphabet)).decode()
-    return original if len(original) == length else original.ljust(length, original[0])
+    encoded = hashed.translate(_translation_table(alphabet)).decode()
+    return encoded if len(encoded) == length else encoded.ljust(length, encoded[0])
 
 
 def assign_ids(workspace: Workspace, normalize: NormalizeId | None = None) -> None:
-    """Give every call an id that is legal and free, in order of appearance; results follow their call."""
-    if normalize is None and _all_are_fine(workspace):
+    """Give every call a legal and unused id, in order of appearance; results get the id of their call."""
+    if normalize is None and _can_keep_all(workspace):
         return
-    allotment = _IdAssignment(workspace, normalize)
+    assignment = _IdAssignment(workspace, normalize)
     for index, message in enumerate(workspace.messages):
         if message.role == "assistant":
-            allotment.turn(index, message)
+            assignment.turn(index, message)
 
 
-def _all_are_fine(workspace: Workspace) -> bool:
-    """Look at all ids at once: most of the time they are legal, new and different."""
+def _can_keep_all(workspace: Workspace) -> bool:
+    """Check all ids at once: most of the time they are legal, new and different."""
     call_ids = workspace.scan.call_ids
     if not call_ids:
         return True
@@ -104,10 +101,10 @@ def _all_are_fine(workspace: Workspace) -> bool:
     )
 
 
-def _make_all(workspace: Workspace, length: int) -> dict[str, str]:
-    """Make all ids at once where that is the same: the target takes none of a length that is given, and all are new.
+def _replace_all(workspace: Workspace, length: int) -> dict[str, str]:
+    """Generate all ids at once, if the target refuses all given ones for their length and all are new; else none.
 
-    So it is with nearly all histories of others that go to a target with short ids; elsewhere nothing is made here.
+    This is the common case when the history of another provider is sent to a target with short ids.
     """
     call_ids, rules, prefix_state = workspace.scan.call_ids, workspace.target.rules, workspace.prefix_state
     lengths = set(map(len, call_ids))
@@ -123,20 +120,20 @@ def _make_all(workspace: Workspace, length: int) -> dict[str, str]:
 
 
 class _IdAssignment:
-    """Goes through the turns in order and gives out ids."""
+    """Assigns ids, turn by turn."""
 
     def __init__(self, workspace: Workspace, normalize: NormalizeId | None) -> None:
         self.workspace = workspace
         self.rules = workspace.target.rules
         self.normalize = normalize
         self.length = max(self.rules.call_id_min, min(_HASHED_LENGTH, self.rules.call_id_max or _HASHED_LENGTH))
-        """How long the ids are that are made here."""
+        """The length of generated ids."""
         self.owners: dict[str, str] = {}
-        """Wire id -> the given id that first came to it; asked only where a normaliser may make two the same."""
-        self.ready = _make_all(workspace, self.length) if normalize is None else {}
+        """Wire id -> the given id that first got it. Used only with `normalize`, which may map two ids to one."""
+        self.ready = _replace_all(workspace, self.length) if normalize is None else {}
 
     def turn(self, index: int, message: AssistantMessage) -> None:
-        """Allot the ids of one turn, and let its results follow."""
+        """Assign the ids of one turn and of its results."""
         workspace = self.workspace
         content: list[AssistantContent] = list(message.content)
         renamed: list[tuple[str, str]] = []
@@ -164,7 +161,7 @@ class _IdAssignment:
             self.rename_results(index + 1, renamed)
 
     def assign_id(self, given: str, message: AssistantMessage, batch: set[str]) -> str:
-        """Keep an id that is legal and free; else make one."""
+        """Keep an id that is legal and unused; otherwise generate one."""
         ready = self.ready.get(given)
         if ready is not None:
             return ready
@@ -175,19 +172,20 @@ class _IdAssignment:
         is_free = rules.call_id_scope == "batch" or not (before or prefix_state.is_made(given))
         if is_free and given not in batch and is_legal_id(given, rules):
             return given
-        return self.made(given, before, batch)
+        return self.generate(given, before, batch)
 
     def normalized(
         self, normalize: NormalizeId, given: str, before: int, message: AssistantMessage, batch: set[str]
     ) -> str:
-        """Let the normaliser have its way with the ids of others, but for two that it makes the same."""
+        """Apply `normalize` to ids of other models; generate an id if two become equal."""
         if self.workspace.target.ownership.is_own(message):
             wanted, legal = given, is_legal_id(given, self.rules)
             is_taken = before > 0 or self.workspace.prefix_state.is_made(given)
         else:
             wanted = normalize(given, self.workspace.target.model, message)
             if not isinstance(wanted, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise SettingsError(f"the normaliser made {wanted!r} of the id {given!r}", key="normalize_tool_call_id")
+                message_text = f"normalize_tool_call_id({given!r}, ...) returned {wanted!r}; it has to return a string"
+                raise SettingsError(message_text, key="normalize_tool_call_id")
             wanted = clean_text(wanted)
             legal = bool(wanted)
             is_taken = wanted in self.owners
@@ -195,10 +193,10 @@ class _IdAssignment:
         if legal and is_free and wanted not in batch and self.owners.get(wanted, given) == given:
             self.owners[wanted] = given
             return wanted
-        return self.made(given, before, batch)
+        return self.generate(given, before, batch)
 
-    def made(self, given: str, before: int, batch: set[str]) -> str:
-        """Make an id of the given one and how many equal ones came before, in letters and digits."""
+    def generate(self, given: str, before: int, batch: set[str]) -> str:
+        """Generate an id from the given one and the number of equal ones before it."""
         prefix_state, alphabet = self.workspace.prefix_state, self.rules.call_id_alphabet
         seed = f"{before}:{given}"
         attempt = 0
@@ -211,7 +209,7 @@ class _IdAssignment:
             seed = f"{before}:{attempt}:{given}"
 
     def rename_results(self, start: int, renamed: list[tuple[str, str]]) -> None:
-        """Follow the calls: results stand right behind them in call order (a batch left open may lack the last)."""
+        """Rename the results, which directly follow the calls in call order (the last ones may be missing)."""
         workspace, messages = self.workspace, self.workspace.messages
         for index, (given, wire_id) in enumerate(renamed, start):
             if index >= len(messages):
@@ -221,14 +219,14 @@ class _IdAssignment:
                 return
             if wire_id != given:
                 place = workspace.places[index]
-                if place >= 0:  # what happens to a result that was put in is no change
+                if place >= 0:  # a change of an inserted result is not reported
                     path = ("messages", place, "tool_call_id")
                     workspace.changes.append(Change(code=_CHANGED, path=path, loss=_NONE, detail=wire_id))
                 messages[index] = replace(message, tool_call_id=wire_id)
 
 
 def is_legal_id(call_id: str, rules: Rules) -> bool:
-    """Whether the target takes this id."""
+    """Whether the target accepts this id."""
     return (
         rules.call_id_min <= len(call_id)
         and (not rules.call_id_max or len(call_id) <= rules.call_id_max)

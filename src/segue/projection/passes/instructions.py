@@ -1,9 +1,9 @@
-"""Pass 7, middle part: the system prompt and later instructions, where the target has a place for them.
+"""Pass 7, part 2: send the system prompt and system messages in a form and place that the target accepts.
 
 Facts this file rests on:
-- Instructions in mid-conversation stay in their place: hoisting them would change the cached prefix.
-                                                                  (Rapid-MLX #1543, langchain #38849)
-- What stands before the first turn is read as the prompt by every wire that has one.             (protocols' rules)
+- Instructions in the middle of a conversation stay in their place: moving them to the prompt would change the cached
+  prefix.                                                         (Rapid-MLX #1543, langchain #38849)
+- Every protocol with a system prompt reads instructions before the first turn as the prompt.     (protocols' rules)
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from segue.projection.workspace.workspace import INSERTED, SystemPrompt, Workspa
 
 
 def place_instructions(workspace: Workspace) -> None:
-    """Put the system prompt and later instructions where the target has a place for them."""
+    """Move or convert the system prompt and system messages that the target does not accept in their place."""
     rules, prefix_state = workspace.target.rules, workspace.prefix_state
     if prefix_state.last_role is None:
         if rules.system_prompt and (prefix_state.system_prompt is None or prefix_state.hoisted):
@@ -29,7 +29,7 @@ def place_instructions(workspace: Workspace) -> None:
 
 
 def _hoist_first(workspace: Workspace) -> None:
-    """Make instructions before the first turn the prompt: on the wire they would be read so anyhow."""
+    """Make system messages before the first turn the system prompt."""
     content: list[SystemContent] = []
     count = 0
     for message in workspace.messages:
@@ -60,7 +60,7 @@ def _prompt_as_user(workspace: Workspace, prompt: SystemPrompt) -> None:
 def _place_later(workspace: Workspace) -> None:
     may_stay = workspace.target.rules.system_messages == "before_assistant"
     followers: list[str | None] = []
-    follower: str | None = "assistant"  # the end is as good: an assistant turn comes next
+    follower: str | None = "assistant"  # at the end: the reply is the next turn
     for message in reversed(workspace.messages):
         followers.append(follower)
         if message.role != "system":
@@ -68,22 +68,22 @@ def _place_later(workspace: Workspace) -> None:
     previous = workspace.prefix_state.last_role
     for index, message in enumerate(workspace.messages):
         if message.role == "system":
-            stands_well = previous in ("user", "toolResult", "system") and followers[-1 - index] == "assistant"
-            if not (may_stay and stands_well):
+            is_accepted = previous in ("user", "toolResult", "system") and followers[-1 - index] == "assistant"
+            if not (may_stay and is_accepted):
                 _as_user(workspace, index, message)
         previous = workspace.messages[index].role
 
 
 def _as_user(workspace: Workspace, index: int, message: SystemMessage) -> None:
-    """Tell instructions as a user's text; blocks of the target's own protocol stand behind it."""
-    text_pieces = joined_text(message.content)
-    texts = (TextContent(text=fill(workspace.target.policy.texts.system_message, text=text_pieces)),)
+    """Convert a system message to a user message: the text first, then native blocks of the target's protocol."""
+    text = joined_text(message.content)
+    texts = (TextContent(text=fill(workspace.target.policy.texts.system_message, text=text)),)
     natives = [position for position, piece in enumerate(message.content) if piece.kind == "native"]
-    if natives and not text_pieces.strip():
+    if natives and not text.strip():
         texts = ()
     extras = (message.extra, *(piece.extra for piece in message.content if piece.kind == "text"))
     workspace.note(ChangeCode.SYSTEM_AS_USER, workspace.path(index), lost_extra(*extras))
     known = workspace.origins(index)
-    keep_supported_extra = UserMessage(content=(*texts, *(message.content[position] for position in natives)))
-    workspace.put(index, keep_supported_extra, [INSERTED] * len(texts) + [known[position] for position in natives])
-    workspace.reshaped = True  # not in number, but in roles
+    user = UserMessage(content=(*texts, *(message.content[position] for position in natives)))
+    workspace.put(index, user, [INSERTED] * len(texts) + [known[position] for position in natives])
+    workspace.reordered = True  # roles changed

@@ -1,9 +1,9 @@
-"""Which result answers which call: an ordered walk, never a global map of ids.
+"""Find the call that each result answers, in the order of the messages; ids alone do not identify a call.
 
 Facts this file rests on:
-- Ids are reused in later turns (`functions.read:0`, `call_0`): a result belongs to the newest turn before it that made
-  a call of that id, and to no older one, whose request was answered long ago.    (eca #233, pi-ai 1.5.0 run 2026-11)
-- One batch may hold the same id twice; its results then answer in call order.          (maka #1976, vercel/ai #14277)
+- Ids are reused in later turns (`functions.read:0`, `call_0`): a result belongs to the newest turn before it that has
+  a call of that id, never to an older one.                                       (eca #233, pi-ai 1.5.0 run 2026-11)
+- One turn may have two calls with the same id; the results answer them in call order.  (maka #1976, vercel/ai #14277)
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Call = tuple[int, int]
 
 
 class Unsettled(Exception):
-    """A result answers a call before the stretch under work, which was thought to be settled."""
+    """A result answers a call of the settled prefix, so the prefix has to be processed again."""
 
 
 class Matches:
-    """Result index -> the call it answers, or (`duplicates`) whose answer it repeats; the rest are orphans."""
+    """Result index -> the call it answers, or (`duplicates`) the call that has a result already; others are orphans."""
 
     __slots__ = ("answers", "duplicates")
 
@@ -36,10 +36,10 @@ class Matches:
 
 
 def match_results(messages: Sequence[Message], prefix_state: PrefixState) -> Matches:
-    """Walk the messages in order and find for every result the call it answers.
+    """Find for every result the call it answers.
 
     Raises:
-        Unsettled: a result that answers nothing here names a call of the settled prefix.
+        Unsettled: a result answers a call of the settled prefix.
     """
     matches = Matches()
     newest: dict[str, list[Call]] = {}  # id -> its unanswered calls in the newest turn that has any, the next one last

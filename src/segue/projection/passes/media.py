@@ -1,17 +1,17 @@
-"""Pass 4: images, files and native blocks, in a form and a place the target takes.
+"""Pass 4: send images, files and native blocks in a form and place that the target accepts.
 
 Facts this file rests on:
-- A model that does not list a kind in `input` is told so by a placeholder; a run of them collapses to one.
+- Media that `Model.input` does not list are replaced by a placeholder text; equal neighbours are sent once.
                                                                        (ktsoator/or; pi-ai 1.5.0, read 2026-11)
-- Tool results carry no media on several wires: they move to one user turn after all results of the batch, never
-  between them.                                            (OpenHands #7700, vllm #43203; pi-ai batches them so)
-- Some targets cannot fetch URLs, and no provider has another's files.   (litellm and pydantic-ai, read 2026-11)
-- Many-image limits evict the oldest first, in steps, so that the cached prefix changes once a step and not once a
-  turn.                                                                (gsd-2 #2874, pi #401, pi-condense #3)
-- History never raises: what cannot be sent becomes a placeholder and, where the caller could help, a requirement.
+- Several protocols have no media in tool results: they move to one user turn after all results of the batch, never
+  between results.                                              (OpenHands #7700, vllm #43203; pi-ai does the same)
+- Some targets cannot fetch URLs, and a file id is valid only at its provider.   (litellm and pydantic-ai, read 2026-11)
+- Beyond a limit the oldest images are evicted, several at once, so that the cached prefix changes rarely.
+                                                                       (gsd-2 #2874, pi #401, pi-condense #3)
+- No history raises an error: what cannot be sent becomes a placeholder and, if the caller can supply it, a requirement.
 
-Media are carried, never decoded: the exceptions are a text file that has to become text, and the first bytes of an
-image whose type nobody named.
+Media are not decoded, with two exceptions: a text file that is sent as text, and the first bytes of media without a
+MIME type.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from segue.projection.workspace.workspace import INSERTED, Workspace
 
 
 def place_media(workspace: Workspace) -> None:
-    """Fit every image, file and native block to the target, or put a text in its place."""
+    """Fit every image, file and native block to the target, or replace it by a text."""
     if workspace.scan.media:
         _Media(workspace).run()
 
 
 class _Pieces:
-    """The content of one message as it comes out, and where each piece came from."""
+    """The new content of one message, and the original index of each piece."""
 
     __slots__ = ("content", "given", "known", "moved", "origins")
 
@@ -50,17 +50,17 @@ class _Pieces:
         self.moved = False
 
     def keep(self, position: int) -> None:
-        """Take over a piece as it was given."""
+        """Append a given piece unchanged."""
         self.content.append(self.given[position])
         self.origins.append(self.known[position])
 
     def add(self, piece: AnyContent, position: int) -> None:
-        """Put in what stands for the piece given at `position`."""
+        """Append a replacement of the piece at `position`."""
         self.content.append(piece)
         self.origins.append(self.known[position] if piece is self.given[position] else INSERTED)
 
     def add_fit(self, fit: Fit, position: int) -> None:
-        """Put in what media became; a run of placeholders says the same thing once."""
+        """Append fitted media; a placeholder equal to the one before it is skipped."""
         if fit.placeholder and fit.content.kind == "text" and self.content:
             last = self.content[-1]
             if last.kind == "text" and last.text == fit.content.text:
@@ -76,7 +76,7 @@ def _is_not(one: object, other: object) -> bool:
 
 
 def _fallback_without_extra(piece: NativeContent) -> list[FallbackContent]:
-    """Give a fallback without seals and `extra` of the block's own protocol: whoever reads the fallback is another."""
+    """Give the fallback without signatures and `extra`, which belong to the protocol of the native block."""
     spares: list[FallbackContent] = []
     for spare in piece.fallback:
         if spare.kind == "text" and spare.text_signature is not None:
@@ -87,7 +87,7 @@ def _fallback_without_extra(piece: NativeContent) -> list[FallbackContent]:
 
 
 def _open_batch(workspace: Workspace) -> int:
-    """Find the turn whose calls are left open, some results being there; beyond the end when there is none."""
+    """Find the last turn if some of its calls have no result yet; the length of the list if there is none."""
     messages = workspace.messages
     results = 0
     for index in range(len(messages) - 1, -1, -1):
@@ -102,7 +102,7 @@ def _open_batch(workspace: Workspace) -> int:
 
 
 class _Media:
-    """One walk over the messages; media that have to leave where they stand wait here for their new place."""
+    """Fits the media of all messages; holds media that move until their new turn is reached."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -139,13 +139,13 @@ class _Media:
         if pieces is not None and pieces.differs():
             message = replace(message, content=tuple(pieces.content))
             self.workspace.put(index, message, pieces.origins)
-            # A fallback may be blank, a turn may be left with nothing or with a thought.
+            # A fallback may be blank; a turn may now be empty or end in thinking.
             self.workspace.scan.blank = self.workspace.scan.thinks_last = True
         self.out.append(message)
         self.places.append(self.workspace.places[index])
 
     def emit_moved_results(self) -> None:
-        """Put what the results of a batch could not carry into one user turn behind all of them."""
+        """Insert one user turn behind the results of a batch, with the media that they cannot hold."""
         lead = TextContent(text=self.texts.tool_media)
         self.out.append(UserMessage(content=(lead, *self.from_results)))
         self.places.append(self.workspace.insertion(ChangeCode.TURN_INSERTED, "media of tool results"))
@@ -160,11 +160,11 @@ class _Media:
             pieces.content[:0] = moved
             pieces.origins[:0] = [INSERTED] * len(moved)
             path = (*self.workspace.path(index), "content")
-            self.workspace.note(ChangeCode.TURN_FILLED, path, Loss.NONE, "media of the turn before")
+            self.workspace.note(ChangeCode.TURN_FILLED, path, Loss.NONE, "media moved from the turn before")
         return pieces
 
     def result(self, index: int, message: ToolResultMessage) -> _Pieces:
-        """Keep what a result may carry; where nothing is left to read, a text says where the rest went."""
+        """Keep the media that a result may hold; add a text if no text is left beside moved media."""
         patterns = self.rules.result_media if self.rules.error_result_media or not message.is_error else ()
         pieces = self.fitted(index, message.content, patterns, in_result=True)
         if pieces.moved and not any(piece.kind == "text" for piece in pieces.content):
@@ -174,9 +174,9 @@ class _Media:
         return pieces
 
     def assistant(self, index: int, message: AssistantMessage, follower: str | None) -> _Pieces | None:
-        """Native blocks stay at home; elsewhere their fallback speaks, its media from the user turn that follows.
+        """Keep native blocks of the same model; replace others by their fallback, with media in the next user turn.
 
-        Only a user turn that follows at once can take them: further on, the place would change as the history grows.
+        Media move only to a user turn that follows directly: any later place would change as the conversation grows.
         """
         self.from_assistant = []
         if not any(piece.kind == "native" for piece in message.content):
@@ -203,7 +203,7 @@ class _Media:
         return pieces
 
     def system(self, index: int, message: SystemMessage) -> _Pieces:
-        """Instructions are words: a fallback's media are named."""
+        """System messages hold only text: media of a fallback become short texts."""
         pieces = _Pieces(message.content, self.workspace.origins(index))
         for position, piece in enumerate(message.content):
             path = self.workspace.content_path(index, position)
@@ -238,16 +238,17 @@ class _Media:
         return pieces
 
     def move(self, piece: Media, path: Path, index: int) -> None:
-        """Let media of a result wait for the turn behind the batch; there is none while results are still to come."""
+        """Move media of a result to the user turn behind the batch; there is none while results are missing."""
         if index > self.open_from:
-            self.workspace.note(ChangeCode.MEDIA_MOVED, path, Loss.CONTENT, "waits for the other results")
+            detail = "sent when all results of the batch are there"
+            self.workspace.note(ChangeCode.MEDIA_MOVED, path, Loss.CONTENT, detail)
         else:
-            # What a wire said about a part of a result does not hold for a part of a user's turn.
+            # The `extra` of a part of a result is not valid for a part of a user turn.
             self.workspace.note(ChangeCode.MEDIA_MOVED, path, lost_extra(piece.extra))
             self.from_results.append(piece if piece.extra is None else replace(piece, extra=None))
 
     def unwrapped(self, piece: UserContent, path: Path) -> Sequence[UserContent]:
-        """Give a native block of another protocol as its fallback, everything else as it is."""
+        """Give the fallback of a native block of another protocol; any other piece unchanged."""
         if piece.kind != "native" or piece.protocol == self.workspace.target.model.protocol:
             return (piece,)
         self.note_native(piece, path)
@@ -260,28 +261,28 @@ class _Media:
             self.workspace.note(ChangeCode.NATIVE_DROPPED, path, Loss.CONTENT, piece.protocol)
 
     def fit(self, piece: Media, path: Path, patterns: tuple[str, ...], *, in_result: bool) -> Fit:
-        """Fit one piece and report what that took."""
+        """Fit one piece and report the changes."""
         fit = self.evicted(piece, fit_media(piece, self.workspace.target, patterns, in_result=in_result))
         for code, loss, detail in fit.changes:
             self.workspace.note(code, path, loss, detail)
         if fit.needed is not None:
             self.workspace.needed.append(MediaNeeded(path=path, reference=fit.needed))
         if fit.content.extra is not None:
-            self.workspace.scan.extra = True  # what the caller supplied may bring one along
+            self.workspace.scan.extra = True  # content of `Policy.media` may have an `extra`
         return fit
 
     def evicted(self, piece: Media, fit: Fit) -> Fit:
-        """Count what will be sent; the oldest beyond the target's limit give way to a placeholder."""
+        """Count media that will be sent; replace the oldest beyond the target's limit by a placeholder."""
         prefix_state, (images, files) = self.workspace.prefix_state, self.workspace.evicted
         if fit.content.kind == "image":
             prefix_state.images += 1
-            gives_way = prefix_state.images <= images
+            is_evicted = prefix_state.images <= images
         elif fit.content.kind == "file":
             prefix_state.files += 1
-            gives_way = prefix_state.files <= files
+            is_evicted = prefix_state.files <= files
         else:
             return fit
-        if not gives_way:
+        if not is_evicted:
             return fit
         text = fill(self.texts.media_evicted, kind=kind_of(piece))
         return Fit(TextContent(text=text), (ChangeCode.MEDIA_EVICTED, Loss.CONTENT, ""), placeholder=True)

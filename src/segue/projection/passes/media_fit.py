@@ -1,7 +1,7 @@
-"""Whether one image or file fits a target, and what stands in its place if not.
+"""Fit one image or file to a target: keep it, convert it, or replace it by a text.
 
-The order of the questions: can the model read this kind at all, can the wire carry it here or in a user turn, can the
-target get at it, is it too large. What the caller supplied for a URL or file id is asked the same questions.
+The checks, in this order: does the model support this kind of media, does the protocol allow its MIME type here or in a
+user turn, can the target read the source, is it too large. Content of `Policy.media` passes the same checks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FIRST_BYTES: Final[Mapping[str, str]] = {
     "UklGR": "image/webp",
     "JVBERi": "application/pdf",
 }
-"""How base64 of a file begins -> its type (the formats' own signatures)."""
+"""First characters of the base64 of a file -> its MIME type (from the magic numbers of the formats)."""
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
@@ -39,7 +39,7 @@ Noted = tuple[ChangeCode, Loss, str]
 
 
 class Fit:
-    """What stands in the place of a piece of media, what was done to it, and what the caller could supply."""
+    """The content that replaces a piece of media, the changes, and the reference that the caller could supply."""
 
     __slots__ = ("changes", "content", "moves", "needed", "placeholder")
 
@@ -51,15 +51,15 @@ class Fit:
         needed: str | None = None,
         placeholder: bool = False,
     ) -> None:
-        self.content = content
-        self.changes = changes
-        self.moves = moves
-        self.needed = needed
-        self.placeholder = placeholder
+        self.content: Media | TextContent = content
+        self.changes: tuple[Noted, ...] = changes
+        self.moves: bool = moves
+        self.needed: str | None = needed
+        self.placeholder: bool = placeholder
 
 
 def kind_of(piece: Media) -> Modality:
-    """Give the word of `Model.input` that a piece of media needs."""
+    """Give the value of `Model.input` that a piece of media requires."""
     if piece.kind == "image":
         return "image"
     match (piece.mime_type or "").partition("/")[0].lower():
@@ -70,12 +70,14 @@ def kind_of(piece: Media) -> Modality:
 
 
 def fit_media(piece: Media, target: Target, patterns: tuple[str, ...], *, in_result: bool) -> Fit:
-    """Fit one piece to the target. `patterns` are the MIME types that the wire carries where the piece stands."""
+    """Fit one piece to the target. `patterns` are the MIME types that the protocol allows in this place."""
     kind = kind_of(piece)
     if kind not in target.model.input:
         return _as_text(piece) or _unreadable(kind, target, in_result=in_result)
     if piece.kind == "file" and kind == "image" and piece.file_id is None:
-        image = ImageContent(data=piece.data, url=piece.url, mime_type=piece.mime_type, extra=piece.extra)
+        image = ImageContent(
+            data=piece.data, url=piece.url, mime_type=piece.mime_type, cache_mark=piece.cache_mark, extra=piece.extra
+        )
         fit = fit_media(image, target, patterns, in_result=in_result)
         fit.changes = ((ChangeCode.FILE_AS_IMAGE, Loss.NONE, piece.name or ""), *fit.changes)
         return fit
@@ -96,7 +98,7 @@ def fit_media(piece: Media, target: Target, patterns: tuple[str, ...], *, in_res
 
 
 def _named(piece: Media) -> Media:
-    """Name the type of media that came without one, from how they begin."""
+    """Set a missing MIME type from the first bytes of the data."""
     if piece.mime_type is not None or piece.data is None:
         return piece
     mime = next((mime for start, mime in _FIRST_BYTES.items() if piece.data.startswith(start)), None)
@@ -104,7 +106,7 @@ def _named(piece: Media) -> Media:
 
 
 def _supports(patterns: tuple[str, ...], piece: Media) -> bool:
-    """Whether a wire carries this MIME type; an image by URL needs no type, anything else does unless all are taken."""
+    """Whether the patterns allow a piece. Without a type, an image by URL is allowed, data only if all types are."""
     mime = (piece.mime_type or "").partition(";")[0].strip().lower()
     family = mime.partition("/")[0] if mime else kind_of(piece)
     if not mime and piece.data is not None:
@@ -117,7 +119,7 @@ def _supports(patterns: tuple[str, ...], piece: Media) -> bool:
 
 
 def _is_broken(piece: Media) -> bool:
-    """Whether data cannot be what they say they are: base64, and of a text file UTF-8. Long data are not read whole."""
+    """Whether data is not base64, or a text file is not UTF-8. Only the ends of long data are checked."""
     data = piece.data
     if data is None:
         return False
@@ -145,11 +147,11 @@ def _is_too_large(piece: Media, kind: Modality, target: Target) -> bool:
     return any(limit and size > limit for limit in (rules.max_media_bytes, narrower))
 
 
-# -- what stands in its place ------------------------------------------------------------------------------------------
+# -- replacements ------------------------------------------------------------------------------------------------------
 
 
 def _supplied(piece: Media, target: Target, patterns: tuple[str, ...], *, in_result: bool) -> Fit | None:
-    """Fit what the caller supplied for a URL or file id; None when that is nothing the target can get at either."""
+    """Fit the content of `Policy.media` for a URL or file id; None if there is none that the target can read."""
     supplied = target.policy.media.get(_reference(piece) or "")
     if supplied is None or not _is_reachable(supplied, target):
         return None
@@ -188,7 +190,7 @@ def _flattened(piece: Media, kind: Modality, target: Target) -> Fit:
 
 
 def _as_text(piece: Media) -> Fit | None:
-    """Give a text file as text: a model without eyes for files can still read it."""
+    """Convert a text file to text; None if it is no text file or not valid UTF-8."""
     if piece.kind != "file" or piece.data is None or not (piece.mime_type or "").lower().startswith("text/"):
         return None
     try:

@@ -1,8 +1,8 @@
-"""Pass 6, second half: tool names that the target accepts.
+"""Pass 6, part 2: replace tool names that the target refuses.
 
 Facts this file rests on:
-- MCP servers use dots and slashes in names, and long ones.        (tester-mcp-client #11; `^[a-zA-Z0-9_-]{1,64}$`)
-- The same name has to stand in tools, choice and history.         (tester-mcp-client #11)
+- MCP servers use names with dots and slashes, and long ones.      (tester-mcp-client #11; `^[a-zA-Z0-9_-]{1,64}$`)
+- Tools, tool choice and history have to use the same name.        (tester-mcp-client #11)
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _DEFAULT_LENGTH: Final = 64
 
 
 def wire_name(name: str, rules: Rules) -> str:
-    """Give the name itself when the target accepts it, else a legal one made of what it looks like and its hash.
+    """Give the name if the target accepts it, otherwise a legal one: the name with other characters, and its hash.
 
-    The hash of the whole name keeps different names apart, whatever else is in the request.
+    The hash of the given name keeps different names different, independently of the rest of the request.
     """
     if _is_legal(name, rules):
         return name
@@ -58,7 +58,7 @@ def _first_character(rules: Rules) -> str:
 
 
 def map_names(workspace: Workspace) -> None:
-    """Put the target's names into the calls and results of the history, the same as in its tools."""
+    """Replace names in the calls and results of the history, as in the tools."""
     called, named = _names(workspace)
     mapped: dict[str, str] = {}
     for name in (*called, *named):
@@ -73,7 +73,7 @@ def map_names(workspace: Workspace) -> None:
 
 
 def _names(workspace: Workspace) -> tuple[Iterable[str], Iterable[str]]:
-    """Give the names of the tools that are called, in order, and of those that only a result names."""
+    """Give the names of the tools that are called, in order, and of those that occur only in results."""
     scan = workspace.scan
     if scan.paired and not scan.unfinished:
         return scan.names, scan.result_names - {""}
@@ -112,7 +112,7 @@ def _rename_calls(workspace: Workspace, index: int, message: AssistantMessage, m
 
 
 def clean_names(workspace: Workspace) -> None:
-    """Keep half a surrogate pair out of names that are otherwise left as they are."""
+    """Remove halves of surrogate pairs from names; nothing else is replaced."""
     if all(map(is_clean, (*workspace.scan.names, *workspace.scan.result_names))):
         return
     names = (*workspace.scan.names, *workspace.scan.result_names)

@@ -1,12 +1,12 @@
-"""Pass 7, last part: turns in the order the target wants.
+"""Pass 7, part 3: put the turns in an order that the target accepts.
 
 Facts this file rests on:
-- Roles have to alternate at some targets; neighbours are merged, never dropped.          (coai #209, vllm #6862)
-- A user turn may not follow a tool result at some; a short assistant turn bridges them.    (zed #37021, hermes #20154)
-- Some want the user first, or last.                              (gemini-cli #11814, llxprt #1977, rig #1130)
+- Some targets require alternating roles; consecutive user turns are merged, never dropped. (coai #209, vllm #6862)
+- Some refuse a user turn after a tool result; a short assistant turn is inserted.          (zed #37021, hermes #20154)
+- Some require a user turn first, or last.                        (gemini-cli #11814, llxprt #1977, rig #1130)
 
-What an answered request has sent stays: whatever is put in looks only backwards, or at a gap that a dropped message
-left, because an earlier request may have ended there.
+A request that was answered must not change later. So an insertion depends only on earlier messages, or on a gap where a
+message was dropped, because an earlier request may have ended there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from segue.projection.workspace.workspace import INSERTED, ROLE_CODES, Workspace
 
 
 def order_turns(workspace: Workspace) -> None:
-    """Merge, part, bridge, and see to the first and the last turn."""
+    """Merge user turns, insert turns between others, and fix the first and the last turn."""
     rules = workspace.target.rules
     if (
         rules.first_user
@@ -32,14 +32,14 @@ def order_turns(workspace: Workspace) -> None:
         and workspace.messages[0].role != "user"
     ):
         opening = UserMessage.of(workspace.target.policy.texts.first_turn)
-        place = workspace.insertion(ChangeCode.TURN_INSERTED, "the first turn is the user's")
+        place = workspace.insertion(ChangeCode.TURN_INSERTED, "the target requires a user turn first")
         workspace.keep([opening, *workspace.messages], [place, *workspace.places])
     before = workspace.prefix_state.last_role
     roles = (ROLE_CODES[before] if before is not None else "") + roles_of(workspace)
     if rules.alternate and "uu" in roles:
         _merge_users(workspace)
     if "aa" in roles and _wants_user_between(rules):
-        _part_assistants(workspace)
+        _separate_assistants(workspace)
     if "tu" in roles and not rules.user_after_result:
         _bridge_results(workspace)
     if workspace.final and workspace.messages:
@@ -54,7 +54,7 @@ def _wants_user_between(rules: Rules) -> bool:
 
 
 def _merge_users(workspace: Workspace) -> None:
-    """Make neighbouring user turns one. Tool results are the user's too, but stay messages of their own."""
+    """Merge consecutive user turns. Tool results have the user role on the wire too, but stay separate messages."""
     messages: list[Message] = []
     places: list[int] = []
     run: list[int] = []
@@ -70,7 +70,7 @@ def _merge_users(workspace: Workspace) -> None:
 
 
 def _close_run(workspace: Workspace, run: list[int], messages: list[Message], places: list[int]) -> None:
-    """Put one turn in for a run of them; together they stand where the first that was given stood."""
+    """Replace a run of user turns by one, at the place of the first given one."""
     users = [message for index in run if (message := workspace.messages[index]).role == "user"]
     given = [index for index in run if workspace.is_given(index)]
     if len(run) > 1:
@@ -91,11 +91,11 @@ def _close_run(workspace: Workspace, run: list[int], messages: list[Message], pl
     run.clear()
 
 
-def _part_assistants(workspace: Workspace) -> None:
-    """Put a short user turn between two assistant turns, where they may not be neighbours.
+def _separate_assistants(workspace: Workspace) -> None:
+    """Insert a short user turn between two assistant turns, where the target refuses consecutive ones.
 
-    They are never merged: signed turns stay as they were signed. Where neighbours are allowed but a last assistant
-    turn is not, one is still needed in the gap that a dropped message left, because an earlier request ended there.
+    They are never merged, because that would break signatures. Where consecutive turns are accepted but a last
+    assistant turn is not, a user turn is still inserted where a message was dropped: an earlier request ended there.
     """
     previous, place = workspace.prefix_state.last_role, workspace.prefix_state.last_place
     messages: list[Message] = []
@@ -131,26 +131,26 @@ def _bridge_results(workspace: Workspace) -> None:
 
 
 def _end_on_user(workspace: Workspace, last: AssistantMessage) -> None:
-    """Mend an assistant turn that stands last, unless its calls are left open or it is to be gone on with."""
+    """Fix a last assistant turn, unless it has open calls or is to be continued."""
     rules, texts, index = workspace.target.rules, workspace.target.policy.texts, len(workspace.messages) - 1
     if last.tool_calls():
         return
     left_gap = 0 <= workspace.places[index] < workspace.end - 1
     if (not rules.last_assistant and not _is_resumable(workspace, last)) or (left_gap and _wants_user_between(rules)):
         closing = UserMessage.of(texts.last_turn)
-        place = workspace.insertion(ChangeCode.TURN_INSERTED, "the last turn is the user's")
+        place = workspace.insertion(ChangeCode.TURN_INSERTED, "the target requires a user turn last")
         workspace.keep([*workspace.messages, closing], [*workspace.places, place])
     elif rules.refused_final_space and last.content:
         piece = last.content[-1]
         if piece.kind == "text" and not piece.text_signature and piece.text != piece.text.rstrip():
-            # Blank texts are gone by now but for those of a sealed turn: there a few words stand in.
+            # Only a signed turn can still have a blank text here; it gets a short text.
             text = piece.text.rstrip() or texts.empty_turn
             workspace.note(ChangeCode.FINAL_SPACE, workspace.content_path(index, len(last.content) - 1), Loss.NONE)
             workspace.put(index, replace(last, content=(*last.content[:-1], replace(piece, text=text))))
 
 
 def _is_resumable(workspace: Workspace, last: AssistantMessage) -> bool:
-    """Whether the target will go on from there: it paused in what it runs itself, or was told to begin so."""
+    """Whether the target will continue this turn: it paused in a tool of its own, or the turn is a prefix."""
     rules = workspace.target.rules
     if last.prefix:  # kept only where the target has the field
         return True
@@ -159,7 +159,7 @@ def _is_resumable(workspace: Workspace, last: AssistantMessage) -> bool:
 
 
 def _record_roles(workspace: Workspace) -> None:
-    """Leave behind what the next stretch asks of this one."""
+    """Record what the next segment needs to know."""
     prefix_state = workspace.prefix_state
     for place in reversed(workspace.places):
         if place >= 0:
@@ -172,7 +172,7 @@ def _record_roles(workspace: Workspace) -> None:
 
 
 def _record_thinking_cycle(workspace: Workspace) -> None:
-    """Find the turn that opened the running tool cycle: the first with calls behind the user's last words."""
+    """Find the first turn of the current tool cycle: the first one with calls after the last user turn."""
     opener: AssistantMessage | None = None
     for message in reversed(workspace.messages):
         if message.role == "user":

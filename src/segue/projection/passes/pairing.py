@@ -1,14 +1,14 @@
-"""Pass 3: every batch of calls gets exactly one result per call, in call order, before the next turn.
+"""Pass 3: give every tool call exactly one result, in call order, directly behind the turn with the calls.
 
 Facts this file rests on:
 - Every provider refuses a call without a result and a result without a call.         (claude-code #1237, ellmer #459,
   eca #209, pi #7777, pydantic-ai #4882)
 - Two results for one call are refused.                                                (hindsight #4250, kilocode #3772)
-- Results answer in call order, or caches and some providers are upset.      (gemini-cli #4217; litellm, run 2026-11)
-- A late result belongs to its call; what stood between them must not be lost.         (litellm deletes it, run 2026-11)
-- Arguments that are no JSON object are refused when replayed.   (koda #501, vercel/ai #19274, llama.cpp answers 500)
+- Results out of call order miss the cache, and some providers refuse them.  (gemini-cli #4217; litellm, run 2026-11)
+- A late result belongs to its call; messages between them must not be lost.           (litellm drops them, run 2026-11)
+- Arguments that are not a JSON object are refused when replayed.  (koda #501, vercel/ai #19274, llama.cpp answers 500)
 
-No clock and no randomness: a result that stands in for a missing one is the same in every process.
+An inserted result has no timestamp and no random id: it is the same in every process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from segue.projection.workspace.workspace import INSERTED, Workspace, joined_tex
 
 
 def pair_results(workspace: Workspace) -> None:
-    """Bring calls and results together; histories that are in order already pass untouched."""
+    """Pair calls and results; a history that is already paired is not changed."""
     if not workspace.scan.paired:
         _Pairing(workspace).run()
     if workspace.scan.original:
@@ -37,7 +37,7 @@ def pair_results(workspace: Workspace) -> None:
 
 
 class _Pairing:
-    """The walk that puts a broken history in order, in the coordinates of the working list."""
+    """Rebuilds the list of messages of a history that is not paired. Indexes are those of the workspace."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -46,10 +46,10 @@ class _Pairing:
         self.out: list[Message] = []
         self.places: list[int] = []
         self.order: list[int] = []
-        """Where each message that comes out stood in the working list; -1 for one that is put in."""
+        """The previous index of each message of the new list; -1 for an inserted one."""
 
     def run(self) -> None:
-        """Rebuild the list: each turn, its results, then whatever stood between."""
+        """Rebuild the list: each turn, its results, then the messages that were between them."""
         matches = match_results(self.given, self.workspace.prefix_state)
         self.results = {call: index for index, call in matches.answers.items()}
         if self.workspace.target.policy.duplicate_results == "last":
@@ -78,9 +78,9 @@ class _Pairing:
 
     def last_turn(self, owners: Mapping[int, Call]) -> int:
         """Find the last message that will not be a result."""
-        keep_supported_extra = self.workspace.target.policy.orphan_results == "text"
+        keeps_orphans = self.workspace.target.policy.orphan_results == "text"
         for index in range(len(self.given) - 1, -1, -1):
-            if self.given[index].role != "toolResult" or (keep_supported_extra and index not in owners):
+            if self.given[index].role != "toolResult" or (keeps_orphans and index not in owners):
                 return index
         return -1
 
@@ -90,10 +90,11 @@ class _Pairing:
         self.order.append(index)
 
     def emit_results(self, turn: int, calls: Sequence[ToolCall], *, is_trailing: bool) -> None:
-        """Give each call its result; one that is not there is told as an error.
+        """Append the result of each call; an error result is inserted for a missing one.
 
-        Calls that the caller will still run are left open: those behind the last one that has its result, because the
-        results come in call order and what was sent once stays as it was.
+        With `Policy(trailing_calls="open")` the calls behind the last one that has a result stay without one, because
+        the caller will still run them. Calls before it get an error result: results are sent in call order, and what
+        was sent must not change.
         """
         found = [self.results.get((turn, position)) for position in range(len(calls))]
         if is_trailing and self.workspace.target.policy.trailing_calls == "open":
@@ -123,33 +124,29 @@ class _Pairing:
             workspace.note(ChangeCode.RESULT_ORPHANED, path, Loss.CONTENT, clean_text(message.tool_call_id))
             return
         texts = workspace.target.policy.texts
-        keep_supported_extra, origins, loss = result_as_user(
-            message, texts, texts.orphan_result, workspace.origins(index)
-        )
+        user, origins, loss = result_as_user(message, texts, texts.orphan_result, workspace.origins(index))
         workspace.note(ChangeCode.RESULT_AS_TEXT, path, loss, clean_text(message.tool_call_id))
-        workspace.put(index, keep_supported_extra, origins)
-        workspace.reshaped = True  # not in number, but in roles
+        workspace.put(index, user, origins)
+        workspace.reordered = True  # roles changed
         self.emit(index)
 
 
 def result_as_user(
     message: ToolResultMessage, texts: Texts, template: str, origins: Sequence[int]
 ) -> tuple[UserMessage, list[int], Loss]:
-    """Tell a result as a user's text, its media behind it; also where the content came from, and what it costs."""
+    """Convert a result to a user message, the text first, then its media; also give original indexes and the loss."""
     text = joined_text(message.content)
     if is_error_text(message, texts):
         text = fill(texts.error_result, text=text)
     text = fill(template, name=clean_text(message.tool_name), text=text)
     media = [(piece, origin) for piece, origin in zip(message.content, origins, strict=True) if piece.kind != "text"]
-    keep_supported_extra = UserMessage(
-        content=(TextContent(text=text), *(piece for piece, _ in media)), timestamp=message.timestamp
-    )
+    user = UserMessage(content=(TextContent(text=text), *(piece for piece, _ in media)), timestamp=message.timestamp)
     extras = (message.extra, *(piece.extra for piece in message.content if piece.kind == "text"))
-    return keep_supported_extra, [INSERTED, *(origin for _, origin in media)], lost_extra(*extras)
+    return user, [INSERTED, *(origin for _, origin in media)], lost_extra(*extras)
 
 
 def is_error_text(message: ToolResultMessage, texts: Texts) -> bool:
-    """Whether a result's text has to say that it is an error: what stands in for a missing result says so itself."""
+    """Whether the text of a result needs an error mark; the text for a missing result needs none."""
     if not message.is_error:
         return False
     first = message.content[0] if len(message.content) == 1 else None
@@ -157,7 +154,7 @@ def is_error_text(message: ToolResultMessage, texts: Texts) -> bool:
 
 
 def _repair_arguments(workspace: Workspace) -> None:
-    """Drop a spelling of arguments that is not the JSON of those arguments: the best-effort object is sent instead."""
+    """Drop the original text of arguments if it is not the JSON of the parsed arguments, which are sent instead."""
     for index, message in enumerate(workspace.messages):
         if message.role == "assistant":
             _repair_argument_texts(workspace, index, message)

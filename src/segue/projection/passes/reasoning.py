@@ -1,16 +1,16 @@
-"""Pass 5: thinking, signatures and everything else that only its maker may see.
+"""Pass 5: replay thinking and signatures to the same model; convert or remove them for other models.
 
 Facts this file rests on:
-- A signature is valid only for the model that made it; elsewhere it is refused or corrupts the reply.
+- A signature is valid only for the model that produced it; another one refuses it or gives a corrupt reply.
                                       (llxprt-code #2335, 9router #4136, strands #682, codex #8119)
-- At home every signed block is replayed as it was: order, bytes, even with empty text.
+- The same model requires every signed block unchanged: order, bytes, even with empty text.
                                       (claude-code #63203, strands #2704, langchain #38638)
-- Redacted and encrypted payloads mean nothing to others and must not be re-typed.     (llxprt-code #2337, pi #1665)
-- Signed thinking and the calls behind it are one: with the one gone, the other's seal is refused.
+- Redacted and encrypted payloads are useless to other models and must not be converted. (llxprt-code #2337, pi #1665)
+- Signed thinking and the calls behind it belong together: without one, the signature of the other is refused.
                                       (mastra #8738, opencode #38620, rig #751)
-- Gemini 3 refuses a step whose first call has no signature; a documented placeholder is accepted for other models'
+- Gemini 3 refuses a step whose first call has no signature; it accepts a documented placeholder for other models'
   calls.                              (litellm #16893; recorded traffic, 2026-11)
-- Whether foreign thinking is shown is a policy: as text it may be imitated, dropped it is lost.
+- Whether to send thinking of other models is a policy: as text it may be imitated, dropped it is lost.
                                       (ktsoator/or, alchemy-rs and tirea disagree)
 """
 
@@ -30,7 +30,7 @@ from segue.projection.workspace.workspace import Target, Workspace
 
 Treatment: TypeAlias = Literal["channel", "text", "drop"]
 
-# Reading a member of an enum costs as much as making the change that carries it (CPython 3.11, measured 2026-11-15).
+# Reading a member of an enum costs as much as creating a Change with it (CPython 3.11, measured 2026-11-15).
 _AS_TEXT: Final = ChangeCode.THINKING_AS_TEXT
 _DROPPED: Final = ChangeCode.THINKING_DROPPED
 _UNSIGNED: Final = ChangeCode.THINKING_UNSIGNED
@@ -43,14 +43,14 @@ _CONTENT: Final = Loss.CONTENT
 
 
 def reconcile_reasoning(workspace: Workspace) -> None:
-    """Keep at home what is the target's own, and show it of others what the policy allows."""
+    """Keep thinking and signatures of the target's own turns; convert those of other models as the policy says."""
     reasoning = _Reasoning(workspace)
     if reasoning.has_changes():
         reasoning.run()
 
 
 def thinking_treatment(target: Target) -> Treatment:
-    """Decide where another model's readable thinking goes."""
+    """Decide how to send the readable thinking of other models: as thinking, as text, or not at all."""
     has_channel = target.model.reasoning and target.rules.reasoning_replay in ("open", "required")
     match target.policy.reasoning:
         case "auto":
@@ -68,7 +68,7 @@ def thinking_treatment(target: Target) -> Treatment:
 
 
 class _Reasoning:
-    """One walk over the turns of a stretch."""
+    """Processes the assistant turns of a segment."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -79,7 +79,7 @@ class _Reasoning:
         self.placeholder = texts.call_signature if workspace.target.rules.call_signature == "required" else None
 
     def has_changes(self) -> bool:
-        """Whether there is anything that is not plainly the target's own, with a seal where one belongs."""
+        """Whether any turn may have to change: another model wrote it, or a signature is missing or not accepted."""
         scan = self.workspace.scan
         return bool(
             scan.foreign
@@ -93,17 +93,17 @@ class _Reasoning:
 
     def run(self) -> None:
         workspace, foreign = self.workspace, self.workspace.scan.foreign
-        is_as_surveyed = not workspace.reshaped and not workspace.cross_model
+        is_as_scanned = not workspace.reordered and not workspace.cross_model
         for index, message in enumerate(workspace.messages):
             if type(message) is AssistantMessage:
-                self.turn(index, message, is_own=index not in foreign if is_as_surveyed else workspace.is_own(index))
+                self.turn(index, message, is_own=index not in foreign if is_as_scanned else workspace.is_own(index))
 
     # -- one turn ------------------------------------------------------------------------------------------------------
 
     def turn(self, index: int, message: AssistantMessage, *, is_own: bool) -> None:
-        """Give every block of a turn the form in which it can be sent."""
+        """Convert or remove the thinking and signatures of one turn that the target does not accept."""
         if is_own:
-            if self.is_whole(message):
+            if self.can_replay_all(message):
                 return
             is_own = self.is_own_turn(message)
         workspace, place, wants_signature = self.workspace, self.workspace.places[index], self.placeholder is not None
@@ -129,11 +129,7 @@ class _Reasoning:
                 is_mixed = has_call
                 signature = piece.text_signature
                 if piece.phase is not None and not (is_own and self.target.rules.text_phases):
-                    # Bound to the signed item it came in, so both are removed in one change.
-                    path = workspace.content_path(index, position)
-                    workspace.note(_SIGNATURE_DROPPED, path, _OPAQUE, "phase")
-                    kept = signature if is_own and signature else None
-                    out[position] = replace(piece, phase=None, text_signature=kept)
+                    out[position] = self.without_phase(piece, workspace.content_path(index, position), is_own=is_own)
                     is_changed = True
                     continue
             elif type(piece) is ThinkingContent:
@@ -151,7 +147,7 @@ class _Reasoning:
                 continue
             if signature is None or (is_own and signature):
                 continue
-            # An own seal stays, another's goes, and one that is none. Written out: most of a long report is made here.
+            # Remove a signature of another model, or an empty one. Written without calls: most changes are made here.
             path = ("messages", place, "content", position) if as_given else workspace.content_path(index, position)
             workspace.changes.append(Change(code=_SIGNATURE_DROPPED, path=path, loss=_OPAQUE if signature else _NONE))
             is_call = type(piece) is ToolCall
@@ -163,8 +159,13 @@ class _Reasoning:
             workspace.messages[index] = replace(message, content=tuple(out))
             workspace.changed = True
 
-    def is_whole(self, message: AssistantMessage) -> bool:
-        """Whether an own turn can be replayed as it is."""
+    def without_phase(self, piece: TextContent, path: Path, *, is_own: bool) -> TextContent:
+        """Remove the phase of a text. It belongs to the signed item of the text, so one change reports both."""
+        self.workspace.note(_SIGNATURE_DROPPED, path, _OPAQUE, "phase")
+        return replace(piece, phase=None, text_signature=(piece.text_signature or None) if is_own else None)
+
+    def can_replay_all(self, message: AssistantMessage) -> bool:
+        """Whether an own turn can be replayed unchanged."""
         wants_signature = self.placeholder is not None
         for piece in message.content:
             if type(piece) is ToolCall:
@@ -182,12 +183,12 @@ class _Reasoning:
         return True
 
     def is_own_turn(self, message: AssistantMessage) -> bool:
-        """Whether an own turn keeps its seals: with all of its thinking gone, the rest is not what was signed."""
-        thoughts = [piece for piece in message.content if piece.kind == "thinking"]
-        return not thoughts or any(map(self.can_replay, thoughts))
+        """Whether an own turn keeps its signatures: without any of its thinking the others are not valid."""
+        thinking = [piece for piece in message.content if piece.kind == "thinking"]
+        return not thinking or any(map(self.can_replay, thinking))
 
     def can_replay(self, piece: ThinkingContent) -> bool:
-        """Whether the target takes its own thought back."""
+        """Whether the target accepts thinking that it produced."""
         if self.replay == "none":
             return False
         if piece.thinking_signature:
@@ -197,7 +198,7 @@ class _Reasoning:
     def rearrange(
         self, index: int, message: AssistantMessage, out: list[AssistantContent], dropped: list[int], *, is_own: bool
     ) -> None:
-        """Go on without what is gone, and with the calls last where they have to be."""
+        """Remove dropped content, and move calls to the end if the target requires it."""
         workspace = self.workspace
         order = [position for position in range(len(out)) if position not in dropped]
         if self.target.rules.calls_last and not is_own:
@@ -214,7 +215,7 @@ class _Reasoning:
         workspace.put(index, replace(message, content=content), origins)
 
     def calls_last(self, index: int, out: list[AssistantContent], order: list[int]) -> list[int]:
-        """Let the words come first and the calls behind them; thinking stays where it stood, between."""
+        """Give the order with calls behind the text; calls do not move past thinking."""
         text_first: list[int] = []
         calls: list[int] = []
         for position in order:
@@ -231,7 +232,7 @@ class _Reasoning:
         return text_first
 
     def thinking(self, piece: ThinkingContent, path: Path, *, is_own: bool) -> AssistantContent | None:
-        """Keep a thought that can be replayed; give another one the form its fate says, never its seal."""
+        """Keep thinking that can be replayed; convert or drop (None) any other, always without its signature."""
         workspace, signature = self.workspace, piece.thinking_signature
         if is_own and self.can_replay(piece):
             if signature != "":
@@ -256,7 +257,7 @@ class _Reasoning:
         return None
 
     def first_call(self, piece: ToolCall, path: Path, *, is_own: bool) -> ToolCall:
-        """Put the documented placeholder on the first call of a step that has no seal, or another model's."""
+        """Give the first call of a step the documented placeholder, unless it has a signature of the target."""
         signature = piece.thought_signature
         if signature is not None and not (is_own and signature) and signature != self.placeholder:
             self.workspace.note(_SIGNATURE_DROPPED, path, _OPAQUE if signature else _NONE)

@@ -1,8 +1,8 @@
-"""A tool's JSON schema in the target's dialect.
+"""Change the JSON schema of a tool to the subset of JSON schema that the target accepts.
 
 Facts this file rests on:
-- Some dialects of JSON schema know fewer keywords, and refuse the others.              (protocols' rules)
-- Some want an object at the root, and refuse a choice of schemas there; inside it passes.
+- Some providers support fewer keywords and refuse the others.                          (protocols' rules)
+- Some require an object at the root and refuse `anyOf` and the like there, but not inside.
                                                         (Codewhale #4329, 2026-07; OpenAI's refusal lists them)
 """
 
@@ -18,14 +18,14 @@ from segue.projection.report import Loss
 Schema = Mapping[str, object]
 
 _NAMES_BELOW: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-"""Keywords under which names stand, not keywords."""
+"""Keywords whose value maps names to schemas."""
 _VALUES_BELOW: Final = frozenset({"const", "default", "enum", "example", "examples"})
-"""Keywords under which plain values stand."""
+"""Keywords whose value is plain JSON, not a schema."""
 _CHOICES: Final = ("allOf", "anyOf", "oneOf")
 
 
 def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
-    """Take out keywords the target refuses and give the root the form it wants; the same object when all fits."""
+    """Remove keywords that the target refuses and convert the root; the same object when nothing changes."""
     fitted, loss = schema, Loss.NONE
     if rules.schema_refused:
         fitted = cast("Schema", _without(schema, rules.schema_refused))
@@ -58,7 +58,7 @@ def _without(value: object, refused: frozenset[str], *, names: bool = False) -> 
 
 
 def _without_choices(schema: Schema, refused: frozenset[str]) -> Schema:
-    """Take choices off the root: what any branch allows may be given, what every branch demands stays demanded."""
+    """Merge the branches of the root: all properties are allowed, those that every branch requires are required."""
     properties = dict(_mapping(schema.get("properties")))
     required = set(_names(schema.get("required")))
     for keyword in _CHOICES:

@@ -1,11 +1,12 @@
-"""Pass 8: tools and options the target can be told.
+"""Pass 8: fit tools and options to the target.
 
 Facts this file rests on:
 - Newer models answer 400 to sampling parameters and to thinking levels they do not have.   (Anthropic documentation,
   2026-11; pi-ai clamps levels)
-- A provider's own tools mean nothing to another's.                                  (vercel/ai #8132)
-- Some targets want every tool of the history declared.     (vercel/ai #7537, pydantic-ai #1966, strands #998)
-- A strict tool with properties that may be left out is taken by one provider and refused by another.
+- Tools that a provider runs itself do not exist at other providers.                 (vercel/ai #8132)
+- Some targets require a definition of every tool that the history uses.  (vercel/ai #7537, pydantic-ai #1966,
+  strands #998)
+- One provider accepts a strict tool with optional properties, another refuses it.
                                                            (Anthropic's 200 and OpenAI's 400, both recorded, 2026)
 """
 
@@ -32,12 +33,12 @@ from segue.protocols.kit.schemas import is_closed
 
 _NO_OPTIONS: Final = Options()
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
-"""Who refuses these does as if they were 1, so that to leave out a 1 takes nothing away.
+"""Providers that refuse these use the value 1, so removing a 1 loses nothing.
 (OpenAI: "Only the default (1) value is supported", qwen-code #921 of 2025-10; recorded: gpt-5-nano took a 1)"""
 
 
 def fit_settings(workspace: Workspace) -> None:
-    """Make tools and options ready; they come with the last stretch of a history alone."""
+    """Fit tools and options; only the last segment of a conversation has them."""
     if workspace.settings is None:
         return
     tools = _add_called(workspace, _fit_tools(workspace, workspace.settings.tools))
@@ -47,12 +48,12 @@ def fit_settings(workspace: Workspace) -> None:
 
 
 def is_thinking(options: Options) -> bool:
-    """Whether the request asks for thinking."""
+    """Whether the options enable thinking."""
     return options.thinking not in (None, "off", 0)
 
 
 def _fit_tools(workspace: Workspace, given: tuple[Tool, ...]) -> tuple[Tool, ...]:
-    """Fit the tools; a target that was given the same ones before knows what they become."""
+    """Fit the tools; the target caches the result for the same tuple."""
     fitted = workspace.target.fitted_tools
     if fitted is None or fitted.given is not given:
         tools = _Tools(workspace.target)
@@ -63,7 +64,7 @@ def _fit_tools(workspace: Workspace, given: tuple[Tool, ...]) -> tuple[Tool, ...
 
 
 def _add_called(workspace: Workspace, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
-    """Declare the tools that only the history knows, where the target insists on it."""
+    """Declare the tools that only the history uses, if the target requires it."""
     rules = workspace.target.rules
     if not (rules.tools and rules.tools_with_history):
         return tools
@@ -79,7 +80,7 @@ def _add_called(workspace: Workspace, tools: tuple[Tool, ...]) -> tuple[Tool, ..
 
 
 class _Tools:
-    """The tools of a request, being made ready for one target."""
+    """Fits the tools of a request to one target."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -91,7 +92,7 @@ class _Tools:
         self.changes.append(Change(code=code, path=path, loss=loss, detail=detail))
 
     def fit(self, given: tuple[Tool, ...]) -> tuple[Tool, ...]:
-        """Fit the tools; the same tuple when all fit."""
+        """Fit the tools; the same tuple when nothing changes."""
         out: list[Tool] = []
         names: set[str] = set()
         for index, tool in enumerate(given):
@@ -100,11 +101,11 @@ class _Tools:
                 continue
             if fitted.kind == "function":
                 if fitted.name in names:
-                    self.remove(("tools", index), "a second tool of this name")
+                    self.remove(("tools", index), "another tool has the same name")
                     continue
                 names.add(fitted.name)
             if self.rules.max_tools and len(out) >= self.rules.max_tools:
-                self.remove(("tools", index), f"the target takes {self.rules.max_tools}")
+                self.remove(("tools", index), f"the target accepts {self.rules.max_tools} tools")
                 continue
             out.append(fitted)
         return given if len(out) == len(given) and all(map(is_, out, given)) else tuple(out)
@@ -114,11 +115,11 @@ class _Tools:
 
     def one(self, tool: Tool, path: Path) -> Tool | None:
         if not self.rules.tools:
-            self.remove(path, "the target has no tools")
+            self.remove(path, "the target does not support tools")
             return None
         if tool.kind == "native":
             if tool.protocol != self.target.model.protocol:
-                self.remove(path, f"a tool of {tool.protocol}")
+                self.remove(path, f"only {tool.protocol} supports it")
                 return None
             return self.keep_supported_extra(replace(tool, definition=self.clean(tool.definition, path)), tool, path)
         description, cleaned = self.clean(tool.description, path), self.clean(tool.parameters, path)
@@ -132,10 +133,11 @@ class _Tools:
         is_same = name == tool.name and description is tool.description and parameters is tool.parameters
         strict = tool.strict
         if strict and self.rules.strict_closed and not is_closed(parameters):
-            self.note(ChangeCode.TOOL_SCHEMA, (*path, "strict"), Loss.CONTENT, "its schema cannot be followed strictly")
+            detail = "strict mode needs a schema with all properties required"
+            self.note(ChangeCode.TOOL_SCHEMA, (*path, "strict"), Loss.CONTENT, detail)
             strict, is_same = None, False
         if is_same and tool.extra is None:
-            return tool  # most fit as they are, and to compare two schemas would cost more than all of the above
+            return tool  # the common case; comparing two schemas would cost more than everything above
         fitted = replace(tool, name=name, description=description, parameters=parameters, strict=strict)
         return self.keep_supported_extra(fitted, tool, path)
 
@@ -146,7 +148,7 @@ class _Tools:
         return cleaned
 
     def keep_supported_extra(self, fitted: Tool, given: Tool, path: Path) -> Tool:
-        """Take away what other wires said; give back the given tool when nothing differs."""
+        """Remove `extra` of other protocols; the given tool when nothing changes."""
         extra = given.extra
         if extra is not None:
             kept = kept_extra(extra, self.target.model.protocol, self.rules, same_provider=True)
@@ -159,7 +161,7 @@ class _Tools:
 
 
 class _Options:
-    """The options of a request, being made ready for one target."""
+    """Fits the options of a request to one target."""
 
     def __init__(self, workspace: Workspace, tools: Sequence[Tool]) -> None:
         self.target = workspace.target
@@ -172,14 +174,14 @@ class _Options:
         self.changed: dict[str, object] = {}
 
     def fit(self, given: Options) -> Options:
-        """Fit the options; the same object when all fit."""
+        """Fit the options; the same object when nothing changes."""
         if given.extra is not None and replace(given, extra=None) == _NO_OPTIONS:
             self.fit_extra(given, thinks=False)
             return replace(given, **self.changed) if self.changed else given
         self.fit_thinking(given)
-        keep_supported_extra = replace(given, **self.changed)
-        thinks = is_thinking(keep_supported_extra)
-        self.is_off = self.model.reasoning and keep_supported_extra.thinking in ("off", 0)
+        fitted = replace(given, **self.changed)
+        thinks = is_thinking(fitted)
+        self.is_off = self.model.reasoning and fitted.thinking in ("off", 0)
         self.remove_refused(given, thinks=thinks)
         self.fit_numbers(given)
         self.fit_tool_choice(given, thinks=thinks)
@@ -191,8 +193,8 @@ class _Options:
         self.note(ChangeCode.OPTION_REMOVED, ("options", name), loss, why)
         self.changed[name] = None
 
-    def asks(self, given: Options, name: str) -> bool:
-        """Whether an option is asked for and still stands as it was given."""
+    def is_unchanged(self, given: Options, name: str) -> bool:
+        """Whether an option is set and has not been changed."""
         return getattr(given, name) is not None and name not in self.changed
 
     def fit_thinking(self, given: Options) -> None:
@@ -205,7 +207,7 @@ class _Options:
     def remove_refused(self, given: Options, *, thinks: bool) -> None:
         chosen: str | None = None
         for name in given.__struct_fields__:
-            if name == "extra" or not self.asks(given, name):
+            if name == "extra" or not self.is_unchanged(given, name):
                 continue
             why = self.refusal(name, thinks=thinks)
             if why is not None:
@@ -213,17 +215,17 @@ class _Options:
                 self.remove(name, why, Loss.NONE if is_default else Loss.CONTENT)
             elif name in self.rules.exclusive_options:
                 if chosen is not None:
-                    self.remove(name, f"refused beside {chosen}")
+                    self.remove(name, f"the target refuses it together with {chosen}")
                 chosen = chosen or name
 
     def refusal(self, name: str, *, thinks: bool) -> str | None:
-        """Say why the target refuses an option, if it does."""
+        """Give the reason why the target refuses an option; None if it accepts it."""
         if name in self.rules.refused_options:
-            return "refused by the target"
+            return "the target does not support it"
         if thinks and name in self.rules.refused_with_thinking:
-            return "refused while the model thinks"
+            return "the target refuses it while thinking is on"
         if not self.is_off and name in self.rules.refused_unless_off:
-            return "refused unless the model is asked not to think"
+            return 'the target refuses it unless thinking is "off"'
         return None
 
     def clamp(self, name: str, value: object, loss: Loss, detail: str) -> None:
@@ -232,31 +234,31 @@ class _Options:
 
     def fit_numbers(self, given: Options) -> None:
         rules = self.rules
-        if given.temperature is not None and self.asks(given, "temperature"):
+        if given.temperature is not None and self.is_unchanged(given, "temperature"):
             self.fit_range("temperature", given.temperature, 0.0, rules.max_temperature)
-        if given.top_p is not None and self.asks(given, "top_p"):
+        if given.top_p is not None and self.is_unchanged(given, "top_p"):
             self.fit_range("top_p", given.top_p, rules.min_top_p, rules.max_top_p)
-        if given.max_tokens is not None and self.asks(given, "max_tokens"):
+        if given.max_tokens is not None and self.is_unchanged(given, "max_tokens"):
             self.fit_limit(given.max_tokens)
-        if given.stop is not None and self.asks(given, "stop"):
+        if given.stop is not None and self.is_unchanged(given, "stop"):
             self.fit_stop(given.stop)
-        if given.session_id is not None and self.asks(given, "session_id"):
+        if given.session_id is not None and self.is_unchanged(given, "session_id"):
             shortened = given.session_id[: rules.max_session_id or None]
             if shortened != given.session_id:
                 self.clamp("session_id", shortened, Loss.NONE, f"the first {rules.max_session_id} characters")
-        if given.output_schema is not None and self.asks(given, "output_schema"):
+        if given.output_schema is not None and self.is_unchanged(given, "output_schema"):
             self.fit_output_schema(given.output_schema, self.refusal_of_schema(given))
 
     def fit_range(self, name: str, value: float, least: float, most: float) -> None:
-        """Bring a number into the target's range; where it has no upper end `most` is 0."""
+        """Clamp a number to the target's range; `most` is 0 if there is no upper limit."""
         fitted = max(least, min(value, most) if most else value)
         if fitted != value:
             self.clamp(name, fitted, Loss.NONE, f"{fitted}")
 
     def fit_limit(self, limit: int) -> None:
-        """Bring the limit of an answer into range. Less than nothing is how servers of one's own spell "no limit"."""
+        """Clamp the limit of output tokens. Local servers read a negative number as "no limit"."""
         if limit < 0:
-            self.remove("max_tokens", "less than nothing is no limit", Loss.NONE)
+            self.remove("max_tokens", "a negative number means no limit", Loss.NONE)
             return
         most = self.model.max_tokens
         fitted = max(self.rules.min_max_tokens, min(limit, most) if most else limit)
@@ -269,7 +271,7 @@ class _Options:
         fitted = usable[: rules.max_stop or None]
         if not fitted:
             if stop:
-                self.remove("stop", "an empty text stops nothing", Loss.CONTENT if any(stop) else Loss.NONE)
+                self.remove("stop", "the target refuses blank texts", Loss.CONTENT if any(stop) else Loss.NONE)
         elif fitted != stop:
             loss = Loss.NONE if sum(map(bool, stop)) == len(fitted) else Loss.CONTENT
             self.clamp("stop", fitted, loss, f"{len(fitted)} of {len(stop)}")
@@ -280,19 +282,19 @@ class _Options:
             return
         schema, loss = fit_schema(given, replace(self.rules, schema_root_object=False))
         if schema is not given:
-            self.clamp("output_schema", schema, loss, "in the target's dialect")
+            self.clamp("output_schema", schema, loss, "keywords that the target refuses were removed")
 
     def refusal_of_schema(self, given: Options) -> str:
-        """Say why no schema, nor JSON at all, can be asked for here; nothing where it can."""
+        """Give the reason why the target refuses an output schema or JSON mode here; empty if it accepts them."""
         if self.tools and not self.rules.schema_with_tools:
-            return "refused beside tools"
-        forces = given.tool_choice not in (None, "auto", "none") and self.asks(given, "tool_choice")
+            return "the target refuses it together with tools"
+        forces = given.tool_choice not in (None, "auto", "none") and self.is_unchanged(given, "tool_choice")
         refused = self.tools and forces and not self.rules.schema_with_forced_choice
-        return "refused where a tool is demanded" if refused else ""
+        return "the target refuses it together with a required tool" if refused else ""
 
     def fit_tool_choice(self, given: Options, *, thinks: bool) -> None:
         choice = given.tool_choice
-        if choice is not None and self.asks(given, "tool_choice"):
+        if choice is not None and self.is_unchanged(given, "tool_choice"):
             names = {tool.name for tool in self.tools if tool.kind == "function"}
             kind = choice if choice in ("auto", "none", "required") else "name"
             wire = self.wire_names.get(choice, choice) if kind == "name" else choice
@@ -300,15 +302,15 @@ class _Options:
             if not self.tools or (self.rules.choice_of_functions and not names):
                 self.remove("tool_choice", "there are no tools", harmless)
             elif kind not in self.rules.tool_choices:
-                self.remove("tool_choice", "the target cannot be told", harmless)
+                self.remove("tool_choice", "the target does not support this choice", harmless)
             elif kind == "name" and wire not in names:
                 self.remove("tool_choice", "there is no such tool")
             elif thinks and kind in ("name", "required") and not self.rules.forced_choice_with_thinking:
-                self.remove("tool_choice", "refused while the model thinks")
+                self.remove("tool_choice", "the target refuses it while thinking is on")
             elif wire != choice:
                 self.note(ChangeCode.NAME_CHANGED, ("options", "tool_choice"), Loss.NONE, wire)
                 self.changed["tool_choice"] = wire
-        if self.asks(given, "parallel_tool_calls") and not self.tools:
+        if self.is_unchanged(given, "parallel_tool_calls") and not self.tools:
             self.remove("parallel_tool_calls", "there are no tools", Loss.NONE)
 
     def fit_extra(self, given: Options, *, thinks: bool) -> None:
@@ -323,7 +325,7 @@ class _Options:
                 self.changed["extra"] = clean_value(kept)
 
     def without_refused(self, extra: Extra | None, given: Options, *, thinks: bool) -> Extra | None:
-        """Take away what this wire can say and this target refuses; the same object when there is nothing such."""
+        """Remove keys that the protocol has and this target refuses; the same object when there are none."""
         part = (extra or {}).get(self.model.protocol, {})
         refused = set(self.rules.refused_extra)
         for key, option in self.rules.extra_like:
@@ -345,7 +347,7 @@ class _Options:
 
 
 def _without_keys(given: Mapping[str, object], refused: frozenset[str] | set[str]) -> Mapping[str, object]:
-    """Leave keys out, and with a dot those of an object inside; the same object when none of them is there."""
+    """Remove keys, with a dot those of an inner object; the same object when there are none."""
     kept = given
     for name in sorted(refused):
         outer, _, inner = name.partition(".")

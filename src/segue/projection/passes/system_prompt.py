@@ -1,6 +1,6 @@
-"""The system prompt, made ready for one target: clean, without other protocols' blocks, never blank where refused.
+"""Fit the system prompt to the target: clean text, no blocks of other protocols, not blank where that is refused.
 
-It stands before every message, so it is fitted once, before the passes look at the messages.
+The prompt comes before all messages, so it is fitted once, before the passes run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from segue.projection.workspace.workspace import SystemPrompt, Target
 
 
 def fit_system_prompt(given: SystemPrompt, target: Target) -> tuple[SystemPrompt, tuple[Change, ...]]:
-    """Fit the prompt; the same object when it fits."""
+    """Fit the prompt; the same object when nothing changes."""
     if given is None:
         return None, ()
     fitting = _Fitting(target)
@@ -41,11 +41,11 @@ class _Fitting:
         self.changes.append(Change(code=code, path=path, loss=loss, detail=detail))
 
     def text(self, given: str, path: Path, cost: Loss) -> str | None:
-        """Give a text the target takes; None, at the given cost, when it has no words and such are refused."""
+        """Clean a text; None, reported with the loss `cost`, if it is blank and the target refuses blank texts."""
         cleaned = clean_text(given)
         if cleaned is not given:
             self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.NONE if only_joins(given) else Loss.CONTENT)
-        # Without a place of its own a prompt becomes a user's words, and those it has to have.
+        # Without a system prompt the target gets it as a user turn, which must not be blank.
         refused = self.target.rules.refused_text if self.target.rules.system_prompt else "blank"
         if (refused != "none" and not cleaned) or (refused == "blank" and cleaned.isspace()):
             self.note(ChangeCode.TEXT_BLANK, path, cost)
@@ -67,7 +67,7 @@ class _Fitting:
         ]
 
     def native(self, given: NativeContent, path: Path) -> list[SystemContent]:
-        """Keep a block of the target's own protocol; of others the fallback speaks, its media named."""
+        """Keep a block of the target's protocol; replace another one by its fallback, with media as short texts."""
         if given.protocol == self.target.model.protocol:
             return [self.keep_supported_extra(self.clean_native(given, path), path)]
         if not given.fallback:
@@ -94,7 +94,7 @@ class _Fitting:
         return cleaned
 
     def keep_supported_extra(self, given: SystemContent, path: Path) -> SystemContent:
-        """Take away what other wires said beyond segue's words."""
+        """Remove `extra` of other protocols."""
         if given.extra is None:
             return given
         kept = kept_extra(given.extra, self.target.model.protocol, self.target.rules, same_provider=True)

@@ -1,10 +1,11 @@
-"""Pass 2: half a surrogate pair never reaches the wire.
+"""Pass 2: remove halves of surrogate pairs, which cannot be encoded as UTF-8.
 
 Facts this file rests on:
-- Tool arguments (keys too) and tool output carry them as often as text does.     (claude-code #1709, Zoo-Code #1605)
-- A signed block is bound to its bytes: mended it would be refused, so it goes.        (claude-code #63203)
+- They occur in tool arguments (also in keys) and tool output as often as in text.  (claude-code #1709, Zoo-Code #1605)
+- A signature covers the exact bytes of its block: a repaired block would be refused, so it is removed.
+                                                                                       (claude-code #63203)
 
-Tool-call ids and tool names are left alone here: two broken ones must not become one; pass 6 replaces them.
+Pass 6 replaces tool call ids and tool names: cleaning could make two of them equal.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from segue.projection.workspace.surrogates import clean_value, is_clean_value, o
 from segue.projection.workspace.workspace import Workspace
 
 _KEPT_FIELDS: Final = frozenset({"id", "name", "fallback", "extra"})
-"""Ids and names are the business of pass 6; a fallback is cleaned content by content, `extra` where it will be told."""
+"""Pass 6 replaces ids and names; a fallback is cleaned content by content, `extra` only where it will be sent."""
 
 
 _EXTRA: Final = frozenset({"extra"})
 
 
 def clean_texts(workspace: Workspace) -> None:
-    """Clean every message; a signed thinking block that cannot be made what it was goes."""
+    """Clean every message; signed thinking that cannot be restored is removed."""
     scan = workspace.scan
     if scan.extra:
         _clean_extras(workspace)
@@ -37,7 +38,7 @@ def clean_texts(workspace: Workspace) -> None:
 
 
 def _clean_extras(workspace: Workspace) -> None:
-    """Clean what the target's own wire said; what others said is not told anyhow."""
+    """Clean the `extra` of the target's protocol; other parts are not sent."""
     protocol = workspace.target.model.protocol
     for index, message in enumerate(workspace.messages):
         if message.extra is not None and not is_clean_extra(message.extra, protocol):
@@ -49,7 +50,7 @@ def _clean_extras(workspace: Workspace) -> None:
 
 
 def is_clean_extra(extra: Extra, protocol: str) -> bool:
-    """Whether what a request will say of an `extra` is clean."""
+    """Whether the part of an `extra` that a request sends is clean."""
     part = extra.get(protocol)
     return part is None or is_clean_value(part)
 
@@ -74,7 +75,7 @@ def _clean_content(workspace: Workspace, index: int) -> None:
             workspace.note(ChangeCode.SURROGATE_REPLACED, path, Loss.NONE if restored else Loss.CONTENT)
         content.append(piece)
         origins.append(position)
-    workspace.scan.blank = True  # a turn may have lost all it had
+    workspace.scan.blank = True  # the turn may be empty now
     workspace.put(index, replace(message, content=tuple(content)), origins)
 
 
@@ -98,13 +99,13 @@ def _field_names(piece: AnyContent) -> list[str]:
 
 
 def _is_restored(piece: AnyContent) -> bool:
-    """Whether cleaning only joins what belongs together."""
+    """Whether cleaning only joins halves, which loses nothing."""
     own = all(only_joins(getattr(piece, name)) for name in _field_names(piece))
     return own and (piece.kind != "native" or all(map(_is_restored, piece.fallback)))
 
 
 def clean_piece(piece: AnyContent, protocol: str) -> AnyContent:
-    """Clean one piece of content; the same object when there was nothing to clean."""
+    """Clean one piece of content; the same object when nothing changes."""
     changed: dict[str, object] = {}
     for name in _field_names(piece):
         value = cast("object", getattr(piece, name))
@@ -117,5 +118,5 @@ def clean_piece(piece: AnyContent, protocol: str) -> AnyContent:
     if piece.extra is not None and not is_clean_extra(piece.extra, protocol):
         changed["extra"] = clean_value(piece.extra)
     if "arguments" in changed:
-        changed["arguments_text"] = None  # the provider's spelling belongs to the arguments it spelt
+        changed["arguments_text"] = None  # the original text belongs to the original arguments
     return replace(piece, **changed) if changed else piece

@@ -1,13 +1,13 @@
-"""Pass 8, a part of it: as much thinking as the target can be asked for.
+"""Pass 8, a part of it: fit the thinking option to the target.
 
 Facts this file rests on:
-- A level that a model lacks is refused, or ignored; the nearest one stands in for it.     (pi-ai 1.5.0 clamps levels)
-- Many vendors only take a switch, some nothing at all, and some have no word for "do not think".
+- A level that a model does not have is refused or ignored; the nearest one is used.       (pi-ai 1.5.0 clamps levels)
+- Many providers have only a switch, some have no parameter, and some cannot disable thinking.
                                                             (pi-ai 1.5.0, thinkingFormat; read 2026-11-15)
-- Budgets have bounds; at some they share one limit with the answer.    (Google and Anthropic documentation: thinking)
+- Budgets have limits; some providers count thinking as output tokens.  (Google and Anthropic documentation: thinking)
 
-What the wire cannot tell apart is made the same here, where it is reported, and not by an encoder: whoever asks for
-`minimal` and is told nothing gets `minimal`.
+Levels that the protocol encodes alike are changed to one level here, where it is reported, and not by the encoder: if
+nothing is reported, the model gets the level that was set.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.workspace import Target
 
 _SWITCHED_ON: Final[ThinkingLevel] = "medium"
-"""What stands for "think" where no level can be told: this is where vendors start."""
+"""The level for targets that have only a switch: the default of most providers."""
 
 
 class Fitted(NamedTuple):
-    """What is asked for instead, and what the report says of it. Nothing is asked where `thinking` is None."""
+    """A new value of the option (None removes it), and what to report."""
 
     thinking: ThinkingLevel | int | None
     code: ChangeCode
@@ -39,19 +39,19 @@ class Fitted(NamedTuple):
 
 
 def fit_thinking(asked: ThinkingLevel | int, target: Target, max_tokens: int | None) -> list[Fitted]:
-    """Bring a wish for thinking into what the target can be told, in steps; none where it can be told as it is.
+    """Fit the option to the target; give the changes in order, an empty list if there are none.
 
-    `max_tokens` is the limit to the answer that is asked for.
+    `max_tokens` is the option of that name.
     """
     model, dialect = target.model, target.dialect
     if not model.reasoning:
         if asked == "off":
             return []
-        return [_removed("the model does not reason", Loss.NONE if asked == 0 else Loss.CONTENT)]
+        return [_removed("the model does not support thinking", Loss.NONE if asked == 0 else Loss.CONTENT)]
     if isinstance(asked, int) and asked < 0:
-        return [_removed("less than nothing is as the model likes", Loss.NONE)]
+        return [_removed("a negative budget means the model's default", Loss.NONE)]
     if not dialect.takes_thinking():
-        return [_removed("the target cannot be told")]
+        return [_removed("the target has no parameter for thinking")]
     steps: list[Fitted] = []
     wanted = asked
     if isinstance(asked, str) or asked == 0 or not dialect.takes_budget():
@@ -62,9 +62,9 @@ def fit_thinking(asked: ThinkingLevel | int, target: Target, max_tokens: int | N
             and dialect.needs_off_value()
             and not (model.thinking_levels.get("off") or dialect.off_value)
         ):
-            return [_removed("the target cannot be told not to think")]
+            return [_removed("the target cannot disable thinking")]
         if nearest != level or (asked != 0 and nearest != asked):
-            how = "" if dialect.takes_level() else ": there is only a switch"
+            how = "" if dialect.takes_level() else ": the target has only a switch"
             steps.append(Fitted(nearest, ChangeCode.THINKING_LEVEL, Loss.NONE, f"{asked} -> {nearest}{how}"))
             wanted = nearest
     if wanted not in ("off", 0) and dialect.takes_budget():
@@ -77,7 +77,7 @@ def _removed(why: str, loss: Loss = Loss.CONTENT) -> Fitted:
 
 
 def _nearest(level: ThinkingLevel, target: Target) -> ThinkingLevel:
-    """Give the nearest level that the model has and the wire tells from the others."""
+    """Give the nearest level that the model supports and the protocol encodes differently from the others."""
     model, default_levels = target.model, target.rules.thinking_levels
     nearest = clamp_thinking_level(model, level, default_levels)
     if nearest == "off":
@@ -88,28 +88,28 @@ def _nearest(level: ThinkingLevel, target: Target) -> ThinkingLevel:
     alike: list[ThinkingLevel] = [
         other for other in supported_thinking_levels(model, default_levels) if _level_value(other, target) == value
     ]
-    return min(alike, key=lambda other: other != value)  # the one that is called so, else the weakest
+    return min(alike, key=lambda other: other != value)  # the level with the name of the value, else the lowest
 
 
 def _level_value(level: ThinkingLevel, target: Target) -> str | int:
-    """Give what the wire says for a level: a word, or where it takes budgets alone a number."""
+    """Give the wire value of a level: a name, or a number if the target accepts only budgets."""
     if target.dialect.thinking_format == "budget":
         return budget_for_level(level, target.dialect)
     return target.model.thinking_levels.get(level) or level
 
 
 def _fit_budget(wanted: ThinkingLevel | int, target: Target, max_tokens: int | None) -> list[Fitted]:
-    """Bring a budget between its bounds; with no room for both the answer and the least of it thinking is off."""
+    """Clamp a budget to its limits; disable thinking if the output limit has no room for it and the answer."""
     rules, most = target.rules, target.rules.max_thinking_budget
     if isinstance(wanted, str) and target.dialect.thinking_format != "budget":
-        return []  # the level is told by its word
+        return []  # the level is sent by its name
     budget = wanted if isinstance(wanted, int) else budget_for_level(wanted, target.dialect)
     limits = [limit for limit in (max_tokens, target.model.max_tokens) if limit and limit > 0]
     if rules.budget_in_max_tokens and limits:
         room = min(limits) - ANSWER_ROOM
         most = min(most, room) if most else room
         if room < max(rules.min_thinking_budget, 1):
-            why = f"{min(limits)} tokens leave no room to think"
+            why = f"max_tokens of {min(limits)} leaves no room for thinking"
             return [Fitted("off", ChangeCode.OPTION_CLAMPED, Loss.CONTENT, why)]
     fitted = max(rules.min_thinking_budget, min(budget, most) if most else budget)
     if fitted == budget:

@@ -1,13 +1,13 @@
-"""Pass 7, first part: every single turn in a form the target takes.
+"""Pass 7, part 1: change the content of each turn to a form that the target accepts.
 
 Facts this file rests on:
-- Text without words is refused; so is a turn that ends in thinking.      (litellm, forgecode #2107 and #3071)
-- White space inside a signed turn is part of what was signed.            (vercel/ai, Bedrock)
-- Some wires cannot mark a result as an error, or refuse an empty one.    (protocols' rules)
+- Blank texts are refused; so is a turn that ends in thinking.            (litellm, forgecode #2107 and #3071)
+- White space inside a signed turn is part of the signed bytes.           (vercel/ai, Bedrock)
+- Some protocols have no error flag for results, or refuse empty ones.    (protocols' rules)
 
-An assistant turn with nothing left to say is left out, except where its going would change what an earlier request has
-sent: where turns have to alternate those around it would merge, and a request that ended in an assistant turn was
-closed by a few words. There a short text stands in for it.
+An assistant turn without content is removed, unless that would change what an earlier request sent: where roles have to
+alternate, the user turns around it would be merged, and where a last assistant turn is refused, an earlier request had
+a short user turn behind it. In these cases a short text is added instead.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from segue.projection.workspace.workspace import INSERTED, Workspace, joined_tex
 
 
 def repair_turns(workspace: Workspace) -> None:
-    """Take out what the target refuses inside a turn, fill what it refuses empty, drop what is left without words."""
+    """Remove content that the target refuses, fill turns and results that must not be empty, drop empty turns."""
     rules, scan = workspace.target.rules, workspace.scan
     if not rules.tools and (scan.call_ids or "t" in scan.roles):
         _flatten_tools(workspace)
@@ -50,11 +50,11 @@ def _flatten_tools(workspace: Workspace) -> None:
     for index, message in enumerate(workspace.messages):
         if message.role == "toolResult":
             texts = workspace.target.policy.texts
-            keep_supported_extra, origins, loss = result_as_user(message, texts, texts.result, workspace.origins(index))
+            user, origins, loss = result_as_user(message, texts, texts.result, workspace.origins(index))
             if workspace.is_given(index):
                 workspace.note(ChangeCode.RESULT_AS_TEXT, workspace.path(index), loss)
-            workspace.put(index, keep_supported_extra, origins)
-            workspace.reshaped = True  # not in number, but in roles
+            workspace.put(index, user, origins)
+            workspace.reordered = True  # roles changed
         elif message.role == "assistant":
             _flatten_calls(workspace, index, message)
 
@@ -79,39 +79,36 @@ def _flatten_calls(workspace: Workspace, index: int, message: AssistantMessage) 
 
 
 def _write_errors_as_text(workspace: Workspace) -> None:
-    """Say it in the text where a result cannot be marked; the target's own calls keep their results as they were."""
+    """Mark error results in their text; results of the target's own calls are not changed."""
     texts, ownership = workspace.target.policy.texts, workspace.target.ownership
     roles = roles_of(workspace)
-    indexes = range(len(workspace.messages)) if workspace.reshaped else workspace.scan.errors
+    indexes = range(len(workspace.messages)) if workspace.reordered else workspace.scan.errors
     for index in indexes:
         message = workspace.messages[index]
         if message.role == "toolResult" and is_error_text(message, texts):
-            caller = workspace.messages[
-                roles.rindex("a", 0, index)
-            ]  # since pairing, every result stands behind its call
+            # After pairing, every result follows the turn with its call.
+            caller = workspace.messages[roles.rindex("a", 0, index)]
             if caller.role == "assistant" and not ownership.is_own(caller):
                 _write_error_as_text(workspace, index, message)
 
 
 def _write_error_as_text(workspace: Workspace, index: int, message: ToolResultMessage) -> None:
     texts = [piece for piece in message.content if piece.kind == "text"]
-    keep_supported_extra = fill(workspace.target.policy.texts.error_result, text=joined_text(message.content))
-    if len(texts) == 1 or (not texts and not keep_supported_extra.strip()):
-        content = tuple(
-            replace(piece, text=keep_supported_extra) if piece.kind == "text" else piece for piece in message.content
-        )
+    text = fill(workspace.target.policy.texts.error_result, text=joined_text(message.content))
+    if len(texts) == 1 or (not texts and not text.strip()):
+        content = tuple(replace(piece, text=text) if piece.kind == "text" else piece for piece in message.content)
         workspace.note(ChangeCode.ERROR_AS_TEXT, workspace.path(index), Loss.NONE)
         workspace.put(index, replace(message, content=content, is_error=False))
         return
     workspace.note(ChangeCode.ERROR_AS_TEXT, workspace.path(index), lost_extra(*(piece.extra for piece in texts)))
     media = [position for position, piece in enumerate(message.content) if piece.kind != "text"]
-    content = (TextContent(text=keep_supported_extra), *(message.content[position] for position in media))
+    content = (TextContent(text=text), *(message.content[position] for position in media))
     known = workspace.origins(index)
     origins = [INSERTED, *(known[position] for position in media)]
     workspace.put(index, replace(message, content=content, is_error=False), origins)
 
 
-# -- words -------------------------------------------------------------------------------------------------------------
+# -- texts -------------------------------------------------------------------------------------------------------------
 
 
 def _drop_blank_texts(workspace: Workspace) -> None:
@@ -153,15 +150,15 @@ def _end_in_text(workspace: Workspace) -> None:
             if workspace.target.rules.final_thinking == "text":
                 _add_text(workspace, index, message, workspace.target.policy.texts.empty_turn)
             else:
-                _drop_last_thoughts(workspace, index, message)
+                _drop_final_thinking(workspace, index, message)
 
 
-def _drop_last_thoughts(workspace: Workspace, index: int, message: AssistantMessage) -> None:
+def _drop_final_thinking(workspace: Workspace, index: int, message: AssistantMessage) -> None:
     content = list(message.content)
     while content and content[-1].kind == "thinking":
         content.pop()
         path = workspace.content_path(index, len(content))
-        workspace.note(ChangeCode.THINKING_DROPPED, path, Loss.CONTENT, "last in its turn")
+        workspace.note(ChangeCode.THINKING_DROPPED, path, Loss.CONTENT, "a turn must not end in thinking")
     workspace.scan.blank = True
     workspace.put(index, replace(message, content=tuple(content)), workspace.origins(index)[: len(content)])
 
@@ -185,7 +182,7 @@ def _caption_files(workspace: Workspace) -> None:
 
 
 def _fill_or_drop(workspace: Workspace) -> None:
-    """Fill what may not be missing, leave out what may."""
+    """Fill empty results and turns that have to stay; drop other empty turns."""
     messages: list[Message] = []
     places: list[int] = []
     previous = workspace.prefix_state.last_role
@@ -208,7 +205,7 @@ def _fill_or_drop(workspace: Workspace) -> None:
 
 
 def _has_to_stay(rules: Rules, previous: str | None) -> bool:
-    """Whether a turn without words answered a request that would look different without it."""
+    """Whether removing an empty turn would change what an earlier request sent."""
     if rules.alternate or rules.system_messages == "before_assistant":
         return True
     return previous == "assistant" and (not rules.last_assistant or rules.refused_final_space)

@@ -1,11 +1,11 @@
-"""Pass 1: turns that ended in an error or were aborted are left out, together with their results.
+"""Pass 1: remove turns that ended in an error or were aborted, together with the results of their calls.
 
 Facts this file rests on:
-- A cut-off turn may hold unsigned thinking and half a call; every provider refuses one or the other.   (alchemy-rs)
-- A result whose call was left out is refused as well.   (pi #7777; the ancestors keep it: a proven bug of theirs)
-- A failed turn between a call and its result must not close the batch.    (pi-ai 1.5.0 sends two results, run 2026-11)
+- An unfinished turn may hold unsigned thinking or a partial call; every provider refuses one or the other. (alchemy-rs)
+- A result without its call is refused as well.              (pi #7777; pi-ai and ktsoator/or send it, run 2026-11)
+- A failed turn between a call and its result does not end the batch.      (pi-ai 1.5.0 sends two results, run 2026-11)
 
-First of all passes, so that pairing never sees what will not be sent. A user turn after a failed one stays.
+This is the first pass, so that pairing does not see what will not be sent. A user turn after a failed turn is kept.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from segue.projection.workspace.workspace import Workspace
 
 
 def leave_out_unfinished(workspace: Workspace) -> None:
-    """Drop every unfinished assistant turn and whatever answers its calls."""
+    """Remove every unfinished assistant turn and the results of its calls."""
     if not workspace.scan.unfinished:
         return
     owners = match_results(workspace.messages, workspace.prefix_state).owners()

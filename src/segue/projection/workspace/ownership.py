@@ -1,26 +1,24 @@
-"""Whose is it? Whether the target wrote a message itself, so that its signatures are valid there.
+"""Decide whether the target wrote a message itself, so that the signatures in it are valid for the target.
 
 Facts this file rests on:
 - Signatures are bound to the model, not only to the provider.        (llxprt-code #2335, anthropic-sdk-python #1598)
-- The same id on another endpoint is another maker.                   (opencode #6418, 9router #922)
-- `response_model` is a dated spelling of the id in half of all replies, so it proves nothing, except for ids that
-  stand for many writers: there it names the writer.                  (recorded traffic, 2026-11)
+- The same model id at another endpoint is another origin.            (opencode #6418, 9router #922)
+- `response_model` is a dated version of the id in half of all replies, so it proves nothing. Only for ids of routers,
+  which stand for many models, it names the model that answered.      (recorded traffic, 2026-11)
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Final
 
 from segue.conversation.messages import AssistantMessage
 from segue.models.catalogue import packaged_catalogue
 from segue.models.equivalence import find_model_family_id, is_equivalent
 from segue.models.model import Model
+from segue.models.model_ids import NATIVE_PROTOCOLS
 from segue.projection.policy import SameModel
 
 
 class Ownership:
-    """Answers, for one target, whether a message is its own; remembers the answer for each origin."""
+    """Decides for one target whether it wrote a message; caches the answer for each origin."""
 
     __slots__ = ("_known", "_model", "_same_model")
 
@@ -31,22 +29,22 @@ class Ownership:
 
     @property
     def is_certain(self) -> bool:
-        """Whether the origin alone tells; the caller's function may look at more."""
+        """Whether the origin alone decides. `Policy.same_model` may use more than the origin."""
         return self._same_model is None
 
     def is_own(self, message: AssistantMessage) -> bool:
-        """Say whether the target wrote this message."""
+        """Whether the target wrote this message."""
         origin = (message.protocol, message.provider, message.model, message.response_model)
         known = self._known.get(origin)
         if known is None:
             known = self._known[origin] = _is_same_model(message, self._model)
-        # The caller's function may look at more than the origin, so its answer is never remembered.
+        # `Policy.same_model` may use more than the origin, so its answer is not cached.
         return known or (self._same_model is not None and self._same_model(message, self._model))
 
 
 def _is_same_model(message: AssistantMessage, model: Model) -> bool:
     if model.router:
-        # Many models answer under this id: the next one may not be the one that signed.
+        # Many models answer under this id: the next reply may come from another one than the signature.
         return False
     same_endpoint = message.protocol == model.protocol and message.provider == model.provider
     if same_endpoint and message.model == model.id:
@@ -56,16 +54,9 @@ def _is_same_model(message: AssistantMessage, model: Model) -> bool:
     return _is_same_family(message, model)
 
 
-_NATIVE_WIRES: Final[Mapping[str, frozenset[str]]] = {
-    "claude": frozenset({"anthropic-messages", "bedrock-converse"}),
-    "gemini": frozenset({"google-genai"}),
-}
-"""The wires on which a family's seals are what its maker made; on others they are re-typed or are something else."""
-
-
 def _is_same_family(message: AssistantMessage, model: Model) -> bool:
-    alphabet_table = find_model_family_id(model.provider, model.id)
-    if alphabet_table is None or not {message.protocol, model.protocol} <= _NATIVE_WIRES[alphabet_table[0]]:
+    family = find_model_family_id(model.provider, model.id)
+    if family is None or not {message.protocol, model.protocol} <= NATIVE_PROTOCOLS[family[0]]:
         return False
     return is_equivalent(message.provider, message.model, model.provider, model.id)
 

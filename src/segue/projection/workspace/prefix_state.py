@@ -1,4 +1,4 @@
-"""What later messages need to know about earlier ones: all that crosses the edge of a settled prefix."""
+"""The state that is passed from one segment of a conversation to the next."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from segue.conversation.content import SystemContent
 
 
 class PrefixState:
-    """What was left behind by the stretches before.
+    """What the passes need to know about the messages before a segment.
 
-    A fork sees what its parent knows and adds to itself alone, so that a tail can be worked on and thrown away.
+    A fork reads the state of its parent and writes only its own, so that the last segment can be processed and then
+    discarded.
     """
 
     __slots__ = (
@@ -34,38 +35,38 @@ class PrefixState:
         self._given_ids: dict[str, int] = {}
         self._made_ids: set[str] = set()
         self.wire_names: dict[str, str] = {} if parent is None else dict(parent.wire_names)
-        """Given tool name -> the name on the wire, for the names that had to change."""
+        """Given tool name -> name on the wire, for the names that were changed."""
         self.called: dict[str, None] = {} if parent is None else dict(parent.called)
-        """The names of all tools the history calls, as they stand on the wire, in order."""
+        """The wire names of all tools that the conversation calls, in order."""
         self.images: int = 0 if parent is None else parent.images
         self.files: int = 0 if parent is None else parent.files
         self.provider: str | None = None if parent is None else parent.provider
-        """Who wrote the last assistant turn: whose wire the messages after it were most likely made for."""
+        """The provider of the last assistant turn. Messages after it were most likely written for that provider."""
         self.system_prompt: str | tuple[SystemContent, ...] | None = None if parent is None else parent.system_prompt
         self.hoisted: bool = parent is not None and parent.hoisted
-        """What is left to say of the system prompt, and whether it was made of the first messages."""
+        """The system prompt to send, and whether it was made from leading system messages."""
         self.last_role: str | None = None if parent is None else parent.last_role
         self.last_place: int | None = None if parent is None else parent.last_place
-        """The role of the last message that came out, and the place of the last one that was given."""
+        """The role of the last projected message, and the index of the last given one that was kept."""
         self.cycle_begins: bool | None = None if parent is None else parent.cycle_begins
-        """Whether the turn that opened the running tool cycle begins with thinking; None between cycles."""
+        """Whether the first turn of the current tool cycle begins with thinking; None between cycles."""
 
     def fork(self) -> PrefixState:
-        """Go on from here without touching this one."""
+        """Give a state that continues from this one without changing it."""
         return PrefixState(self)
 
     # -- ids of calls --------------------------------------------------------------------------------------------------
 
     def made_call(self, call_id: str) -> bool:
-        """Whether a call of this id, as given, was made before: a result for it would un-settle the prefix."""
+        """Whether an earlier segment has a call of this given id: a result for it changes the settled prefix."""
         return call_id in self._given_ids or (self._parent is not None and self._parent.made_call(call_id))
 
     def note_unsent(self, call_id: str) -> None:
-        """Remember a call that was made and left out."""
+        """Record a call that is not sent."""
         self._given_ids.setdefault(call_id, self.seen(call_id))
 
     def count_id(self, call_id: str) -> int:
-        """Say how many calls of this id were sent before; counts this one."""
+        """Count a call; give how many calls of this given id were sent before it."""
         before = self._given_ids.get(call_id)
         if before is None:
             before = 0 if self._parent is None else self._parent.seen(call_id)
@@ -73,7 +74,7 @@ class PrefixState:
         return before
 
     def count_new_ids(self, call_ids: list[str]) -> bool:
-        """Count ids that are all new and differ from each other; if they are not, say so and count none."""
+        """Count ids if all of them are new and different; otherwise count none and give False."""
         distinct = dict.fromkeys(call_ids, 1)
         if len(distinct) != len(call_ids) or not self.are_new(distinct.keys()):
             return False
@@ -84,28 +85,28 @@ class PrefixState:
         return True
 
     def use_ids(self, wire_ids: Iterable[str]) -> None:
-        """Take ids that were made for the wire."""
+        """Record ids that were generated."""
         self._made_ids.update(wire_ids)
 
     def is_used(self, wire_id: str) -> bool:
-        """Whether an id stands on the wire already: made for it, or given and, being legal, kept when it first came."""
+        """Whether an id is already used on the wire: it was generated, or it was given and kept."""
         if wire_id in self._made_ids or self._given_ids.get(wire_id):
             return True
         return self._parent is not None and self._parent.is_used(wire_id)
 
     def seen(self, call_id: str) -> int:
-        """Say how many calls of this id, as given, were sent so far."""
+        """Give how many calls of this given id were sent so far."""
         count = self._given_ids.get(call_id)
         if count is None:
             return 0 if self._parent is None else self._parent.seen(call_id)
         return count
 
     def is_made(self, wire_id: str) -> bool:
-        """Whether an id was made for the wire."""
+        """Whether an id was generated."""
         return wire_id in self._made_ids or (self._parent is not None and self._parent.is_made(wire_id))
 
     def are_new(self, call_ids: Iterable[str]) -> bool:
-        """Whether none of these ids was seen or made so far."""
+        """Whether none of these ids was given or generated so far."""
         if self._given_ids and not self._given_ids.keys().isdisjoint(call_ids):
             return False
         if self._made_ids and not self._made_ids.isdisjoint(call_ids):

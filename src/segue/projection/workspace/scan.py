@@ -1,17 +1,17 @@
-"""One look at every message of a stretch, so that a pass with nothing to do costs nothing.
+"""Scan every message of a segment once and record which passes have something to do.
 
-Most of a history is in order most of the time: the target wrote it, every call has its result, every text is clean.
-Eight passes that each walk a long history to find that out would cost several times what writing the request does.
+Most conversations need few changes: the target wrote them, every call has its result, every text is clean. Eight passes
+that each walk a long conversation to find that out would cost several times as much as encoding the request.
 
 Facts this file rests on (all measured with CPython 3.11, 2026-11-15):
-- Looking at a thousand messages so costs three quarters of what `orjson.dumps` of them does. A third of that goes into
-  calls and the values of their arguments, a fifth into results. To gather all texts first is no faster.
-- `type(x) is T` is cheaper than `x.kind == ...`, and a place in the code that sees one type only reads its fields three
-  times faster: hence the branches that look alike.
-- Local names and no calls save another fifth: hence one long function.
+- Scanning a thousand messages costs three quarters of `orjson.dumps` of them. A third of that is for calls and the
+  values of their arguments, a fifth for results. Collecting all texts first is not faster.
+- `type(x) is T` is cheaper than `x.kind == ...`, and a line that sees only one type reads its fields three times
+  faster: hence the branches that look alike.
+- Local names and no function calls save another fifth: hence one long function.
 
-What a survey says may be too dark, never too bright: a pass that changes something raises the flags of what a later
-pass has to look at, and dropping messages lowers none.
+A flag may be set without need, but is never missing: a pass that changes something sets the flags of what later passes
+have to check, and dropping messages clears none.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from segue.projection.workspace.surrogates import is_clean, is_clean_value
 from segue.protocols.kit.reading import REPLY
 
 UNFINISHED: Final = frozenset({"error", "aborted"})
-"""Stop reasons of turns that did not come to an end."""
+"""Stop reasons of unfinished turns."""
 
 
 _NESTED: Final = frozenset({dict, list})
 
 
 class Scan:
-    """What a stretch holds, or may hold by now."""
+    """What a segment contains, or may contain after the passes so far."""
 
     __slots__ = (
         "blank",
@@ -59,54 +59,54 @@ class Scan:
     )
 
     def __init__(self) -> None:
-        self.roles = ""
-        """One letter for each message: what stands beside what is a question of substrings."""
+        self.roles: str = ""
+        """One letter for each message, so that neighbouring roles can be found by substring search."""
         self.call_ids: list[str] = []
         """The ids of all calls, in order."""
         self.names: dict[str, None] = {}
         """The names of all tools that are called, in order."""
         self.result_names: set[str] = set()
-        """The names of tools that only a result names."""
+        """The names of tools that occur only in results."""
         self.foreign: set[int] = set()
-        """Which of the messages are turns that the target did not write."""
-        self.paired = True
-        """Each batch is directly followed by its results, in call order, and no result stands elsewhere."""
-        self.unfinished = False
+        """Indexes of assistant turns that the target did not write."""
+        self.paired: bool = True
+        """Each batch of calls is directly followed by its results, in call order, and there are no other results."""
+        self.unfinished: bool = False
         """A turn ended in an error or was aborted."""
-        self.unclean = False
-        """Half a surrogate pair in a text, an argument, a thought or a seal."""
-        self.original = False
-        """A call carries its provider's own spelling of its arguments."""
-        self.media = False
-        self.native = False
+        self.unclean: bool = False
+        """A text, an argument, thinking or a signature has half a surrogate pair."""
+        self.original: bool = False
+        """A call has the original text of its arguments."""
+        self.media: bool = False
+        self.native: bool = False
         """Images, files or native blocks; native blocks."""
-        self.signed = False
-        self.unsigned = False
-        """Thinking with a seal; thinking without."""
-        self.unusable = False
-        """A seal that is none, or thinking that has neither words nor a seal."""
-        self.without_signature = False
-        """The first call of a turn has no seal."""
-        self.thinks_last = False
+        self.signed: bool = False
+        self.unsigned: bool = False
+        """Thinking with a signature; thinking without one."""
+        self.unusable: bool = False
+        """An empty signature, or thinking that has neither text nor a signature."""
+        self.without_signature: bool = False
+        """The first call of a turn has no signature."""
+        self.thinks_last: bool = False
         """A turn ends in thinking."""
-        self.phases = False
+        self.phases: bool = False
         """A text of an assistant turn has a phase."""
-        self.extra = False
+        self.extra: bool = False
         """A message or content has an `extra` (beyond what it keeps of its reply), a cache mark or a prefix."""
         self.errors: list[int] = []
-        """Which of the messages are results that are errors."""
-        self.blank = False
-        """A text without words, or a message without content."""
+        """Indexes of results that are errors."""
+        self.blank: bool = False
+        """A blank text, or a message without content."""
 
     def add_unusual_signature(self, signature: str) -> None:
-        """See to a seal that is empty or not plain ASCII."""
+        """Record a signature that is empty or not ASCII."""
         if not signature:
             self.unusable = True
         elif not is_clean(signature):
             self.unclean = True
 
     def add_rare(self, piece: AnyContent) -> None:
-        """See to media, native blocks and what else is rare."""
+        """Record media, native blocks and fields that are rarely set."""
         if piece.extra is not None or (piece.kind != "thinking" and piece.cache_mark is not None):
             self.extra = True
         if piece.kind == "native":
@@ -119,7 +119,7 @@ class Scan:
             self.unclean = self.unclean or not all(map(is_clean_value, texts))
 
     def add_text(self, content: Sequence[AnyContent]) -> None:
-        """See to the content of a user's message or of instructions."""
+        """Record the content of a user message or a system message."""
         if not content:
             self.blank = True
         for piece in content:
@@ -134,13 +134,13 @@ class Scan:
 
 
 def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  # noqa: C901, PLR0912, PLR0915 - see above
-    """Look at every message once."""
+    """Scan messages; `ownership` decides which assistant turns the target wrote."""
     scan = Scan()
     characters: list[str] = []
     call_ids, names = scan.call_ids, scan.names
     arguments: list[Mapping[str, object]] = []
-    called = answered = 0  # how many calls there are, and how many of them have their result or will get none
-    writer: AssistantMessage | None = None  # of the turn before, if who that is can be told by its origin
+    called = answered = 0  # the number of calls, and of those that have their result or cannot get one any more
+    writer: AssistantMessage | None = None  # the turn before, if its origin alone decides who wrote it
     is_foreign = False
     for message in messages:
         if type(message) is ToolResultMessage:

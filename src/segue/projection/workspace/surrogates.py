@@ -1,8 +1,8 @@
-"""Half a surrogate pair: how to tell it, how to mend it.
+"""Find and repair halves of surrogate pairs in strings.
 
 Facts this file rests on:
-- Such a string is no valid JSON to a provider: "no low surrogate in string".   (claude-code #1709, opencode #13985)
-- A high and a low half side by side are one character, written the long way; alone a half is nothing.     (Unicode)
+- Providers refuse such a string as invalid JSON: "no low surrogate in string".  (claude-code #1709, opencode #13985)
+- A high half followed by a low half encodes one character; a half alone encodes none.                     (Unicode)
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ AnyValue = TypeVar("AnyValue")
 
 
 def is_clean(text: str) -> bool:
-    """Whether a text can be written as UTF-8. ASCII, by far the most, is told without looking at the characters."""
+    """Whether a text can be encoded as UTF-8. The test for ASCII, which most texts are, takes constant time."""
     if text.isascii():
         return True
     try:
-        text.encode()  # the cheapest way to have every character looked at; free where the text was written before
+        text.encode()  # the fastest way to check every character; Python may have cached the result
     except UnicodeEncodeError:
         return False
     return True
@@ -41,11 +41,11 @@ def is_clean_value(value: object) -> bool:
     if value is None or isinstance(value, _NUMBERS):
         return True
     try:
-        _ENCODE(value)  # looks at every string, ten times faster than a walk
+        _ENCODE(value)  # checks every string, ten times faster than a loop in Python
     except UnicodeEncodeError:
         return False
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
-        return _is_clean(value)  # what stored JSON cannot carry either; its strings are looked at one by one
+        return _is_clean(value)  # not storable as JSON; check its strings one by one
     return True
 
 
@@ -61,17 +61,17 @@ def _is_clean(value: object) -> bool:
 
 
 def clean_text(text: str) -> str:
-    """Join halves that stand side by side, replace those that stand alone; the same text when there are none."""
+    """Join adjacent halves and replace lone ones by U+FFFD; the same object when there are none."""
     return text if is_clean(text) else _HALF.sub("\ufffd", _join(text))
 
 
 def clean_value(value: AnyValue) -> AnyValue:
-    """Clean every string of a JSON value, keys included; the same object when there was nothing to clean."""
+    """Clean every string of a JSON value, keys included; the same object when nothing changes."""
     return cast("AnyValue", _clean(value))
 
 
 def only_joins(value: object) -> bool:
-    """Whether cleaning only joins halves and so loses nothing."""
+    """Whether cleaning only joins halves, which loses nothing."""
     if isinstance(value, str):
         return is_clean(value) or is_clean(_join(value))
     if isinstance(value, Mapping):
@@ -90,7 +90,7 @@ def _join(text: str) -> str:
 def _clean(value: object) -> object:
     if isinstance(value, str):
         return value if value.isascii() else clean_text(value)
-    if isinstance(value, (dict, Mapping)):  # a dict is told at once, any other mapping only after a search
+    if isinstance(value, (dict, Mapping)):  # `dict` first: the check for other mappings is slow
         mapping = cast("Mapping[str, object]", value)
         if is_clean_value(mapping):
             return mapping

@@ -1,10 +1,10 @@
-"""The workbench of one projection: the messages as they stand, where each came from, and what was done.
+"""The mutable state of one projection: the messages so far, their original indexes, and the changes.
 
-Passes change the lists here and nothing else. Indexes of the working list shift as messages come and go; `places` and
-`blocks` lead back to where a message and its content stood in what was given, which is how changes are reported.
+Passes change only the lists here. Indexes of `messages` shift as messages are inserted, dropped and moved. `places` and
+`blocks` map a message and its content to their original indexes, which changes are reported with.
 
-A message that was put in has a negative place, which leads to what shall be said about it. It is said when all passes
-are done: only then is it certain that the message still stands by itself, and which message it follows.
+An inserted message has a negative place, an index into the pending insertions. Insertions are reported after all
+passes: only then is it certain that the message was not merged into another one, and which message it follows.
 """
 
 from __future__ import annotations
@@ -25,59 +25,59 @@ from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded
 from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.prefix_state import PrefixState
-from segue.projection.workspace.scan import scan_messages
+from segue.projection.workspace.scan import Scan, scan_messages
 
 SystemPrompt: TypeAlias = str | tuple[SystemContent, ...] | None
 
 ROLE_CODES: Final = {"user": "u", "assistant": "a", "toolResult": "t", "system": "s"}
 INSERTED: Final = -1
-"""The origin of a block that was not given but put in."""
+"""The original index of content that was inserted."""
 
 
 class FittedTools:
-    """What became of the tools of a request, and what was said about it."""
+    """The tools of a request after fitting them to the target, and the changes."""
 
     __slots__ = ("changes", "given", "tools", "wire_names")
 
     def __init__(
         self, given: tuple[Tool, ...], tools: tuple[Tool, ...], changes: list[Change], wire_names: dict[str, str]
     ) -> None:
-        self.given = given
-        self.tools = tools
-        self.changes = changes
-        self.wire_names = wire_names
+        self.given: tuple[Tool, ...] = given
+        self.tools: tuple[Tool, ...] = tools
+        self.changes: list[Change] = changes
+        self.wire_names: dict[str, str] = wire_names
 
 
 class Target:
-    """Everything the passes ask about the target, resolved once; `fitted_tools` are the last ones it was given."""
+    """Everything the passes need to know about the target, resolved once; `fitted_tools` caches the last tools."""
 
     __slots__ = ("dialect", "fitted_tools", "ownership", "model", "policy", "rules")
 
     def __init__(self, model: Model, rules: Rules, dialect: Dialect, policy: Policy) -> None:
-        self.model = model
-        self.rules = rules
-        self.dialect = dialect
-        """Asked only how much of a wish for thinking it can spell."""
-        self.policy = policy
-        self.ownership = Ownership(model, policy.same_model)
+        self.model: Model = model
+        self.rules: Rules = rules
+        self.dialect: Dialect = dialect
+        """Used only to find out which thinking options it can express."""
+        self.policy: Policy = policy
+        self.ownership: Ownership = Ownership(model, policy.same_model)
         self.fitted_tools: FittedTools | None = None
 
 
 class Settings:
-    """What a request says besides its messages: as given, and as the last pass leaves it."""
+    """Tools and options of a request; the last pass replaces the given ones."""
 
     __slots__ = ("options", "tools")
 
     def __init__(self, tools: tuple[Tool, ...], options: Options) -> None:
-        self.tools = tools
-        self.options = options
+        self.tools: tuple[Tool, ...] = tools
+        self.options: Options = options
 
 
 class Workspace:
-    """A stretch of messages under work.
+    """A segment of messages that the passes change.
 
-    `settings` come with the last stretch alone, and `final` says that this is it. `evicted` says how many of the oldest
-    images and files of the whole conversation have to give way.
+    Only the last segment has `settings`; `final` is True for it. `evicted` are the numbers of the oldest images and
+    files of the whole conversation that are replaced by a placeholder.
     """
 
     __slots__ = (
@@ -96,7 +96,7 @@ class Workspace:
         "messages",
         "needed",
         "places",
-        "reshaped",
+        "reordered",
         "results",
         "settings",
         "scan",
@@ -116,41 +116,41 @@ class Workspace:
         self.messages: list[Message] = list(messages)
         self.places: Sequence[int] = range(offset, offset + len(messages))
         self.blocks: dict[int, list[int]] = {}
-        self.scan = scan_messages(messages, target.ownership)
+        self.scan: Scan = scan_messages(messages, target.ownership)
         self.changes: list[Change] = []
         self.needed: list[MediaNeeded] = []
         self.cross_model: set[int] = set()
-        """Places of own turns that lost a signed block: what else is signed there cannot be replayed either."""
-        self.changed = False
-        self.reshaped = False
-        """Whether a message was changed at all; whether messages came, went or moved."""
-        self.target = target
-        self.prefix_state = prefix_state
-        self.settings = settings
-        self.final = settings is not None
-        self.follows = prefix_state.last_place
-        """The place of the last given message of the stretch before that came out."""
+        """Places of own turns that lost a signed block: their other signatures cannot be replayed either."""
+        self.changed: bool = False
+        self.reordered: bool = False
+        """Whether any message was changed; whether messages were inserted, dropped or moved, or changed their role."""
+        self.target: Target = target
+        self.prefix_state: PrefixState = prefix_state
+        self.settings: Settings | None = settings
+        self.final: bool = settings is not None
+        self.follows: int | None = prefix_state.last_place
+        """The place of the last given message that was kept in the segment before."""
         self._start = offset
-        self.end = offset + len(messages)
-        self.evicted = evicted
-        self.has_moves = False
+        self.end: int = offset + len(messages)
+        self.evicted: tuple[int, int] = evicted
+        self.has_moves: bool = False
         self.results: set[int] = set()
         """Whether results may have moved, and the places of those that may have."""
         self._insertions: list[tuple[ChangeCode, str]] = []
 
-    # -- what was done -------------------------------------------------------------------------------------------------
+    # -- changes -------------------------------------------------------------------------------------------------------
 
     def note(self, code: ChangeCode, path: Path, loss: Loss, detail: str = "") -> None:
-        """Write down one change."""
+        """Record one change."""
         self.changes.append(Change(code=code, path=path, loss=loss, detail=detail))
 
     def insertion(self, code: ChangeCode, detail: str = "") -> int:
-        """Give the place of a message that is put in, and remember what to say about it."""
+        """Give the place of an inserted message, and keep what to report about it."""
         self._insertions.append((code, detail))
         return -len(self._insertions)
 
     def note_places(self) -> None:
-        """Write down which messages were put in, each where the message it follows stood, and which results moved."""
+        """Report inserted messages, each with the path of the message before it, and moved results."""
         if self.has_moves:
             self._note_moves([place for place in self.places if place >= 0])
         if self._insertions:
@@ -160,7 +160,7 @@ class Workspace:
                     self.note(code, self.path(index), Loss.NONE, detail)
 
     def _note_moves(self, order: list[int]) -> None:
-        """Report every result that now stands before something it stood behind, or the other way round."""
+        """Report every result whose order relative to another message changed."""
         lowest_behind = list(accumulate(reversed(order), min))
         lowest_behind.reverse()
         highest_before = -1
@@ -169,19 +169,19 @@ class Workspace:
                 self.note(ChangeCode.RESULT_MOVED, ("messages", place), Loss.NONE)
             highest_before = max(highest_before, place)
 
-    # -- where it stood ------------------------------------------------------------------------------------------------
+    # -- original indexes ----------------------------------------------------------------------------------------------
 
     def is_given(self, index: int) -> bool:
-        """Whether the message now at `index` was given; what happens to one that was put in is no change."""
+        """Whether the message at `index` was given. Modifying an inserted message is not reported as a change."""
         return self.places[index] >= 0
 
     def is_own(self, index: int) -> bool:
-        """Whether the target wrote the turn now at `index`, and what it sealed there is whole."""
+        """Whether the target wrote the turn at `index`, and its signed blocks are complete."""
         place = self.places[index]
         return place - self._start not in self.scan.foreign and place not in self.cross_model
 
     def path(self, index: int) -> Path:
-        """Where the message now at `index` stood; for one that was put in, where the message it follows stood."""
+        """Give the original path of the message at `index`; for an inserted one, of the message before it."""
         while index >= 0:
             if self.places[index] >= 0:
                 return ("messages", self.places[index])
@@ -189,7 +189,7 @@ class Workspace:
         return ("messages",) if self.follows is None else ("messages", self.follows)
 
     def content_path(self, index: int, block: int) -> Path:
-        """Where the block now at `block` of the message now at `index` stood."""
+        """Give the original path of content `block` of the message at `index`."""
         place = self.places[index]
         if place < 0:
             return self.path(index)
@@ -201,33 +201,33 @@ class Workspace:
         return ("messages", place, "content", origins[block])
 
     def origins(self, index: int) -> list[int]:
-        """Where each block of the message now at `index` stood in that message."""
+        """Give the original index of each content of the message at `index`."""
         known = self.blocks.get(self.places[index])
         return list(known) if known is not None else list(range(len(self.messages[index].content)))
 
-    # -- changing it ---------------------------------------------------------------------------------------------------
+    # -- modification --------------------------------------------------------------------------------------------------
 
     def put(self, index: int, message: Message, origins: list[int] | None = None) -> None:
-        """Put a changed message where it stood; `origins` only when its blocks are not one for one what they were."""
+        """Replace a message; pass `origins` if its content does not correspond one to one to the previous content."""
         self.messages[index] = message
         self.changed = True
         if origins is not None and self.places[index] >= 0:
             self.blocks[self.places[index]] = origins
 
     def keep(self, messages: list[Message], places: Sequence[int]) -> None:
-        """Go on with these messages: some came, went or moved."""
+        """Replace all messages after inserting, dropping or moving some."""
         self.messages = messages
         self.places = places
-        self.changed = self.reshaped = True
+        self.changed = self.reordered = True
 
 
 def roles_of(workspace: Workspace) -> str:
-    """Give the roles of the messages as they stand, a letter each."""
-    if workspace.reshaped:
+    """Give the current roles of the messages, one letter each."""
+    if workspace.reordered:
         return "".join([ROLE_CODES[message.role] for message in workspace.messages])
     return workspace.scan.roles
 
 
 def joined_text(content: Sequence[AnyContent]) -> str:
-    """Join the texts among some content, a line each."""
+    """Join the texts among some content with line breaks."""
     return "\n".join(piece.text for piece in content if piece.kind == "text")

@@ -18,7 +18,8 @@ from segue.conversation.content import CacheMark
 from segue.conversation.context import CacheRetention
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.verbatim import Block, Wire, keep, restore
+from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.verbatim import keep, restore
 
 CACHE_CONTROL: Final = "cache_control"
 _EPHEMERAL: Final = "ephemeral"

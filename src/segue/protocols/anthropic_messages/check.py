@@ -16,9 +16,9 @@ from segue.protocols.anthropic_messages.check_turns import Turns, kind_of
 from segue.protocols.anthropic_messages.thinking import LEAST_BUDGET, NOT_EVERYWHERE
 from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.ranges import check_range, check_stops
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.verbatim import object_of
 
 _EFFORTS: Final = frozenset({"low", "medium", "high", "xhigh", "max"})  # anthropic 2.8.0
 _FORCED: Final = frozenset({"any", "tool"})

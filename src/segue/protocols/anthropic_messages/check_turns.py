@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias, cast
 
 from segue.errors import Path
+from segue.models.rules import Rules
 from segue.protocols.anthropic_messages.rules import PROVIDER
 from segue.protocols.kit.checking import objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
@@ -44,8 +45,8 @@ class Run:
     __slots__ = ("blocks", "first", "role")
 
     def __init__(self, role: object, first: int) -> None:
-        self.role = role
-        self.first = first
+        self.role: object = role
+        self.first: int = first
         self.blocks: list[Placed] = []
 
     def of(self, *kinds: str) -> list[Placed]:
@@ -59,8 +60,8 @@ class Turns:
     def __init__(self, body: Object, endpoint: Endpoint) -> None:
         self.body = body
         self.endpoint = endpoint
-        self.rules = endpoint.rules
-        self.turns = list(objects_of(body.get("messages")))
+        self.rules: Rules = endpoint.rules
+        self.turns: list[tuple[int, Mapping[str, object]]] = list(objects_of(body.get("messages")))
         self.runs: list[Run] = []
         for index, turn in self.turns:
             if not self.runs or self.runs[-1].role != turn.get("role"):

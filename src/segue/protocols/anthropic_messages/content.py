@@ -33,8 +33,9 @@ from segue.protocols.anthropic_messages.media import decode_document, decode_ima
 from segue.protocols.anthropic_messages.native import decode_native
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import native_block
-from segue.protocols.kit.verbatim import Block, Wire, data_of, keep, object_of, restore
+from segue.protocols.kit.verbatim import data_of, keep, restore
 
 _DIRECT: Final = {"type": "direct"}
 _UNSIGNED: Final = frozenset({"open", "required"})

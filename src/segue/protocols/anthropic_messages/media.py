@@ -26,8 +26,9 @@ from segue.conversation.content import CacheMark, FileContent, ImageContent
 from segue.errors import EncodeError
 from segue.protocols.anthropic_messages.cache import CACHE_CONTROL, decode_mark, encode_mark
 from segue.protocols.anthropic_messages.rules import PROTOCOL
+from segue.protocols.kit.json_values import EMPTY, Block, Wire
 from segue.protocols.kit.reading import standard_base64
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, keep, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 _PDF: Final = "application/pdf"
 _PLAIN: Final = "text/plain"

@@ -19,8 +19,8 @@ from segue.conversation.content import FallbackContent, FileContent, NativeConte
 from segue.protocols.anthropic_messages.cache import split_mark
 from segue.protocols.anthropic_messages.media import decode_document, decode_image, source_of
 from segue.protocols.anthropic_messages.rules import PROTOCOL
+from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.verbatim import Block
 
 Fallback: TypeAlias = tuple[FallbackContent, ...]
 

@@ -30,8 +30,9 @@ from segue.protocols.anthropic_messages.thinking import (
     is_effort_read,
 )
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire, object_of, same
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.verbatim import Block, Wire, choose, chosen, data_of, keep, object_of, restore, same
+from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 
 _OFF: Final = "disabled"
 _CONTEXT_KEYS: Final = frozenset({"messages", "system", "tools"})

@@ -29,8 +29,9 @@ from segue.protocols.anthropic_messages.options import decode_options, encode_op
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.turns import decode_turns, encode_turns
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import EMPTY, Block, Wire
 from segue.protocols.kit.reading import expect_list, expect_object, native_definition
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, keep, restore
+from segue.protocols.kit.verbatim import keep, restore
 
 _FRAME: Final = ("system", "tools")
 _TOOL_TYPES: Final[Mapping[str, type]] = {"type": str, "description": str, "strict": bool}

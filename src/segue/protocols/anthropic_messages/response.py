@@ -27,8 +27,9 @@ from segue.protocols.anthropic_messages.content import decode_reply_block, encod
 from segue.protocols.anthropic_messages.errors import decode_error
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_patch import apply, difference
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import expect_list, expect_object, number_of, of_reply, reply_extra, text_of
-from segue.protocols.kit.verbatim import Block, Wire, apply, difference
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": StopReason.STOP,

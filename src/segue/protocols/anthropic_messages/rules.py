@@ -16,14 +16,14 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.dialect import Dialect
-from segue.models.family import (
+from segue.models.family import Family
+from segue.models.model_ids import (
     CLAUDE,
     CLAUDE_4_6,
     CLAUDE_ADAPTIVE_THINKING_ONLY,
     CLAUDE_ALWAYS_THINKS,
     CLAUDE_READS_SYSTEM,
     CLAUDE_UP_TO_4_5,
-    Family,
 )
 from segue.models.rules import Rules
 

@@ -33,9 +33,10 @@ from segue.protocols.anthropic_messages.response import decode_usage, error_text
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.assembly import Assembly, Part, PartKind, join_chunks
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_patch import difference
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import of_reply, text_of
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.kit.verbatim import Block, Wire, difference
 
 _DELTA: Final = "content_block_delta"
 _EVENT_KEYS: Final = frozenset({"type", "delta", "usage"})

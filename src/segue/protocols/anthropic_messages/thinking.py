@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.thinking import budget_for_level, level_for_budget
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.verbatim import Block, Wire, object_of
+from segue.protocols.kit.json_values import Block, Wire, object_of
 
 Thinking: TypeAlias = ThinkingLevel | int | None
 

@@ -42,8 +42,9 @@ from segue.protocols.anthropic_messages.content import (
 )
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import EMPTY, Block, Wire
 from segue.protocols.kit.reading import expect_list, expect_object, is_of_reply
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, keep, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 _MESSAGE: Final = "message"
 _TURN: Final = "turn"

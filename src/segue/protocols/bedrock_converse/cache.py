@@ -20,7 +20,8 @@ from segue.conversation.context import CacheRetention, NativeTool, Tool
 from segue.conversation.messages import ToolResultMessage
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.verbatim import Block, Wire, keep, object_of, restore
+from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.verbatim import keep, restore
 
 MARK: Final = "cachePoint"
 

@@ -15,8 +15,8 @@ from segue.protocols.bedrock_converse.check_turns import Turns, violation
 from segue.protocols.bedrock_converse.thinking import LEAST_BUDGET
 from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.verbatim import Block, object_of
 
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "topP": "top_p"}
 """Settings of the body -> the field of `Options` whose rule applies."""

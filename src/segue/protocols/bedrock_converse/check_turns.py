@@ -11,13 +11,14 @@ from itertools import pairwise
 from typing import Final, TypeAlias, cast
 
 from segue.errors import Path
+from segue.models.rules import Rules
 from segue.protocols.bedrock_converse.content import MEMBERS
 from segue.protocols.bedrock_converse.document_names import LONGEST
 from segue.protocols.bedrock_converse.media_types import Kind
 from segue.protocols.kit.checking import matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.verbatim import Block, object_of
 
 Placed: TypeAlias = tuple[Path, Block]
 
@@ -39,7 +40,7 @@ class Turn:
     __slots__ = ("blocks", "path", "role")
 
     def __init__(self, index: int, turn: Block) -> None:
-        self.role = text_of(turn.get("role"))
+        self.role: str | None = text_of(turn.get("role"))
         self.path: Path = ("messages", index)
         self.blocks: list[Placed] = [
             ((*self.path, "content", at), block) for at, block in objects_of(turn.get("content"))
@@ -60,8 +61,8 @@ class Turns:
     def __init__(self, body: Block, endpoint: Endpoint) -> None:
         self.body = body
         self.endpoint = endpoint
-        self.rules = endpoint.rules
-        self.turns = [Turn(index, turn) for index, turn in objects_of(body.get("messages"))]
+        self.rules: Rules = endpoint.rules
+        self.turns: list[Turn] = [Turn(index, turn) for index, turn in objects_of(body.get("messages"))]
 
     def check(self) -> Iterator[Violation]:
         """List what the provider would refuse."""

@@ -45,8 +45,9 @@ from segue.protocols.bedrock_converse.native import decode_native, json_text, na
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import EMPTY, MISSING, Block, Wire, object_of
 from segue.protocols.kit.reading import native_block
-from segue.protocols.kit.verbatim import EMPTY, MISSING, Block, Wire, choose, chosen, keep, object_of
+from segue.protocols.kit.verbatim import choose, chosen, keep
 
 MEMBERS: Final = frozenset(
     {

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from segue.protocols.kit.codec import WireError
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.reading import parse_body, text_of
-from segue.protocols.kit.verbatim import object_of
 
 _EXCEPTION: Final = re.compile(r"\w+(?:Exception|Error)")
 _ERROR_KEYS: Final = ("message", "Message", "__type", "Error", "error", "errorMessage")

@@ -24,8 +24,9 @@ from segue.protocols.bedrock_converse.document_names import DocumentNames
 from segue.protocols.bedrock_converse.media_types import ALIASES, FORMATS, TYPES, Kind, kind_of
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import standard_base64
-from segue.protocols.kit.verbatim import Block, Wire, choose, chosen, keep, object_of
+from segue.protocols.kit.verbatim import choose, chosen, keep
 
 _KNOWN: Final = frozenset({"format"})
 _FIELD: Final = "field"

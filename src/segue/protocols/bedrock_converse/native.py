@@ -19,8 +19,8 @@ from segue.protocols.bedrock_converse.document_names import DocumentNames
 from segue.protocols.bedrock_converse.media import decode_file, decode_image
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.verbatim import Block, object_of
 
 Fallback: TypeAlias = tuple[FallbackContent, ...]
 

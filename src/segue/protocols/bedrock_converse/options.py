@@ -29,8 +29,9 @@ from segue.protocols.bedrock_converse.native import json_text
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.thinking import decode_thinking, encode_thinking
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of, same
 from segue.protocols.kit.streaming import parse_frame
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, choose, chosen, keep, object_of, restore, same
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 Place: TypeAlias = tuple[str, str]
 """A container of the body, and a key in it."""

@@ -23,7 +23,8 @@ from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.tools import decode_tools, encode_tools
 from segue.protocols.bedrock_converse.turns import decode_system, decode_turns, encode_turns, expect_blocks
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.verbatim import EMPTY, Wire, keep, object_of, restore
+from segue.protocols.kit.json_values import EMPTY, Wire, object_of
+from segue.protocols.kit.verbatim import keep, restore
 
 _SYSTEM: Final = "system"
 _TOOLS: Final = "tools"

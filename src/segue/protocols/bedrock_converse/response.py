@@ -31,8 +31,10 @@ from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes
 from segue.protocols.bedrock_converse.turns import find_blocks, texts_of
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_patch import apply, difference
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import number_of, of_reply, reply_extra, text_of
-from segue.protocols.kit.verbatim import Block, Wire, apply, difference, keep, object_of, restore
+from segue.protocols.kit.verbatim import keep, restore
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": StopReason.STOP,

@@ -23,7 +23,8 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.dialect import Dialect
-from segue.models.family import (
+from segue.models.family import Family
+from segue.models.model_ids import (
     CLAUDE,
     CLAUDE_4_6,
     CLAUDE_ADAPTIVE_THINKING_ONLY,
@@ -31,7 +32,6 @@ from segue.models.family import (
     CLAUDE_UP_TO_4_5,
     OPENAI_GPT_5_5_ON,
     OPENAI_GPT_5_ALONE,
-    Family,
 )
 from segue.models.rules import Rules
 from segue.protocols.bedrock_converse.media_types import FORMATS

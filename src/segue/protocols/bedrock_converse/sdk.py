@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, cast
 
 from segue.errors import EncodeError, Path
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.verbatim import Wire
+from segue.protocols.kit.json_values import Wire
 
 _Blobs: TypeAlias = "Mapping[str, _Blobs] | None"
 """The keys that lead to blobs; None is a blob. Items of lists are searched too."""

@@ -31,9 +31,10 @@ from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_patch import difference
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import of_reply, text_of
 from segue.protocols.kit.streaming import NamedFrame, StreamDecoder
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, difference, object_of
 
 _PADDING: Final = "p"
 _DELTA: Final = "contentBlockDelta"

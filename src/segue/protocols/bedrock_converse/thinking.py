@@ -12,8 +12,8 @@ from typing import Final, TypeAlias
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.thinking import budget_for_level, level_for_budget
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Wire, object_of
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.verbatim import Wire, object_of
 
 Thinking: TypeAlias = ThinkingLevel | int | None
 

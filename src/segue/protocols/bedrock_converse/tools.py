@@ -17,8 +17,9 @@ from segue.conversation.context import NativeTool, Tool, ToolDefinition
 from segue.protocols.bedrock_converse.cache import MARK, add_mark, encode_mark, restore_block
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import native_definition
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, keep, object_of
+from segue.protocols.kit.verbatim import keep
 
 
 def decode_tools(blocks: Sequence[Block], endpoint: Endpoint) -> tuple[Tool, ...]:

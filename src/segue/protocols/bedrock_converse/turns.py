@@ -42,8 +42,9 @@ from segue.protocols.bedrock_converse.content import (
 from segue.protocols.bedrock_converse.document_names import DocumentNames
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, is_of_reply
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, keep, object_of, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 _MESSAGE: Final = "message"
 _RESULT: Final = "toolResult"

@@ -1,30 +1,34 @@
-"""What users, tools and instructions say on a chat wire: a string, or a list of blocks, both ways.
+"""Content of user, tool and system messages in the chat protocols: a string or a list of blocks, both ways.
 
 Facts this file rests on:
-- Content is a string or a list of blocks; in what was recorded it is also null, or not there.
+- Content is a string or a list of blocks; in recorded traffic it is also null, or the key is absent.
                                                 (mistralai 3.7.0, cohere 7.3.1, read 2026-11-15; recorded traffic)
 
-Which blocks there are is the affair of each protocol. Default spelling: one bare text is a string, nothing an empty
-one, everything else a list. What differs from that is recorded in the message's shape as `content`: `list`, `null` or
-`absent`.
+Each protocol defines its own blocks. Default format: one text without further keys is a string, no content is an empty
+string, everything else is a list.
+
+Choice (`kit.verbatim`): `message` is "native" for a message of an unknown role, whose only content is the whole of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from segue.conversation.content import Extra, NativeContent, SystemContent, TextContent, UserContent
 from segue.conversation.messages import UserMessage
 from segue.errors import Path
-from segue.protocols.kit.reading import VERBATIM, expect_list, expect_object, native_block, verbatim_of
-from segue.protocols.kit.retired_format import MISSING, Block, Wire, keep, put_back
+from segue.protocols.kit.json_values import MISSING, Block, Wire
+from segue.protocols.kit.reading import expect_list, expect_object, native_block
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
-MESSAGE_KEYS: Final = frozenset({"role", "content"})
+_BY_ROLE: Final = "by_role"
+_NATIVE: Final = "native"
 
 
 class Blocks(NamedTuple):
-    """The blocks of one protocol: how one is read, how one is written, how one that nobody knows is kept."""
+    """The blocks of one protocol: how to read one, how to write one, how to keep one of an unknown type."""
 
     protocol: str
     decode: Callable[[Block], UserContent]
@@ -32,110 +36,116 @@ class Blocks(NamedTuple):
     keep: Callable[[Block], NativeContent]
 
 
-def is_string(content: Sequence[object]) -> bool:
-    """Whether content is written as a string unless its shape says otherwise."""
-    return len(content) == 1 and isinstance(piece := content[0], TextContent) and piece.extra is None
-
-
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
-def decode_content(blocks: Blocks, value: object, path: Path) -> tuple[tuple[UserContent, ...], str | None]:
-    """Read content that was a string, a list, null or not there; say the shape if it is not what we would write.
+def decode_content(blocks: Blocks, value: object, path: Path) -> tuple[UserContent, ...]:
+    """Read content that is a string, a list, null or absent (`MISSING`).
 
     Raises:
         DecodeError: it is something else.
     """
     if isinstance(value, str):
-        return ((TextContent(text=value),) if value else ()), None
-    if value is MISSING:
-        return (), "absent"
-    if value is None:
-        return (), "null"
+        return (TextContent(text=value),) if value else ()
+    if value is MISSING or value is None:
+        return ()
     decode = blocks.decode
-    pieces = tuple(decode(expect_object(block, (*path, index))) for index, block in enumerate(expect_list(value, path)))
-    return pieces, "list" if not pieces or is_string(pieces) else None
+    return tuple(decode(expect_object(block, (*path, index))) for index, block in enumerate(expect_list(value, path)))
 
 
-def decode_message_content(blocks: Blocks, wire: Block, path: Path) -> tuple[tuple[UserContent, ...], Extra | None]:
-    """Read a message that has a role and content, and keep what else it says.
+def is_default(value: object, content: Sequence[object]) -> bool:
+    """Whether content was received in the default format."""
+    if isinstance(value, str):
+        return True
+    if not isinstance(value, (list, tuple)) or not content:
+        return False
+    return len(content) > 1 or not isinstance(content[0], TextContent) or content[0].extra is not None
+
+
+def decode_message(blocks: Blocks, wire: Block, path: Path) -> tuple[tuple[UserContent, ...], Extra | None]:
+    """Read the content of a message that has a role and content, and its `extra`.
 
     Raises:
-        DecodeError: its content is none.
+        DecodeError: its content is of another type.
     """
-    content, original = decode_content(blocks, wire.get("content", MISSING), (*path, "content"))
-    if original is None and len(wire) == 2:
+    value = wire.get("content", MISSING)
+    content = decode_content(blocks, value, (*path, "content"))
+    if len(wire) == 2 and is_default(value, content):
         return content, None
-    return content, keep(blocks.protocol, wire, MESSAGE_KEYS, {} if original is None else {"content": original})
+    if len(wire) == 2 and content:
+        return content, extra_of_list(blocks.protocol)
+    default: Wire = {"role": wire.get("role"), "content": encode_content(blocks, content, path)}
+    return content, keep(blocks.protocol, wire, default)
+
+
+@lru_cache(maxsize=16)
+def extra_of_list(protocol: str) -> Extra | None:
+    """Give the `extra` of a message whose content is a list of one text, and no other key than its role."""
+    return keep(protocol, {"content": [{"type": "text", "text": " "}]}, {"content": " "})
 
 
 def keep_message(blocks: Blocks, wire: Block) -> UserMessage:
-    """Keep a message of a role that nobody knows: its only content is the whole of it."""
-    return UserMessage(content=(blocks.keep(wire),), extra={blocks.protocol: {VERBATIM: {"message": "native"}}})
+    """Keep a message of an unknown role: its only content is the whole of it."""
+    extra = keep(blocks.protocol, {}, {}, choices=choose("message", _BY_ROLE, _NATIVE))
+    return UserMessage(content=(blocks.keep(wire),), extra=extra)
 
 
-def as_instruction(blocks: Blocks, piece: UserContent) -> SystemContent:
-    """Give a piece that instructions can hold; media in them are kept as they were."""
-    if isinstance(piece, (TextContent, NativeContent)):
-        return piece
-    return NativeContent(protocol=blocks.protocol, block=blocks.encode(piece, ()), fallback=(piece,))
+def decode_text(protocol: str, block: Block) -> TextContent | None:
+    """Read a block of text; None when it is another."""
+    text = block.get("text")
+    if block.get("type") != "text" or not isinstance(text, str):
+        return None
+    extra = None if len(block) == 2 else keep(protocol, block, {"type": "text", "text": text})
+    return TextContent(text=text, extra=extra)
+
+
+def as_instruction(blocks: Blocks, content: UserContent) -> SystemContent:
+    """Give content that a system message can hold; media become native content."""
+    if isinstance(content, (TextContent, NativeContent)):
+        return content
+    return NativeContent(protocol=blocks.protocol, block=blocks.encode(content, ()), fallback=(content,))
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
-def encode_content(blocks: Blocks, content: Sequence[UserContent], verbatim: object, path: Path) -> object:
-    """Write content; `MISSING` says that the key is left out.
+def encode_content(blocks: Blocks, content: Sequence[UserContent], path: Path) -> object:
+    """Write content in the default format.
 
     Raises:
-        EncodeError: a piece that this wire has no word for.
+        EncodeError: content that the protocol does not support.
     """
-    if not content:
-        return encode_nothing(verbatim)
-    first = content[0]
-    if len(content) == 1 and first.kind == "text" and first.extra is None and verbatim != "list":
+    if len(content) == 1 and (first := content[0]).kind == "text" and first.extra is None:
         return first.text
     encode = blocks.encode
-    return [encode(piece, (*path, index)) for index, piece in enumerate(content)]
+    return join_blocks([encode(piece, (*path, index)) for index, piece in enumerate(content)])
 
 
-def encode_nothing(verbatim: object, default: object = "") -> object:
-    """Write that there is no content, the way it was written; `MISSING` says that the key is left out."""
-    match verbatim:
-        case "absent":
-            return MISSING
-        case "null":
-            return None
-        case "list":
-            return list[object]()
-        case "string":
-            return ""
-        case _:
-            return default
+def join_blocks(blocks: list[Wire]) -> object:
+    """Give blocks as content in the default format."""
+    if not blocks:
+        return ""
+    text = blocks[0].get("text")
+    if len(blocks) == 1 and len(blocks[0]) == 2 and blocks[0].get("type") == "text" and isinstance(text, str):
+        return text
+    return blocks
 
 
 def encode_text(protocol: str, content: TextContent) -> Wire:
     """Write a text as a block."""
     wire: Wire = {"type": "text", "text": content.text}
-    return wire if content.extra is None else put_back(wire, content.extra, protocol)
+    return wire if content.extra is None else restore(wire, content.extra, protocol)
 
 
-def encode_message_content(
-    blocks: Blocks, role: str, content: Sequence[UserContent], extra: Extra | None, path: Path
-) -> Wire:
+def encode_message(blocks: Blocks, role: str, content: Sequence[UserContent], extra: Extra | None, path: Path) -> Wire:
     """Write a message that has a role and content.
 
     Raises:
-        EncodeError: a piece that this wire has no word for.
+        EncodeError: content that the protocol does not support.
     """
-    if extra is None:
-        return {"role": role, "content": encode_content(blocks, content, None, (*path, "content"))}
     protocol = blocks.protocol
-    verbatim = verbatim_of(extra, protocol)
-    if verbatim.get("message") == "native" and len(content) == 1 and content[0].kind == "native":
-        return dict(native_block(protocol, content[0], path))
-    wire: Wire = {"role": role}
-    written = encode_content(blocks, content, verbatim.get("content"), (*path, "content"))
-    if written is not MISSING:
-        wire["content"] = written
-    return put_back(wire, extra, protocol)
+    first = content[0] if extra is not None and len(content) == 1 else None
+    if first is not None and first.kind == "native" and chosen(extra, protocol, "message", _BY_ROLE) == _NATIVE:
+        return dict(native_block(protocol, first, path))
+    wire: Wire = {"role": role, "content": encode_content(blocks, content, (*path, "content"))}
+    return wire if extra is None else restore(wire, extra, protocol)

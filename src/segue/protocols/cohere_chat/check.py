@@ -1,7 +1,7 @@
-"""What Cohere's v2 chat endpoint would refuse in a request body.
+"""What Cohere's v2 chat endpoint refuses in a request body.
 
-Each check names what was said against it, and by whom; the threads were read on 2026-11-15. Little is documented and
-few refusals are public: what is not here is not known to be refused.
+Each check quotes the refusal or the documentation; the threads were read on 2026-11-15. Little is documented and few
+refusals are public: what is not here is not known to be refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from segue.errors import Path
 from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_request
 from segue.protocols.kit.checking import Found, Messages, calls_of, check_json, messages_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
-from segue.protocols.kit.retired_format import object_of
+from segue.protocols.kit.json_values import object_of
 
 _ROLES: Final = ("system", "user", "assistant", "tool")
 _BLOCKS: Final[Mapping[str, frozenset[str]]] = {
@@ -24,16 +24,16 @@ _BLOCKS: Final[Mapping[str, frozenset[str]]] = {
     "assistant": frozenset({"text", "thinking"}),
     "tool": frozenset({"text", "document"}),
 }
-"""Which blocks of this wire a role can say."""
+"""Which content types a role can have."""
 _KNOWN: Final = frozenset({"text", "image_url", "thinking", "document"})
 _FOREIGN: Final = frozenset(
     {"image", "input_text", "output_text", "input_image", "input_audio", "file", "tool_use", "tool_result"}
 )
-"""Blocks of other wires."""
+"""Content types of other protocols."""
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
-    """List what the provider would refuse, in the order of the body; nothing where nothing is known against it."""
+    """List what the provider is known to refuse, in the order of the body."""
     if is_first_request(body):
         return [Violation(code="first_wire", path=("messages",), message=REFUSAL)]
     messages = messages_of(body)
@@ -50,15 +50,16 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
 
 
 def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
-    """Roles and blocks there are (cohere 7.3.1), and text beside calls.
+    """Check roles and content types (cohere 7.3.1), and text beside calls.
 
     "text content is not allowed when tool_calls are provided ... 'messages[2].content[0]'" (vercel/ai #5794,
-    2025-04-15); a model without vision refuses pictures (Cohere documentation: image inputs).
+    2025-04-15); a model without vision refuses images (Cohere documentation: image inputs).
     """
     for index, message in enumerate(messages):
         role, content = message.get("role"), message.get("content")
         if not isinstance(role, str) or role not in _ROLES:
-            yield Violation(code="role_unknown", path=("messages", index, "role"), message=f"there is no role {role!r}")
+            reason = f"unknown role {role!r}; use {', '.join(_ROLES)}"
+            yield Violation(code="role_unknown", path=("messages", index, "role"), message=reason)
             continue
         has_calls = bool(calls_of(message))
         if has_calls and isinstance(content, str) and content:
@@ -68,20 +69,23 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
             if not isinstance(kind, str):
                 continue
             if kind in _FOREIGN or (kind in _KNOWN and kind not in _BLOCKS[role]):
-                yield Violation(code="block_unknown", path=path, message=f"a {role} message has no block {kind!r}")
+                allowed = ", ".join(sorted(_BLOCKS[role]))
+                reason = f"content type {kind!r} is not accepted in the role {role!r}; use {allowed}"
+                yield Violation(code="block_unknown", path=path, message=reason)
             elif kind == "text" and has_calls:
                 yield _text_beside_calls(path)
             elif kind == "image_url" and "image" not in endpoint.model.input:
-                yield Violation(code="image_refused", path=path, message="the model does not look at pictures")
+                reason = "the model does not support images; remove it or choose another model"
+                yield Violation(code="image_refused", path=path, message=reason)
 
 
 def _text_beside_calls(path: Path) -> Violation:
-    message = "beside tool calls there is no text: it belongs into tool_plan"
+    message = "a message with tool calls cannot have text content; move it to `tool_plan`"
     return Violation(code="text_beside_calls", path=path, message=message)
 
 
 def _check_pairing(messages: Messages, _: Endpoint) -> Found:
-    """Results answer calls: `tool_call_id` is "the id of the associated tool call" (cohere 7.3.1)."""
+    """Check that results have a call: `tool_call_id` is "the id of the associated tool call" (cohere 7.3.1)."""
     known: set[str] = set()
     answered: set[str] = set()
     for index, message in enumerate(messages):
@@ -91,14 +95,15 @@ def _check_pairing(messages: Messages, _: Endpoint) -> Found:
             known, answered = set(ids), set()
             if len(known) < len(ids):
                 path: Path = ("messages", index, "tool_calls")
-                yield Violation(code="call_id_twice", path=path, message="two calls share an id")
+                yield Violation(code="call_id_twice", path=path, message="two calls have the same id; make ids unique")
         if message.get("role") != "tool":
             continue
         call_id, path = message.get("tool_call_id"), ("messages", index, "tool_call_id")
         if not isinstance(call_id, str) or call_id not in known:
-            yield Violation(code="result_without_call", path=path, message=f"no call has the id {call_id!r}")
+            reason = f"no call before this result has the id {call_id!r}; remove the result or add the call"
+            yield Violation(code="result_without_call", path=path, message=reason)
         elif call_id in answered:
-            yield Violation(code="result_twice", path=path, message=f"{call_id!r} has its result already")
+            yield Violation(code="result_twice", path=path, message=f"call {call_id!r} has two results; keep one")
         answered.add(str(call_id))
 
 
@@ -114,10 +119,10 @@ def _name(first: str | None, alphabet: str) -> re.Pattern[str]:
 
 
 def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
-    """Tools: a name, a schema, and no other keys than those there are.
+    """Check tools: a name, a schema, and no unknown keys.
 
     "unknown field: parameter 'requires_confirmation' is not a valid field" (agno #3503, 2025-06-07); names are letters,
-    digits and underscores (cohere 7.3.1, of its first wire's tools).
+    digits and underscores (cohere 7.3.1, for the tools of v1).
     """
     rules, tools = endpoint.rules, body.get("tools")
     for index, tool in enumerate(cast("list[object]", tools) if isinstance(tools, list) else ()):
@@ -128,38 +133,44 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
         name = function.get("name")
         alphabet = rules.tool_name_alphabet
         if not isinstance(name, str) or (alphabet and not _name(rules.tool_name_first, alphabet).fullmatch(name)):
-            yield Violation(code="tool_name", path=(*path, "name"), message=f"{name!r} is no name for a function")
+            reason = f"tool name {name!r} is not accepted; use letters, digits and _, and no digit first"
+            yield Violation(code="tool_name", path=(*path, "name"), message=reason)
         parameters = function.get("parameters")
         if not isinstance(parameters, Mapping):
-            yield Violation(code="tool_schema", path=(*path, "parameters"), message="a function has to have a schema")
+            reason = "the function has no schema; set `parameters` to a JSON schema"
+            yield Violation(code="tool_schema", path=(*path, "parameters"), message=reason)
         for key in sorted(function.keys() & {"strict", "requires_confirmation", "external_execution"}):
-            yield Violation(code="key_unknown", path=(*path, key), message=f"a function has no {key!r}")
+            yield Violation(code="key_unknown", path=(*path, key), message=f"unknown key {key!r}; remove it")
 
 
 def _check_settings(body: JsonObject, endpoint: Endpoint) -> Found:
-    """Settings: words, limits, and what does not go together (all of cohere 7.3.1).
+    """Check parameters: values, limits, and combinations (all of cohere 7.3.1).
 
     tool_choice is REQUIRED or NONE, and needs tools; at most 5 stop sequences; p from 0.01 to 0.99; a positive
-    token_budget; a format for the answer is "not supported when used in combinations with the documents or tools".
+    token_budget; a response format is "not supported when used in combinations with the documents or tools".
     """
     rules, tools = endpoint.rules, body.get("tools")
     choice, stops, share = body.get("tool_choice"), body.get("stop_sequences"), body.get("p")
     if choice is not None and choice not in ("REQUIRED", "NONE"):
-        yield Violation(code="tool_choice", path=("tool_choice",), message=f"there is no choice {choice!r}")
+        yield Violation(
+            code="tool_choice", path=("tool_choice",), message=f"unknown choice {choice!r}; use REQUIRED or NONE"
+        )
     elif choice == "REQUIRED" and not tools:
-        yield Violation(code="tool_choice", path=("tool_choice",), message="there is no tool to be required")
+        yield Violation(code="tool_choice", path=("tool_choice",), message="REQUIRED needs tools; add one or remove it")
     if isinstance(stops, list) and 0 < rules.max_stop < len(cast("list[object]", stops)):
-        yield Violation(code="stop_many", path=("stop_sequences",), message=f"more than {rules.max_stop}")
+        yield Violation(
+            code="stop_many", path=("stop_sequences",), message=f"use at most {rules.max_stop} stop sequences"
+        )
     if isinstance(share, (int, float)) and not rules.min_top_p <= share <= rules.max_top_p:
-        message = f"p has to be between {rules.min_top_p} and {rules.max_top_p}"
+        message = f"`p` is out of range; use a value from {rules.min_top_p} to {rules.max_top_p}"
         yield Violation(code="p_range", path=("p",), message=message)
     budget = object_of(body.get("thinking")).get("token_budget")
     if isinstance(budget, int) and budget <= 0:
         path: Path = ("thinking", "token_budget")
-        yield Violation(code="thinking_budget", path=path, message="a budget is a positive number of tokens")
+        yield Violation(code="thinking_budget", path=path, message="the budget is not positive; use at least 1")
     is_json = object_of(body.get("response_format")).get("type") == "json_object"
     if is_json and not rules.schema_with_tools and (tools or body.get("documents")):
-        message = "a format cannot be asked for beside tools or documents"
+        message = "`response_format` cannot be combined with tools or documents; remove one of them"
         yield Violation(code="format_beside_tools", path=("response_format",), message=message)
 
 

@@ -1,19 +1,24 @@
-"""What users, tools and instructions say on Cohere's wire: a string, or a list of blocks, both ways.
+"""Content blocks of user, tool and system messages, one at a time, both ways.
 
 Facts this file rests on:
-- A user says texts and images (`image_url` with a `detail`), instructions are texts, a tool's result is a JSON string
-  or a list of texts and documents.                                                (cohere 7.3.1, read 2026-11-15)
-- A document is `{"data": {...}, "id"}`; both names and values of its data are told to the model, and the id is what
-  citations refer to.                                                                                (cohere 7.3.1)
+- A user message has texts and images (`image_url` with a `detail`), a system message texts, a tool result is a JSON
+  string or a list of texts and documents.                                         (cohere 7.3.1, read 2026-11-15)
+- A document is `{"data": {...}, "id"}`; the model sees the keys and values of its data, and citations refer to its id.
+                                                                                                     (cohere 7.3.1)
 
-Here is one block at a time; how they make up content, and how that is spelt, stands in `spoken`.
+`chat_family.message_content` makes content of them.
+
+Choices (`kit.verbatim`): `form` is "string" where `image_url` was a string instead of an object; `mime` is the type
+that a data URL named, where the default is another one.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final, assert_never, cast
+from typing import Final, assert_never
+
+from msgspec.structs import replace
 
 from segue.conversation.content import (
     FallbackContent,
@@ -24,79 +29,66 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError, Path
-from segue.protocols.chat_family.message_content import Blocks, encode_text
+from segue.protocols.chat_family.message_content import Blocks, decode_text, encode_text
 from segue.protocols.cohere_chat.rules import PROTOCOL
-from segue.protocols.kit.reading import (
-    data_url,
-    left_over,
-    native_block,
-    split_data_url,
-    standard_base64,
-    text_of,
-    verbatim_of,
-)
-from segue.protocols.kit.retired_format import Block, Wire, keep, object_of, put_back
+from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.reading import data_url, native_block, split_data_url, standard_base64, text_of
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
-TEXT_KEYS: Final = frozenset({"type", "text"})
-_IMAGE_KEYS: Final = frozenset({"type", "image_url"})
-_NO_TYPE: Final = "none"
-"""The shape of a data URL that names no type."""
+_UNKNOWN: Final = "application/octet-stream"
+"""The type that a data URL names by default where the content has none."""
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
 def decode_block(block: Block) -> UserContent:
-    """Read one block; what is not known is kept as it is."""
-    match block.get("type"):
-        case "text" if isinstance(text := block.get("text"), str):
-            return TextContent(text=text, extra=None if len(block) == 2 else keep(PROTOCOL, block, TEXT_KEYS))
-        case "image_url":
-            return _decode_image(block) or decode_native(block)
-        case _:
-            return decode_native(block)
+    """Read one block; one of an unknown type becomes native content."""
+    return decode_text(PROTOCOL, block) or _decode_image(block) or decode_native(block)
 
 
 def _decode_image(block: Block) -> ImageContent | None:
-    given = block.get("image_url")
-    verbatim: Wire = {}
-    url = object_of(given).get("url")
-    if isinstance(given, str):
-        url, verbatim["image_url"] = given, "string"
-    if not isinstance(url, str):
+    received = block.get("image_url")
+    inner = object_of(received)
+    url = received if isinstance(received, str) else inner.get("url")
+    if block.get("type") != "image_url" or not isinstance(url, str):
         return None
+    choices = choose("form", "object", "string" if isinstance(received, str) else "object")
     parts = split_data_url(url)
-    if parts is not None and parts[0] is None:
-        verbatim["mime"] = _NO_TYPE
-    extra = keep(PROTOCOL, block, _IMAGE_KEYS, verbatim)
-    beyond = {key: value for key, value in object_of(given).items() if key != "url"}
-    if beyond:
-        extra = {PROTOCOL: {**(extra or {}).get(PROTOCOL, {}), "image_url": beyond}}
-    if parts is None:
-        return ImageContent(url=url, extra=extra)
-    return ImageContent(data=standard_base64(parts[1]), mime_type=parts[0], extra=extra)
+    content = ImageContent(url=url)
+    if parts is not None:
+        data = standard_base64(parts[1])
+        content = ImageContent(data=data, mime_type=parts[0])
+        if parts[0] is None:
+            choices |= choose("mime", _UNKNOWN, "")
+    if not choices and len(block) == 2 and len(inner) == 1 and (parts is None or content.data is parts[1]):
+        return content  # without writing it again: images are large
+    if choices:
+        content = replace(content, extra=keep(PROTOCOL, {}, {}, choices=choices))
+    extra = keep(PROTOCOL, block, _encode_image(content, ()), choices=choices)
+    return replace(content, extra=extra)
 
 
 def decode_native(block: Block) -> NativeContent:
-    """Keep a block that only this wire knows, with what can be read of it for others."""
+    """Keep a block that only this protocol has, with a fallback for others."""
     return NativeContent(protocol=PROTOCOL, block=block, fallback=_fallback(block))
 
 
 def _fallback(block: Block) -> tuple[FallbackContent, ...]:
-    texts = text_of(block.get("text")) or text_of(block.get("thinking")) or text_of(block.get("content"))
+    text = text_of(block.get("text")) or text_of(block.get("thinking")) or text_of(block.get("content"))
     if block.get("type") == "document":
         data = object_of(block.get("document")).get("data")
-        texts = json.dumps(data, ensure_ascii=False) if isinstance(data, Mapping) else text_of(data)
-    return (TextContent(text=texts),) if texts else ()
+        text = json.dumps(data, ensure_ascii=False) if isinstance(data, Mapping) else text_of(data)
+    return (TextContent(text=text),) if text else ()
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
 def encode_block(content: UserContent, path: Path) -> Wire:
-    """Write one piece as a block.
+    """Write content as a block.
 
     Raises:
-        EncodeError: another protocol's block, or a file, which this wire has no word for.
+        EncodeError: another protocol's block, or a file, which this protocol does not support.
     """
     match content.kind:
         case "text":
@@ -106,7 +98,7 @@ def encode_block(content: UserContent, path: Path) -> Wire:
         case "file":
             if (content.mime_type or "").lower().startswith("image/"):
                 return _encode_image(content, path)
-            raise EncodeError("this wire has no word for a file", path=path)
+            raise EncodeError(f"{PROTOCOL} does not support files; remove it or choose another model", path=path)
         case "native":
             return dict(native_block(PROTOCOL, content, path))
         case _:
@@ -114,20 +106,18 @@ def encode_block(content: UserContent, path: Path) -> Wire:
 
 
 def _encode_image(content: ImageContent | FileContent, path: Path) -> Wire:
-    verbatim = verbatim_of(content.extra, PROTOCOL)
+    extra = content.extra
     if content.data is not None:
-        untyped = content.mime_type is None and verbatim.get("mime") == _NO_TYPE
-        url = f"data:;base64,{content.data}" if untyped else data_url(content.mime_type, content.data)
+        is_untyped = content.mime_type is None and chosen(extra, PROTOCOL, "mime", _UNKNOWN) == ""
+        url = f"data:;base64,{content.data}" if is_untyped else data_url(content.mime_type, content.data)
     elif content.url is not None:
         url = content.url
     else:
-        raise EncodeError(f"{content.kind} without data or URL", path=path)
-    if content.extra is None:
+        raise EncodeError(f"the {content.kind} has no data or URL; set one of them", path=path)
+    if extra is None:
         return {"type": "image_url", "image_url": {"url": url}}
-    beyond = object_of(left_over(content.extra, PROTOCOL).get("image_url"))
-    given: object = url if verbatim.get("image_url") == "string" and not beyond else {"url": url, **beyond}
-    return put_back({"type": "image_url", "image_url": cast("object", given)}, content.extra, PROTOCOL)
+    value: object = url if chosen(extra, PROTOCOL, "form", "object") == "string" else {"url": url}
+    return restore({"type": "image_url", "image_url": value}, extra, PROTOCOL)
 
 
 BLOCKS: Final = Blocks(PROTOCOL, decode_block, encode_block, decode_native)
-"""What this wire says content with."""

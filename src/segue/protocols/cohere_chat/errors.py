@@ -1,9 +1,9 @@
-"""Error bodies of Cohere's endpoint, and what its streams say when they fail.
+"""Error bodies of Cohere's endpoint, and errors in its streams.
 
 Facts this file rests on:
 - `{"id", "message"}` with the HTTP status; there is no code and no type.          (cohere 7.3.1, read 2026-11-15)
 - A stream ends with `delta.error` in its `message-end`.                                             (cohere 7.3.1)
-- The gate before it answers with a text or `{"error": ...}` or `{"detail": ...}`.       (as in front of every provider)
+- The proxy before it answers with a text or `{"error": ...}` or `{"detail": ...}`.      (as in front of every provider)
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from typing import cast
 
 from segue.protocols.kit.codec import WireError
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import parse_body, text_of
-from segue.protocols.kit.retired_format import Block, object_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
-    """Read an error, whatever its shape; what cannot be read stands in the message as it is."""
+    """Read an error in any of these formats; the message of another is its JSON."""
     body = parse_body(body)
     if not isinstance(body, Mapping):
         return WireError(status=status, message=body if isinstance(body, str) else "")

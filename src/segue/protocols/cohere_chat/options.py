@@ -1,12 +1,12 @@
-"""What a request to Cohere asks besides the conversation, both ways.
+"""Options of a request to Cohere, both ways.
 
 Facts this file rests on:
-- `max_tokens`, `temperature`, `p`, `stop_sequences`, `seed`, `tool_choice` (`REQUIRED` or `NONE`; left out, the model
-  is free), `response_format` with a `json_schema`, `stream`.                         (cohere 7.3.1, read 2026-11-15)
-- `thinking` is enabled or disabled, with a positive `token_budget`; models that reason do so unless told not to.
+- `max_tokens`, `temperature`, `p`, `stop_sequences`, `seed`, `tool_choice` (`REQUIRED` or `NONE`; without it, the
+  model decides), `response_format` with a `json_schema`, `stream`.                   (cohere 7.3.1, read 2026-11-15)
+- `thinking` is enabled or disabled, with a positive `token_budget`; models that reason do so unless it is disabled.
                                                                         (cohere 7.3.1; Cohere documentation: reasoning)
-- `k`, penalties, `documents`, `citation_options`, `safety_mode`, `strict_tools`, `logprobs` and `priority` have no word
-  in common with others: they are kept as they were.                                                 (cohere 7.3.1)
+- `k`, penalties, `documents`, `citation_options`, `safety_mode`, `strict_tools`, `logprobs` and `priority` have no
+  field in `Options`: they are data.                                                                 (cohere 7.3.1)
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from segue.errors import EncodeError
 from segue.models.thinking import budget_for_level
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.option_table import (
     Setting,
     Settings,
@@ -30,14 +31,13 @@ from segue.protocols.kit.option_table import (
     plain,
     texts,
 )
-from segue.protocols.kit.retired_format import Block, Wire, object_of
 
-_CONVERSATION: Final = frozenset({"messages", "tools", "model"})
+_CONVERSATION: Final = frozenset({"messages", "tools"})
 _DEFAULT_LEVEL: Final[ThinkingLevel] = "high"
-"""What thinking without a budget is taken for: the model thinks as long as it likes."""
+"""The level of thinking without a budget: the model has no limit."""
 _CHOICES: Final[Mapping[object, str]] = {"required": "REQUIRED", "none": "NONE"}
-_CHOICES_BACK: Final[Mapping[object, str]] = {
-    literal: choice for choice, literal in _CHOICES.items() if isinstance(choice, str)
+_DECODED_CHOICES: Final[Mapping[object, str]] = {
+    value: choice for choice, value in _CHOICES.items() if isinstance(choice, str)
 }
 
 
@@ -62,15 +62,16 @@ def _write_thinking(value: object, endpoint: Endpoint) -> Wire:
 
 
 def _read_choice(body: Block, _: Endpoint) -> object:
-    given = body.get("tool_choice")
-    return _CHOICES_BACK.get(given) if isinstance(given, str) else None
+    choice = body.get("tool_choice")
+    return _DECODED_CHOICES.get(choice) if isinstance(choice, str) else None
 
 
 def _write_choice(value: object, _: Endpoint) -> Wire:
     if value == "auto":
         return {}
     if value not in _CHOICES:
-        raise EncodeError("this wire cannot ask for one tool by name", path=("options", "tool_choice"))
+        reason = f"{PROTOCOL} does not support a tool by name; use 'required', 'none' or 'auto'"
+        raise EncodeError(reason, path=("options", "tool_choice"))
     return {"tool_choice": _CHOICES[value]}
 
 
@@ -101,15 +102,15 @@ _SETTINGS: Final = Settings(
 )
 
 
-def decode_options(body: Block, verbatim: Wire, endpoint: Endpoint) -> Options:
-    """Read the options of a body; `verbatim` is what was noted while its conversation was read."""
-    return decode_settings(_SETTINGS, body, _CONVERSATION, verbatim, endpoint)
+def decode_options(body: Block, endpoint: Endpoint) -> Options:
+    """Read the options of a body."""
+    return decode_settings(_SETTINGS, body, _CONVERSATION, endpoint)
 
 
-def encode_options(body: Wire, options: Options, endpoint: Endpoint) -> None:
-    """Write the options into a body.
+def encode_options(body: Wire, options: Options, endpoint: Endpoint, model: str | None) -> None:
+    """Write the options and the model into a body.
 
     Raises:
-        EncodeError: an option is set that the wire has no word for.
+        EncodeError: an option is set that the protocol has no parameter for.
     """
-    encode_settings(_SETTINGS, body, options, endpoint)
+    encode_settings(_SETTINGS, body, options, endpoint, model)

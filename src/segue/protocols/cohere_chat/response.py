@@ -1,15 +1,12 @@
-"""A whole reply of Cohere's v2 chat endpoint, both ways: content, usage, why it ended.
+"""Whole replies of Cohere's v2 chat endpoint, both ways: content, usage, stop reason.
 
 Facts this file rests on:
-- `{"id", "finish_reason", "message", "usage", "logprobs"}`; it does not say which model answered.
+- `{"id", "finish_reason", "message", "usage", "logprobs"}`; it does not name the model.
                                                                                    (cohere 7.3.1, read 2026-11-15)
-- Finish reasons: COMPLETE, STOP_SEQUENCE, MAX_TOKENS, TOOL_CALL, ERROR, TIMEOUT; of old also ERROR_TOXIC, ERROR_LIMIT
+- Finish reasons: COMPLETE, STOP_SEQUENCE, MAX_TOKENS, TOOL_CALL, ERROR, TIMEOUT; earlier also ERROR_TOXIC, ERROR_LIMIT
   and USER_CANCEL.                                                 (cohere 7.3.1; Oracle's SDK for the same models)
-- `usage.tokens` is what was processed, `billed_units` what is charged for; both are told as floats, and
-  `cached_tokens` are those of the prompt that were found in the cache.                              (cohere 7.3.1)
-
-A reply is written the usual way; what the one that was read had said differently stands in the shape under `response`,
-and only the way back to a reply looks at it.
+- `usage.tokens` is what was processed, `billed_units` what is charged for; both are floats, and `cached_tokens` are
+  those of the prompt that were found in the cache.                                                  (cohere 7.3.1)
 """
 
 from __future__ import annotations
@@ -24,14 +21,14 @@ from segue.errors import DecodeError
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
-from segue.protocols.cohere_chat.assistant import CITATIONS, decode_assistant, encode_assistant
 from segue.protocols.cohere_chat.errors import decode_error
 from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_reply
 from segue.protocols.cohere_chat.rules import PROTOCOL
+from segue.protocols.cohere_chat.turns import CITATIONS, decode_assistant, encode_assistant
 from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import number_of, text_of
 from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, restore_reply
-from segue.protocols.kit.retired_format import Block, Wire, object_of
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "COMPLETE": StopReason.STOP,
@@ -44,7 +41,7 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "ERROR_LIMIT": StopReason.LENGTH,
     "USER_CANCEL": StopReason.ABORTED,
 }
-_REASONS_BACK: Final[Mapping[StopReason, str]] = {
+_FINISH_REASONS: Final[Mapping[StopReason, str]] = {
     StopReason.STOP: "COMPLETE",
     StopReason.LENGTH: "MAX_TOKENS",
     StopReason.TOOL_USE: "TOOL_CALL",
@@ -56,10 +53,10 @@ _REASONS_BACK: Final[Mapping[StopReason, str]] = {
 
 
 def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:
-    """Read a whole reply; one that is an error is a message that failed.
+    """Read a whole reply; an error body becomes a message with the stop reason `error`.
 
     Raises:
-        DecodeError: there is neither a message nor an error, or it is not what the protocol says.
+        DecodeError: there is neither a message nor an error, or it is of another type than the protocol defines.
     """
     wire = body.get("message")
     begun = replace(new_assistant_message(endpoint.model), protocol=PROTOCOL, response_id=text_of(body.get("id")))
@@ -67,10 +64,12 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         if is_first_reply(body):
             raise DecodeError(REFUSAL)
         if not isinstance(wire, str) and "error" not in body:
-            raise DecodeError("this is no reply: it has neither a message nor an error", path=("message",))
+            reason = "the body is not a reply: it has neither `message` nor `error`; pass a whole v2 reply"
+            raise DecodeError(reason, path=("message",))
         failed = replace(begun, stop_reason=StopReason.ERROR, error_message=decode_error(body, None).message)
-        return replace(failed, extra=keep_reply(PROTOCOL, default_reply(failed), body, failed.extra))
+        return replace(failed, extra=keep_reply(PROTOCOL, encode_default(failed), body))
     turn = decode_assistant(cast("Block", wire), ("message",), tool_names, reply=True)
+    citations = cast("Block", wire).get(CITATIONS)
     reason = text_of(body.get("finish_reason"))
     stop = read_stop(STOP_REASONS, reason, [piece.kind for piece in turn.content])
     message = replace(
@@ -81,13 +80,13 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         stop_reason=stop,
         raw_stop_reason=reason,
         error_message=ended_with(reason, stop),
-        extra=turn.extra,
+        extra={PROTOCOL: {CITATIONS: citations}} if isinstance(citations, list) and citations else None,
     )
-    return replace(message, extra=keep_reply(PROTOCOL, default_reply(message), body, message.extra))
+    return replace(message, extra=keep_reply(PROTOCOL, encode_default(message), body, message.extra))
 
 
 def decode_usage(given: object, model: Model) -> Usage | None:
-    """Read the counts, and compute what was billed."""
+    """Read the token counts, and compute the cost of what was billed."""
     if not isinstance(given, Mapping):
         return None
     wire = cast("Block", given)
@@ -104,16 +103,16 @@ def decode_usage(given: object, model: Model) -> Usage | None:
 
 
 def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:  # noqa: ARG001 - the contract of every codec
-    """Write a whole reply; what `decode_response` read comes out as it was.
+    """Write a whole reply; one that `decode_response` read is written as it was received.
 
     Raises:
-        EncodeError: its content has no word on this wire.
+        EncodeError: content that the protocol does not support.
     """
-    return restore_reply(PROTOCOL, default_reply(message), message.extra)
+    return restore_reply(PROTOCOL, encode_default(message), message.extra)
 
 
-def default_reply(message: AssistantMessage) -> Wire:
-    """Write a reply the usual way, however one that was read was spelt."""
+def encode_default(message: AssistantMessage) -> Wire:
+    """Write a whole reply in the default format."""
     wire = encode_assistant(message.content, ("message",))
     content = wire.get("content")
     if isinstance(content, str):
@@ -124,7 +123,7 @@ def default_reply(message: AssistantMessage) -> Wire:
     body: Wire = {
         "id": message.response_id or "",
         "message": wire,
-        "finish_reason": message.raw_stop_reason or _REASONS_BACK[StopReason(message.stop_reason)],
+        "finish_reason": message.raw_stop_reason or _FINISH_REASONS[StopReason(message.stop_reason)],
     }
     usage = message.usage
     if usage is not None:

@@ -1,8 +1,8 @@
-"""What Cohere's v2 chat wire carries and refuses.
+"""Rules and dialect of Cohere's v2 chat protocol.
 
 Facts this file rests on:
-- Shapes, words and limits.                                                          (cohere 7.3.1, read 2026-11-15)
-- Turns of one role may follow each other, and system or assistant may stand last.
+- Fields, values and limits.                                                         (cohere 7.3.1, read 2026-11-15)
+- Messages of one role may follow each other; the last one may be a system or an assistant message.
                                                         (Risuai #633, 2024-10-12; SillyTavern #3692, live, 2025-03-15)
 - Results are text or documents of text.                                                               (cohere 7.3.1)
 """
@@ -20,7 +20,7 @@ PROVIDER: Final = "cohere"
 
 RULES: Final = Rules(
     # -- tools
-    tool_name_first="a-zA-Z_",  # cohere 7.3.1 says so of v1's tools and nothing of v2's
+    tool_name_first="a-zA-Z_",  # cohere 7.3.1, for the tools of v1; nothing is documented for v2
     tool_name_alphabet="a-zA-Z0-9_",
     tool_choices=frozenset({"required", "none"}),  # cohere 7.3.1: REQUIRED, NONE
     tool_error="text",  # cohere 7.3.1: a tool message has no flag
@@ -30,15 +30,15 @@ RULES: Final = Rules(
     result_media=(),
     file_sources=frozenset(),
     # -- turns
-    refused_text="empty",  # "message must be at least 1 token long" (Risuai #504, uni-api #6; of its first wire)
+    refused_text="empty",  # "message must be at least 1 token long" (Risuai #504, uni-api #6; v1)
     # -- reasoning
     reasoning_replay="open",  # cohere 7.3.1: thinking blocks of an assistant message have no signature
-    # -- settings: cohere 7.3.1, no such words
+    # -- settings: cohere 7.3.1, no such parameters
     refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),
     schema_with_tools=False,  # cohere 7.3.1: "not supported when used in combinations with ... `tools`"
     extra_like=(("response_format", "output_schema"),),  # JSON without a schema is refused alike
     min_top_p=0.01,  # cohere 7.3.1: p, "min value of 0.01, max value of 0.99"
-    max_top_p=0.99,
+    max_top_p=0.99,  # the same
     max_stop=5,  # cohere 7.3.1
 )
 

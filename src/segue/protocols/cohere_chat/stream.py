@@ -1,14 +1,14 @@
-"""A streamed reply of Cohere's v2 chat endpoint.
+"""Streamed replies of Cohere's v2 chat endpoint.
 
 Facts this file rests on:
 - message-start; blocks of content (start, deltas, end) by their index; tool-plan-delta; calls (start, deltas of their
-  arguments, end) by their own index; citations, each whole in its citation-start; message-end with the reason, the
-  usage and what went wrong; debug anywhere.                                       (cohere 7.3.1, read 2026-11-15)
-- message-start names every field of the message with nothing in it, which a whole reply does not.
+  arguments, end) by their own index; citations, each whole in its citation-start; message-end with the finish reason,
+  the usage and an error; debug anywhere.                                          (cohere 7.3.1, read 2026-11-15)
+- message-start has every field of the message with an empty value, unlike a whole reply.
                                                                          (recorded traffic, 2026-11: cohere-v2/0022)
 - Log probabilities come with the deltas that they belong to.                                        (cohere 7.3.1)
 
-Without message-end the reply was not finished, whatever it had said before.
+A reply without message-end is unfinished.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias, cast
 
-from segue.protocols.cohere_chat.assistant import CITATIONS
 from segue.protocols.cohere_chat.content import decode_native
 from segue.protocols.cohere_chat.errors import decode_error
 from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_reply
-from segue.protocols.cohere_chat.response import STOP_REASONS, decode_usage, default_reply
+from segue.protocols.cohere_chat.response import STOP_REASONS, decode_usage, encode_default
 from segue.protocols.cohere_chat.rules import PROTOCOL
+from segue.protocols.cohere_chat.turns import CITATIONS
 from segue.protocols.kit.assembly import Assembly, Part
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.functions import encode_call
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replies import keep_reply, read_stop
-from segue.protocols.kit.retired_format import Block, Wire, object_of
 from segue.protocols.kit.streaming import StreamDecoder
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
@@ -45,8 +45,8 @@ class _Reader:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._blocks: dict[object, Part] = {}  # blocks of content that are open, by index
-        self._content: list[tuple[Part, Wire]] = []  # all of them, with what their starts said
-        self._plans: list[Part] = []  # what was planned; a call that begins ends one
+        self._content: list[tuple[Part, Wire]] = []  # all of them, with the blocks of their starts
+        self._plans: list[Part] = []  # parts of the plan; the start of a call closes one
         self._calls: dict[object, Part] = {}
         self._names: dict[int, str] = {}  # places of calls -> their names on the wire
         self._citations: list[object] = []
@@ -55,17 +55,17 @@ class _Reader:
         self._reason: str | None = None
 
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
-        """Take one event in."""
+        """Read one event."""
         kind = frame.get("type")
         if kind == "content-delta":
             self._grow_block(frame, out)
         elif kind == "tool-call-delta":
             part = self._calls.get(_index(frame))
-            more = object_of(object_of(_value_at(frame, "tool_calls")).get("function")).get("arguments")
+            more = object_of(object_of(_value(frame, "tool_calls")).get("function")).get("arguments")
             if part is not None and isinstance(more, str) and more:
                 out.grow(part, more)
         elif kind == "tool-plan-delta":
-            more = _value_at(frame, "tool_plan")
+            more = _value(frame, "tool_plan")
             if isinstance(more, str) and more:
                 if not self._plans or self._plans[-1].closed is not None:
                     self._plans.append(out.open_text())
@@ -74,7 +74,7 @@ class _Reader:
             self._read_rest(kind, frame, out)
 
     def end(self, out: Assembly) -> None:
-        """Leave what arrived in order; the assembly then says that the reply did not end."""
+        """Close what arrived of a reply that did not end; the assembly then reports that."""
         if out.final is None:
             out.close_all()
             self._keep(out)
@@ -86,19 +86,19 @@ class _Reader:
                 out.start()
                 out.response_id = text_of(frame.get("id"))
             case "content-start":
-                self._open_block(_index(frame), object_of(_value_at(frame, "content")), out)
+                self._open_block(_index(frame), object_of(_value(frame, "content")), out)
             case "content-end":
                 part = self._blocks.pop(_index(frame), None)
                 if part is not None:
                     out.close(part)
             case "tool-call-start":
-                self._open_call(_index(frame), object_of(_value_at(frame, "tool_calls")), out)
+                self._open_call(_index(frame), object_of(_value(frame, "tool_calls")), out)
             case "tool-call-end":
                 part = self._calls.pop(_index(frame), None)
                 if part is not None:
                     out.close(part)
             case "citation-start":
-                citation = _value_at(frame, CITATIONS)
+                citation = _value(frame, CITATIONS)
                 self._citations += citation if isinstance(citation, list) else [citation] if citation else []
             case "message-end":
                 self._finish(frame, out)
@@ -109,12 +109,12 @@ class _Reader:
             case None if is_first_reply(frame):
                 out.fail(REFUSAL)
             case _:
-                pass  # citation-end and debug say nothing more
+                pass  # citation-end and debug hold nothing more
 
     # -- blocks --------------------------------------------------------------------------------------------------------
 
     def _grow_block(self, frame: Block, out: Assembly) -> None:
-        content = object_of(_value_at(frame, "content"))
+        content = object_of(_value(frame, "content"))
         index = _index(frame)
         part = self._blocks.get(index)
         if part is None:
@@ -158,7 +158,7 @@ class _Reader:
         if isinstance(first, str) and first:
             out.grow(part, first)
 
-    # -- the whole -----------------------------------------------------------------------------------------------------
+    # -- the whole reply -----------------------------------------------------------------------------------------------
 
     def _finish(self, frame: Block, out: Assembly) -> None:
         out.close_all()
@@ -179,7 +179,7 @@ class _Reader:
             out.finish()
 
     def _keep(self, out: Assembly) -> None:
-        """Keep what the events said beyond our words, as a whole reply would have said it."""
+        """Keep what the events hold beyond the message, in the format of a whole reply."""
         if self._citations:
             out.extra = {PROTOCOL: {CITATIONS: self._citations}}
         wire: Wire = {"role": "assistant"}
@@ -198,7 +198,7 @@ class _Reader:
         if self._logprobs:
             whole["logprobs"] = self._logprobs
         message = out.message()
-        out.extra = keep_reply(PROTOCOL, default_reply(message), whole, message.extra)
+        out.extra = keep_reply(PROTOCOL, encode_default(message), whole, message.extra)
 
     def _whole_call(self, part: Part) -> Wire:
         if part.closed is None or part.closed.kind != "toolCall":
@@ -212,15 +212,15 @@ def _index(frame: Block) -> object:
     return index if isinstance(index, int) else None
 
 
-def _value_at(frame: Block, key: str) -> Json:
-    """Give what the message of an event's delta says under a key."""
+def _value(frame: Block, key: str) -> Json:
+    """Give the value of a key of the message in an event's delta."""
     delta = cast("Json", frame.get("delta"))
     message = delta.get("message") if isinstance(delta, dict) else None
     return message.get(key) if isinstance(message, dict) else None
 
 
 def _whole_block(part: Part, start: Wire) -> Wire:
-    """Give a block as it would have come whole."""
+    """Give a block in the format of a whole reply."""
     content = part.closed
     if content is not None and content.kind == "text":
         return {**start, "type": "text", "text": content.text}

@@ -18,9 +18,9 @@ from segue.protocols.google_genai.check_turns import check_turns, objects_of
 from segue.protocols.google_genai.keys import object_of, read_keys, texts_of
 from segue.protocols.kit.checking import check_json
 from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.verbatim import Block
 
 _BUDGET_ONLY: Final = re.compile(r"gemini-(?:1|2)\.")
 _ALWAYS_THINKS: Final = re.compile(r"gemini-(?:2\.5-pro|3(?:\.\d+)?-pro|3\.5-flash-lite)")

@@ -16,8 +16,8 @@ from segue.errors import Path
 from segue.protocols.google_genai.content import CALL, RESULT, SIGNATURE
 from segue.protocols.google_genai.keys import object_of, read_keys
 from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.verbatim import Block
 
 _ROLES: Final = frozenset({"user", "model", "function", None})
 _NO_DATA: Final = frozenset({"thought", SIGNATURE, "partMetadata"})

@@ -35,8 +35,9 @@ from segue.protocols.google_genai.media import MEDIA_FIELDS, decode_media, encod
 from segue.protocols.google_genai.native import decode_native
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import native_block
-from segue.protocols.kit.verbatim import Block, Wire, data_of, keep, restore
+from segue.protocols.kit.verbatim import data_of, keep, restore
 
 CALL: Final = "functionCall"
 RESULT: Final = "functionResponse"

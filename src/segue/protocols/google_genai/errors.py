@@ -14,8 +14,8 @@ from typing import cast
 
 from segue.protocols.google_genai.keys import object_of
 from segue.protocols.kit.codec import WireError
+from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.reading import parse_body, text_of
-from segue.protocols.kit.verbatim import Block
 
 
 def decode_error(body: object, status: int | None) -> WireError:

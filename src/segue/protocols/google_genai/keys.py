@@ -18,7 +18,8 @@ from typing import Final, cast
 
 from segue.conversation.content import Extra
 from segue.protocols.google_genai.rules import PROTOCOL
-from segue.protocols.kit.verbatim import EMPTY, Block, keep
+from segue.protocols.kit.json_values import EMPTY, Block
+from segue.protocols.kit.verbatim import keep
 
 # fmt: off
 _KEYS: Final = (

@@ -16,7 +16,7 @@ from segue.conversation.content import FallbackContent, NativeContent, TextConte
 from segue.protocols.google_genai.keys import object_of, read_keys
 from segue.protocols.google_genai.media import MEDIA_FIELDS, decode_media
 from segue.protocols.google_genai.rules import PROTOCOL
-from segue.protocols.kit.verbatim import Block
+from segue.protocols.kit.json_values import Block
 
 
 def decode_native(part: Block) -> NativeContent:

@@ -29,8 +29,9 @@ from segue.protocols.google_genai.keys import keep_format, name_in, object_of, r
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.schemas import from_openapi
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.verbatim import Block, Wire, choose, chosen, data_of, restore
+from segue.protocols.kit.verbatim import choose, chosen, data_of, restore
 
 Thinking: TypeAlias = ThinkingLevel | int | None
 

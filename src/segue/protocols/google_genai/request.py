@@ -28,7 +28,8 @@ from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.tools import decode_tools, encode_tools
 from segue.protocols.google_genai.turns import decode_turns, default_turn, encode_turns, parts_of
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.verbatim import Block, Wire, restore
+from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.verbatim import restore
 
 _SYSTEM: Final = "systemInstruction"
 

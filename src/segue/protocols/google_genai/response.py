@@ -35,8 +35,9 @@ from segue.protocols.google_genai.keys import TO_CAMEL, object_of, read_keys
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.turns import decode_model_parts, parts_of
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_patch import apply, difference
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import expect_list, expect_object, number_of, of_reply, reply_extra, text_of
-from segue.protocols.kit.verbatim import Block, Wire, apply, difference
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "STOP": StopReason.STOP,

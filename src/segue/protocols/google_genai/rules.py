@@ -19,7 +19,8 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.dialect import Dialect
-from segue.models.family import GEMINI_3_ON, Family
+from segue.models.family import Family
+from segue.models.model_ids import GEMINI_3_ON
 from segue.models.rules import Rules
 
 PROTOCOL: Final = "google-genai"

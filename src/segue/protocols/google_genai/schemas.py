@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from segue.protocols.google_genai.keys import TO_CAMEL
-from segue.protocols.kit.verbatim import Block, Wire
+from segue.protocols.kit.json_values import Block, Wire
 
 _SCHEMAS_BELOW: Final = frozenset({"properties", "$defs", "defs"})
 _LISTS_BELOW: Final = frozenset({"anyOf", "allOf", "oneOf", "prefixItems"})

@@ -15,8 +15,8 @@ from typing import Final, cast
 
 from segue.protocols.google_genai.keys import TO_CAMEL, object_of
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import standard_base64
-from segue.protocols.kit.verbatim import Block, Wire
 
 _BYTES: Final = frozenset({"thoughtSignature", "thought_signature", "continuationToken", "continuation_token"})
 _BLOBS: Final = frozenset({"inlineData", "inline_data"})

@@ -36,9 +36,9 @@ from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.stream_calls import PartialCall
 from segue.protocols.kit.assembly import Assembly, Part
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.kit.verbatim import Block, Wire
 
 _UNFINISHED: Final = "The stream ended before the arguments of the call did; what was received is kept."
 

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias, cast
 from segue.protocols.google_genai.content import CALL, SIGNATURE
 from segue.protocols.google_genai.keys import object_of, read_keys
 from segue.protocols.kit.assembly import Part, join_chunks
-from segue.protocols.kit.verbatim import Block, Wire
+from segue.protocols.kit.json_values import Block, Wire
 
 Step: TypeAlias = str | int
 

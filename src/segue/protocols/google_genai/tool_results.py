@@ -31,8 +31,9 @@ from segue.protocols.google_genai.content import RESULT, decode_user_part, encod
 from segue.protocols.google_genai.keys import keep_format, object_of, read_keys
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import EMPTY, Block, Wire
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, restore
+from segue.protocols.kit.verbatim import choose, chosen, restore
 
 OUTPUT: Final = "output"
 ERROR: Final = "error"

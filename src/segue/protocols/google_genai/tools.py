@@ -24,8 +24,9 @@ from segue.errors import Path
 from segue.protocols.google_genai.keys import keep_format, name_in, read_keys
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.schemas import from_openapi
+from segue.protocols.kit.json_values import EMPTY, Block, Wire
 from segue.protocols.kit.reading import expect_list, expect_object, native_definition
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, restore
+from segue.protocols.kit.verbatim import choose, chosen, restore
 
 _FUNCTIONS: Final = "functionDeclarations"
 _JSON_SCHEMA: Final = "parametersJsonSchema"

@@ -48,8 +48,9 @@ from segue.protocols.google_genai.tool_results import (
     is_result,
 )
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import EMPTY, Block, Wire
 from segue.protocols.kit.reading import expect_list, expect_object
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, restore
+from segue.protocols.kit.verbatim import choose, chosen, restore
 
 _TURN_KEYS: Final = frozenset({"role", "parts"})
 _NO_NAMES: Final[Mapping[str, str]] = {}

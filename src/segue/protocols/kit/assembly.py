@@ -78,14 +78,14 @@ class Part:
 
     def __init__(self, kind: PartKind, index: int) -> None:
         self.kind: PartKind = kind
-        self.index = index
-        self.delta = _DELTAS.get(kind)
+        self.index: int = index
+        self.delta: type[TextDelta | ThinkingDelta | ToolCallDelta] | None = _DELTAS.get(kind)
         """The event that tells of growth; None where a part grows in silence."""
         self.chunks: list[str] = []
         self.signature: str | None = None
-        self.redacted = False
-        self.id = ""
-        self.name = ""
+        self.redacted: bool = False
+        self.id: str = ""
+        self.name: str = ""
         self.arguments: Mapping[str, object] | None = None
         """Arguments that came as an object; text in `chunks` wins over it when there is any."""
         self.block: Mapping[str, object] = {}
@@ -103,7 +103,7 @@ class Assembly:
     def __init__(self, model: Model, protocol: str, tool_names: Mapping[str, str] | None = None) -> None:
         self.model = model
         self.protocol = protocol
-        self.tool_names = tool_names or {}
+        self.tool_names: Mapping[str, str] = tool_names or {}
         self.parts: list[Part] = []
         self.events: list[Event] = []
         self.response_id: str | None = None
@@ -115,7 +115,7 @@ class Assembly:
         self.error_message: str | None = None
         self.diagnostics: list[Diagnostic] = []
         self.extra: Extra | None = None
-        self.started = False
+        self.started: bool = False
         self.final: AssistantMessage | None = None
 
     # -- parts ---------------------------------------------------------------------------------------------------------

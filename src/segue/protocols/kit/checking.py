@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 import msgspec
 
 from segue.protocols.kit.codec import JsonObject, Violation
-from segue.protocols.kit.retired_format import Block
+from segue.protocols.kit.json_values import Block
 
 Found: TypeAlias = Iterator[Violation]
 Messages: TypeAlias = list[Block]

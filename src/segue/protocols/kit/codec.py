@@ -1,30 +1,17 @@
-"""What every protocol offers: the same functions and data, in one frozen record.
-
-A protocol is a folder with the same file names in each: `rules`, `content` (blocks both ways), `request`, `response`,
-`stream`, `check`, `errors`, `options`; a missing file means that it has no such thing. Its `codec` puts them together:
-`CODEC = Codec(...)`. It is imported when someone wants to speak, so that rules alone stay cheap.
-
-Codecs never lose and never look at an origin. Wire blocks they do not know become `NativeContent`; keys they do not
-know go to `extra[protocol]`; how something was spelt goes to `extra[protocol]["shape"]`. Neutral content that the wire
-has no word for raises `EncodeError` with its path: making it fit is projection's business.
-"""
+"""The values that the functions of every protocol take and return; `kit.protocol` has the record of the functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Literal, TypeAlias, final
+from collections.abc import Mapping
+from typing import Final, TypeAlias, final
 
 import msgspec
 
-from segue.conversation.context import Prompt
-from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import Path
 from segue.models.dialect import Dialect
 from segue.models.model import Model
 from segue.models.rules import Rules
-from segue.protocols.kit.streaming import StreamDecoder
 
-Framing: TypeAlias = Literal["sse", "ndjson", "aws-event-stream", "none"]
 JsonObject: TypeAlias = Mapping[str, object]
 
 
@@ -46,12 +33,12 @@ NOT_IN_A_BODY: Final = frozenset(
         "fallback",  # of a native block: read from it
     }
 )
-"""What no request of any wire tells; each codec's `not_carried` adds what its own cannot."""
+"""Fields of neutral types that no request body of any wire holds; `Protocol.not_carried` adds those of one wire."""
 
 
 @final
 class Endpoint(msgspec.Struct, frozen=True):
-    """Who is spoken to: the model, what it can carry and how it spells things, all resolved."""
+    """The target of a request: the model with its resolved rules and dialect."""
 
     model: Model
     rules: Rules
@@ -60,7 +47,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 @final
 class WireError(msgspec.Struct, frozen=True, kw_only=True):
-    """What a provider's error body says, as it says it; `classify` reads it."""
+    """The fields of a provider's error body, unchanged; `classify` reads it."""
 
     status: int | None = None
     code: str | None = None
@@ -75,42 +62,3 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     path: Path
     message: str
-
-
-@final
-class Codec(msgspec.Struct, frozen=True, kw_only=True):
-    """One protocol's functions.
-
-    - `path(endpoint, stream)`: where a request goes below the base URL.
-    - `encode_request(prompt, endpoint)`: the body; what `decode_request` read comes out as it was.
-    - `decode_request(body, endpoint)`: a body, or its bare list of messages, read.
-    - `encode_response(message, endpoint)` / `decode_response(body, endpoint, tool_names)`: a whole reply, both ways.
-    - `stream_decoder(endpoint, tool_names)`: a streamed reply, frame by frame.
-    - `decode_error(body, status)`: an error body, or the error object of a stream.
-    - `check(body, endpoint)`: what the provider would refuse.
-    - `not_carried`: what a body cannot tell, by the names of fields of the neutral types; `turns` where it cannot tell
-      one turn from the next of the same role, `pieces` where it joins the texts of a turn.
-    - `headers`: what every request of this wire carries besides its key.
-    - `turns_key`: the key of a body under which its turns stand.
-    - `affects_later(message)`: whether what is written later depends on this message; nothing does on most wires.
-    - `sdk_parameters`: what the provider's own client names as arguments; the rest goes under `extra_body`.
-    - `sdk_arguments(body, endpoint)`: for clients that take a request in another form than its body: bytes, a `config`.
-    """
-
-    name: str
-    rules: Rules
-    framing: Framing
-    path: Callable[[Endpoint, bool], str]
-    encode_request: Callable[[Prompt, Endpoint], dict[str, object]]
-    decode_request: Callable[[JsonObject | Sequence[object], Endpoint], Prompt]
-    encode_response: Callable[[AssistantMessage, Endpoint], dict[str, object]]
-    decode_response: Callable[[JsonObject, Endpoint, Mapping[str, str]], AssistantMessage]
-    stream_decoder: Callable[[Endpoint, Mapping[str, str]], StreamDecoder]
-    decode_error: Callable[[object, int | None], WireError]
-    check: Callable[[JsonObject, Endpoint], list[Violation]]
-    not_carried: frozenset[str]
-    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
-    turns_key: str = "messages"
-    affects_later: Callable[[Message], bool] | None = None
-    sdk_parameters: frozenset[str] = frozenset()
-    sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None

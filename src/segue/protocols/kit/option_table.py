@@ -1,8 +1,11 @@
-"""What a request asks besides the conversation, as a table: one row for each option that a wire has a word for.
+"""The options of a request as a table: one row for each field of `Options` that a protocol has a parameter for.
 
-A row reads its option from a body and writes it the usual way. What was said in another way is kept with what would
-have been usual, and said so again only as long as that is still what would be written: who changes an option, or asks
-another model, gets the usual words.
+A row reads its option from a body and writes it in the default format. Where a body wrote the same option in another
+format (`"END"` for `["END"]`), the difference is kept as a patch (`kit.verbatim`). It is applied for the model that the
+body named and for no other, and only while the default is unchanged. Everything inside a key that a row has read is
+format; keys that no row has read are data.
+
+The `model` of a body belongs to the options as well: it may be absent, or not a string.
 """
 
 from __future__ import annotations
@@ -10,22 +13,25 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, NamedTuple, TypeAlias, cast
 
+from msgspec.structs import replace
+
 from segue.conversation.context import Options
 from segue.errors import EncodeError
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import VERBATIM, left_over, verbatim_of
-from segue.protocols.kit.retired_format import NOTHING, Block, Wire, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire
+from segue.protocols.kit.verbatim import keep, restore
 
 Reader: TypeAlias = Callable[[Block, Endpoint], object]
+"""Gives the value of an option from a body; None when the body does not set it, or not in a way that is understood."""
 Writer: TypeAlias = Callable[[object, Endpoint], Wire]
+"""Gives the keys of a body for the value of an option."""
 
-_ORIGINAL: Final = "spelt"
-_QUIET: Final = frozenset({"extra", "cache_retention"})
-"""What needs no word: a wire without cache marks decides itself what it keeps."""
+_NOT_WRITTEN: Final = frozenset({"extra", "cache_retention"})
+"""Fields without a row that are no error: a protocol without cache marks caches as it decides."""
 
 
 class Setting(NamedTuple):
-    """One field of `Options`: the keys of the body that speak of it, and how it is read and written."""
+    """One field of `Options`: the keys of the body that hold it, and how it is read and written."""
 
     field: str
     keys: tuple[str, ...]
@@ -40,62 +46,65 @@ class Settings(NamedTuple):
     rows: tuple[Setting, ...]
 
 
+class _ReadKeys(frozenset[str]):
+    """Keys that a row has read, with everything inside them."""
+
+    def __contains__(self, key: object, /) -> bool:
+        return super().__contains__(str(key).partition(".")[0])
+
+
 def decode_settings(
-    table: Settings, body: Block, known: Collection[str], verbatim: Wire, endpoint: Endpoint
+    table: Settings, body: Block, known: Collection[str], endpoint: Endpoint, choices: Block = EMPTY
 ) -> Options:
-    """Read the options of a body; `known` are the keys that others have read, `verbatim` what they noted."""
+    """Read the options of a body; `known` are the keys of the conversation, which others read.
+
+    `choices` of the conversation that hold for this request only are kept with the format of the options.
+    """
     values: Wire = {}
-    original: Wire = {}
-    read = set(known)
+    keys: set[str] = set()
     for setting in table.rows:
         value = setting.read(body, endpoint)
-        if value is None:
-            continue
-        values[setting.field] = value
-        read.update(setting.keys)
-        given = {key: body[key] for key in setting.keys if key in body}
-        default = setting.write(value, endpoint)
-        if given != default:
-            original[setting.field] = {"usual": default, "said": given}
-    if original:
-        verbatim = {**verbatim, _ORIGINAL: original}
-    left = {key: value for key, value in body.items() if key not in read}
-    if verbatim:
-        left[VERBATIM] = verbatim
-    extra = {table.protocol: left} if left else None
-    return Options(**values, extra=extra)  # pyright: ignore[reportArgumentType]  # the table says which is which
+        if value is not None:
+            values[setting.field] = value
+            keys.update(setting.keys)
+    options = Options(**values)  # pyright: ignore[reportArgumentType]  # each row gives its own field's type
+    named = body.get("model")
+    model = named if isinstance(named, str) else endpoint.model.id
+    received = {key: value for key, value in body.items() if key not in known}
+    default = {"model": model, **_encode_default(table, options, endpoint)}
+    extra = keep(table.protocol, received, default, _ReadKeys(keys), choices, only_for=model)
+    return options if extra is None else replace(options, extra=extra)
 
 
-def encode_settings(
-    table: Settings,
-    body: Wire,
-    options: Options,
-    endpoint: Endpoint,
-    distrusted: Collection[str] = (),
-) -> None:
-    """Write the options into a body; the fields of `distrusted` are written the usual way whatever was said once.
+def encode_settings(table: Settings, body: Wire, options: Options, endpoint: Endpoint, model: str | None) -> None:
+    """Write the options into a body, and its model: the endpoint's unless another one is given.
 
     Raises:
-        EncodeError: an option is set that the wire has no word for.
+        EncodeError: an option is set that the protocol has no parameter for.
     """
-    known = {setting.field for setting in table.rows} | _QUIET
+    known = {setting.field for setting in table.rows} | _NOT_WRITTEN
     for name in options.__struct_fields__:
         if name not in known and getattr(options, name) is not None:
-            raise EncodeError("this wire has no word for it", path=("options", name))
-    original = object_of(verbatim_of(options.extra, table.protocol).get(_ORIGINAL))
+            reason = f"{table.protocol} does not support `{name}`; remove it or choose another model"
+            raise EncodeError(reason, path=("options", name))
+    target = endpoint.model.id if model is None else model
+    wire: Wire = {"model": target, **_encode_default(table, options, endpoint)}
+    restore(wire, options.extra, table.protocol, model=target)
+    if model is not None:
+        wire["model"] = model
+    body |= wire
+
+
+def _encode_default(table: Settings, options: Options, endpoint: Endpoint) -> Wire:
+    wire: Wire = {}
     for setting in table.rows:
         value = cast("object", getattr(options, setting.field))
-        if value is None:
-            continue
-        default = setting.write(value, endpoint)
-        other = NOTHING if setting.field in distrusted else object_of(original.get(setting.field))
-        is_restored = "said" in other and other.get("usual") == default
-        body.update(object_of(other["said"]) if is_restored else default)
-    for key, value in left_over(options.extra, table.protocol).items():
-        body.setdefault(key, value)
+        if value is not None:
+            wire |= setting.write(value, endpoint)
+    return wire
 
 
-# -- rows that most wires have -----------------------------------------------------------------------------------------
+# -- rows that most protocols have -------------------------------------------------------------------------------------
 
 
 def number(key: str, *, whole: bool = False) -> Reader:
@@ -110,7 +119,7 @@ def number(key: str, *, whole: bool = False) -> Reader:
 
 
 def flag(key: str) -> Reader:
-    """Make the reader of a switch."""
+    """Make the reader of a boolean."""
 
     def read(body: Block, _: Endpoint) -> object:
         value = body.get(key)
@@ -120,7 +129,7 @@ def flag(key: str) -> Reader:
 
 
 def text(key: str) -> Reader:
-    """Make the reader of a text."""
+    """Make the reader of a string."""
 
     def read(body: Block, _: Endpoint) -> object:
         value = body.get(key)
@@ -130,7 +139,7 @@ def text(key: str) -> Reader:
 
 
 def texts(key: str) -> Reader:
-    """Make the reader of a list of texts; one alone may stand for a list of it."""
+    """Make the reader of a list of strings; a single string is read as a list of one."""
 
     def read(body: Block, _: Endpoint) -> object:
         value = body.get(key)
@@ -145,7 +154,7 @@ def texts(key: str) -> Reader:
 
 
 def plain(key: str) -> Writer:
-    """Make the writer of a value that is said as it is."""
+    """Make the writer of a value that needs no conversion."""
 
     def write(value: object, _: Endpoint) -> Wire:
         return {key: value}

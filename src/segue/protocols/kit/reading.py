@@ -1,8 +1,9 @@
-"""Small things every codec needs when it reads and writes: what is left over, what was its shape, data URLs, base64."""
+"""Small functions that every codec uses to read and write: expected types, data kept of a reply, data URLs, base64."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Mapping
 from math import isfinite
 from typing import cast
 
@@ -14,41 +15,9 @@ from segue.errors import DecodeError, EncodeError, Path
 
 # JSON objects are dicts: to ask whether something is any mapping costs ten times as much, so that comes second.
 
-VERBATIM = "shape"
-"""The key of `extra[protocol]` that records spelling; every other key there is data."""
-
 REPLY = "reply"
-"""The key of a message's `extra`, beside those of protocols, for what only its reply said. No request repeats it, so it
-is told to nobody, whoever the target is, and stays with the message."""
-
-ASKED_OF = "asked_of"
-"""The key of an `Options` shape that says of whom a body was asked, so that it can be written again as it was."""
-
-
-def extra_of(
-    protocol: str, wire: Mapping[str, object], known: Collection[str], verbatim: Mapping[str, object] | None = None
-) -> Extra | None:
-    """Keep what a wire object says beyond the known keys, and how it was spelt; None when there is nothing."""
-    left = {key: value for key, value in wire.items() if key not in known}
-    if verbatim:
-        left[VERBATIM] = dict(verbatim)
-    return {protocol: left} if left else None
-
-
-def left_over(extra: Extra | None, protocol: str) -> Mapping[str, object]:
-    """Give back what `extra_of` kept, without the shape."""
-    if extra is None or protocol not in extra:
-        return {}
-    part = extra[protocol]
-    return {key: value for key, value in part.items() if key != VERBATIM} if VERBATIM in part else part
-
-
-def verbatim_of(extra: Extra | None, protocol: str) -> Mapping[str, object]:
-    """Give back how it was spelt."""
-    if extra is None:
-        return {}
-    verbatim = extra.get(protocol, {}).get(VERBATIM)
-    return cast("Mapping[str, object]", verbatim) if isinstance(verbatim, (dict, Mapping)) else {}
+"""The key of a message's `extra`, beside those of protocols, for what stood only in the reply. It stays there
+and is never sent."""
 
 
 def of_reply(protocol: str, given: Mapping[str, object]) -> Extra:
@@ -158,12 +127,18 @@ def data_url(mime_type: str | None, data: str) -> str:
 
 
 def standard_base64(data: str) -> str:
-    """Spell base64 in the standard alphabet with padding, whichever way it came."""
-    original = data.translate(_URL_SAFE) if "-" in data or "_" in data else data
-    return original + "=" * (-len(original) % 4) if len(original) % 4 else original
+    """Write base64 in the standard alphabet with padding; what is not base64 is given back unchanged."""
+    if len(data) % 4 == 0 and "-" not in data and "_" not in data:
+        return data
+    digits = data.rstrip("=").translate(_URL_SAFE)
+    padding = -len(digits) % 4
+    if padding == 3 or len(data) - len(digits) > padding or not _BASE64_DIGITS.fullmatch(digits):
+        return data
+    return digits + "=" * padding
 
 
 _URL_SAFE = str.maketrans("-_", "+/")
+_BASE64_DIGITS = re.compile(r"[A-Za-z0-9+/]*")
 
 
 def native_block(protocol: str, content: NativeContent, path: Path = ()) -> Mapping[str, object]:

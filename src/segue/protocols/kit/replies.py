@@ -1,7 +1,7 @@
-"""Whole replies of the chat wires: why they stopped, and how they were spelt.
+"""Whole replies of the chat protocols: why they stopped, and the format they came in.
 
-A reply is written the usual way. What the one that was read had said differently is kept with the message, and only the
-way back to a reply looks at it.
+A reply is written in the default format. How the received one differs from that is one entry (`kit.verbatim`) under
+`reply` of the message's `extra`. Only the encoder of replies reads it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from typing import cast
 
 from segue.conversation.content import Extra
 from segue.conversation.messages import StopReason
+from segue.protocols.kit.json_patch import apply, difference
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import of_reply, reply_extra
-from segue.protocols.kit.retired_format import Block, Wire, difference, restored
 
 
 def read_stop(reasons: Mapping[str, StopReason], reason: str | None, kinds: Collection[str]) -> StopReason:
-    """Say why a reply that came to its end stopped; `kinds` are those of its content.
+    """Give the stop reason of a reply that was received to its end; `kinds` are those of its content.
 
-    A reason nobody knows ends a reply that said something: throwing its words away would be the worse mistake. One that
-    said nothing has failed. A reply that stopped with calls in it waits for their results, whatever it says.
+    With an unknown reason a reply that has content stopped normally, so that the content is not thrown away; one
+    without content has failed. A reply that stopped with calls in it waits for their results, whatever its reason.
     """
     found = StopReason.STOP if reason is None else reasons.get(reason)
     if found is None:
@@ -28,18 +29,19 @@ def read_stop(reasons: Mapping[str, StopReason], reason: str | None, kinds: Coll
 
 
 def ended_with(reason: str | None, stop: StopReason) -> str | None:
-    """Say in words that a reply ended badly; None when it did not."""
+    """Give the error message of a reply whose stop reason is an error; None for any other."""
     if stop not in (StopReason.ERROR, StopReason.ABORTED):
         return None
     return f"the reply ended with {reason or stop.value}"
 
 
-def keep_reply(protocol: str, default: Wire, given: Block, extra: Extra | None = None) -> Extra | None:
-    """Keep what a reply said differently from how we would have written it, beside what goes back with the turn."""
-    found = difference(default, given)
-    return extra if found is None else {**(extra or {}), **of_reply(protocol, found)}
+def keep_reply(protocol: str, default: Wire, received: Block, extra: Extra | None = None) -> Extra | None:
+    """Add the difference between the default and the received reply to what is kept for requests."""
+    entry = difference(default, received)
+    return extra if entry is None else {**(extra or {}), **of_reply(protocol, entry)}
 
 
 def restore_reply(protocol: str, default: Wire, extra: Extra | None) -> Wire:
-    """Spell a reply the way `keep_reply` kept it."""
-    return cast("Wire", restored(default, reply_extra(extra, protocol)))
+    """Give the reply in the format that `keep_reply` kept."""
+    entry = reply_extra(extra, protocol)
+    return default if entry is None else cast("Wire", apply(default, entry))

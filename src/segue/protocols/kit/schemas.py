@@ -20,12 +20,13 @@ from msgspec.structs import replace
 from segue.conversation.content import Extra
 from segue.conversation.context import Options
 from segue.protocols.kit.codec import JsonObject
-from segue.protocols.kit.verbatim import choose, chosen, object_of
+from segue.protocols.kit.json_values import digest, object_of
+from segue.protocols.kit.verbatim import choose, chosen
 
 DEFAULT_NAME: Final = "output"
 """What a schema is called that has no title."""
 FORM: Final = "schema_form"
-"""The choice of the name and the description beside a schema."""
+"""The choice of the name and the description beside a schema; it holds for that schema alone."""
 _SCHEMA_KEYS: Final[Mapping[str, str]] = {"name": "title", "description": "description"}
 _REFUSED: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 _LONGEST: Final = 64
@@ -41,12 +42,14 @@ def schema_name(schema: JsonObject) -> str:
 def choose_form(schema: JsonObject, form: JsonObject) -> dict[str, object]:
     """Choose the name and the description that stand beside a schema on the wire, as part of a patch."""
     received = {key: value for key in _SCHEMA_KEYS if isinstance(value := form.get(key), str) and value}
-    return choose(FORM, {"name": schema_name(schema)}, received) if "name" in received else {}
+    is_default = "name" not in received or received == {"name": schema_name(schema)}
+    return {} if is_default else choose(FORM, digest(schema), received)
 
 
 def chosen_form(extra: Extra | None, protocol: str, schema: JsonObject) -> JsonObject:
     """Give the name, and the description if there is one, to write beside a schema."""
-    return object_of(chosen(extra, protocol, FORM, {"name": schema_name(schema)}))
+    received = chosen(extra, protocol, FORM, digest(schema)) if extra is not None else None
+    return object_of(received) or {"name": schema_name(schema)}
 
 
 def copy_title(options: Options, source: str) -> Options:

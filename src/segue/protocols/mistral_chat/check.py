@@ -1,8 +1,8 @@
-"""What Mistral's chat endpoint would refuse in a request body.
+"""What Mistral's chat endpoint refuses in a request body.
 
-Each check names what was said against it, and by whom; the threads were read on 2026-11-15. The order of roles is that
-of mistral-common 1.13.0, whose texts are the server's; where the service was seen to be stricter than its library, the
-target's rules decide. Checked against recorded requests: what was answered 200 passes (2026-11).
+Each check quotes the refusal and its source; the threads were read on 2026-11-15. The order of roles is that of
+mistral-common 1.13.0, whose messages are the server's; where the service was observed to be stricter than its library,
+the target's rules decide. Recorded requests that were answered with 200 pass (2026-11).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from segue.protocols.kit.checking import (
     unanswered,
 )
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.ranges import check_range
-from segue.protocols.kit.retired_format import object_of
 
 _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
     "system": frozenset({"user", "assistant", "system"}),
@@ -31,17 +31,18 @@ _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
     "tool": frozenset({"assistant", "tool", "user"}),
 }
 """Which roles may follow a role."""
+_ROLES: Final = ", ".join(_FOLLOWS)
 _FOREIGN_KEYS: Final = ("reasoning_content", "reasoning", "reasoning_details", "refusal", "function_call", "audio")
-"""Keys of other vendors' assistant messages."""
+"""Keys that assistant messages of other providers have."""
 _FOREIGN_CHUNKS: Final = frozenset(
     {"image", "document", "redacted_thinking", "tool_use", "tool_result", "input_text", "output_text", "input_image"}
 )
-"""Blocks of other wires."""
+"""Content types of other protocols."""
 _MEDIA: Final = frozenset({"image_url", "document_url", "file", "input_audio"})
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
-    """List what the provider would refuse, in the order of the body; nothing where nothing is known against it."""
+    """List what the provider is known to refuse, in the order of the body."""
     messages = messages_of(body)
     if isinstance(messages, Violation):
         # "Conversation must have at least one message" (mistral-common 1.13.0)
@@ -56,7 +57,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
 
 
 def _check_order(messages: Messages, endpoint: Endpoint) -> Found:
-    """Roles in their order.
+    """Check the order of roles.
 
     "Input tag 'developer' found using 'role' does not match any of the expected tags" (chatgpt-md #189); "Unexpected
     role 'user' after role 'tool'", code 3230 (zed #37021, hermes-agent #20154); "Unexpected role 'system' after role
@@ -64,66 +65,72 @@ def _check_order(messages: Messages, endpoint: Endpoint) -> Found:
     assistant" (rig #1130); "Conversation must start with a user message or system message" (mistral-common 1.13.0).
     """
     before: str | None = None
-    for index, message in enumerate(messages):
-        role, path = message.get("role"), ("messages", index, "role")
+    for index, wire in enumerate(messages):
+        role, path = wire.get("role"), ("messages", index, "role")
         if not isinstance(role, str) or role not in _FOLLOWS:
-            yield Violation(code="role_unknown", path=path, message=f"there is no role {role!r}")
+            yield Violation(code="role_unknown", path=path, message=f"unknown role {role!r}; use {_ROLES}")
             before = None
             continue
         if before is None and index == 0:
-            if role == "tool" or (role == "assistant" and calls_of(message)):
-                yield Violation(code="first_turn", path=path, message=f"a conversation does not begin with a {role}")
+            if role == "tool" or (role == "assistant" and calls_of(wire)):
+                message = f"the first message cannot be from the role {role!r}; begin with a user or system message"
+                yield Violation(code="first_turn", path=path, message=message)
         elif before is not None and role not in _FOLLOWS[before]:
-            yield Violation(code="role_order", path=path, message=f"role {role!r} after role {before!r}")
+            allowed = ", ".join(sorted(_FOLLOWS[before]))
+            message = f"role {role!r} cannot follow role {before!r}; allowed here: {allowed}"
+            yield Violation(code="role_order", path=path, message=message)
         elif before == "tool" and role == "user" and not endpoint.rules.user_after_result:
-            yield Violation(code="user_after_result", path=path, message="a user turn may not follow a tool result")
+            message = "a user message cannot follow a tool result; put an assistant message between them"
+            yield Violation(code="user_after_result", path=path, message=message)
         before = role
     last = len(messages) - 1
     if messages[last].get("role") == "assistant" and not messages[last].get("prefix"):
-        message = "the last turn is the user's, a tool's, or has a prefix"
+        message = "the last message cannot be from the assistant; add a user message or set `prefix` to true"
         yield Violation(code="last_turn", path=("messages", last, "role"), message=message)
-    for index, message in enumerate(messages[:-1]):
-        if message.get("prefix") is True:
+    for index, wire in enumerate(messages[:-1]):
+        if wire.get("prefix") is True:
             # "Assistant message with prefix True must be last message" (mistral-common 1.13.0)
-            yield Violation(code="prefix", path=("messages", index, "prefix"), message="only the last has a prefix")
+            message = "only the last message can have a prefix; remove `prefix`"
+            yield Violation(code="prefix", path=("messages", index, "prefix"), message=message)
 
 
 def _check_pairing(messages: Messages, _: Endpoint) -> Found:
-    """Calls and results stand together.
+    """Check that every call has one result, and every result a call.
 
     "Not the same number of function calls and responses", "Unexpected tool call id ... in tool results", "Duplicate
     tool call id ..." (mistral-common 1.13.0).
     """
     open_ids: list[object] = []
     batch: set[str] = set()
-    asked_at = 0
-    for index, message in enumerate(messages):
-        role = message.get("role")
+    called_at = 0
+    for index, wire in enumerate(messages):
+        role = wire.get("role")
         if role == "tool":
-            call_id = message.get("tool_call_id")
+            call_id = wire.get("tool_call_id")
             path = ("messages", index, "tool_call_id")
             if call_id in open_ids:
                 open_ids.remove(call_id)
             elif str(call_id) in batch:
-                yield Violation(code="result_twice", path=path, message=f"{call_id!r} has its result already")
+                yield Violation(code="result_twice", path=path, message=f"call {call_id!r} has two results; keep one")
             else:
-                yield Violation(code="result_without_call", path=path, message=f"no call has the id {call_id!r}")
+                message = f"no call before this result has the id {call_id!r}; remove the result or add the call"
+                yield Violation(code="result_without_call", path=path, message=message)
             continue
         if open_ids and role in ("user", "assistant"):
-            yield unanswered(asked_at, open_ids)
+            yield unanswered(called_at, open_ids)
             open_ids = []
         if role == "assistant":
-            asked_at, open_ids = index, [call.get("id") for call in calls_of(message)]
+            called_at, open_ids = index, [call.get("id") for call in calls_of(wire)]
             batch = set(map(str, open_ids))
             if len(batch) < len(open_ids):
                 path = ("messages", index, "tool_calls")
-                yield Violation(code="call_id_twice", path=path, message="two calls share an id")
+                yield Violation(code="call_id_twice", path=path, message="two calls have the same id; make ids unique")
     if open_ids:
-        yield unanswered(asked_at, open_ids)
+        yield unanswered(called_at, open_ids)
 
 
 def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
-    """Ids and names of calls, and the names that results repeat.
+    """Check the ids and names of calls, and the names in results.
 
     "Tool call id was call_0fypS1hVX but must be a-z, A-Z, 0-9, with a length of 9.", code 3280 (opencode #1680, gptel
     #1203, ironclaw #1241 of 2026-03-16); "Function name was ... but must be a-z, A-Z, 0-9, or contain underscores and
@@ -142,11 +149,12 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
 def _check_id(call_id: object, path: Path, endpoint: Endpoint) -> Found:
     rules = endpoint.rules
     if not isinstance(call_id, str) or call_id in ("", "null"):
-        yield Violation(code="call_id_missing", path=path, message="a call has to have an id")
+        yield Violation(code="call_id_missing", path=path, message="the call has no id; set `id`")
     elif rules.call_id_alphabet is not None and not matches_alphabet(
         call_id, rules.call_id_alphabet, least=rules.call_id_min, most=rules.call_id_max
     ):
-        yield Violation(code="call_id", path=path, message=f"{call_id!r} is no id of {rules.call_id_min} letters")
+        message = f"call id {call_id!r} is not accepted; use {rules.call_id_min} letters and digits"
+        yield Violation(code="call_id", path=path, message=message)
 
 
 def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
@@ -154,11 +162,12 @@ def _check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
     if rules.tool_name_alphabet is None or not isinstance(name, str):
         return
     if not matches_alphabet(name, rules.tool_name_alphabet, most=rules.tool_name_max):
-        yield Violation(code="tool_name", path=path, message=f"{name!r} is no name for a function")
+        message = f"tool name {name!r} is not accepted; use up to {rules.tool_name_max} letters, digits, _ and -"
+        yield Violation(code="tool_name", path=path, message=message)
 
 
 def _check_texts(messages: Messages, _: Endpoint) -> Found:
-    """Messages that say nothing where they have to.
+    """Check that messages have content where it is required.
 
     "Assistant message must have either content or tool_calls, but not none." (OpenHands #8685, 2025-05-24); "System
     prompt must have content" (mistral-common 1.13.0).
@@ -166,35 +175,40 @@ def _check_texts(messages: Messages, _: Endpoint) -> Found:
     for index, message in enumerate(messages):
         role, path = message.get("role"), ("messages", index, "content")
         if role == "assistant" and not message.get("content") and not message.get("tool_calls"):
-            yield Violation(code="turn_empty", path=path, message="an assistant's turn has to say or call something")
+            yield Violation(
+                code="turn_empty", path=path, message="the assistant message is empty; add content or tool calls"
+            )
         if role == "system" and message.get("content") is None:
-            yield Violation(code="system_empty", path=path, message="instructions have to have content")
+            yield Violation(code="system_empty", path=path, message="the system message has no content; add a text")
 
 
 def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
-    """Keys and chunks that the schema does not know, or not there.
+    """Check for keys and content types that the schema does not have, or not in this place.
 
     "Extra inputs are not permitted" for assistant.reasoning_content (crush #1590, 2025-12-10; litellm #30835,
-    2026-06-19); the types there are (mistralai 3.7.0); "Unexpected content chunk types in assistant message"
-    (mistral-common 1.13.0; of a tool's message its latest version no longer says so).
+    2026-06-19); the content types (mistralai 3.7.0); "Unexpected content chunk types in assistant message"
+    (mistral-common 1.13.0; for tool messages its latest version no longer has this check).
     """
-    for index, message in enumerate(messages):
-        role, content = message.get("role"), message.get("content")
+    for index, wire in enumerate(messages):
+        role, content = wire.get("role"), wire.get("content")
         for key in _FOREIGN_KEYS if role == "assistant" else ():
-            if key in message:
+            if key in wire:
                 path: Path = ("messages", index, key)
-                yield Violation(code="key_unknown", path=path, message=f"an assistant message has no {key!r}")
+                yield Violation(code="key_unknown", path=path, message=f"unknown key {key!r}; remove it")
         for position, chunk in enumerate(cast("list[object]", content) if isinstance(content, list) else ()):
             kind, path = object_of(chunk).get("type"), ("messages", index, "content", position)
             if not isinstance(kind, str):
                 continue
             if kind in _FOREIGN_CHUNKS:
-                yield Violation(code="chunk_unknown", path=path, message=f"there is no chunk {kind!r}")
+                message = f"unknown content type {kind!r}; use a type of this protocol"
+                yield Violation(code="chunk_unknown", path=path, message=message)
             elif kind in _MEDIA and role in ("assistant", "system"):
-                yield Violation(code="media_misplaced", path=path, message=f"a {role} message is text only")
+                message = f"{kind!r} is not accepted in the role {role!r}; move it to a user message"
+                yield Violation(code="media_misplaced", path=path, message=message)
             elif kind == "image_url" and "image" not in endpoint.model.input:
-                # "Image input is not enabled for this model", code 3051 (the refusal's own words)
-                yield Violation(code="image_refused", path=path, message="the model does not look at pictures")
+                # "Image input is not enabled for this model", code 3051 (the refusal verbatim)
+                message = "the model does not support images; remove it or choose another model"
+                yield Violation(code="image_refused", path=path, message=message)
 
 
 _MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (
@@ -210,7 +224,7 @@ _MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (
 
 
 def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
-    """Tools: names as above; parameters are an object (mistralai 3.7.0)."""
+    """Check tools: names as above, and parameters are an object (mistralai 3.7.0)."""
     tools = body.get("tools")
     for index, tool in enumerate(cast("list[object]", tools) if isinstance(tools, list) else ()):
         wire = object_of(tool)
@@ -218,25 +232,26 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
             continue
         function, path = object_of(wire.get("function")), ("tools", index, "function")
         if not isinstance(function.get("name"), str):
-            yield Violation(code="tool_name", path=(*path, "name"), message="a function has to have a name")
+            yield Violation(code="tool_name", path=(*path, "name"), message="the function has no name; set `name`")
         yield from _check_name(function.get("name"), (*path, "name"), endpoint)
         if not isinstance(function.get("parameters"), Mapping):
-            yield Violation(code="tool_schema", path=(*path, "parameters"), message="a function has to have a schema")
+            message = "the function has no schema; set `parameters` to a JSON schema"
+            yield Violation(code="tool_schema", path=(*path, "parameters"), message=message)
 
 
 def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
-    """Settings that are answered with an error.
+    """Check for parameters that the endpoint refuses.
 
-    "Reasoning prompt mode is not enabled for this model", code 3051 (pi-go #245, live, 2026-08-28: no model of this
-    endpoint takes it).
+    "Reasoning prompt mode is not enabled for this model", code 3051 (pi-go #245, live, 2026-08-28: refused by
+    every model of this endpoint).
     """
     for key in sorted(endpoint.rules.refused_extra):
         if body.get(key) is not None:
-            yield Violation(code="setting_refused", path=(key,), message=f"{key} is refused")
+            yield Violation(code="setting_refused", path=(key,), message=f"`{key}` is refused; remove it")
 
 
 def _check_ranges(body: JsonObject, endpoint: Endpoint) -> Found:
-    """Numbers out of range.
+    """Check the ranges of numbers.
 
     "Input should be less than or equal to 1" for a temperature (talemate #102), "greater_than" for a top_p of 0
     (modelparams.dev #231, live, 2026-08-17), "Input should be greater than or equal to 0" for a limit (hal-9100 #86).

@@ -1,13 +1,13 @@
-"""What users, tools and instructions say on Mistral's wire: a string, or a list of chunks, both ways.
+"""Content chunks of user, tool and system messages, one at a time, both ways.
 
 Facts this file rests on:
-- Chunks are text, image_url, document_url, file, input_audio, reference, resource, resource_link and thinking; an
-  instruction is text or thinking.                                              (mistralai 3.7.0, read 2026-11-15)
+- Chunks are text, image_url, document_url, file, input_audio, reference, resource, resource_link and thinking; a
+  system message has text or thinking.                                          (mistralai 3.7.0, read 2026-11-15)
 - Tool results may be lists of chunks as well.                       (mistralai 3.7.0; pi-ai 1.5.0 writes nothing else)
-- A resource wraps a text or an image, a link names where one lies, a reference numbers what was cited.
-                                                                                                    (mistralai 3.7.0)
+- A resource wraps a text or an image, a resource_link has the URI of one, a reference has the numbers of what was
+  cited.                                                                                            (mistralai 3.7.0)
 
-Here is one chunk at a time; how they make up content, and how that is spelt, stands in `spoken`.
+`chat_family.message_content` makes content of them.
 """
 
 from __future__ import annotations
@@ -17,26 +17,22 @@ from typing import Final, assert_never, cast
 
 from segue.conversation.content import FallbackContent, NativeContent, TextContent, UserContent
 from segue.errors import Path
-from segue.protocols.chat_family.message_content import Blocks, encode_text
+from segue.protocols.chat_family.message_content import Blocks, decode_text, encode_text
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import native_block, text_of
-from segue.protocols.kit.retired_format import Block, Wire, keep, object_of
 from segue.protocols.mistral_chat.media import decode_media, encode_file, encode_image
 from segue.protocols.mistral_chat.rules import PROTOCOL
-
-_TEXT_KEYS: Final = frozenset({"type", "text"})
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
 def decode_chunk(chunk: Block) -> UserContent:
-    """Read one chunk; what is not known is kept as it is."""
-    if chunk.get("type") == "text" and isinstance(text := chunk.get("text"), str):
-        return TextContent(text=text, extra=None if len(chunk) == 2 else keep(PROTOCOL, chunk, _TEXT_KEYS))
-    return decode_media(chunk) or decode_native(chunk)
+    """Read one chunk; one of an unknown type becomes native content."""
+    return decode_text(PROTOCOL, chunk) or decode_media(chunk) or decode_native(chunk)
 
 
 def decode_native(chunk: Block) -> NativeContent:
-    """Keep a chunk that only this wire knows, with what can be read of it for others."""
+    """Keep a chunk that only this protocol has, with a fallback for others."""
     return NativeContent(protocol=PROTOCOL, block=chunk, fallback=_fallback(chunk))
 
 
@@ -45,27 +41,22 @@ def _fallback(chunk: Block) -> tuple[FallbackContent, ...]:
         inner = decode_chunk(object_of(chunk.get("content")))
         return inner.fallback if inner.kind == "native" else (inner,)
     if chunk.get("type") == "resource_link":
-        texts = text_of(chunk.get("uri"))
+        text = text_of(chunk.get("uri"))
     elif chunk.get("type") == "thinking":
-        texts = join_thoughts(chunk.get("thinking"))
+        text = join_thoughts(chunk.get("thinking"))
     else:
-        texts = text_of(chunk.get("text")) or text_of(chunk.get("content"))
-    return (TextContent(text=texts),) if texts else ()
-
-
-def listed_of(value: object) -> Sequence[object]:
-    """Give a list as it is, anything else as an empty one."""
-    return cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else ()
+        text = text_of(chunk.get("text")) or text_of(chunk.get("content"))
+    return (TextContent(text=text),) if text else ()
 
 
 def join_thoughts(thinking: object) -> str | None:
-    """Give the words of a thinking chunk; None when it holds something else than texts and references."""
+    """Give the text of a thinking chunk; None when it holds something else than texts and references."""
     if isinstance(thinking, str):
         return thinking
     if not isinstance(thinking, (list, tuple)):
         return None
     texts: list[str] = []
-    for inner in listed_of(cast("object", thinking)):
+    for inner in cast("Sequence[object]", thinking):
         chunk = object_of(inner)
         if not chunk:
             return None
@@ -81,10 +72,10 @@ def join_thoughts(thinking: object) -> str | None:
 
 
 def encode_chunk(content: UserContent, path: Path) -> Wire:
-    """Write one piece as a chunk.
+    """Write content as a chunk.
 
     Raises:
-        EncodeError: another protocol's block, or media that have no form here.
+        EncodeError: another protocol's block, or media without a source that this protocol supports.
     """
     match content.kind:
         case "text":
@@ -100,4 +91,3 @@ def encode_chunk(content: UserContent, path: Path) -> Wire:
 
 
 BLOCKS: Final = Blocks(PROTOCOL, decode_chunk, encode_chunk, decode_native)
-"""What this wire says content with."""

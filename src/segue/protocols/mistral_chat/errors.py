@@ -5,7 +5,7 @@ Facts this file rests on:
                                                             (ironclaw #1241, 2026-03-16; facts of many threads)
 - What the schema refuses comes with 422 as `{"detail": [{"type", "loc", "msg"}]}`, also inside `message`.
                                                                    (mistral-go #2; php-mistral #76, 2025-11-13)
-- The gate before it says `{"message", "request_id"}` or `{"detail": "text"}`.        (nextcloud integration_openai #76)
+- The proxy before it answers `{"message", "request_id"}` or `{"detail": "text"}`.    (nextcloud integration_openai #76)
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from segue.protocols.kit.codec import WireError
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import parse_body, text_of
-from segue.protocols.kit.retired_format import Block, object_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
-    """Read an error, whatever its shape; what cannot be read stands in the message as it is."""
+    """Read an error in any of these formats; the message of another is its JSON."""
     body = parse_body(body)
     if not isinstance(body, Mapping):
         return WireError(status=status, message=body if isinstance(body, str) else "")
@@ -30,29 +30,29 @@ def decode_error(body: object, status: int | None) -> WireError:
         return WireError(status=status, message=error)
     inner = object_of(error) or outer
     code = inner.get("code")
-    given = _message(inner.get("message")) or _message(inner.get("detail"))
+    message = _message(inner.get("message")) or _message(inner.get("detail"))
     return WireError(
         status=status if status is not None else _status(inner.get("raw_status_code")),
         code=None if code is None else str(code),
         type=text_of(inner.get("type")),
-        message=given or json.dumps(inner, ensure_ascii=False, default=str),
+        message=message or json.dumps(inner, ensure_ascii=False, default=str),
     )
 
 
-def _message(given: object) -> str:
-    """Give a message as it is; of a list of what the schema refused, each with its place."""
-    if isinstance(given, str):
-        return given
-    if isinstance(given, Mapping):
-        return _message(cast("Block", given).get("detail"))
-    if not isinstance(given, list):
+def _message(value: object) -> str:
+    """Give a message; of a list of what the schema refused, every entry with its path."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return _message(cast("Block", value).get("detail"))
+    if not isinstance(value, list):
         return ""
     found: list[str] = []
-    for item in cast("list[object]", given):
-        texts = text_of(object_of(item).get("msg")) or (item if isinstance(item, str) else "")
+    for item in cast("list[object]", value):
+        text = text_of(object_of(item).get("msg")) or (item if isinstance(item, str) else "")
         place = object_of(item).get("loc")
         steps = cast("Sequence[object]", place) if isinstance(place, (list, tuple)) else ()
-        found.append(f"{'.'.join(map(str, steps))}: {texts}" if steps else texts)
+        found.append(f"{'.'.join(map(str, steps))}: {text}" if steps else text)
     return "; ".join(filter(None, found))
 
 

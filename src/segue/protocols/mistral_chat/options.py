@@ -1,15 +1,15 @@
-"""What a request to Mistral asks besides the conversation, both ways.
+"""Options of a request to Mistral, both ways.
 
 Facts this file rests on:
 - `max_tokens`, `temperature`, `top_p`, `stop` (a string or a list), `random_seed`, `tool_choice` (`auto`, `none`, `any`
   or `required`, or a function by name), `parallel_tool_calls`, `response_format`, `prompt_cache_key`, `stream`.
                                                                                 (mistralai 3.7.0, read 2026-11-15)
-- Thinking is asked for with `reasoning_effort`; where a model has but two levels they are `none` and `high`. Models
-  that do not reason refuse the key, whatever it says.
+- `reasoning_effort` sets the thinking level; a model with two levels has `none` and `high`. Models that do not reason
+  refuse the key with any value.
                                                     (inspect_ai #4711, 2026-07-31; maki #396; mistral-common 1.13.0)
-- `prompt_mode: "reasoning"`, which asked for it before, is refused by every model of this endpoint: "Reasoning prompt
+- `prompt_mode: "reasoning"`, the earlier parameter, is refused by every model of this endpoint: "Reasoning prompt
   mode is not enabled for this model", code 3051.              (pi-go #245, live, 2026-08-28; pi #3096, 2026-04-13)
-- `any` was the first word for `required` and is going out of use.                           (mistral-common 1.13.0)
+- `any` is the earlier value for `required` and is deprecated.                               (mistral-common 1.13.0)
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Final, cast
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.thinking import level_for_budget
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.option_table import (
     Setting,
     Settings,
@@ -32,11 +33,9 @@ from segue.protocols.kit.option_table import (
     text,
     texts,
 )
-from segue.protocols.kit.reading import ASKED_OF, verbatim_of
-from segue.protocols.kit.retired_format import Block, Wire, object_of
 from segue.protocols.mistral_chat.rules import PROTOCOL
 
-_CONVERSATION: Final = frozenset({"messages", "tools", "model"})
+_CONVERSATION: Final = frozenset({"messages", "tools"})
 _LEVELS: Final[Mapping[str, ThinkingLevel]] = {
     "none": "off",
     "minimal": "minimal",
@@ -47,14 +46,14 @@ _LEVELS: Final[Mapping[str, ThinkingLevel]] = {
     "max": "max",
 }
 _MOST: Final[ThinkingLevel] = "high"
-_CHOICE_VALUES: Final = frozenset({"auto", "none", "required"})
+_CHOICES: Final = frozenset({"auto", "none", "required"})
 _SCHEMA_NAME: Final = "output"
 
 
 def _read_thinking(body: Block, endpoint: Endpoint) -> object:
     effort = body.get("reasoning_effort")
     if isinstance(effort, str):
-        own = {literal: level for level, literal in endpoint.model.thinking_levels.items() if literal is not None}
+        own = {value: level for level, value in endpoint.model.thinking_levels.items() if value is not None}
         return own.get(effort) or _LEVELS.get(effort)
     return _MOST if effort is None and body.get("prompt_mode") == "reasoning" else None
 
@@ -63,23 +62,23 @@ def _write_thinking(value: object, endpoint: Endpoint) -> Wire:
     model = endpoint.model
     if not model.reasoning:
         return {}
-    asked = cast("ThinkingLevel | int", value)
-    level = level_for_budget(asked) if isinstance(asked, int) else asked
-    literal = endpoint.dialect.off_value if level == "off" else level
-    return {"reasoning_effort": model.thinking_levels.get(level) or literal}
+    thinking = cast("ThinkingLevel | int", value)
+    level = level_for_budget(thinking) if isinstance(thinking, int) else thinking
+    default = endpoint.dialect.off_value if level == "off" else level
+    return {"reasoning_effort": model.thinking_levels.get(level) or default}
 
 
 def _read_choice(body: Block, _: Endpoint) -> object:
-    given = body.get("tool_choice")
-    if isinstance(given, str):
-        return "required" if given == "any" else given if given in _CHOICE_VALUES else None
-    name = object_of(object_of(given).get("function")).get("name")
-    # A tool that is called like one of the words could not be told from it.
-    return name if isinstance(name, str) and name not in _CHOICE_VALUES else None
+    choice = body.get("tool_choice")
+    if isinstance(choice, str):
+        return "required" if choice == "any" else choice if choice in _CHOICES else None
+    name = object_of(object_of(choice).get("function")).get("name")
+    # A tool with one of these names could not be distinguished from the choice; it stays data.
+    return name if isinstance(name, str) and name not in _CHOICES else None
 
 
 def _write_choice(value: object, _: Endpoint) -> Wire:
-    return {"tool_choice": value if value in _CHOICE_VALUES else {"type": "function", "function": {"name": value}}}
+    return {"tool_choice": value if value in _CHOICES else {"type": "function", "function": {"name": value}}}
 
 
 def _read_schema(body: Block, _: Endpoint) -> object:
@@ -113,19 +112,15 @@ _SETTINGS: Final = Settings(
 )
 
 
-_OLD_WAY: Final = "prompt_mode"
+def decode_options(body: Block, endpoint: Endpoint, choices: Block) -> Options:
+    """Read the options of a body; `choices` are those of its messages that hold for this request only."""
+    return decode_settings(_SETTINGS, body, _CONVERSATION, endpoint, choices)
 
 
-def decode_options(body: Block, verbatim: Wire, endpoint: Endpoint) -> Options:
-    """Read the options of a body; `verbatim` is what was noted while its conversation was read."""
-    if _OLD_WAY in body:
-        named = body.get("model")
-        verbatim = {**verbatim, _OLD_WAY: True, ASKED_OF: named if isinstance(named, str) else endpoint.model.id}
-    return decode_settings(_SETTINGS, body, _CONVERSATION, verbatim, endpoint)
+def encode_options(body: Wire, options: Options, endpoint: Endpoint, model: str | None) -> None:
+    """Write the options and the model into a body.
 
-
-def encode_options(body: Wire, options: Options, endpoint: Endpoint) -> None:
-    """Write the options into a body. Only the very request that was read asks for thinking the old way again."""
-    verbatim = verbatim_of(options.extra, PROTOCOL)
-    anew = _OLD_WAY in verbatim and ASKED_OF not in verbatim
-    encode_settings(_SETTINGS, body, options, endpoint, distrusted=("thinking",) if anew else ())
+    Raises:
+        EncodeError: an option is set that the protocol has no parameter for.
+    """
+    encode_settings(_SETTINGS, body, options, endpoint, model)

@@ -1,15 +1,14 @@
-"""A whole reply of Mistral's chat endpoint, both ways: content, usage, why it ended.
+"""Whole replies of Mistral's chat endpoint, both ways: content, usage, stop reason.
 
 Facts this file rests on:
 - `choices[]` of a message and a finish reason, usage beside them; a choice may have `messages` instead, where the
   provider ran tools itself.                                                    (mistralai 3.7.0, read 2026-11-15)
 - Finish reasons: stop, length, model_length, error, tool_calls.                                  (mistralai 3.7.0)
-- `prompt_tokens` includes cached tokens, which are told as `num_cached_tokens` or in `prompt_tokens_details`, by others
-  of the house in `prompt_token_details`.                      (recorded traffic, 2026-11; pi-ai 1.5.0 reads all three)
-- A call has an index and no type, a reply without calls says `tool_calls: null`.         (recorded traffic, 2026-11)
+- `prompt_tokens` includes cached tokens. Their count is in `num_cached_tokens`, `prompt_tokens_details` or
+  `prompt_token_details`.                                      (recorded traffic, 2026-11; pi-ai 1.5.0 reads all three)
+- A call has an index and no type, a reply without calls has `tool_calls: null`.          (recorded traffic, 2026-11)
 
-The first choice is the message. A reply is written the usual way; what the one that was read had said differently
-stands under `reply` of its `extra`, and only the way back to a reply looks at it.
+The first choice is the message.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
 from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, expect_objects, number_of, text_of
 from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, restore_reply
-from segue.protocols.kit.retired_format import MISSING, Block, Wire, object_of
-from segue.protocols.mistral_chat.assistant import decode_assistant, decode_text_content, encode_assistant
 from segue.protocols.mistral_chat.errors import decode_error
 from segue.protocols.mistral_chat.rules import PROTOCOL
+from segue.protocols.mistral_chat.turns import decode_assistant, decode_chunks, encode_assistant
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.STOP,
@@ -40,7 +39,7 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "tool_calls": StopReason.TOOL_USE,
     "error": StopReason.ERROR,
 }
-_REASONS_BACK: Final[Mapping[StopReason, str]] = {
+_FINISH_REASONS: Final[Mapping[StopReason, str]] = {
     StopReason.STOP: "stop",
     StopReason.LENGTH: "length",
     StopReason.TOOL_USE: "tool_calls",
@@ -52,15 +51,16 @@ _REASONS_BACK: Final[Mapping[StopReason, str]] = {
 
 
 def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:
-    """Read a whole reply; one that is an error is a message that failed.
+    """Read a whole reply; an error body becomes a message with the stop reason `error`.
 
     Raises:
-        DecodeError: there are neither choices nor an error, or choices or calls are not what the protocol says.
+        DecodeError: there are neither choices nor an error, or they are of another type than the protocol defines.
     """
     choices = body.get("choices")
     is_error = bool(body.get("error")) or body.get("object") == "error"
     if choices is None and not is_error:
-        raise DecodeError("this is no reply: it has neither choices nor an error", path=("choices",))
+        reason = "the body is not a reply: it has neither `choices` nor an error; pass a whole chat completion"
+        raise DecodeError(reason, path=("choices",))
     message = replace(
         new_assistant_message(endpoint.model),
         protocol=PROTOCOL,
@@ -70,8 +70,8 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     )
     listed = expect_list(choices, ("choices",)) if choices is not None else []
     if not listed:
-        received = decode_error(body, None).message if is_error else "the reply has no choices"
-        message = replace(message, stop_reason=StopReason.ERROR, error_message=received)
+        reason = decode_error(body, None).message if is_error else "the reply has no choices"
+        message = replace(message, stop_reason=StopReason.ERROR, error_message=reason)
     else:
         choice = expect_object(listed[0], ("choices", 0))
         content, notes = _read_choice(choice, tool_names)
@@ -85,7 +85,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
             raw_stop_reason=reason,
             error_message=ended_with(reason, stop),
         )
-    return replace(message, extra=keep_reply(PROTOCOL, default_reply(message), body))
+    return replace(message, extra=keep_reply(PROTOCOL, encode_default(message), body))
 
 
 def _read_choice(
@@ -102,7 +102,7 @@ def _read_choice(
 def _read_trace(
     messages: Sequence[Block], path: Path, tool_names: Mapping[str, str]
 ) -> tuple[tuple[AssistantContent, ...], tuple[Diagnostic, ...]]:
-    """Read the messages of a reply in which the provider ran tools: what it ran is its own, the rest is the answer."""
+    """Read the messages of a reply in which the provider ran tools: its calls and their results are native content."""
     content: list[AssistantContent] = []
     notes: tuple[Diagnostic, ...] = ()
     for index, wire in enumerate(messages):
@@ -111,7 +111,7 @@ def _read_trace(
         if wire.get("role") == "tool":
             content.append(decode_ran(wire, (*place, "content")))
         elif ran_next and wire.get("tool_calls"):
-            content += decode_text_content(wire.get("content", MISSING), (*place, "content"), reply=True)
+            content += decode_chunks(wire.get("content", MISSING), (*place, "content"), reply=True)
             block = {"role": "assistant", "content": "", "tool_calls": wire["tool_calls"]}
             content.append(NativeContent(protocol=PROTOCOL, block=block))
         else:
@@ -122,15 +122,15 @@ def _read_trace(
 
 
 def decode_ran(wire: Block, path: Path) -> NativeContent:
-    """Keep the message of a tool that the provider ran, with the words in it for others."""
-    texts = decode_text_content(wire.get("content", MISSING), path, reply=True)
-    text = "\n".join(piece.text for piece in texts if piece.kind == "text")
+    """Keep the message of a tool that the provider ran, with its text as the fallback."""
+    chunks = decode_chunks(wire.get("content", MISSING), path, reply=True)
+    text = "\n".join(piece.text for piece in chunks if piece.kind == "text")
     fallback = (TextContent(text=text),) if text.strip() else ()
     return NativeContent(protocol=PROTOCOL, block=wire, fallback=fallback)
 
 
 def decode_usage(given: object, model: Model) -> Usage | None:
-    """Read the counts, and compute what they cost."""
+    """Read the token counts and compute their cost."""
     if not isinstance(given, Mapping):
         return None
     wire = cast("Block", given)
@@ -154,30 +154,30 @@ def decode_usage(given: object, model: Model) -> Usage | None:
 
 
 def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:  # noqa: ARG001 - the contract of every codec
-    """Write a whole reply; what `decode_response` read comes out as it was.
+    """Write a whole reply; one that `decode_response` read is written as it was received.
 
     Raises:
-        EncodeError: its content has no word on this wire.
+        EncodeError: content that the protocol does not support.
     """
-    return restore_reply(PROTOCOL, default_reply(message), message.extra)
+    return restore_reply(PROTOCOL, encode_default(message), message.extra)
 
 
 def encode_choice(message: AssistantMessage, index: int = 0) -> Wire:
-    """Write one choice of a reply, the usual way."""
+    """Write one choice of a reply in the default format."""
     wires = encode_assistant(message.content, ("choices", index, "message"))
     if len(wires) == 1:
-        calls = cast("list[Wire]", wires[0].get("tool_calls", []))
-        for number, call in enumerate(calls):
-            call.pop("type", None)
-            call["index"] = number
+        calls = [
+            {**{key: value for key, value in call.items() if key != "type"}, "index": number}
+            for number, call in enumerate(cast("list[Wire]", wires[0].get("tool_calls", [])))
+        ]
         wires[0]["tool_calls"] = calls or None
-    received: Wire = {"message": wires[0]} if len(wires) == 1 else {"messages": wires}
-    reason = message.raw_stop_reason or _REASONS_BACK[StopReason(message.stop_reason)]
-    return {"index": index, **received, "finish_reason": reason}
+    content: Wire = {"message": wires[0]} if len(wires) == 1 else {"messages": wires}
+    reason = message.raw_stop_reason or _FINISH_REASONS[StopReason(message.stop_reason)]
+    return {"index": index, **content, "finish_reason": reason}
 
 
-def default_reply(message: AssistantMessage) -> Wire:
-    """Write a reply the usual way, however one that was read was spelt."""
+def encode_default(message: AssistantMessage) -> Wire:
+    """Write a whole reply in the default format."""
     body: Wire = {
         "id": message.response_id or "",
         "object": "chat.completion",

@@ -1,13 +1,14 @@
-"""What Mistral's own chat wire carries and refuses.
+"""Rules and dialect of Mistral's chat protocol.
 
 Facts this file rests on:
-- Which role may follow which: after a result the assistant, another result or the user; a system message only after the
-  user's turn; last stands the user, a tool or a prefix of the assistant's.
+- The order of roles: after a tool result the assistant, another result or the user; a system message only after a user
+  message; last a user message, a tool result, or an assistant message with a prefix.
                                                       (mistral-common 1.13.0 request validator, read 2026-11-15)
-- The service is stricter than its library: a user turn after a result was refused as late as 2026-05, and ids of
-  another shape than nine letters and digits in 2026-03, by a model whose tokenizer (v13) would take any.
+- The service is stricter than its library: it refused a user message after a result as late as 2026-05, and ids that
+  are not nine letters and digits in 2026-03, for a model whose tokenizer (v13) accepts any.
                                        (hermes-agent #20154, zed #37021; ironclaw #1241, 2026-03-16; opencode #1680)
-- Replies carry ids of nine characters; `prefix: false` and an empty list of calls pass.  (recorded traffic, 2026-11)
+- Replies have ids of nine characters; `prefix: false` and an empty list of calls are accepted.
+                                                                                          (recorded traffic, 2026-11)
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ RULES: Final = Rules(
     # -- reasoning
     reasoning_replay="open",  # mistralai 3.7.0: a thinking chunk's signature is optional
     final_thinking="drop",  # mistral-common 1.13.0: thinking comes first, then text
-    # with two levels they are these; models with more are known by their entries (inspect_ai #4711, 2026-07-31)
+    # a model with two levels has these; those of others are in their catalogue entries (inspect_ai #4711, 2026-07-31)
     thinking_levels=frozenset({"off", "high"}),
     # -- settings
-    refused_options=frozenset({"cache_retention", "user_id"}),  # mistralai 3.7.0: no such words
+    refused_options=frozenset({"cache_retention", "user_id"}),  # mistralai 3.7.0: no such parameters
     # "Reasoning prompt mode is not enabled for this model", by every model (pi-go #245, live, 2026-08-28)
     refused_extra=frozenset({"prompt_mode"}),
     max_temperature=1.0,  # mistral-common 1.13.0
@@ -64,4 +65,4 @@ DIALECT: Final = Dialect(
 )
 
 FAMILIES: Final[tuple[Family, ...]] = ()
-"""None: the library tells ids and tool results apart by the version of a model's tokenizer, the service does not."""
+"""None: the library checks ids and tool results by the version of a model's tokenizer, the service does not."""

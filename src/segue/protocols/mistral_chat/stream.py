@@ -1,14 +1,14 @@
-"""A streamed reply of Mistral's chat endpoint.
+"""Streamed replies of Mistral's chat endpoint.
 
 Facts this file rests on:
-- Chunks carry deltas of choices: content as a string or as chunks of text and thinking, calls whole or in pieces; usage
+- Frames hold deltas of choices: content as a string or as chunks of text and thinking, calls whole or in pieces; usage
   and the finish reason come with the last one, the end is `[DONE]`.             (mistralai 3.7.0, read 2026-11-15)
-- Thinking and text take turns in one list of chunks, so each is closed when the other begins.        (pi-ai 1.5.0)
+- Thinking and text alternate in one list of chunks, so each is closed when the other begins.         (pi-ai 1.5.0)
 - Several calls may come with the same index, or without any: a new id is a new call.        (maka #1976, vercel #14277)
-- `p` is there to hide how long a chunk is.                                               (recorded traffic, 2026-11)
-- Where the provider runs tools itself a delta says by `index` which of several messages it belongs to.
+- `p` is padding that hides the length of a frame.                                         (recorded traffic, 2026-11)
+- Where the provider runs tools itself, `index` of a delta is that of the message it belongs to, of several.
                                                                                                     (mistralai 3.7.0)
-- An error may come as a chunk of its own, which the SDK does not expect.                     (mistralai 3.7.0, tried)
+- An error may come as a frame of its own, which the SDK does not expect.                     (mistralai 3.7.0, tried)
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from segue.conversation.messages import Diagnostic
 from segue.models.model import Model
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replies import keep_reply, read_stop
-from segue.protocols.kit.retired_format import Block, Wire, object_of
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.mistral_chat.assistant import NO_ID, decode_thinking, made_id
 from segue.protocols.mistral_chat.content import decode_native, join_thoughts
 from segue.protocols.mistral_chat.errors import decode_error
-from segue.protocols.mistral_chat.response import STOP_REASONS, decode_ran, decode_usage, default_reply, encode_choice
+from segue.protocols.mistral_chat.response import STOP_REASONS, decode_ran, decode_usage, encode_choice, encode_default
 from segue.protocols.mistral_chat.rules import PROTOCOL
+from segue.protocols.mistral_chat.turns import NO_ID, decode_thinking, made_id
 
 _READ: Final = frozenset({"choices", "object", "usage", "error", "p"})
-"""Keys of a chunk that are read elsewhere, or that say nothing about the reply."""
+"""Keys of a frame that are read elsewhere, or that a whole reply does not have."""
 _CHOICE_KEYS: Final = frozenset({"index", "delta", "finish_reason"})
 _DELTA_KEYS: Final = frozenset({"role", "content", "tool_calls", "index"})
 
@@ -45,7 +45,7 @@ def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamD
 
 
 class _Reader:
-    """Reads chunks: the first choice is the message, the others are assembled in silence and kept."""
+    """Reads frames: the first choice is the message, the others are assembled without events and kept."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -54,10 +54,10 @@ class _Reader:
         self._body: Wire = {}
 
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
-        """Take one chunk in."""
+        """Read one frame."""
         if "choices" not in frame and isinstance(frame.get("data"), dict):
             frame = cast("Block", frame["data"])  # an event of the provider's own client
-        # The shapes are claimed, and looked at right away: a cast is a call, and this is done for every few letters.
+        # Types are declared and then checked: a cast is a function call, and this runs for every frame.
         choices: list[Wire] | None = frame.get("choices")  # pyright: ignore[reportAssignmentType]
         first: Wire | None = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
         if isinstance(first, dict) and out.started and "usage" not in frame and self._choice.grow(first, out):
@@ -70,7 +70,7 @@ class _Reader:
             self._fail(frame, out)
 
     def end(self, out: Assembly) -> None:
-        """Put the reply together: whole, or as far as it came."""
+        """Assemble the reply: whole, or what of it arrived."""
         if out.final is not None:
             return
         self._choice.finish(out)
@@ -115,18 +115,19 @@ class _Reader:
         out.fail(error.message or "the provider reported an error")
 
     def _keep(self, out: Assembly) -> None:
-        """Keep what the chunks said beyond our words, as a whole reply would have said it."""
+        """Keep what the frames hold beyond the message, in the format of a whole reply."""
         message = out.message()
         choice = {**encode_choice(message), **self._choice.beside}
         if isinstance(choice.get("message"), dict):
-            given = choice["message"] = {**cast("Wire", choice["message"]), **self._choice.left}
-            for call, name in zip(cast("list[Wire]", given["tool_calls"] or ()), self._choice.called(), strict=True):
+            whole_message = choice["message"] = {**cast("Wire", choice["message"]), **self._choice.unknown}
+            calls = cast("list[Wire]", whole_message["tool_calls"] or ())
+            for call, name in zip(calls, self._choice.called(), strict=True):
                 call["function"] = {**object_of(call["function"]), "name": name}
         if self._choice.reason is None:
             choice["finish_reason"] = None
         others = [self._other(index) for index in sorted(self._others)]
         whole = {"object": "chat.completion", **self._body, "choices": [choice, *others]}
-        out.extra = keep_reply(PROTOCOL, default_reply(message), whole)
+        out.extra = keep_reply(PROTOCOL, encode_default(message), whole)
 
     def _other(self, index: int) -> Wire:
         reader, silent = self._others[index]
@@ -140,18 +141,18 @@ class _Choice:
     """Reads the deltas of one choice into an assembly."""
 
     def __init__(self) -> None:
-        self._open: Part | None = None  # the text or the thinking that grows
-        self._thoughts: list[object] = []  # what the thinking is made of, as it came
+        self._open: Part | None = None  # the text or the thinking that is being received
+        self._thoughts: list[object] = []  # the inner chunks of that thinking
         self._thought: Wire = {}
         self._calls = _Calls()
         self._message: object = None
         self._ran: Wire | None = None  # a message of a tool that the provider ran
-        self.left: Wire = {}
+        self.unknown: Wire = {}
         self.beside: Wire = {}
         self.reason: str | None = None
 
     def grow(self, choice: Wire, out: Assembly) -> bool:
-        """Take in a choice that says nothing but more of the open text; say whether it was one."""
+        """Read a choice that only continues the open text; give whether it was one."""
         delta: Wire | None = choice.get("delta")  # pyright: ignore[reportAssignmentType]
         part = self._open
         if part is None or part.kind != "text" or not isinstance(delta, dict) or len(delta) != 1:
@@ -166,7 +167,7 @@ class _Choice:
         return True
 
     def read(self, choice: Block, out: Assembly) -> None:
-        """Take one choice of a chunk in."""
+        """Read one choice of a frame."""
         delta = object_of(choice.get("delta") or choice.get("message"))
         index = delta.get("index")
         if isinstance(index, int) and index != self._message:
@@ -183,7 +184,7 @@ class _Choice:
                 self._calls.read(object_of(call), out, quiet=self._message is not None)
             for key, value in delta.items():
                 if key not in _DELTA_KEYS and value is not None:
-                    self.left[key] = value
+                    self.unknown[key] = value
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
             self.reason = reason
@@ -192,16 +193,16 @@ class _Choice:
                 _add(self.beside, key, value)
 
     def called(self) -> list[str]:
-        """Give the names of the calls, as the wire has them."""
+        """Give the names of the calls on the wire."""
         return self._calls.names()
 
     def finish(self, out: Assembly) -> None:
-        """Close what is open, and call what the provider did not run itself."""
+        """Close what is open, with the calls that the provider did not run itself."""
         self._close(out)
         self._end_ran(out)
-        self._calls.tell(out)
+        self._calls.finish(out)
 
-    # -- words ---------------------------------------------------------------------------------------------------------
+    # -- chunks --------------------------------------------------------------------------------------------------------
 
     def _read_content(self, content: object, out: Assembly) -> None:
         if isinstance(content, str):
@@ -217,13 +218,13 @@ class _Choice:
             part = self._part("text", out)
             if text:
                 out.grow(part, text)
-        elif kind == "thinking" and (texts := join_thoughts(chunk.get("thinking"))) is not None:
+        elif kind == "thinking" and (thought := join_thoughts(chunk.get("thinking"))) is not None:
             part = self._part("thinking", out)
             inner = chunk["thinking"]
-            self._thoughts += cast("list[object]", inner) if isinstance(inner, list) else [{"text": texts}]
+            self._thoughts += cast("list[object]", inner) if isinstance(inner, list) else [{"text": thought}]
             self._thought.update((key, value) for key, value in chunk.items() if key not in ("type", "thinking"))
-            if texts:
-                out.grow(part, texts)
+            if thought:
+                out.grow(part, thought)
         elif chunk:
             self._close(out)
             native = decode_native(chunk)
@@ -237,7 +238,7 @@ class _Choice:
         return part
 
     def _close(self, out: Assembly) -> None:
-        """Close the open part; of thinking, first read what only the whole of it tells."""
+        """Close the open part; the signature and the data of thinking are read from the whole of it."""
         part, self._open = self._open, None
         if part is None:
             return
@@ -252,7 +253,7 @@ class _Choice:
     # -- what the provider ran itself ----------------------------------------------------------------------------------
 
     def _begin_message(self, delta: Block, out: Assembly) -> None:
-        """Go on to the next of several messages: calls that a tool's message follows were the provider's own."""
+        """Begin the next of several messages: the provider ran the calls before a tool's message itself."""
         self._close(out)
         self._end_ran(out)
         if delta.get("role") == "tool":
@@ -275,7 +276,7 @@ class _Choice:
 
 
 def _joined(thoughts: list[object]) -> list[object]:
-    """Put neighbouring texts together, as a whole reply has them."""
+    """Join neighbouring texts, as in a whole reply."""
     out: list[object] = []
     run: list[str] = []
     for thought in [*thoughts, None]:
@@ -292,7 +293,7 @@ def _joined(thoughts: list[object]) -> list[object]:
 
 
 def _add(known: Wire, key: str, value: object, *, grows: bool = False) -> None:
-    """Take in one more value of a key: texts grow where they do, lists and those inside objects always."""
+    """Add one more value of a key: lists are joined, also inside objects, and texts where `grows` is set."""
     earlier = known.get(key)
     if isinstance(value, list) and isinstance(earlier, list):
         known[key] = [*cast("list[object]", earlier), *cast("list[object]", value)]
@@ -308,7 +309,7 @@ def _add(known: Wire, key: str, value: object, *, grows: bool = False) -> None:
 
 
 class _Call:
-    """A call that is being put together."""
+    """A call that is being received."""
 
     __slots__ = ("id", "name", "part", "pieces", "wire")
 
@@ -328,9 +329,9 @@ class _Calls:
         self._by_index: dict[int | None, _Call] = {}
 
     def read(self, entry: Block, out: Assembly, *, quiet: bool) -> None:
-        """Take in a call, or more of one; quietly as long as the provider may run it itself."""
-        wire_id = text_of(entry.get("id")) or ""
-        call_id = "" if wire_id in NO_ID else wire_id
+        """Read a call, or more of one; `quiet` gives no events, while the provider may still run it itself."""
+        received_id = text_of(entry.get("id")) or ""
+        call_id = "" if received_id in NO_ID else received_id
         function = object_of(entry.get("function"))
         name, arguments = text_of(function.get("name")) or "", function.get("arguments")
         index = entry.get("index")
@@ -356,7 +357,7 @@ class _Calls:
         return self._calls[-1] if self._calls else None
 
     def take(self) -> list[Wire]:
-        """Give the calls that the provider ran, as they would have come whole."""
+        """Give the calls that the provider ran, in the format of a whole reply."""
         taken = [
             {**call.wire, "function": {"name": call.name, "arguments": "".join(call.pieces)}} for call in self._calls
         ]
@@ -364,10 +365,10 @@ class _Calls:
         return taken
 
     def names(self) -> list[str]:
-        """Give the names of the calls, as the wire has them."""
+        """Give the names of the calls on the wire."""
         return [call.name for call in self._calls]
 
-    def tell(self, out: Assembly) -> None:
+    def finish(self, out: Assembly) -> None:
         """Close the calls that wait for their results, in order."""
         for number, call in enumerate(self._calls):
             if call.part is None:

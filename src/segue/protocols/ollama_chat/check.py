@@ -1,8 +1,8 @@
-"""Would Ollama accept this body?
+"""Check whether Ollama accepts a body.
 
-Facts this file rests on: the server decodes the body into typed structures, so a wrong type answers 400; null says
-nothing, unknown keys and options are ignored, roles and order are not looked at. What it checks beyond types is named
-at its rule.                                                        (ollama server source @fb30760, read 2026-11-15)
+Facts this file relies on: the server decodes the body into typed structures, so a wrong type answers 400; null is the
+same as absent, unknown keys and options are ignored, roles and their order are not checked. Checks beyond types name
+their source.                                                       (ollama server source @fb30760, read 2026-11-15)
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.kit.checking import check_json
 from segue.protocols.kit.codec import Endpoint, Violation
-from segue.protocols.ollama_chat.verbatim import Json, object_of
+from segue.protocols.kit.json_values import Block, object_of
 
 _Found = Iterator[Violation]
 
@@ -29,9 +29,7 @@ def _is_whole(value: object) -> bool:
 
 
 def _is_texts(value: object) -> bool:
-    return isinstance(value, list | tuple) and all(
-        isinstance(literal, str) for literal in cast("Sequence[object]", value)
-    )
+    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in cast("Sequence[object]", value))
 
 
 _TYPES: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
@@ -92,15 +90,15 @@ _MOST_LOGPROBS: Final = 20
 
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
-    """List what the server would refuse."""
+    """List what the server refuses."""
     found = [*check_json(body), *_typed(body, _BODY, ())]
     if not body.get("model"):
-        # "model is required"; the client does not even ask (ollama 0.6.3)
-        found.append(Violation(code="model", path=("model",), message="a request has to name a model"))
+        # "model is required"; the client does not send the request (ollama 0.6.3)
+        found.append(Violation(code="model", path=("model",), message="the request names no model; set `model`"))
     found += _typed(object_of(body.get("options")), _OPTIONS, ("options",))
     logprobs = body.get("top_logprobs")
     if _is_whole(logprobs) and not 0 <= cast("int", logprobs) <= _MOST_LOGPROBS:
-        message = f"top_logprobs has to be between 0 and {_MOST_LOGPROBS}"
+        message = f"`top_logprobs` must be between 0 and {_MOST_LOGPROBS}"
         found.append(Violation(code="top_logprobs", path=("top_logprobs",), message=message))
     for path, wire in _objects(body.get("messages"), ("messages",)):
         found += _check_message(wire, path)
@@ -109,38 +107,40 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     return found
 
 
-def _typed(wire: Json, types: Mapping[str, str], path: Path) -> _Found:
-    """Find values of a wrong type; null is nothing."""
+def _typed(wire: Block, types: Mapping[str, str], path: Path) -> _Found:
+    """Find values of a wrong type; null is the same as absent."""
     for key, value in wire.items():
         kind = types.get(key)
         if kind is None or value is None:
             continue
-        fits, texts = _TYPES[kind]
+        fits, expected = _TYPES[kind]
         if not fits(value):
-            yield Violation(code="type", path=(*path, key), message=f"{key} has to be {texts}")
+            yield Violation(code="type", path=(*path, key), message=f"`{key}` must be {expected}")
 
 
-def _objects(given: object, path: Path) -> Iterator[tuple[Path, Json]]:
-    """Go through a list of objects; what is none is empty, and found to be of a wrong type by whoever looks at it."""
-    if isinstance(given, list | tuple):
-        for index, item in enumerate(cast("Sequence[object]", given)):
-            yield (*path, index), cast("Json", item) if isinstance(item, Mapping) else {"role": item, "function": item}
+def _objects(received: object, path: Path) -> Iterator[tuple[Path, Block]]:
+    """Give the objects of a list; another item becomes an object whose fields have its type, which is then reported."""
+    if isinstance(received, list | tuple):
+        for index, item in enumerate(cast("Sequence[object]", received)):
+            yield (*path, index), cast("Block", item) if isinstance(item, Mapping) else {"role": item, "function": item}
 
 
-def _check_message(wire: Json, path: Path) -> _Found:
+def _check_message(wire: Block, path: Path) -> _Found:
     yield from _typed(wire, _MESSAGE, path)
     images = wire.get("images")
     for at, image in enumerate(cast("Sequence[object]", images) if isinstance(images, list | tuple) else ()):
         if isinstance(image, str) and not _is_base64(image):
             # "illegal base64 data at input byte 4": a URL or a data URL (litellm convert_to_ollama_image)
-            yield Violation(code="image", path=(*path, "images", at), message="a picture has to be bare base64")
+            yield Violation(
+                code="image", path=(*path, "images", at), message="an image must be bare base64; send its data"
+            )
     for place, call in _objects(wire.get("tool_calls"), (*path, "tool_calls")):
         yield from _typed(call, {"id": "string", "function": "object"}, place)
         yield from _typed(object_of(call.get("function")), _FUNCTION, (*place, "function"))
 
 
 def _is_base64(text: str) -> bool:
-    """Whether a text can be base64. Long ones are not read whole: what is none shows at its beginning or its end."""
+    """Whether a text can be base64, by its length, its beginning and its end."""
     if len(text) % 4:
         return False
     try:
@@ -150,14 +150,14 @@ def _is_base64(text: str) -> bool:
     return True
 
 
-def _check_tool(wire: Json, path: Path, endpoint: Endpoint) -> _Found:
+def _check_tool(wire: Block, path: Path, endpoint: Endpoint) -> _Found:
     yield from _typed(wire, _TOOL, path)
     function, place = object_of(wire.get("function")), (*path, "function")
     yield from _typed(function, _TOOL_FUNCTION, place)
-    given = function.get("parameters")
-    schema = object_of(given)
+    parameters = function.get("parameters")
+    schema = object_of(parameters)
     yield from _typed(schema, _PARAMETERS, (*place, "parameters"))
-    if endpoint.rules.schema_root_object and given is not None and schema.get("type") not in (None, "object"):
+    if endpoint.rules.schema_root_object and parameters is not None and schema.get("type") not in (None, "object"):
         # ollama 0.6.3: "parameters.type: Input should be 'object'"
         where = (*place, "parameters", "type")
-        yield Violation(code="tool_schema", path=where, message="a tool's schema has to be of type object")
+        yield Violation(code="tool_schema", path=where, message="the schema of a tool must have the type object")

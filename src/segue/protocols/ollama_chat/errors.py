@@ -1,8 +1,8 @@
-"""Error bodies of Ollama: `{"error": "..."}`, before the first line with a status, later as a line of its own.
+"""Error bodies of Ollama: `{"error": "..."}`, with a status before the first line of a stream, later as a line.
 
-Facts this file rests on:
-- The text is all there is.                                              (ollama server source @fb30760, 2026-11-15)
-- Gateways in front of it answer in OpenAI's form, with a text, or with a page.                      (litellm #6808)
+Facts this file relies on:
+- There is a text and nothing else.                                      (ollama server source @fb30760, 2026-11-15)
+- Gateways in front of it answer in OpenAI's format, with a text, or with a page.                    (litellm #6808)
 """
 
 from __future__ import annotations

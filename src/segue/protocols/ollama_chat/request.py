@@ -1,75 +1,93 @@
-"""An Ollama chat request, both ways; the conversation is read in `turns`, what is asked besides in `options`.
+"""An Ollama chat request, both ways; `turns` reads the conversation, `options` everything else.
 
-Fact this file rests on: the first message is the system prompt if it has that role; more may follow anywhere.
+Fact this file relies on: the first message is the system prompt if it has that role; more may follow anywhere.
                                                                            (ollama server source @fb30760; 2026-11-15)
+
+`extra` of the context describes the first message, if that is the system prompt, under `system`, and an empty list of
+tools.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final, cast
 
 from segue.conversation.context import Context, Options, Prompt
 from segue.errors import DecodeError, EncodeError
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import VERBATIM, expect_objects, verbatim_of
-from segue.protocols.ollama_chat.options import decode_options, encode_model, encode_options, is_verbatim
+from segue.protocols.kit.json_values import Wire
+from segue.protocols.kit.reading import expect_objects
+from segue.protocols.kit.verbatim import keep, restore
+from segue.protocols.ollama_chat.options import decode_options, encode_options, is_verbatim
 from segue.protocols.ollama_chat.rules import PROTOCOL
 from segue.protocols.ollama_chat.tools import decode_tools, encode_tools
-from segue.protocols.ollama_chat.turns import SYSTEM, Reading, encode_turns
-from segue.protocols.ollama_chat.verbatim import Wire, object_of, own_part
+from segue.protocols.ollama_chat.turns import TurnReader, encode_system, encode_turns
+
+_SYSTEM: Final = "system"
+_TOOLS: Final = "tools"
+_KNOWN: Final = frozenset({_TOOLS, "system.images"})
 
 
 def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endpoint) -> Prompt:
     """Read a body, or its bare list of messages.
 
     Raises:
-        DecodeError: it has no messages, or something in it is not what the protocol says.
+        DecodeError: it has no messages, or a value of an unexpected type.
     """
     whole = body if isinstance(body, Mapping) else {"messages": list(body)}
     if "messages" not in whole:
-        raise DecodeError("a request has to have messages", path=("messages",))
+        raise DecodeError("the request has no `messages`; add them", path=("messages",))
     named = whole.get("model")
     model = named if isinstance(named, str) else None
-    reading = Reading(endpoint, model or endpoint.model.id)
-    reading.read(expect_objects(whole["messages"], ("messages",)))
-    beyond: Wire = {SYSTEM: reading.beside_prompt} if reading.beside_prompt else {}
-    if "tools" in whole and not whole["tools"]:
-        beyond[VERBATIM] = {"tools": whole["tools"]}
+    reader = TurnReader(endpoint, endpoint.model.id if model is None else model)
+    turns = expect_objects(whole["messages"], ("messages",))
+    reader.read(turns)
+    received, default = Wire(), Wire()
+    if reader.system_prompt is not None:
+        received[_SYSTEM], default[_SYSTEM] = turns[0], encode_system(reader.system_prompt, verbatim=True)
+    if _TOOLS in whole and not whole[_TOOLS]:
+        received[_TOOLS] = whole[_TOOLS]
     context = Context(
-        system_prompt=reading.system_prompt,
-        messages=tuple(reading.messages),
-        tools=decode_tools(whole.get("tools")),
-        extra={PROTOCOL: beyond} if beyond else None,
+        system_prompt=reader.system_prompt,
+        messages=tuple(reader.messages),
+        tools=decode_tools(whole.get(_TOOLS)),
+        extra=keep(PROTOCOL, received, default, known=_KNOWN) if received else None,
     )
     if not isinstance(body, Mapping):
         return Prompt(context=context)
-    return Prompt(context=context, options=decode_options(whole, endpoint, refused=reading.refused), model=model)
+    options = decode_options(whole, endpoint, model, has_refused_format=reader.has_refused_format)
+    return Prompt(context=context, options=options, model=model)
 
 
-def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
+def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     """Write a body.
 
     Raises:
-        EncodeError: something has no word on this wire; `path` leads to it.
+        EncodeError: the wire does not support something; `path` leads to it.
     """
     context, options = prompt.context, prompt.options
-    _refuse(options, endpoint)
-    verbatim = is_verbatim(options, prompt.model, endpoint)
-    beside = None if context.extra is None else object_of((own_part(context.extra) or {}).get(SYSTEM))
-    body = encode_model(prompt.model, options, endpoint)
-    body["messages"] = encode_turns(context.system_prompt, beside, context.messages, endpoint, verbatim=verbatim)
-    verbatim = verbatim_of(context.extra, PROTOCOL)
+    _check_options(options, endpoint)
+    verbatim = is_verbatim(options, endpoint, prompt.model)
+    body = encode_options(options, endpoint, prompt.model)
+    frame: Wire = {}
+    if context.system_prompt is not None and context.system_prompt != ():
+        frame[_SYSTEM] = encode_system(context.system_prompt, verbatim=verbatim)
     if context.tools:
-        body["tools"] = encode_tools(context.tools)
-    elif "tools" in verbatim:
-        body["tools"] = verbatim["tools"]
-    body.update(encode_options(options, endpoint))
+        frame[_TOOLS] = encode_tools(context.tools)
+    has_system = _SYSTEM in frame
+    restore(frame, context.extra, PROTOCOL)
+    turns = encode_turns(context.messages, endpoint, verbatim=verbatim)
+    body["messages"] = [cast("Wire", frame[_SYSTEM]), *turns] if has_system else turns
+    if _TOOLS in frame:
+        body[_TOOLS] = frame[_TOOLS]
     return body
 
 
-def _refuse(options: Options, endpoint: Endpoint) -> None:
-    if options.tool_choice is not None and not endpoint.rules.tool_choices:
-        raise EncodeError("this wire has no word for a choice of tools", path=("options", "tool_choice"))
-    for name in sorted(endpoint.rules.refused_options):
+def _check_options(options: Options, endpoint: Endpoint) -> None:
+    refused = endpoint.rules.refused_options
+    if not endpoint.rules.tool_choices:
+        refused = refused | {"tool_choice"}
+    for name in sorted(refused):
         if getattr(options, name) is not None:
-            raise EncodeError("this wire has no word for it", path=("options", name))
+            reason = f"{PROTOCOL} does not support `{name}`; remove it or choose another model"
+            raise EncodeError(reason, path=("options", name))

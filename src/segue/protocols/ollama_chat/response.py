@@ -1,14 +1,14 @@
-"""An Ollama reply, both ways: the message, the counters, why it ended.
+"""An Ollama reply, both ways: content, counts, stop reason.
 
-Facts this file rests on:
+Facts this file relies on:
 - {model, created_at, message, done, done_reason, durations in nanoseconds, prompt_eval_count, eval_count, logprobs};
-  counters of zero are left out.                                       (ollama server source @fb30760, read 2026-11-15)
-- There is no reason for tool calls; `load` and `unload` answer a request without words; old servers give no reason, and
-  once none of the message.                                                     (the same; ollama #1407)
-- Nothing is said of a cache: `prompt_eval_count` is the whole prompt.                                      (the same)
+  counts of zero are omitted.                                          (ollama server source @fb30760, read 2026-11-15)
+- There is no stop reason for tool calls; `load` and `unload` answer a request without messages; old servers send no
+  reason, and some replies no message.                                                  (the same; ollama #1407)
+- There are no counts of a cache: `prompt_eval_count` is the whole prompt.                                (the same)
 
-A reply is written the usual way, then what the one that was read had said differently is put in its place. That stands
-in the message's shape under `response`: only the way back to a reply looks at it; none of it belongs into a request.
+The difference between the default format of a reply and the received body stands in the message's `extra` under
+`reply`. Only `encode_response` reads it; a request never contains it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import expect_object, number_of, of_reply, text_of
+from segue.protocols.kit.json_patch import apply, difference
+from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.reading import expect_object, number_of, of_reply, reply_extra, text_of
+from segue.protocols.ollama_chat.content import rename_calls
 from segue.protocols.ollama_chat.errors import decode_error
 from segue.protocols.ollama_chat.rules import PROTOCOL
-from segue.protocols.ollama_chat.turns import decode_assistant, encode_assistant, reply_parts
-from segue.protocols.ollama_chat.verbatim import Json, Wire, keep, object_of, put_back
+from segue.protocols.ollama_chat.turns import decode_assistant, encode_assistant
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.STOP,
@@ -37,123 +39,112 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "unload": StopReason.STOP,
     "": StopReason.STOP,
 }
-UNKNOWN_REASON: Final = StopReason.STOP
-"""For reasons nobody has heard of: they come with a reply that is whole."""
-_REASONS_BACK: Final[Mapping[StopReason, str]] = {
+UNKNOWN_STOP: Final = StopReason.STOP
+"""For unknown reasons: they come with a complete reply."""
+_WIRE_REASONS: Final[Mapping[StopReason, str]] = {
     StopReason.STOP: "stop",
     StopReason.TOOL_USE: "stop",
     StopReason.LENGTH: "length",
 }
-_UNFINISHED: Final = "the reply was not finished"
 _MESSAGE: Final = "message"
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
-def decode_response(body: Mapping[str, object], endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:
-    """Read a whole reply; one that is an error is a message that failed.
+def decode_response(body: Block, endpoint: Endpoint, tool_names: Mapping[str, str]) -> AssistantMessage:
+    """Read a whole reply; an error body becomes a failed message.
 
     Raises:
-        DecodeError: it has neither a message nor an error, or a message that is not what the protocol says.
+        DecodeError: it has neither a message nor an error, or a value of an unexpected type.
     """
     if _MESSAGE not in body and "error" in body:
-        message = replace(new_assistant_message(endpoint.model), protocol=PROTOCOL, stop_reason=StopReason.ERROR)
-        return replace(message, error_message=error_text(body), extra=reply_extra_of({"error": dict(body)}))
+        return finish_response(body, (), endpoint, error=error_text(body))
     if _MESSAGE not in body and "done" not in body:
-        raise DecodeError("a reply has to have a message", path=(_MESSAGE,))
-    given = body.get(_MESSAGE)
-    if given is None:
-        return finish_response(body, (), {}, {}, endpoint)
+        raise DecodeError("the reply has no `message`; pass the body of a chat reply", path=(_MESSAGE,))
+    received = body.get(_MESSAGE)
+    if received is None:
+        return finish_response(body, (), endpoint)
     notes: list[Diagnostic] = []
-    wire = expect_object(given, (_MESSAGE,))
-    pieces, left, parts = decode_assistant(wire, tool_names, (_MESSAGE,), notes)
-    return finish_response(body, pieces, left, parts, endpoint, notes=notes)
+    pieces = decode_assistant(expect_object(received, (_MESSAGE,)), (_MESSAGE,), notes, reply=True)
+    message = finish_response(body, pieces, endpoint, notes=notes)
+    return replace(message, content=rename_calls(message.content, tool_names)) if tool_names else message
 
 
 def finish_response(
-    body: Json,
+    body: Block,
     pieces: tuple[AssistantContent, ...],
-    left: Wire,
-    parts: Mapping[str, Wire],
     endpoint: Endpoint,
     *,
     notes: Sequence[Diagnostic] = (),
+    error: str | None = None,
 ) -> AssistantMessage:
-    """Make a message of its content and of what the wire said about it as a whole."""
+    """Make a message of its content and of the whole body, which a stream puts together from its lines."""
     raw = text_of(body.get("done_reason"))
-    stop = StopReason.ERROR if body.get("done") is False else stop_reason_of(raw, pieces)
+    if error is None and body.get("done") is False:
+        error = "the reply was not finished"
     message = replace(
         new_assistant_message(endpoint.model, content=pieces),
         protocol=PROTOCOL,
         response_model=text_of(body.get("model")),
         usage=decode_usage(body, endpoint),
-        stop_reason=stop,
+        stop_reason=stop_reason_of(raw, pieces) if error is None else StopReason.ERROR,
         raw_stop_reason=raw,
-        error_message=_UNFINISHED if stop == StopReason.ERROR else None,
+        error_message=error,
         diagnostics=tuple(notes),
     )
-    skip = () if body.get(_MESSAGE) is None else (_MESSAGE,)
-    received: Wire = {"body": keep(body, _frame(message), skip), _MESSAGE: left, "calls": dict(parts)}
-    if skip == ():
-        received["no_message"] = True
-    return replace(message, extra=reply_extra_of({key: value for key, value in received.items() if value}))
+    entry = difference(default_response(message, endpoint), body)
+    return message if entry is None else replace(message, extra=of_reply(PROTOCOL, entry))
 
 
-def reply_extra_of(received: Json) -> Mapping[str, Mapping[str, object]] | None:
-    """Put what only a reply says where no request looks."""
-    return of_reply(PROTOCOL, received) if received else None
+def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopReason:
+    """Map the stop reason of a complete reply; a reply with calls waits for their results."""
+    stop = StopReason.STOP if raw is None else STOP_REASONS.get(raw, UNKNOWN_STOP)
+    has_calls = any(piece.kind == "toolCall" for piece in pieces)
+    return StopReason.TOOL_USE if has_calls and stop == StopReason.STOP else stop
 
 
-def stop_reason_of(raw: str | None, pieces: tuple[AssistantContent, ...]) -> StopReason:
-    """Say why a reply that came to its end stopped; one with calls in it waits for their results."""
-    stop = StopReason.STOP if raw is None else STOP_REASONS.get(raw, UNKNOWN_REASON)
-    calls = any(piece.kind == "toolCall" for piece in pieces)
-    return StopReason.TOOL_USE if calls and stop == StopReason.STOP else stop
-
-
-def error_text(body: Json) -> str:
-    """Say what an error body, or the error line of a stream, reports."""
+def error_text(body: Block) -> str:
+    """Give the message of an error body, or of the error line of a stream."""
     return decode_error(body, None).message or "the server reported an error"
 
 
-def decode_usage(body: Json, endpoint: Endpoint) -> Usage | None:
-    """Read the counters, and compute what they cost; None when there are none."""
+def decode_usage(body: Block, endpoint: Endpoint) -> Usage | None:
+    """Read the counts, and compute the cost; None when there are none."""
     if "prompt_eval_count" not in body and "eval_count" not in body:
         return None
-    given, made = number_of(body.get("prompt_eval_count")), number_of(body.get("eval_count"))
-    usage = Usage(input=given, output=made, total_tokens=given + made)
+    read, written = number_of(body.get("prompt_eval_count")), number_of(body.get("eval_count"))
+    usage = Usage(input=read, output=written, total_tokens=read + written)
     return replace(usage, cost=find_cost(endpoint.model.cost, usage))
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
-def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, object]:
-    """Write a whole reply; what `decode_response` read comes out as it was.
+def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
+    """Write a whole reply; what `decode_response` read is written as it was received.
 
     Raises:
-        EncodeError: a block of another wire.
+        EncodeError: a native block of another protocol.
     """
-    reply = reply_parts(message) or {}
-    error = reply.get("error")
-    if isinstance(error, Mapping) and not message.content:
-        return dict(cast("Json", error))
-    body = _frame(message)
-    if "no_message" not in reply or message.content:
-        parts = cast("Mapping[str, Json]", object_of(reply.get("calls")))
-        wire = encode_assistant(message.content, endpoint, ("content",), parts=parts, verbatim=True)
-        body[_MESSAGE] = put_back(wire, object_of(reply.get(_MESSAGE)))
-    if isinstance(error, Mapping):
-        body.update(cast("Json", error))
-    return put_back(body, object_of(reply.get("body")))
+    wire = default_response(message, endpoint)
+    entry = reply_extra(message.extra, PROTOCOL)
+    return wire if entry is None else cast("Wire", apply(wire, entry))
 
 
-def _frame(message: AssistantMessage) -> Wire:
-    """Write everything but the message itself, the usual way."""
+def default_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
+    """Write a whole reply in the default format.
+
+    Raises:
+        EncodeError: a native block of another protocol.
+    """
+    wire: Wire = {
+        "model": message.response_model or message.model,
+        _MESSAGE: encode_assistant(message.content, ("content",), ids=endpoint.dialect.call_ids),
+        "done": True,
+    }
     raw = message.raw_stop_reason
-    reason = raw if raw in STOP_REASONS else _REASONS_BACK.get(message.stop_reason)
-    wire: Wire = {"model": message.response_model or message.model, "done": True}
+    reason = raw if raw in STOP_REASONS else _WIRE_REASONS.get(message.stop_reason)
     if reason is not None:
         wire["done_reason"] = reason
     usage = message.usage

@@ -1,10 +1,10 @@
-"""What Ollama's own chat wire carries.
+"""Rules of Ollama's own chat wire.
 
-Facts this file rests on:
-- Roles are lower-cased and not checked; there is no rule of order; unknown keys are ignored, wrong types refused; there
-  is no word for a tool choice.                              (ollama server source @fb30760 of 2026-08-21)
+Facts this file relies on:
+- Roles are lower-cased and not checked; any order of roles is accepted; unknown keys are ignored, wrong types refused;
+  there is no field for a tool choice.                       (ollama server source @fb30760 of 2026-08-21)
 - `content` is a string, `images` a list of bare base64, arguments an object.   (the same; ollama #12794, litellm)
-- A model's template may drop an image on a tool message, so it goes to the user's turn.        (roo, ollama templates)
+- A model's template may drop an image of a tool message, so it moves to a user message.         (roo, ollama templates)
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RULES: Final = Rules(
     file_sources=frozenset(),
     # -- reasoning
     reasoning_replay="open",  # server source: `thinking` of a message is plain text
-    # -- settings: server source, no such words
+    # -- options: server source, no such fields
     refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),
 )
 
@@ -41,7 +41,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         pattern=r"gpt-oss",
         rules={"thinking_levels": frozenset({"low", "medium", "high"})},
         dialect={"thinking_format": "word"},
-        source="ollama documentation: gpt-oss takes low, medium, high and ignores true and false",
+        source="ollama documentation: gpt-oss accepts low, medium, high and ignores true and false",
         read="2026-11-15",
     ),
 )

@@ -1,13 +1,13 @@
-"""A streamed Ollama reply: lines of JSON, each a reply with a little of the message in it, the last with the counters.
+"""A streamed Ollama reply: lines of JSON, each a reply with a part of the message; the last one has the counts.
 
-Facts this file rests on:
-- `content` and `thinking` come in pieces, calls whole, and several of them may have the same index; `done: true` comes
-  last, with the reason and the counters.            (ollama server source @fb30760; maka #1976; read 2026-11-15)
-- An error in mid-stream is a line `{"error": "..."}`.                                      (the same; ollama 0.6.3)
-- Log probabilities come with the piece they belong to.                                               (ollama 0.6.3)
+Facts this file relies on:
+- `content` and `thinking` arrive in pieces, calls whole, and several calls may have the same index; `done: true` comes
+  last, with the stop reason and the counts.         (ollama server source @fb30760; maka #1976; read 2026-11-15)
+- An error during the stream is a line `{"error": "..."}`.                                  (the same; ollama 0.6.3)
+- Log probabilities arrive with the piece they belong to.                                             (ollama 0.6.3)
 
-The lines are put together as the server would have sent the reply whole, and read by the same functions: so a folded
-stream and a whole reply are equal. Without the line that says so a reply is not finished, whatever it had said before.
+The lines are put together to the body of a whole reply, which the same function reads: so a folded stream and a whole
+reply are equal. Without a line with `done: true` the reply is incomplete.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, cast
 
-from segue.conversation.content import ToolCall
-from segue.conversation.messages import Diagnostic
 from segue.errors import DecodeError
 from segue.protocols.kit.assembly import Assembly, Part, PartKind
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.ollama_chat.content import decode_call, decode_images
-from segue.protocols.ollama_chat.response import error_text, finish_response, reply_extra_of
+from segue.protocols.ollama_chat.content import decode_call, rename_calls
+from segue.protocols.ollama_chat.media import decode_images, native_images
+from segue.protocols.ollama_chat.response import error_text, finish_response
 from segue.protocols.ollama_chat.rules import PROTOCOL
-from segue.protocols.ollama_chat.verbatim import Wire, keep
+from segue.protocols.ollama_chat.turns import encode_assistant
 
-_PIECES: Final = frozenset({"role", "content", "thinking", "tool_calls", "images"})
-"""What a line's message says piece by piece; anything else there is said of the whole."""
+_PIECES: Final = frozenset({"content", "thinking", "tool_calls", "images"})
+"""The keys of a message that arrive in pieces; the others hold for the whole message."""
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
-    """Begin to read a stream."""
+    """Make the decoder of one stream."""
     return StreamDecoder(_Reader(endpoint), Assembly(endpoint.model, PROTOCOL, tool_names))
 
 
@@ -40,110 +40,103 @@ class _Reader:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._open: Part | None = None  # the text or the thinking that grows
-        self._role: object = "assistant"
-        self._beside: Wire = {}
+        self._keys: Wire = {}  # the keys of the whole message
         self._images: list[object] = []
         self._logprobs: list[object] = []
-        self._original: dict[str, Wire] = {}
-        self._calls = 0
-        self._notes: list[Diagnostic] = []
+        self._calls: list[Block] = []  # as received, with the given names of the tools
 
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
-        # Nearly every line has a few characters of text; a cast is a call, so the type is claimed, and looked at below.
+        # Most lines have a few characters of text. `cast` is a call, so the type is asserted here and checked below.
         message: Wire | None = frame.get("message")  # pyright: ignore[reportAssignmentType]
         if isinstance(message, dict):
-            texts = message.get("content")
-            if texts and isinstance(texts, str) and len(message) == 2 and message.get("role") == "assistant":
-                self._grow("text", texts, out)
+            text = message.get("content")
+            if text and isinstance(text, str) and len(message) == 2 and message.get("role") == "assistant":
+                self._extend("text", text, out)
             else:
-                self._take(message, out)
+                self._read_message(message, out)
         elif "error" in frame:
-            out.extra = reply_extra_of({"error": dict(frame)})
-            self._close(out)
-            out.fail(error_text(frame))
+            error = error_text(frame)
+            self._finish(frame, out, error=error)
+            out.fail(error)
             return
         if "logprobs" in frame:
-            given = frame["logprobs"]
-            self._logprobs += cast("list[object]", given) if isinstance(given, list) else []
+            received = frame["logprobs"]
+            self._logprobs += cast("list[object]", received) if isinstance(received, list) else []
         if frame.get("done") is True:
             self._finish(frame, out)
+            out.finish()
         else:
             out.start()
 
     def end(self, out: Assembly) -> None:
-        """Leave what arrived in order; the assembly then says that the reply did not end."""
+        """Close the open part; the assembly reports that the reply is incomplete."""
         self._close(out)
 
     # -- pieces --------------------------------------------------------------------------------------------------------
 
-    def _take(self, message: Wire, out: Assembly) -> None:
-        """Take in a message that says more than a few words."""
-        self._grow_if("thinking", message.get("thinking"), out)
-        self._grow_if("text", message.get("content"), out)
+    def _read_message(self, message: Wire, out: Assembly) -> None:
+        """Read a message that has more than a piece of text."""
+        self._extend_if("thinking", message.get("thinking"), out)
+        self._extend_if("text", message.get("content"), out)
         images = message.get("images")
         if images:
             self._images += expect_list(images, ("message", "images"))
         calls = message.get("tool_calls")
         if calls:
             for call in expect_list(calls, ("message", "tool_calls")):
-                self._call(call, out)
-        self._role = message.get("role", self._role)
-        self._beside.update((key, value) for key, value in message.items() if key not in _PIECES)
+                self._read_call(call, out)
+        self._keys.update((key, value) for key, value in message.items() if key not in _PIECES)
 
-    def _grow_if(self, kind: PartKind, text: object, out: Assembly) -> None:
+    def _extend_if(self, kind: PartKind, text: object, out: Assembly) -> None:
         if isinstance(text, str):
             if text:
-                self._grow(kind, text, out)
+                self._extend(kind, text, out)
         elif text is not None:
-            raise DecodeError("words have to be a string", path=("message",))
+            raise DecodeError("`content` and `thinking` must be strings", path=("message",))
 
-    def _grow(self, kind: PartKind, text: str, out: Assembly) -> None:
+    def _extend(self, kind: PartKind, text: str, out: Assembly) -> None:
         part = self._open
         if part is None or part.kind != kind:
             self._close(out)
             part = self._open = out.open_text() if kind == "text" else out.open_thinking()
         out.grow(part, text)
 
-    def _call(self, wire: object, out: Assembly) -> None:
+    def _read_call(self, wire: object, out: Assembly) -> None:
         self._close(out)
-        path = ("message", "tool_calls", self._calls)
-        found, original = decode_call(wire, self._calls, out.tool_names, path, self._notes)
-        if original:
-            self._original[str(self._calls)] = original
-        self._calls += 1
-        if found.kind == "native":
-            out.close(out.add_native(found.block))
+        position = len(self._calls)
+        path = ("message", "tool_calls", position)
+        piece = decode_call(wire, position, path, out.diagnostics, reply=True)
+        received = object_of(wire)
+        if piece.kind == "native":
+            part = out.add_native(piece.block)
         else:
-            self._open_call(found, out)
-
-    def _open_call(self, call: ToolCall, out: Assembly) -> None:
-        part = out.open_call(call.id, call.name)
-        part.name = call.name  # its name has been mapped back already
-        if call.arguments_text is None:
-            part.arguments = call.arguments
-        else:
-            part.chunks.append(call.arguments_text)
-        out.close(part)
+            part = out.open_call(piece.id, piece.name)
+            received = {**received, "function": {**object_of(received["function"]), "name": part.name}}
+        self._calls.append(received)
+        out.close(part, rename_calls((piece,), out.tool_names)[0])
 
     def _close(self, out: Assembly) -> None:
         if self._open is not None:
             out.close(self._open)
             self._open = None
 
-    # -- the whole -----------------------------------------------------------------------------------------------------
+    # -- the whole reply -----------------------------------------------------------------------------------------------
 
-    def _finish(self, frame: Mapping[str, object], out: Assembly) -> None:
+    def _finish(self, frame: Mapping[str, object], out: Assembly, *, error: str | None = None) -> None:
+        """Set the fields of the whole reply; `frame` is its last line."""
         self._close(out)
         if self._images:
             images = decode_images(self._images, ("message", "images"))
-            out.close(out.add_native({"images": self._images}, images))
+            native = native_images(self._images, images)
+            out.close(out.add_native(native.block), native)
         pieces = tuple(part.closed for part in out.parts if part.closed is not None)
-        whole: Wire = {**frame, "message": {}}
+        body: Wire = dict(frame)
+        if pieces or error is None:
+            turn: Wire = {**encode_assistant(pieces, ("message",), ids=True), **self._keys}
+            body["message"] = {**turn, "tool_calls": self._calls} if self._calls else turn
         if self._logprobs:
-            whole["logprobs"] = self._logprobs
-        left = keep({"role": self._role, **self._beside}, {"role": "assistant"})
-        message = finish_response(whole, pieces, left, self._original, self._endpoint)
+            body["logprobs"] = self._logprobs
+        message = finish_response(body, pieces, self._endpoint, error=error)
         out.response_model, out.usage = message.response_model, message.usage
         out.stop_reason, out.raw_stop_reason = message.stop_reason, message.raw_stop_reason
         out.extra, out.error_message = message.extra, message.error_message
-        out.finish()

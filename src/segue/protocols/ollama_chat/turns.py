@@ -1,20 +1,21 @@
 """Ollama's messages, both ways: one wire message for each neutral one.
 
-Facts this file rests on:
+Facts this file relies on:
 - A message is {role, content, thinking, images, tool_calls, tool_name, tool_call_id}; content is one string. Roles are
-  lower-cased and not checked, unknown keys ignored, null says nothing.      (ollama server source @fb30760, 2026-11-15)
-- A result names its tool; newer servers also take the id of its call.                    (the same; ollama 0.6.3)
+  lower-cased and not checked, unknown keys are ignored, null is the same as absent.
+                                                                         (ollama server source @fb30760, 2026-11-15)
+- A result names its tool; newer servers also accept the id of its call.                  (the same; ollama 0.6.3)
 - A list as content answers 400: "cannot unmarshal array into Go struct field ChatRequest.messages.content".
                                                                                       (litellm #6808, #11273)
 
-Texts of a turn are written one below the other, those of an assistant, which are pieces of one speech, end to end. The
-keys of a block that only this wire knows stand in the message itself. A result without an id belongs to the first
-unanswered call, of its tool if it names one, in the turn right before.
+The texts of a message are joined by newlines; those of an assistant are joined as pieces of one text. The keys of a
+native block stand in the message itself. A result without an id belongs to the first unanswered call of the turn right
+before, and of its tool if it names one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, TypeAlias, assert_never, cast
 
 from msgspec.structs import replace
@@ -22,7 +23,6 @@ from msgspec.structs import replace
 from segue.conversation.content import (
     AssistantContent,
     Extra,
-    ImageContent,
     NativeContent,
     SystemContent,
     TextContent,
@@ -42,267 +42,233 @@ from segue.conversation.messages import (
 from segue.errors import DecodeError, EncodeError, Path
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import expect_list, join_texts, native_block, reply_extra
-from segue.protocols.ollama_chat.content import (
-    decode_call,
-    decode_images,
-    encode_calls,
-    encode_image,
-    has_text_arguments,
-    is_native_call,
-    is_refused,
-)
+from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.reading import expect_list, is_of_reply, join_texts, native_block
+from segue.protocols.kit.verbatim import keep, restore
+from segue.protocols.ollama_chat.content import decode_call, encode_calls, has_text_arguments, is_native_call
+from segue.protocols.ollama_chat.media import decode_images, encode_image, is_refused, native_images
 from segue.protocols.ollama_chat.rules import PROTOCOL
-from segue.protocols.ollama_chat.verbatim import Json, Wire, keep, own_part, put_back
+
+SystemPrompt: TypeAlias = str | tuple[SystemContent, ...]
 
 _SYSTEM_ROLES: Final = ("system", "developer")
 _BETWEEN_TEXTS: Final = "\n"
-SYSTEM: Final = "system"
-"""Where a context keeps what its system message said beyond its words."""
-
-SystemPrompt: TypeAlias = str | tuple[SystemContent, ...] | None
+_CONTENT_KEYS: Final = frozenset({"role", "content", "images"})
+_ASSISTANT_KEYS: Final = _CONTENT_KEYS | {"thinking", "tool_calls"}
+_RESULT_KEYS: Final = _CONTENT_KEYS | {"tool_name", "tool_call_id"}
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
-class Reading:
-    """Reads the messages of a body in order, remembering the calls that wait for an answer."""
+class TurnReader:
+    """The messages read so far, and the calls of the last assistant turn."""
 
     def __init__(self, endpoint: Endpoint, model: str) -> None:
         self.endpoint = endpoint
         self.model = model
-        self.system_prompt: SystemPrompt = None
-        self.beside_prompt: Wire = {}
+        self.system_prompt: SystemPrompt | None = None
         self.messages: list[Message] = []
-        self.refused = False
-        """Whether something was spelt as the server refuses it."""
-        self._waiting: list[ToolCall] = []
-        self._batch: list[ToolCall] = []
+        self.has_refused_format: bool = False
+        """Whether some content has a format that the server refuses."""
+        self._unanswered: list[ToolCall] = []
+        self._calls: list[ToolCall] = []
 
-    def read(self, items: Sequence[Json]) -> None:
+    def read(self, turns: Sequence[Block]) -> None:
         """Read all messages.
 
         Raises:
-            DecodeError: one of them is not what the protocol says; names the place.
+            DecodeError: a message has a value of an unexpected type.
         """
-        for index, wire in enumerate(items):
+        for index, wire in enumerate(turns):
             path = ("messages", index)
             received = wire.get("role")
             if not isinstance(received, str | None):
-                raise DecodeError("a role has to be a string", path=(*path, "role"))
+                raise DecodeError("`role` must be a string", path=(*path, "role"))
             role = (received or "").lower()
             if role == "assistant":
                 self._read_assistant(wire, path)
             elif role == "tool":
                 self._read_result(wire, path)
             elif role in _SYSTEM_ROLES:
-                pieces, extra = self._read_system(wire, path)
-                if index == 0:
-                    self._take_prompt(pieces, extra)
-                else:
-                    self.messages.append(SystemMessage(content=pieces, extra=extra))
+                self._read_system(wire, path)
             else:
-                pieces, default = self._read_message_content(wire, path, "user")
-                extra = _extra(keep(wire, default, _filled(wire, "images")))
-                self.messages.append(UserMessage(content=pieces, extra=extra))
+                pieces = self._read_content(wire, path)
+                self.messages.append(UserMessage(content=pieces, extra=_keep_content(wire, "user", pieces)))
 
-    def _take_prompt(self, pieces: tuple[SystemContent, ...], extra: Extra | None) -> None:
-        first = pieces[0] if len(pieces) == 1 else None
-        self.system_prompt = first.text if first is not None and first.kind == "text" else pieces or ""
-        self.beside_prompt = dict((extra or {}).get(PROTOCOL, {}))
-
-    def _read_message_content(
-        self, wire: Json, path: Path, role: str
-    ) -> tuple[tuple[TextContent | ImageContent, ...], Wire]:
-        """Read words and pictures; also give how we would write the words."""
-        text_pieces = _text(wire, "content", path)
+    def _read_content(self, wire: Block, path: Path) -> tuple[UserContent, ...]:
+        texts = _texts(_read_text(wire, "content", path))
         images = decode_images(wire.get("images"), (*path, "images"))
-        self.refused = self.refused or any(map(is_refused, images))
-        return (*_texts(text_pieces), *images), {"role": role, "content": text_pieces}
+        if not images:
+            return texts
+        self.has_refused_format = self.has_refused_format or any(map(is_refused, images))
+        return (*texts, *images)
 
-    def _read_system(self, wire: Json, path: Path) -> tuple[tuple[SystemContent, ...], Extra | None]:
-        pieces, default = self._read_message_content(wire, path, "system")
-        extra = _extra(keep(wire, default, _filled(wire, "images")))
-        texts = tuple(piece for piece in pieces if piece.kind == "text")
-        images = tuple(piece for piece in pieces if piece.kind == "image")
-        return ((*texts, _native_images(wire, images)) if images else texts), extra
+    def _read_system(self, wire: Block, path: Path) -> None:
+        content = self._read_content(wire, path)
+        pieces: tuple[SystemContent, ...] = tuple(piece for piece in content if piece.kind == "text")
+        images = tuple(piece for piece in content if piece.kind == "image")
+        if images:
+            pieces = (*pieces, native_images(wire["images"], images))
+        if path[1] != 0:
+            self.messages.append(SystemMessage(content=pieces, extra=_keep_content(wire, "system", pieces)))
+        else:
+            first = pieces[0] if len(pieces) == 1 else None
+            self.system_prompt = first.text if first is not None and first.kind == "text" else pieces or ""
 
-    def _read_result(self, wire: Json, path: Path) -> None:
-        pieces, default = self._read_message_content(wire, path, "tool")
-        call_id, name = _text(wire, "tool_call_id", path), _text(wire, "tool_name", path)
-        call = self._answered(call_id, name)
+    def _read_result(self, wire: Block, path: Path) -> None:
+        pieces = self._read_content(wire, path)
+        call_id, name = _read_text(wire, "tool_call_id", path), _read_text(wire, "tool_name", path)
+        call = self._find_call(call_id, name)
         if call is not None:
             call_id, name = call_id or call.id, name or call.name
-        default["tool_name"] = name
-        default["tool_call_id"] = call_id
-        left = keep(wire, _written_ids(default, self.endpoint), _filled(wire, "images"))
-        self.messages.append(
-            ToolResultMessage(tool_call_id=call_id, tool_name=name, content=pieces, extra=_extra(left))
-        )
+        result = ToolResultMessage(tool_call_id=call_id, tool_name=name, content=pieces)
+        default = _default_result(result, name, self.endpoint, path, verbatim=True)
+        extra = keep(PROTOCOL, wire, default, known=_RESULT_KEYS)
+        self.messages.append(result if extra is None else replace(result, extra=extra))
 
-    def _answered(self, call_id: str, name: str) -> ToolCall | None:
-        """Find the call that a result belongs to, among those of the turn right before."""
+    def _find_call(self, call_id: str, name: str) -> ToolCall | None:
+        """Find the call that a result belongs to, among those of the last assistant turn."""
         if call_id:
-            call = next((call for call in self._batch if call.id == call_id), None)
+            call = next((call for call in self._calls if call.id == call_id), None)
         else:
-            call = next((call for call in self._waiting if not name or call.name == name), None)
-        if call is not None and call in self._waiting:
-            self._waiting.remove(call)
+            call = next((call for call in self._unanswered if not name or call.name == name), None)
+        if call is not None and call in self._unanswered:
+            self._unanswered.remove(call)
         return call
 
-    def _read_assistant(self, wire: Json, path: Path) -> None:
+    def _read_assistant(self, wire: Block, path: Path) -> None:
         notes: list[Diagnostic] = []
-        pieces, left, parts = decode_assistant(wire, {}, path, notes)
-        if parts:
-            pieces = _restored_calls(pieces, parts)
-            self.refused = self.refused or any(map(has_text_arguments, parts.values()))
+        pieces = decode_assistant(wire, path, notes)
         calls = [piece for piece in pieces if piece.kind == "toolCall"]
-        self._batch, self._waiting = calls, list(calls)
-        message = new_assistant_message(self.endpoint.model, content=pieces)
+        self.has_refused_format = self.has_refused_format or any(map(has_text_arguments, calls))
+        self._calls, self._unanswered = calls, list(calls)
+        extra = None
+        if not _is_default(wire, "assistant", _ASSISTANT_KEYS):
+            default = encode_assistant(pieces, path, ids=True, verbatim=True)
+            extra = keep(PROTOCOL, wire, default, known=_ASSISTANT_KEYS)
         self.messages.append(
             replace(
-                message,
+                new_assistant_message(self.endpoint.model, content=pieces),
                 protocol=PROTOCOL,
                 model=self.model,
                 stop_reason=StopReason.TOOL_USE if calls else StopReason.STOP,
                 diagnostics=tuple(notes),
-                extra=_extra(left),
+                extra=extra,
             )
         )
 
 
 def decode_assistant(
-    wire: Json, tool_names: Mapping[str, str], path: Path, notes: list[Diagnostic]
-) -> tuple[tuple[AssistantContent, ...], Wire, dict[str, Wire]]:
-    """Read what an assistant said: its pieces, what it said besides, and how its calls were spelt, by their place.
+    wire: Block, path: Path, notes: list[Diagnostic], *, reply: bool = False
+) -> tuple[AssistantContent, ...]:
+    """Read the content of an assistant message; content of a reply keeps no format.
 
     Raises:
-        DecodeError: it is not what the protocol says; names the place.
+        DecodeError: a value has an unexpected type.
     """
-    text_pieces, thinking = _text(wire, "content", path), _text(wire, "thinking", path)
+    text, thinking = _read_text(wire, "content", path), _read_text(wire, "thinking", path)
     pieces: list[AssistantContent] = [ThinkingContent(thinking=thinking)] if thinking else []
-    pieces += _texts(text_pieces)
+    pieces += _texts(text)
     images = decode_images(wire.get("images"), (*path, "images"))
     if images:
-        pieces.append(_native_images(wire, images))
-    parts: dict[str, Wire] = {}
-    given = wire.get("tool_calls")
-    for at, call in enumerate(expect_list(given, (*path, "tool_calls")) if given else ()):
-        found, part = decode_call(call, at, tool_names, (*path, "tool_calls", at), notes)
-        pieces.append(found)
-        if part:
-            parts[str(at)] = part
-    default: Wire = {"role": "assistant", "content": text_pieces}
-    if thinking:
-        default["thinking"] = thinking
-    return tuple(pieces), keep(wire, default, _filled(wire, "images", "tool_calls")), parts
+        pieces.append(native_images(wire["images"], images))
+    received = wire.get("tool_calls")
+    for at, call in enumerate(expect_list(received, (*path, "tool_calls")) if received else ()):
+        pieces.append(decode_call(call, at, (*path, "tool_calls", at), notes, reply=reply))
+    return tuple(pieces)
 
 
-def _restored_calls(pieces: Sequence[AssistantContent], parts: Mapping[str, Wire]) -> tuple[AssistantContent, ...]:
-    """Put on each call how it was spelt, by its place among the calls."""
-    out: list[AssistantContent] = []
-    place = 0
-    for piece in pieces:
-        if piece.kind == "toolCall":
-            part = parts.get(str(place))
-            out.append(piece if part is None else replace(piece, extra={PROTOCOL: part}))
-        else:
-            out.append(piece)
-        place += piece.kind == "toolCall" or (piece.kind == "native" and is_native_call(piece))
-    return tuple(out)
+def _is_default(wire: Block, role: str, keys: Collection[str]) -> bool:
+    """Whether a message has the default format, apart from the format of its content."""
+    if wire.get("role") != role or not isinstance(wire.get("content"), str):
+        return False
+    return all(key in keys and (value or key == "content") for key, value in wire.items())
 
 
-def _filled(wire: Json, *keys: str) -> tuple[str, ...]:
-    """Name the lists that were read piece by piece; empty ones are spelling."""
-    return tuple(key for key in keys if wire.get(key))
+def _keep_content(wire: Block, role: str, pieces: Sequence[UserContent]) -> Extra | None:
+    if _is_default(wire, role, _CONTENT_KEYS):
+        return None
+    return keep(PROTOCOL, wire, _encode_content(role, pieces, (), verbatim=True), known=_CONTENT_KEYS)
 
 
-def _extra(left: Wire) -> Extra | None:
-    return {PROTOCOL: left} if left else None
-
-
-def _text(wire: Json, key: str, path: Path) -> str:
+def _read_text(wire: Block, key: str, path: Path) -> str:
     value = wire.get(key)
     if isinstance(value, str):
         return value
     if value is None:
         return ""
-    raise DecodeError(f"{key} has to be a string", path=(*path, key))
+    raise DecodeError(f"`{key}` must be a string", path=(*path, key))
 
 
-def _texts(text_pieces: str) -> tuple[TextContent, ...]:
-    return (TextContent(text=text_pieces),) if text_pieces else ()
-
-
-def _native_images(wire: Json, images: tuple[ImageContent, ...]) -> NativeContent:
-    """Keep pictures where segue has no place for them: those a model drew, those of instructions."""
-    fallback = tuple(replace(image, extra=None) for image in images)
-    return NativeContent(protocol=PROTOCOL, block={"images": wire["images"]}, fallback=fallback)
+def _texts(text: str) -> tuple[TextContent, ...]:
+    return (TextContent(text=text),) if text else ()
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
-def encode_turns(
-    prompt: SystemPrompt, beside: Json | None, messages: Sequence[Message], endpoint: Endpoint, *, verbatim: bool
-) -> list[Wire]:
-    """Write the system prompt and the messages.
+def encode_system(prompt: SystemPrompt, *, verbatim: bool) -> Wire:
+    """Write the system prompt as a message, in the default format.
 
     Raises:
-        EncodeError: something has no word on this wire; `path` leads to it.
+        EncodeError: a native block of another protocol.
+    """
+    pieces = (TextContent(text=prompt),) if isinstance(prompt, str) else prompt
+    return _encode_content("system", pieces, ("system_prompt",), verbatim=verbatim)
+
+
+def encode_turns(messages: Sequence[Message], endpoint: Endpoint, *, verbatim: bool) -> list[Wire]:
+    """Write the messages; with `verbatim` also content in a format that the server refuses.
+
+    Raises:
+        EncodeError: the wire does not support some content; `path` leads to it.
     """
     out: list[Wire] = []
-    if prompt is not None and prompt != ():
-        pieces = (TextContent(text=prompt),) if isinstance(prompt, str) else prompt
-        wire = _encode_message_content("system", pieces, ("system_prompt",), verbatim=verbatim)
-        out.append(put_back(wire, beside))
-    settings: AssistantMessage | None = None
+    last: AssistantMessage | None = None
     for index, message in enumerate(messages):
         path = ("messages", index, "content")
         match message.role:
             case "assistant":
-                wire = encode_assistant(message.content, endpoint, path, verbatim=verbatim)
-                settings = message
+                wire = encode_assistant(message.content, path, ids=endpoint.dialect.call_ids, verbatim=verbatim)
+                last = message
             case "toolResult":
-                wire = _encode_message_content("tool", message.content, path, verbatim=verbatim)
-                wire["tool_name"] = message.tool_name or _name_of(message.tool_call_id, settings)
-                wire["tool_call_id"] = message.tool_call_id
-                wire = _written_ids(wire, endpoint)
+                name = message.tool_name or _find_name(message.tool_call_id, last)
+                wire = _default_result(message, name, endpoint, path, verbatim=verbatim)
             case "user":
-                wire = _encode_message_content("user", message.content, path, verbatim=verbatim)
+                wire = _encode_content("user", message.content, path, verbatim=verbatim)
             case "system":
-                wire = _encode_message_content("system", message.content, path, verbatim=verbatim)
+                wire = _encode_content("system", message.content, path, verbatim=verbatim)
             case _:
                 assert_never(message)
-        if message.extra is not None and (part := own_part(message.extra)) is not None:
-            wire = put_back(wire, part)
+        if message.extra is not None and not is_of_reply(message.extra):
+            restore(wire, message.extra, PROTOCOL)
         out.append(wire)
     return out
 
 
-def _name_of(call_id: str, settings: AssistantMessage | None) -> str:
-    """Give the name that the turn right before has for a call."""
-    calls = () if settings is None else settings.tool_calls()
+def _find_name(call_id: str, last: AssistantMessage | None) -> str:
+    """Find the tool name of a call in the last assistant turn."""
+    calls = () if last is None else last.tool_calls()
     return next((call.name for call in calls if call.id == call_id), "")
 
 
-def _written_ids(result: Wire, endpoint: Endpoint) -> Wire:
-    """Leave out what a result cannot or need not say of its call."""
-    if not result["tool_name"] or not endpoint.dialect.result_name:
-        del result["tool_name"]
-    if not result["tool_call_id"] or not endpoint.dialect.call_ids:
-        del result["tool_call_id"]
-    return result
+def _default_result(result: ToolResultMessage, name: str, endpoint: Endpoint, path: Path, *, verbatim: bool) -> Wire:
+    wire = _encode_content("tool", result.content, path, verbatim=verbatim)
+    if name and endpoint.dialect.result_name:
+        wire["tool_name"] = name
+    if result.tool_call_id and endpoint.dialect.call_ids:
+        wire["tool_call_id"] = result.tool_call_id
+    return wire
 
 
-def _encode_message_content(role: str, pieces: Sequence[UserContent], path: Path, *, verbatim: bool) -> Wire:
+def _encode_content(role: str, pieces: Sequence[UserContent], path: Path, *, verbatim: bool) -> Wire:
     first = pieces[0] if len(pieces) == 1 else None
     if first is not None and first.kind == "text":
-        return {"role": role, "content": first.text}  # the short way, for these are most
+        return {"role": role, "content": first.text}  # fast path: most messages
     texts: list[str] = []
     images: list[object] = []
-    beside: Wire = {}
+    native: Wire = {}
     for at, piece in enumerate(pieces):
         match piece.kind:
             case "text":
@@ -310,38 +276,32 @@ def _encode_message_content(role: str, pieces: Sequence[UserContent], path: Path
             case "image":
                 images.append(encode_image(piece, (*path, at), verbatim=verbatim))
             case "native":
-                _merge(beside, native_block(PROTOCOL, piece, (*path, at)))
+                _merge(native, native_block(PROTOCOL, piece, (*path, at)))
             case "file":
-                raise EncodeError("this wire carries pictures and no other files", path=(*path, at))
+                reason = f"{PROTOCOL} does not support files; remove it or choose another model"
+                raise EncodeError(reason, path=(*path, at))
             case _:
                 assert_never(piece)
     wire: Wire = {"role": role, "content": _BETWEEN_TEXTS.join(texts)}
     if images:
         wire["images"] = images
-    _merge(wire, beside)
+    _merge(wire, native)
     return wire
 
 
-def encode_assistant(
-    pieces: Sequence[AssistantContent],
-    endpoint: Endpoint,
-    path: Path,
-    *,
-    verbatim: bool = False,
-    parts: Mapping[str, Json] | None = None,
-) -> Wire:
-    """Write what an assistant said; `parts` says how the calls of a reply were spelt.
+def encode_assistant(pieces: Sequence[AssistantContent], path: Path, *, ids: bool, verbatim: bool = False) -> Wire:
+    """Write the content of an assistant message, in the default format; `ids` writes the ids of its calls.
 
     Raises:
-        EncodeError: a block of another wire.
+        EncodeError: a native block of another protocol.
     """
-    text_pieces, thinking = "", ""
+    text, thinking = "", ""
     calls: list[ToolCall | NativeContent] = []
-    beside: Wire | None = None
+    native: Wire | None = None
     for at, piece in enumerate(pieces):
         match piece.kind:
             case "text":
-                text_pieces = join_texts(text_pieces, piece.text) if text_pieces else piece.text
+                text = join_texts(text, piece.text) if text else piece.text
             case "thinking":
                 thinking = _BETWEEN_TEXTS.join((thinking, piece.thinking)) if thinking else piece.thinking
             case "toolCall":
@@ -351,30 +311,25 @@ def encode_assistant(
                 if is_native_call(piece):
                     calls.append(piece)
                     block = {key: value for key, value in block.items() if key != "tool_calls"}
-                beside = {} if beside is None else beside
-                _merge(beside, block)
+                native = {} if native is None else native
+                _merge(native, block)
             case _:
                 assert_never(piece)
-    wire: Wire = {"role": "assistant", "content": text_pieces}
+    wire: Wire = {"role": "assistant", "content": text}
     if thinking:
         wire["thinking"] = thinking
     if calls:
-        wire["tool_calls"] = encode_calls(calls, parts, ids=endpoint.dialect.call_ids, verbatim=verbatim)
-    if beside:
-        _merge(wire, beside)
+        wire["tool_calls"] = encode_calls(calls, ids=ids, verbatim=verbatim)
+    if native:
+        _merge(wire, native)
     return wire
 
 
-def _merge(wire: Wire, block: Json) -> None:
-    """Put the keys of a block into a message; lists of the same name are joined, our own words stay."""
+def _merge(wire: Wire, block: Block) -> None:
+    """Add the keys of a native block to a message; lists under one key are joined, other keys are not replaced."""
     for key, value in block.items():
-        known = wire.get(key)
-        if isinstance(known, list) and isinstance(value, list):
-            wire[key] = [*cast("list[object]", known), *cast("list[object]", value)]
+        held = wire.get(key)
+        if isinstance(held, list) and isinstance(value, list):
+            wire[key] = [*cast("list[object]", held), *cast("list[object]", value)]
         else:
             wire.setdefault(key, value)
-
-
-def reply_parts(message: AssistantMessage) -> Json | None:
-    """Give what only the reply said; None when the message came from elsewhere."""
-    return reply_extra(message.extra, PROTOCOL)

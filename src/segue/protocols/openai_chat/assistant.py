@@ -33,8 +33,9 @@ from segue.conversation.content import (
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError, Path
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import MISSING, Block, Wire
 from segue.protocols.kit.reading import expect_list, expect_object, join_texts
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, chosen, data_of, keep, restore
+from segue.protocols.kit.verbatim import chosen, data_of, keep, restore
 from segue.protocols.openai_chat.calls import (
     decode_call,
     decode_old_call,

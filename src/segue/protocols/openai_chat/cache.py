@@ -17,7 +17,8 @@ from typing import Final, cast
 from segue.conversation.content import CacheMark
 from segue.conversation.context import CacheRetention
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.verbatim import Block, Wire, keep, object_of, restore
+from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.openai_chat.rules import PROTOCOL
 
 MARK: Final = "cache_control"

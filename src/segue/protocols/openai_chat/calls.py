@@ -29,8 +29,9 @@ from segue.conversation.content import NativeContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import DecodeError, EncodeError, Path
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_object
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, choose, chosen, keep, object_of, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.openai_chat.cache import MARK, encode_mark, find_mark
 from segue.protocols.openai_chat.fast_decode import Json
 from segue.protocols.openai_chat.native import choice_extra, keep_call

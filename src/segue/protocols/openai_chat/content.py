@@ -23,8 +23,9 @@ from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent, Extra, TextContent, UserContent
 from segue.errors import Path
+from segue.protocols.kit.json_values import MISSING, Wire
 from segue.protocols.kit.reading import expect_list, expect_object
-from segue.protocols.kit.verbatim import MISSING, Wire, choose, chosen, keep, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.openai_chat.cache import MARK, encode_mark, find_mark
 from segue.protocols.openai_chat.media import decode_media, encode_file, encode_image
 from segue.protocols.openai_chat.native import encode_native, keep_native

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from segue.protocols.kit.codec import WireError
-from segue.protocols.kit.verbatim import Block, object_of
+from segue.protocols.kit.json_values import Block, object_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:

@@ -23,8 +23,9 @@ from msgspec.structs import replace
 
 from segue.conversation.content import FileContent, ImageContent
 from segue.errors import EncodeError, Path
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import data_url, split_data_url, standard_base64
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, keep, object_of, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.openai_chat.cache import MARK, encode_mark, find_mark
 from segue.protocols.openai_chat.rules import PROTOCOL
 

@@ -20,8 +20,9 @@ from msgspec.structs import replace
 
 from segue.conversation.content import Extra, FallbackContent, NativeContent, TextContent
 from segue.errors import Path
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import native_block
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, keep, object_of, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.openai_chat.cache import MARK, encode_mark, find_mark
 from segue.protocols.openai_chat.media import decode_media
 from segue.protocols.openai_chat.rules import PROTOCOL

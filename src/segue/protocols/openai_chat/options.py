@@ -18,8 +18,9 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 from segue.conversation.context import Context, Options
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire, object_of, same
 from segue.protocols.kit.schemas import choose_form, chosen_form, is_closed
-from segue.protocols.kit.verbatim import Block, Wire, choose, chosen, data_of, keep, object_of, restore, same
+from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_chat.native import choice_extra
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.thinking import THINKING_KEYS, decode_thinking, encode_thinking

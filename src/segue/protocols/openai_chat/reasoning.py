@@ -24,7 +24,8 @@ import msgspec
 
 from segue.conversation.content import Extra, ThinkingContent
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.verbatim import Block, Wire, choose, chosen
+from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.verbatim import choose, chosen
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.think_tags import TAGS
 

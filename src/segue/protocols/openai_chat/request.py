@@ -18,8 +18,9 @@ from segue.conversation.content import Extra
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import Message
 from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import expect_objects
-from segue.protocols.kit.verbatim import Block, Wire, keep, restore
+from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.openai_chat.cache import place_marks
 from segue.protocols.openai_chat.options import decode_options, encode_options
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS

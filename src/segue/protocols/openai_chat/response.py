@@ -24,9 +24,10 @@ from segue.conversation.messages import AssistantMessage, StopReason
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.json_patch import apply, difference
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, of_reply, reply_extra
 from segue.protocols.kit.replies import ended_with, read_stop
-from segue.protocols.kit.verbatim import Block, Wire, apply, difference, object_of
 from segue.protocols.openai_chat.assistant import decode_reply, encode_assistant
 from segue.protocols.openai_chat.errors import decode_error
 from segue.protocols.openai_chat.rules import PROTOCOL

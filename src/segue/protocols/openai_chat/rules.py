@@ -17,18 +17,19 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.dialect import Dialect
-from segue.models.family import (
+from segue.models.family import Family
+from segue.models.model_ids import (
     CLAUDE,
     CLAUDE_4_6,
     CLAUDE_UP_TO_4_5,
     GEMINI_3_ON,
+    MISTRAL,
     OPENAI_GPT_5_1_TO_4,
     OPENAI_GPT_5_5_ON,
     OPENAI_GPT_5_5_UP,
     OPENAI_GPT_5_ALONE,
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
-    Family,
 )
 from segue.models.rules import Rules
 
@@ -149,7 +150,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=r"(?:^|/)(?:open-)?(?:mistral|ministral|magistral|devstral|codestral|mixtral|pixtral)",
+        pattern=MISTRAL,
         rules={
             "call_id_alphabet": "a-zA-Z0-9",
             "call_id_min": 9,

@@ -19,9 +19,9 @@ from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
 from segue.models.model import Model
 from segue.protocols.kit.assembly import Assembly
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.replies import read_stop
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.kit.verbatim import Block, Wire
 from segue.protocols.openai_chat.errors import decode_error
 from segue.protocols.openai_chat.fast_decode import Json, find_delta
 from segue.protocols.openai_chat.response import STOP_REASONS, encode_choice, encode_reply, keep_reply

@@ -25,7 +25,7 @@ import msgspec
 from segue.conversation.arguments import encode_arguments
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.verbatim import Block, Wire, object_of
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.openai_chat.calls import CUSTOM, OLD_ID, find_signature
 from segue.protocols.openai_chat.fast_decode import Json
 

@@ -18,7 +18,7 @@ from typing import Final, cast
 from segue.conversation.content import NativeContent
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.verbatim import Block, Wire
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.openai_chat.calls import find_signature
 from segue.protocols.openai_chat.content import dump_value
 from segue.protocols.openai_chat.fast_decode import Delta, Json
@@ -53,7 +53,7 @@ class ChoiceReader:
         self.message_fields: Wire = {}
         self.choice_fields: Wire = {}
         self.reason: str | None = None
-        self.finished = False
+        self.finished: bool = False
 
     def grow_by(self, delta: Delta, out: Assembly) -> bool:
         """Read a delta of the fast path; give whether it has exactly one value, and that adds to an open part."""

@@ -22,7 +22,8 @@ from typing import Final
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent
 from segue.models.model import Model
 from segue.protocols.kit.assembly import Assembly, Part
-from segue.protocols.kit.verbatim import EMPTY, VERBATIM, Wire, choose, chosen, object_of
+from segue.protocols.kit.json_values import EMPTY, Wire, object_of
+from segue.protocols.kit.verbatim import VERBATIM, choose, chosen
 from segue.protocols.openai_chat.rules import PROTOCOL
 
 OPEN: Final = "<think>"

@@ -20,7 +20,7 @@ from segue.conversation.context import ThinkingLevel
 from segue.models.model import Model
 from segue.models.thinking import DEFAULT_BUDGETS, THINKING_LEVELS, level_for_budget
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.verbatim import Block, Wire, object_of
+from segue.protocols.kit.json_values import Block, Wire, object_of
 
 THINKING_KEYS: Final = (
     "reasoning_effort",

@@ -20,8 +20,9 @@ from msgspec.structs import replace
 from segue.conversation.context import NativeTool, Tool, ToolDefinition
 from segue.errors import Path
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import expect_objects, native_definition
-from segue.protocols.kit.verbatim import Block, Wire, choose, chosen, keep, object_of, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.openai_chat.cache import MARK, encode_mark, find_mark
 from segue.protocols.openai_chat.native import choice_extra
 from segue.protocols.openai_chat.rules import PROTOCOL

@@ -33,8 +33,9 @@ from segue.conversation.messages import (
 )
 from segue.errors import Path
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import MISSING, Block, Wire
 from segue.protocols.kit.reading import is_of_reply
-from segue.protocols.kit.verbatim import MISSING, Block, Wire, choose, chosen, keep, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.openai_chat.assistant import decode_assistant, empty_content, encode_assistant
 from segue.protocols.openai_chat.cache import encode_mark, mark_text
 from segue.protocols.openai_chat.calls import OLD_ID

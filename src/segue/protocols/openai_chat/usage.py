@@ -21,8 +21,9 @@ from msgspec.structs import replace
 from segue.conversation.messages import Usage, UsageCost
 from segue.models.model import Model
 from segue.models.price import find_cost
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import number_of
-from segue.protocols.kit.verbatim import Block, Wire, keep, object_of, restore
+from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.openai_chat.rules import PROTOCOL
 
 _CACHED: Final = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")

@@ -16,11 +16,10 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.models.rules import Rules
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import split_data_url, text_of
 from segue.protocols.kit.schemas import is_closed
-from segue.protocols.kit.verbatim import Block
-from segue.protocols.openai_responses.content import object_of
 from segue.protocols.openai_responses.native import kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
 

@@ -26,8 +26,9 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError, Path
+from segue.protocols.kit.json_values import Block, Wire, object_of, same
 from segue.protocols.kit.reading import data_url, native_block, split_data_url, standard_base64
-from segue.protocols.kit.verbatim import Block, Wire, data_of, keep, restore, same
+from segue.protocols.kit.verbatim import data_of, keep, restore
 from segue.protocols.openai_responses.rules import PROTOCOL
 
 _TEXT_TYPES: Final = ("input_text", "text", "output_text")
@@ -40,11 +41,6 @@ _FILE_EXTENSIONS: Final[Mapping[str, str]] = {
     "text/csv": ".csv",
     "text/html": ".html",
 }
-
-
-def object_of(value: object) -> Block:
-    """Give an object unchanged, anything else as an empty object."""
-    return cast("Block", value) if isinstance(value, (dict, Mapping)) else {}
 
 
 def drop_replaced(default: Wire, received: Block, *keys: str) -> None:

@@ -17,7 +17,7 @@ import msgspec
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall
 from segue.errors import EncodeError
-from segue.protocols.kit.verbatim import Wire
+from segue.protocols.kit.json_values import Wire
 
 _READ_SIGNATURE: Final = msgspec.json.Decoder(dict[str, object]).decode
 _REASONING_KEYS: Final = frozenset({"id", "encrypted_content", "status"})

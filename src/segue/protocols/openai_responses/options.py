@@ -17,23 +17,27 @@ Facts this file rests on:
 Format is kept for the model of the body. Choices kept in `extra`:
 - `field`: "user" where that key holds the user id. Default "safety_identifier".
 - `reasoning`: "sent" where the body has `reasoning` or includes encrypted content for a model that is not known to
-  reason. The default is the id of that model: for any other model that does not reason, both are left out.
+  reason. Default "omitted": for any other model that does not reason, and in a new request, both are left out.
+- `schema_form`: the name and the description of the schema of the answer, see `kit.schemas`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, cast
+from typing import Final, cast
+
+from msgspec.structs import replace
 
 from segue.conversation.content import Extra
 from segue.conversation.context import CacheRetention, Options, ThinkingLevel, Tool
 from segue.errors import EncodeError
 from segue.models.thinking import THINKING_LEVELS, level_for_budget
 from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import choose_form, chosen_form, is_closed
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, data_of, keep, restore
-from segue.protocols.openai_responses.content import drop_replaced, object_of
+from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
+from segue.protocols.openai_responses.content import drop_replaced
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.tools import custom_names
 
@@ -43,8 +47,6 @@ _CHOICES: Final = frozenset({"auto", "none", "required"})
 _UNSUPPORTED: Final = ("stop", "seed")
 _RETENTIONS: Final[tuple[CacheRetention, ...]] = ("long", "none")
 
-UserField = Literal["safety_identifier", "user"]
-
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
@@ -52,7 +54,7 @@ UserField = Literal["safety_identifier", "user"]
 def decode_options(body: JsonObject, endpoint: Endpoint, tools: Sequence[Tool]) -> Options:
     """Read everything of a body but its conversation."""
     received: Wire = {key: value for key, value in body.items() if key not in _READ_ELSEWHERE}
-    user_id, field = text_of(body.get("safety_identifier")), cast("UserField", "safety_identifier")
+    user_id, field = text_of(body.get("safety_identifier")), "safety_identifier"
     if user_id is None and isinstance(user := body.get("user"), str):
         user_id, field = user, "user"
     found: dict[str, object] = {
@@ -68,18 +70,19 @@ def decode_options(body: JsonObject, endpoint: Endpoint, tools: Sequence[Tool]) 
         "user_id": user_id,
         "cache_retention": _decode_retention(body, endpoint),
     }
+    model = text_of(body.get("model")) or endpoint.model.id
     choices = choose("field", "safety_identifier", field)
-    if (schema := found["output_schema"]) is not None:
-        choices.update(choose_form(cast("Block", schema), object_of(object_of(body.get("text")).get("format"))))
-    options = Options(**found, extra=keep(PROTOCOL, {}, {}, choices=choices))  # pyright: ignore[reportArgumentType]
-    default = _default_options(options, EMPTY, endpoint, tools, field)
+    if not endpoint.model.reasoning and ("reasoning" in received or _ENCRYPTED in _list(received.get("include"))):
+        choices.update(choose("reasoning", "omitted", "sent"))
+    if found["output_schema"] is not None:
+        form = object_of(object_of(body.get("text")).get("format"))
+        choices.update(choose_form(object_of(found["output_schema"]), form))
+    options = Options(**found, extra=keep(PROTOCOL, EMPTY, EMPTY, choices=choices))  # pyright: ignore[reportArgumentType]
+    default = _default_options(options, endpoint, tools)
     drop_replaced(default, received, "store", "include")
     drop_replaced(cast("Wire", default.get("reasoning", {})), object_of(received.get("reasoning")), "summary")
-    model = text_of(body.get("model")) or endpoint.model.id
-    if not endpoint.model.reasoning and ("reasoning" in received or _ENCRYPTED in _list(received.get("include"))):
-        choices.update(choose("reasoning", model, "sent"))
-    extra = keep(PROTOCOL, received, default, ("reasoning.effort",), choices, only_for=model)
-    return Options(**found, extra=extra)  # pyright: ignore[reportArgumentType]
+    known = ("reasoning.effort", "text.format.description")
+    return replace(options, extra=keep(PROTOCOL, received, default, known, choices, only_for=model))
 
 
 def _number(value: object, *, whole: bool = False) -> float | int | None:
@@ -111,12 +114,9 @@ def _decode_choice(choice: object, tools: Sequence[Tool]) -> str | None:
 
 
 def _decode_schema(text: object) -> Block | None:
-    """Read the schema of the answer."""
-    given = object_of(object_of(text).get("format"))
-    schema = given.get("schema")
-    if given.get("type") != "json_schema" or not isinstance(schema, Mapping):
-        return None
-    return cast("Block", schema)
+    form = object_of(object_of(text).get("format"))
+    schema = form.get("schema")
+    return cast("Block", schema) if form.get("type") == "json_schema" and isinstance(schema, Mapping) else None
 
 
 def _decode_retention(body: JsonObject, endpoint: Endpoint) -> CacheRetention | None:
@@ -141,20 +141,20 @@ def encode_options(options: Options, endpoint: Endpoint, tools: Sequence[Tool], 
             reason = f"{PROTOCOL} does not support `{name}`; remove it or choose a model of another protocol"
             raise EncodeError(reason, path=("options", name))
     model, extra = model or endpoint.model.id, options.extra
-    if not endpoint.model.reasoning and extra is not None and chosen(extra, PROTOCOL, "reasoning", model) != "sent":
+    is_sent = endpoint.model.reasoning or chosen(extra, PROTOCOL, "reasoning", "omitted", model=model) == "sent"
+    if extra is not None and not is_sent:
         extra = _without_reasoning(extra)
-    field = "user" if chosen(extra, PROTOCOL, "field", "safety_identifier") == "user" else "safety_identifier"
-    data = data_of(extra, PROTOCOL)
-    wire = restore(_default_options(options, data, endpoint, tools, field), extra, PROTOCOL, model=model)
-    if wire.get("reasoning") == {} and "reasoning" not in data:
+        options = replace(options, extra=extra)
+    wire = restore(_default_options(options, endpoint, tools), extra, PROTOCOL, model=model)
+    if wire.get("reasoning") == {} and "reasoning" not in data_of(extra, PROTOCOL):
         del wire["reasoning"]  # the model does not accept this level
     return wire
 
 
-def _default_options(
-    options: Options, data: Block, endpoint: Endpoint, tools: Sequence[Tool], field: UserField
-) -> Wire:
+def _default_options(options: Options, endpoint: Endpoint, tools: Sequence[Tool]) -> Wire:
     wire: Wire = {}
+    data = data_of(options.extra, PROTOCOL)
+    is_user = chosen(options.extra, PROTOCOL, "field", "safety_identifier") == "user"
     if endpoint.dialect.store and "store" not in data:
         wire["store"] = False
     if endpoint.model.reasoning and "include" not in data:
@@ -166,7 +166,7 @@ def _default_options(
         ("parallel_tool_calls", options.parallel_tool_calls),
         ("stream", options.stream),
         ("prompt_cache_key", options.session_id),
-        (field, options.user_id),
+        ("user" if is_user else "safety_identifier", options.user_id),
     ):
         if value is not None:
             wire[key] = value
@@ -179,11 +179,8 @@ def _default_options(
         level = level_for_budget(thinking) if isinstance(thinking, int) else thinking
         wire["reasoning"] = _encode_reasoning(level, object_of(data.get("reasoning")), endpoint)
     if schema is not None:
-        form: Wire = {"type": "json_schema", "schema": schema, "strict": is_closed(schema)}
-        if isinstance(description := schema.get("description"), str):
-            form["description"] = description
-        form.update(chosen_form(options.extra, PROTOCOL, schema))
-        wire["text"] = {"format": form}
+        names = chosen_form(options.extra, PROTOCOL, schema)
+        wire["text"] = {"format": {"type": "json_schema", **names, "schema": schema, "strict": is_closed(schema)}}
     return wire
 
 

@@ -36,14 +36,14 @@ from segue.conversation.messages import (
 )
 from segue.errors import EncodeError
 from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, text_of
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, keep, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.openai_responses.content import (
     decode_content,
     default_content,
     encode_content,
     encode_parts,
-    object_of,
 )
 from segue.protocols.openai_responses.fast_encode import write_turn_fast
 from segue.protocols.openai_responses.native import is_item, native_item, side_of

@@ -22,9 +22,9 @@ from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
 from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.json_patch import apply, difference
+from segue.protocols.kit.json_values import Wire, object_of
 from segue.protocols.kit.reading import number_of, of_reply, reply_extra, text_of
-from segue.protocols.kit.verbatim import Wire, apply, difference
-from segue.protocols.openai_responses.content import object_of
 from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.turns import TurnReader, write_turn

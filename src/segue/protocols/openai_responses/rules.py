@@ -16,13 +16,13 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.dialect import Dialect
-from segue.models.family import (
+from segue.models.family import Family
+from segue.models.model_ids import (
     OPENAI_GPT_5_1_TO_4,
     OPENAI_GPT_5_5_UP,
     OPENAI_GPT_5_ALONE,
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
-    Family,
 )
 from segue.models.rules import Rules
 

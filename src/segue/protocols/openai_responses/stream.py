@@ -26,9 +26,9 @@ from segue.conversation.content import AssistantContent
 from segue.conversation.messages import StopReason
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.kit.verbatim import Block
 from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.native import kind_of, native_item
 from segue.protocols.openai_responses.response import decode_response, error_extra, error_message_of, stop_of

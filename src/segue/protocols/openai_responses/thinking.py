@@ -18,8 +18,8 @@ import msgspec
 
 from segue.conversation.content import ThinkingContent
 from segue.errors import EncodeError
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, keep
-from segue.protocols.openai_responses.content import object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
+from segue.protocols.kit.verbatim import choose, chosen, keep
 from segue.protocols.openai_responses.rules import PROTOCOL
 
 UNSIGNED: Final = "unsigned"

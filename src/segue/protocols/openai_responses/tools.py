@@ -19,8 +19,9 @@ from msgspec.structs import replace
 
 from segue.conversation.context import NativeTool, Tool, ToolDefinition
 from segue.errors import DecodeError, Path
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import expect_object, native_definition, text_of
-from segue.protocols.kit.verbatim import Block, Wire, choose, chosen, keep, restore
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.openai_responses.rules import PROTOCOL
 
 _TEXT_SCHEMA: Final[Mapping[str, object]] = {

@@ -28,9 +28,10 @@ from segue.conversation.arguments import encode_arguments, parse_arguments
 from segue.conversation.content import AssistantContent, Extra, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import native_block, text_of
-from segue.protocols.kit.verbatim import EMPTY, Block, Wire, choose, chosen, data_of, keep, restore
-from segue.protocols.openai_responses.content import drop_replaced, object_of
+from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
+from segue.protocols.openai_responses.content import drop_replaced
 from segue.protocols.openai_responses.native import native_item
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.thinking import (
@@ -61,8 +62,8 @@ class TurnReader:
 
     def __init__(self, tool_names: Mapping[str, str] | None = None) -> None:
         self.diagnostics: list[Diagnostic] = []
-        self.reasoning = _SIGNED
-        self.tool_names = tool_names or {}
+        self.reasoning: str = _SIGNED
+        self.tool_names: Mapping[str, str] = tool_names or {}
 
     def read_all(self, items: Iterable[object]) -> tuple[AssistantContent, ...]:
         """Read a list of items; entries that are no objects are skipped."""

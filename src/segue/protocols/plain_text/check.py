@@ -1,6 +1,6 @@
-"""Is this plain text? The form is ours, so what it refuses is what is not of the form: a role and words, turn by turn.
+"""Check whether a body is plain text: turns of a role and a string.
 
-Keys beside them are nobody's business. That a turn has to have words is the rule of the form (`refused_text`).
+The format is segue's own. Other keys are ignored. A turn must have text (`refused_text`).
 """
 
 from __future__ import annotations
@@ -16,24 +16,30 @@ _ROLES: Final = frozenset({"system", "user", "assistant"})
 
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
-    """List what is not of the form."""
+    """List what the format does not allow."""
     return [*check_json(body), *_check_turns(body.get("messages"), endpoint)]
 
 
 def _check_turns(given: object, endpoint: Endpoint) -> Iterator[Violation]:
     if not isinstance(given, list | tuple) or not given:
-        yield Violation(code="messages", path=("messages",), message="messages has to be a list with something in it")
+        yield Violation(code="messages", path=("messages",), message="`messages` must be a list; add a message")
         return
     for index, item in enumerate(cast("Sequence[object]", given)):
         path = ("messages", index)
         if not isinstance(item, Mapping):
-            yield Violation(code="message", path=path, message="a message has to be an object")
+            yield Violation(code="message", path=path, message="a message must be an object with `role` and `content`")
             continue
         turn = cast("Mapping[str, object]", item)
         role, content = turn.get("role"), turn.get("content")
         if not isinstance(role, str) or role not in _ROLES:
-            yield Violation(code="role", path=(*path, "role"), message=f"{role!r} is no role here")
+            yield Violation(
+                code="role",
+                path=(*path, "role"),
+                message=f"the role {role!r} is unknown; use system, user or assistant",
+            )
         if not isinstance(content, str):
-            yield Violation(code="content", path=(*path, "content"), message="content has to be a string")
+            yield Violation(
+                code="content", path=(*path, "content"), message="`content` must be a string; join its texts"
+            )
         elif endpoint.rules.refused_text == "blank" and not content.strip() and TURN_KEYS.issuperset(turn):
-            yield Violation(code="blank_text", path=(*path, "content"), message="a turn has to have words")
+            yield Violation(code="blank_text", path=(*path, "content"), message="the turn has no text; remove it")

@@ -1,53 +1,56 @@
-"""The words of a turn, both ways: one string a turn, its pieces one below the other.
+"""The text of a turn, both ways: one string for each turn; its texts are joined by newlines.
 
-Facts this file rests on:
-- Projection has told calls, results and media in words before they come here (`Texts` holds the wording); what is
-  still something else has no word here.                                                          (rules of this form)
-- A turn is its role and its words. Other keys that a program put beside them come back as they were.    (our promise)
+Facts this file relies on:
+- Projection has turned calls, results and media into text (`Texts` holds the wording); other content is an error here.
+                                                                                           (rules of this format)
+- A turn is its role and its text. Other keys of a turn are kept and written back.                    (our promise)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from segue.conversation.content import AnyContent, Extra, TextContent
 from segue.errors import DecodeError, EncodeError, Path
-from segue.protocols.kit.reading import left_over
+from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.verbatim import restore
 from segue.protocols.plain_text.rules import PROTOCOL
 
 TURN_KEYS: Final = frozenset({"role", "content"})
-BETWEEN_PIECES: Final = "\n"
+BETWEEN_TEXTS: Final = "\n"
 
 
-def decode_text_content(turn: Mapping[str, object], path: Path) -> tuple[TextContent, ...]:
-    """Read the words of a turn; no characters are no text.
+def decode_text_content(turn: Block, path: Path) -> tuple[TextContent, ...]:
+    """Read the text of a turn; an empty string is no content.
 
     Raises:
-        DecodeError: its content is no string.
+        DecodeError: its content is not a string.
     """
     content = turn.get("content")
     if not isinstance(content, str):
-        raise DecodeError("content has to be a string", path=(*path, "content"))
+        raise DecodeError("`content` must be a string; join its texts", path=(*path, "content"))
     return (TextContent(text=content),) if content else ()
 
 
-def encode_turn(role: str, pieces: Sequence[AnyContent], extra: Extra | None, path: Path) -> dict[str, object]:
-    """Write one turn. `path` leads to its pieces.
+def encode_turn(role: str, pieces: Sequence[AnyContent], extra: Extra | None, path: Path) -> Wire:
+    """Write one turn. `path` leads to its content.
 
     Raises:
-        EncodeError: a piece is no text, or a block of another wire.
+        EncodeError: a piece is not text, or a block of another protocol.
     """
     texts: list[str] = []
-    beside: dict[str, object] = {}
+    native: Wire = {}
     for position, piece in enumerate(pieces):
         if piece.kind == "text":
             texts.append(piece.text)
         elif piece.kind == "native" and piece.protocol == PROTOCOL:
-            beside.update(piece.block)
+            native.update(piece.block)
         else:
-            raise EncodeError(f"plain text has no word for content of kind {piece.kind}", path=(*path, position))
-    turn: dict[str, object] = {"role": role, "content": BETWEEN_PIECES.join(texts)}
-    for key, value in {**beside, **left_over(extra, PROTOCOL)}.items():
-        turn.setdefault(key, value)
+            reason = f"{PROTOCOL} does not support content of type `{piece.kind}`; convert it to text with `prepare`"
+            raise EncodeError(reason, path=(*path, position))
+    turn: Wire = {**native, "role": role}
+    if extra is not None:
+        restore(turn, extra, PROTOCOL)
+    turn["content"] = BETWEEN_TEXTS.join(texts)  # always a string, so it has no other format
     return turn

@@ -1,4 +1,4 @@
-"""Errors in plain text: `{"error": "..."}`, or the bare text. The form is ours."""
+"""Errors in plain text: `{"error": "..."}`, or the bare text. The format is segue's own."""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 """A conversation in plain text, both ways: `{"messages": [{"role", "content"}]}` and nothing else.
 
-The form is ours. The first turn is the system prompt if it has that role; later ones of that role are instructions in
-mid-conversation. Roles that segue has no word for (an old `tool`) are read as the user's and written as they were.
+The format is segue's own. The first turn is the system prompt if it has that role; later turns of that role are system
+messages. A turn of an unknown role (an old `tool`) is read as a user message and written with its role.
+
+`extra` of the context describes the first turn, if that is the system prompt, under `system`. `extra` of the options
+describes the body without its messages; the format has no field for a model, so a received one is format.
 """
 
 from __future__ import annotations
@@ -17,12 +20,14 @@ from segue.conversation.messages import AssistantMessage, Message, SystemMessage
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import expect_objects, extra_of, left_over, text_of, verbatim_of
-from segue.protocols.plain_text.content import TURN_KEYS, decode_text_content, encode_turn
+from segue.protocols.kit.json_values import EMPTY, Block, Wire
+from segue.protocols.kit.reading import expect_objects, is_of_reply, text_of
+from segue.protocols.kit.verbatim import keep, restore
+from segue.protocols.plain_text.content import decode_text_content, encode_turn
 from segue.protocols.plain_text.rules import PROTOCOL
 
 _SYSTEM: Final = "system"
-"""The role of instructions, and where a context keeps what its system turn said beside its words."""
+_ROLES: Final = (_SYSTEM, "user", "assistant")
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
@@ -36,7 +41,7 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
     """
     whole = body if isinstance(body, Mapping) else {"messages": list(body)}
     if "messages" not in whole:
-        raise DecodeError("a request has to have messages", path=("messages",))
+        raise DecodeError("the request has no `messages`; add them", path=("messages",))
     turns = expect_objects(whole["messages"], ("messages",))
     model = text_of(whole.get("model"))
     context = Context()
@@ -44,74 +49,73 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
     for index, turn in enumerate(turns):
         role = turn.get("role")
         if not isinstance(role, str):
-            raise DecodeError("role has to be a string", path=("messages", index, "role"))
+            reason = "`role` must be a string; use system, user or assistant"
+            raise DecodeError(reason, path=("messages", index, "role"))
         texts = decode_text_content(turn, ("messages", index))
         if index == 0 and role == _SYSTEM:
-            beside = {key: value for key, value in turn.items() if key not in TURN_KEYS}
-            extra = {PROTOCOL: {_SYSTEM: beside}} if beside else None
+            default: Wire = {_SYSTEM: {"role": role, "content": turn["content"]}}
+            extra = keep(PROTOCOL, {_SYSTEM: turn}, default)
             context = Context(system_prompt=texts[0].text if texts else "", extra=extra)
         else:
             messages.append(_decode_turn(role, texts, turn, endpoint, model))
-    known = {"messages", "model"} if model is not None else {"messages"}
-    # The form has no place for a model's name: one that was given is given back.
-    extra = extra_of(PROTOCOL, whole, known, {"model": True} if model is not None else None)
+    beside = {key: value for key, value in whole.items() if key != "messages"}
+    known = () if model is None else ("model",)
+    extra = keep(PROTOCOL, beside, EMPTY, known=known, only_for=model or endpoint.model.id) if beside else None
     return Prompt(context=replace(context, messages=tuple(messages)), options=Options(extra=extra), model=model)
 
 
 def _decode_turn(
-    role: str, texts: tuple[TextContent, ...], turn: Mapping[str, object], endpoint: Endpoint, model: str | None
+    role: str, texts: tuple[TextContent, ...], turn: Block, endpoint: Endpoint, model: str | None
 ) -> AssistantMessage | SystemMessage | UserMessage:
-    extra = extra_of(PROTOCOL, turn, TURN_KEYS)
+    extra = None
+    if len(turn) != 2 or role not in _ROLES:
+        default = {"role": role if role in _ROLES else "user", "content": turn["content"]}
+        extra = keep(PROTOCOL, turn, default)
     if role == "assistant":
         message = new_assistant_message(endpoint.model, content=texts)
         return replace(message, protocol=PROTOCOL, model=model or endpoint.model.id, extra=extra)
     if role == _SYSTEM:
         return SystemMessage(content=texts, extra=extra)
-    verbatim = None if role == "user" else {"role": role}
-    return UserMessage(content=texts, extra=extra_of(PROTOCOL, turn, TURN_KEYS, verbatim))
+    return UserMessage(content=texts, extra=extra)
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
-def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
+def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     """Write a body.
 
     Raises:
-        EncodeError: there is more than words: a call, media, a tool, an option. Projection tells what can be told.
+        EncodeError: it has more than text: a call, media, a tool, an option. `prepare` converts what can be converted.
     """
     context, options = prompt.context, prompt.options
     if context.tools:
-        raise EncodeError("plain text has no tools", path=("tools",))
+        raise EncodeError(f"{PROTOCOL} does not support tools; remove them", path=("tools",))
     for name in sorted(endpoint.rules.refused_options):
         if getattr(options, name) is not None:
-            raise EncodeError("plain text has no word for it", path=("options", name))
-    turns: list[dict[str, object]] = []
+            reason = f"{PROTOCOL} does not support `{name}`; remove it or choose another model"
+            raise EncodeError(reason, path=("options", name))
+    turns: list[Wire] = []
     system = context.system_prompt
     if system is not None and system != ():
         pieces = (TextContent(text=system),) if isinstance(system, str) else system
-        beside = left_over(context.extra, PROTOCOL).get(_SYSTEM)
-        extra = {PROTOCOL: cast("Mapping[str, object]", beside)} if isinstance(beside, Mapping) else None
-        turns.append(encode_turn(_SYSTEM, pieces, extra, ("system_prompt",)))
+        frame: Wire = {_SYSTEM: encode_turn(_SYSTEM, pieces, None, ("system_prompt",))}
+        restore(frame, context.extra, PROTOCOL)
+        turns.append(cast("Wire", frame[_SYSTEM]))
     turns += [_encode_message(message, index) for index, message in enumerate(context.messages)]
-    body: dict[str, object] = {"messages": turns}
-    if verbatim_of(options.extra, PROTOCOL).get("model") and prompt.model is not None:
-        body["model"] = prompt.model
-    for key, value in left_over(options.extra, PROTOCOL).items():
-        body.setdefault(key, value)
-    return body
+    body: Wire = {"messages": turns}
+    return restore(body, options.extra, PROTOCOL, model=prompt.model or endpoint.model.id)
 
 
-def _encode_message(message: Message, index: int) -> dict[str, object]:
-    role = message.role
-    if message.extra is None and role != "toolResult" and len(message.content) == 1:
+def _encode_message(message: Message, index: int) -> Wire:
+    role, extra = message.role, message.extra
+    if extra is not None and is_of_reply(extra):
+        extra = None
+    if extra is None and role != "toolResult" and len(message.content) == 1:
         piece = message.content[0]
         if piece.kind == "text":
-            return {"role": role, "content": piece.text}  # the short way, for these are most
+            return {"role": role, "content": piece.text}  # fast path: most messages
     path = ("messages", index)
     if role == "toolResult":
-        raise EncodeError("plain text has no tool results", path=path)
-    if role == "user":
-        given = text_of(verbatim_of(message.extra, PROTOCOL).get("role"))
-        role = "user" if given is None else given
-    return encode_turn(role, message.content, message.extra, (*path, "content"))
+        raise EncodeError(f"{PROTOCOL} does not support tool results; convert them to text with `prepare`", path=path)
+    return encode_turn(role, message.content, extra, (*path, "content"))

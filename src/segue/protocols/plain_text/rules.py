@@ -1,7 +1,7 @@
-"""What plain text carries: roles and words.
+"""Rules of plain text: roles and strings.
 
-The form is ours, for targets that know nothing else: a role and a string. Calls and results become text, media become
-placeholders, settings have no place.
+The format is segue's own, for targets that support nothing else: a role and a string. Calls and results become text,
+media become placeholders, options are not supported.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RULES: Final = Rules(
     result_media=(),
     image_sources=frozenset(),
     file_sources=frozenset(),
-    refused_text="blank",  # a turn without words says nothing here
+    refused_text="blank",  # a turn without text has no content
     reasoning_replay="none",
     refused_options=frozenset(
         {

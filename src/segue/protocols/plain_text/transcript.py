@@ -1,6 +1,6 @@
-"""A conversation as one string, for whoever takes nothing else: a prompt to complete, a text to summarise, a log.
+"""A conversation as one string, for targets that support nothing else: a prompt, a summary, a log.
 
-Each turn is its role on a line of its own, its words below, and an empty line before the next.
+Each turn is its role on one line, its text below, and an empty line before the next turn.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BETWEEN_TURNS: Final = "\n\n"
 def write_transcript(body: Mapping[str, object] | Sequence[object]) -> str:
     """Write the turns of a plain-text body, or of its bare list of messages, as one text.
 
-    What a conversation says besides words (calls, results, pictures) projection has told in words by then:
+    `prepare` converts calls, results and images to text first:
     `write_transcript(prepare(context, Model("any", "plain-text", "plain-text")).body)`.
 
     Raises:
@@ -29,7 +29,8 @@ def write_transcript(body: Mapping[str, object] | Sequence[object]) -> str:
     for index, turn in enumerate(expect_objects(messages, ("messages",))):
         role = turn.get("role")
         if not isinstance(role, str):
-            raise DecodeError("role has to be a string", path=("messages", index, "role"))
+            reason = "`role` must be a string; use system, user or assistant"
+            raise DecodeError(reason, path=("messages", index, "role"))
         text = "".join(piece.text for piece in decode_text_content(turn, ("messages", index)))
         turns.append(f"{role}:\n{text}")
     return BETWEEN_TURNS.join(turns)

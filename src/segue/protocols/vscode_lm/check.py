@@ -1,11 +1,11 @@
-"""Would the VS Code language model API take this body, and a model behind it?
+"""Check whether the VS Code language model API, and a model behind it, accepts a body.
 
-Facts this file rests on:
-- Which part may stand where, and what it holds.                               (@types/vscode 1.140.0, read 2026-11-15)
+Facts this file relies on:
+- The roles that may have a part, and its fields.                              (@types/vscode 1.140.0, read 2026-11-15)
 - A result follows its call, in the next user message.                                 (the same: comment on `tools`)
-- A turn of blank text is refused by Claude behind it.                                (opencode #31259, through Copilot)
+- Claude behind it refuses a turn of blank text.                                      (opencode #31259, through Copilot)
 
-Parts nobody knows are left alone, as the API asks.
+Unknown parts are ignored, as the API requires.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.kit.checking import check_json, matches_alphabet
 from segue.protocols.kit.codec import Endpoint, Violation
-from segue.protocols.kit.retired_format import object_of
-from segue.protocols.vscode_lm.content import KIND, RESULT, Part
+from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.vscode_lm.content import KIND, RESULT
 
 _PLACES: Final[Mapping[str, str]] = {"toolCall": "assistant", RESULT: "user"}
-"""Parts that may stand in messages of one role only."""
+"""A part -> the only role that may have it."""
 _FIELDS: Final[Mapping[str, Mapping[str, type]]] = {
     "text": {"value": str},
     "toolCall": {"callId": str, "name": str, "input": dict},
@@ -30,12 +30,12 @@ _FIELDS: Final[Mapping[str, Mapping[str, type]]] = {
 _MODES: Final = (1, 2)
 
 
-def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
-    """List what would be refused."""
+def check(body: Block, endpoint: Endpoint) -> list[Violation]:
+    """List what the API, or a model behind it, refuses."""
     found = [*check_json(body), *_check_options(body.get("options"), endpoint)]
     messages = body.get("messages")
     if not isinstance(messages, list | tuple) or not messages:
-        found.append(Violation(code="messages", path=("messages",), message="messages has to be a list of some"))
+        found.append(Violation(code="messages", path=("messages",), message="`messages` must be a list; add a message"))
         return found
     turns = [object_of(turn) for turn in cast("Sequence[object]", messages)]
     for index, turn in enumerate(turns):
@@ -43,62 +43,68 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     return [*found, *_check_pairs(turns)]
 
 
-def _parts(turn: Mapping[str, object]) -> list[Part]:
+def _parts(turn: Block) -> list[Block]:
     content = turn.get("content")
     return [object_of(part) for part in cast("Sequence[object]", content)] if isinstance(content, list | tuple) else []
 
 
-def _check_turn(turn: Mapping[str, object], path: Path, endpoint: Endpoint) -> Iterator[Violation]:
+def _check_turn(turn: Block, path: Path, endpoint: Endpoint) -> Iterator[Violation]:
     role, content = turn.get("role"), turn.get("content")
     if role not in ("user", "assistant"):
-        yield Violation(code="role", path=(*path, "role"), message=f"{role!r} is no role here")
+        message = f"the role {role!r} is unknown; use user or assistant"
+        yield Violation(code="role", path=(*path, "role"), message=message)
     if not isinstance(content, str | list | tuple):
-        yield Violation(code="content", path=(*path, "content"), message="content has to be a text or a list of parts")
+        message = "`content` must be a string or a list of parts"
+        yield Violation(code="content", path=(*path, "content"), message=message)
     parts = _parts(turn)
     for at, part in enumerate(parts):
         kind = part.get(KIND)
         place = (*path, "content", at)
         if isinstance(kind, str) and _PLACES.get(kind, role) != role:
-            yield Violation(code="part_place", path=place, message=f"a {kind} part has no place in a {role} message")
+            message = f"a {kind} part is not allowed in a {role} message; remove it"
+            yield Violation(code="part_place", path=place, message=message)
         yield from _check_part(part, place)
     texts = [content] if isinstance(content, str) else [part.get("value") for part in parts]
     only_texts = all(part.get(KIND) == "text" for part in parts)
     if endpoint.rules.refused_text == "blank" and only_texts and not any(str(text or "").strip() for text in texts):
-        yield Violation(code="blank_text", path=(*path, "content"), message="a message has to have words")
+        yield Violation(code="blank_text", path=(*path, "content"), message="the message has no text; remove it")
 
 
-def _check_part(part: Part, path: Path) -> Iterator[Violation]:
+def _check_part(part: Block, path: Path) -> Iterator[Violation]:
     kind = part.get(KIND)
     if not isinstance(kind, str):
         return
     for key, wanted in _FIELDS.get(kind, {}).items():
         if not isinstance(part.get(key), wanted):
-            yield Violation(code="part", path=(*path, key), message=f"{key} of a {kind} part is missing or wrong")
+            message = f"`{key}` of a {kind} part must be of type {wanted.__name__}"
+            yield Violation(code="part", path=(*path, key), message=message)
     if kind == RESULT:
         content = part.get("content")
         for at, inner in enumerate(cast("Sequence[object]", content) if isinstance(content, list) else ()):
             yield from _check_part(object_of(inner), (*path, "content", at))
 
 
-def _check_pairs(turns: Sequence[Mapping[str, object]]) -> Iterator[Violation]:
-    """Find results without a call in the turn before, and calls without a result in the message after."""
+def _check_pairs(turns: Sequence[Block]) -> Iterator[Violation]:
+    """Find results without a call in the turn before, and calls without a result in the next message."""
     awaited: set[str] = set()
     known: set[str] = set()
     for index, turn in enumerate(turns):
         answers = _ids(turn, RESULT)
         if awaited - answers.keys():
             path = ("messages", index)
-            yield Violation(code="call_unanswered", path=path, message="a call before this has no result here")
+            yield Violation(code="call_unanswered", path=path, message="a call before it has no result here; add one")
         for call_id, at in answers.items():
             if call_id not in known:
                 path = ("messages", index, "content", at)
-                yield Violation(code="result_without_call", path=path, message="no call before this has that id")
+                yield Violation(
+                    code="result_without_call", path=path, message="no call before it has this id; remove it"
+                )
         awaited = set(_ids(turn, "toolCall"))
         known = awaited if turn.get("role") == "assistant" else known
 
 
-def _ids(turn: Mapping[str, object], kind: str) -> dict[str, int]:
-    """Give the ids that parts of one kind name, and where each part stands."""
+def _ids(turn: Block, kind: str) -> dict[str, int]:
+    """Give the call ids of the parts of one kind, with their positions."""
     found = ((part.get("callId"), at) for at, part in enumerate(_parts(turn)) if part.get(KIND) == kind)
     return {call_id: at for call_id, at in found if isinstance(call_id, str)}
 
@@ -109,22 +115,25 @@ def _ids(turn: Mapping[str, object], kind: str) -> dict[str, int]:
 def _check_options(given: object, endpoint: Endpoint) -> Iterator[Violation]:
     options = object_of(given)
     if given is not None and not isinstance(given, Mapping):
-        yield Violation(code="options", path=("options",), message="options has to be an object")
+        yield Violation(code="options", path=("options",), message="`options` must be an object; remove it")
     if options.get("toolMode", 1) not in _MODES:
-        yield Violation(code="tool_mode", path=("options", "toolMode"), message="toolMode is 1 (auto) or 2 (required)")
+        yield Violation(
+            code="tool_mode", path=("options", "toolMode"), message="`toolMode` must be 1 (auto) or 2 (required)"
+        )
     tools = options.get("tools")
     for index, item in enumerate(cast("Sequence[object]", tools) if isinstance(tools, list | tuple) else ()):
         yield from _check_tool(object_of(item), ("options", "tools", index), endpoint)
 
 
-def _check_tool(tool: Mapping[str, object], path: Path, endpoint: Endpoint) -> Iterator[Violation]:
+def _check_tool(tool: Block, path: Path, endpoint: Endpoint) -> Iterator[Violation]:
     if KIND in tool or not ("name" in tool or "inputSchema" in tool):
-        return  # a kind of tool that nobody knows yet
+        return  # an unknown type of tool
     name, schema, rules = tool.get("name"), tool.get("inputSchema"), endpoint.rules
     alphabet = rules.tool_name_alphabet
     if not isinstance(name, str) or (alphabet and not matches_alphabet(name, alphabet, most=rules.tool_name_max)):
-        yield Violation(code="tool_name", path=(*path, "name"), message=f"{name!r} is no name for a tool")
+        message = f"{name!r} is not a valid tool name; use letters, digits, _ and -"
+        yield Violation(code="tool_name", path=(*path, "name"), message=message)
     if not isinstance(tool.get("description"), str):
-        yield Violation(code="tool_description", path=(*path, "description"), message="a tool has to be described")
+        yield Violation(code="tool_description", path=(*path, "description"), message="a tool needs a description")
     if not isinstance(schema, Mapping | None):
-        yield Violation(code="tool_schema", path=(*path, "inputSchema"), message="a schema has to be an object")
+        yield Violation(code="tool_schema", path=(*path, "inputSchema"), message="the schema must be an object")

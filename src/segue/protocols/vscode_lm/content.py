@@ -1,13 +1,15 @@
 """Parts of a VS Code language model message, both ways.
 
-Facts this file rests on:
-- A part is a text, a tool call with an object as input, a tool result, or data with a MIME type; others may come and
-  are to be ignored by who does not know them.                                 (@types/vscode 1.140.0, read 2026-11-15)
-- In our JSON `$` names the class: text, toolCall, toolResult, data; bytes are base64.                       (our form)
-- A part nobody knows, and whatever stands beside a part's own fields, comes back as it was.              (our promise)
+Facts this file relies on:
+- A part is a text, a tool call with an object as input, a tool result, or data with a MIME type. Unknown parts may
+  appear and are to be ignored.                                                (@types/vscode 1.140.0, read 2026-11-15)
+- In segue's JSON `$` names the class: text, toolCall, toolResult, data; bytes are base64.                (our format)
+- An unknown part, and unknown keys of a known part, are kept and written back.                          (our promise)
 
-What an assistant shows (a data part) has no place among segue's words for a turn, so it is kept as it is, its picture
-or file as what other targets see.
+Neutral data is standard base64 with padding; data that is no base64 is left as received.
+
+A data part of an assistant stays a native block, because segue has no media in assistant messages. Its image or file
+is the fallback for other targets.
 """
 
 from __future__ import annotations
@@ -15,8 +17,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, assert_never, cast
 
+from msgspec.structs import replace
+
 from segue.conversation.content import (
     AssistantContent,
+    Extra,
     FallbackContent,
     FileContent,
     ImageContent,
@@ -26,71 +31,78 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.errors import EncodeError, Path
-from segue.protocols.kit.reading import extra_of, left_over, standard_base64
+from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.reading import native_block, standard_base64
+from segue.protocols.kit.verbatim import data_of, keep, restore
 from segue.protocols.vscode_lm.rules import PROTOCOL
-
-Part = Mapping[str, object]
-Wire = dict[str, object]
 
 KIND: Final = "$"
 RESULT: Final = "toolResult"
-RESULT_KEYS: Final = frozenset({KIND, "callId", "content"})
-_TEXT_KEYS: Final = frozenset({KIND, "value"})
-_CALL_KEYS: Final = frozenset({KIND, "callId", "name", "input"})
-_DATA_KEYS: Final = frozenset({KIND, "data", "mimeType"})
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
-def decode_user_part(part: Part) -> UserContent:
-    """Read a part of a user's message or of a tool's result; results themselves are messages, not content."""
+def decode_user_part(part: Block) -> UserContent:
+    """Read a part of a user message or of a tool result. Results themselves are messages, not content."""
     match part.get(KIND):
         case "text" if isinstance(value := part.get("value"), str):
-            return _text(value, part)
+            return _decode_text(value, part)
         case "data":
-            return _media(part) or _native(part)
+            return _decode_media(part) or _native(part)
         case _:
             return _native(part)
 
 
-def decode_assistant_part(part: Part, tool_names: Mapping[str, str]) -> AssistantContent:
-    """Read a part of an assistant's message; `tool_names` maps the wire's names of tools back to the given ones."""
+def decode_assistant_part(part: Block, *, reply: bool = False) -> AssistantContent:
+    """Read a part of an assistant message; a part of a reply keeps its unknown keys and no format."""
     match part.get(KIND):
         case "text" if isinstance(value := part.get("value"), str):
-            return _text(value, part)
+            content = _decode_text(value, part)
         case "toolCall":
-            return _call(part, tool_names) or _native(part)
+            content = _decode_call(part) or _native(part)
         case "data":
-            shown = _media(part)
-            return _native(part, () if shown is None else (shown,))
+            media = _decode_media(part)
+            content = _native(part, () if media is None else (replace(media, extra=None),))
         case _:
-            return _native(part)
+            content = _native(part)
+    return replace(content, extra=_data_extra(content.extra)) if reply and content.extra is not None else content
 
 
-def _text(value: str, part: Part) -> TextContent:
-    return TextContent(text=value, extra=None if len(part) == 2 else extra_of(PROTOCOL, part, _TEXT_KEYS))
+def _data_extra(extra: Extra) -> Extra | None:
+    data = data_of(extra, PROTOCOL)
+    return {PROTOCOL: data} if data else None
 
 
-def _call(part: Part, tool_names: Mapping[str, str]) -> ToolCall | None:
+def _decode_text(value: str, part: Block) -> TextContent:
+    content = TextContent(text=value)
+    return content if len(part) == 2 else replace(content, extra=keep(PROTOCOL, part, _encode_text(content)))
+
+
+def _decode_call(part: Block) -> ToolCall | None:
     call_id, name, given = part.get("callId"), part.get("name"), part.get("input")
     if not isinstance(call_id, str) or not isinstance(name, str) or not isinstance(given, dict):
         return None
-    extra = None if len(part) == 4 else extra_of(PROTOCOL, part, _CALL_KEYS)
-    return ToolCall(id=call_id, name=tool_names.get(name, name), arguments=cast("Wire", given), extra=extra)
+    call = ToolCall(id=call_id, name=name, arguments=cast("Wire", given))
+    return call if len(part) == 4 else replace(call, extra=keep(PROTOCOL, part, _encode_call(call)))
 
 
-def _media(part: Part) -> ImageContent | FileContent | None:
-    data, mime = part.get("data"), part.get("mimeType")
-    if not isinstance(data, str) or not isinstance(mime, str):
+def _decode_media(part: Block) -> ImageContent | FileContent | None:
+    received, mime = part.get("data"), part.get("mimeType")
+    if not isinstance(received, str) or not isinstance(mime, str):
         return None
-    extra = extra_of(PROTOCOL, part, _DATA_KEYS)
+    data = standard_base64(received)
+    content: ImageContent | FileContent
     if mime.startswith("image/"):
-        return ImageContent(data=standard_base64(data), mime_type=mime, extra=extra)
-    return FileContent(data=standard_base64(data), mime_type=mime, extra=extra)
+        content = ImageContent(data=data, mime_type=mime)
+    else:
+        content = FileContent(data=data, mime_type=mime)
+    if data is received and len(part) == 3:
+        return content
+    return replace(content, extra=keep(PROTOCOL, part, _encode_media(content, ())))
 
 
-def _native(part: Part, fallback: tuple[FallbackContent, ...] = ()) -> NativeContent:
+def _native(part: Block, fallback: tuple[FallbackContent, ...] = ()) -> NativeContent:
     return NativeContent(protocol=PROTOCOL, block=dict(part), fallback=fallback)
 
 
@@ -98,68 +110,72 @@ def _native(part: Part, fallback: tuple[FallbackContent, ...] = ()) -> NativeCon
 
 
 def encode_user_parts(pieces: Sequence[UserContent], path: Path) -> list[Wire]:
-    """Write the parts of a user's message or of a tool's result. `path` leads to the pieces.
+    """Write the parts of a user message or of a tool result. `path` leads to the pieces.
 
     Raises:
-        EncodeError: a piece has no word here.
+        EncodeError: the API does not support a piece.
     """
     parts: list[Wire] = []
     for at, piece in enumerate(pieces):
         match piece.kind:
             case "text":
-                part: Wire = {KIND: "text", "value": piece.text}
+                part = _encode_text(piece)
             case "image" | "file":
                 part = _encode_media(piece, (*path, at))
             case "native":
-                parts.append(_own_block(piece, (*path, at)))
+                parts.append(dict(native_block(PROTOCOL, piece, (*path, at))))
                 continue
             case _:
                 assert_never(piece)
-        parts.append(part if piece.extra is None else _completed(part, piece.extra))
+        parts.append(part if piece.extra is None else restore(part, piece.extra, PROTOCOL))
     return parts
 
 
 def encode_assistant_parts(pieces: Sequence[AssistantContent], path: Path) -> list[Wire]:
-    """Write the parts of an assistant's message. `path` leads to the pieces.
+    """Write the parts of an assistant message. `path` leads to the pieces.
 
     Raises:
-        EncodeError: a piece has no word here.
+        EncodeError: the API does not support a piece.
     """
     parts: list[Wire] = []
     for at, piece in enumerate(pieces):
         match piece.kind:
             case "text":
-                part: Wire = {KIND: "text", "value": piece.text}
+                part = _encode_text(piece)
             case "toolCall":
-                given = piece.arguments if isinstance(piece.arguments, dict) else dict(piece.arguments)
-                part = {KIND: "toolCall", "callId": piece.id, "name": piece.name, "input": given}
+                part = _encode_call(piece)
             case "native":
-                parts.append(_own_block(piece, (*path, at)))
+                parts.append(dict(native_block(PROTOCOL, piece, (*path, at))))
                 continue
             case "thinking":
-                # The part for it is a proposal; projection should have told or dropped it.  (vscode #326597)
-                raise EncodeError("this API has no part for thinking", path=(*path, at))
+                # The part for it is a proposal; projection converts or drops thinking.  (vscode #326597)
+                raise EncodeError(f"{PROTOCOL} does not support thinking; remove it", path=(*path, at))
             case _:
                 assert_never(piece)
-        parts.append(part if piece.extra is None else _completed(part, piece.extra))
+        parts.append(part if piece.extra is None else restore(part, piece.extra, PROTOCOL))
     return parts
 
 
-def _completed(part: Wire, extra: Mapping[str, Mapping[str, object]]) -> Wire:
-    for key, value in left_over(extra, PROTOCOL).items():
-        part.setdefault(key, value)
-    return part
+def _encode_text(content: TextContent) -> Wire:
+    return {KIND: "text", "value": content.text}
+
+
+def _encode_call(call: ToolCall) -> Wire:
+    given = call.arguments if isinstance(call.arguments, dict) else dict(call.arguments)
+    return {KIND: "toolCall", "callId": call.id, "name": call.name, "input": given}
 
 
 def _encode_media(piece: ImageContent | FileContent, path: Path) -> Wire:
     if piece.data is None:
-        raise EncodeError("this API takes bytes, not where they lie", path=path)
+        raise EncodeError(f"{PROTOCOL} does not support media by reference; supply the bytes", path=path)
     if piece.mime_type is None:
-        raise EncodeError("a data part has to name its type", path=path)
+        raise EncodeError("a data part needs a MIME type; set `mime_type`", path=path)
     return {KIND: "data", "data": piece.data, "mimeType": piece.mime_type}
 
 
-def _own_block(content: NativeContent, path: Path) -> Wire:
-    if content.protocol != PROTOCOL:
-        raise EncodeError(f"a block of {content.protocol} has no place here", path=path)
-    return dict(content.block)
+def rename_calls(pieces: Sequence[AssistantContent], tool_names: Mapping[str, str]) -> tuple[AssistantContent, ...]:
+    """Map the tool names of the wire back to the given ones."""
+    return tuple(
+        replace(piece, name=tool_names[piece.name]) if piece.kind == "toolCall" and piece.name in tool_names else piece
+        for piece in pieces
+    )

@@ -1,11 +1,11 @@
 """Errors of the VS Code language model API.
 
-Facts this file rests on:
+Facts this file relies on:
 - `LanguageModelError.code` is NoPermissions, Blocked (a quota), NotFound, or Unknown, whose `cause` holds the real one.
                                                                                (@types/vscode 1.140.0, read 2026-11-15)
 
-In our JSON: `{"error": {"code", "message", "cause"}}`, and in a stream `{"$": "error", "code", "message", "cause"}`;
-`cause` is a text.
+In segue's JSON: `{"error": {"code", "message", "cause"}}`, in a stream `{"$": "error", "code", "message", "cause"}`;
+`cause` is a string.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """A VS Code language model request, both ways: `{"messages": [...], "options": {"tools", "toolMode", ...}}`.
 
-Facts this file rests on:
-- `sendRequest` takes messages and options: justification, modelOptions, tools, toolMode (Auto 1, Required 2). A tool is
-  name, description and, if it likes, inputSchema.                             (@types/vscode 1.140.0, read 2026-11-15)
-- There is no place for instructions, for a model's name or for settings; `modelOptions` are the model's own. (the same)
+Facts this file relies on:
+- `sendRequest` accepts messages and options: justification, modelOptions, tools, toolMode (Auto 1, Required 2). A tool
+  is name, description and an optional inputSchema.                            (@types/vscode 1.140.0, read 2026-11-15)
+- There is no field for instructions, for a model or for settings; `modelOptions` depends on the model.     (the same)
+
+`extra` of the options describes the object `options` of the body; the other keys of the body stand under `body`.
 """
 
 from __future__ import annotations
@@ -11,19 +13,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
+from msgspec.structs import replace
+
 from segue.conversation.context import Context, NativeTool, Options, Prompt, Tool, ToolDefinition
 from segue.errors import DecodeError, EncodeError
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import VERBATIM, expect_objects, extra_of, left_over, text_of, verbatim_of
-from segue.protocols.vscode_lm.content import Wire
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
+from segue.protocols.kit.reading import expect_objects, native_definition, text_of
+from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.vscode_lm.rules import PROTOCOL
-from segue.protocols.vscode_lm.turns import Reading, encode_turns
+from segue.protocols.vscode_lm.turns import TurnReader, encode_turns
 
 _MODES: Final[Mapping[str, int]] = {"auto": 1, "required": 2}
 _MODES_BACK: Final[Mapping[object, str]] = {1: "auto", 2: "required"}
-_TOOL_KEYS: Final = frozenset({"name", "description", "inputSchema"})
 _BODY: Final = "body"
-"""Where the options keep what a body said beside them."""
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
@@ -33,124 +36,93 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
     """Read a body, or its bare list of messages.
 
     Raises:
-        DecodeError: it has no messages, or something in it is not of the form.
+        DecodeError: it has no messages, or a value of an unexpected type.
     """
     whole = body if isinstance(body, Mapping) else {"messages": list(body)}
     if "messages" not in whole:
-        raise DecodeError("a request has to have messages", path=("messages",))
+        raise DecodeError("the request has no `messages`; add them", path=("messages",))
     model = text_of(whole.get("model"))
-    reading = Reading(endpoint, model or endpoint.model.id)
-    reading.read(expect_objects(whole["messages"], ("messages",)))
-    given = whole.get("options")
-    if not isinstance(given, Mapping | None):
-        raise DecodeError("options has to be an object", path=("options",))
-    asked: Mapping[str, object] = cast("Mapping[str, object]", given or {})
-    verbatim: Wire = {}
-    if "options" in whole and not given:
-        verbatim["options"] = given
-    if "tools" in asked and not asked["tools"]:
-        verbatim["tools"] = asked["tools"]
-    if model is not None:
-        verbatim["model"] = True  # the form has no place for it: one that was given is given back
-    tools = _decode_tools(asked.get("tools"))
-    options = _decode_options(whole, asked, verbatim)
-    return Prompt(context=Context(messages=tuple(reading.messages), tools=tools), options=options, model=model)
+    reader = TurnReader(endpoint, model or endpoint.model.id)
+    reader.read(expect_objects(whole["messages"], ("messages",)))
+    received = whole.get("options")
+    if not isinstance(received, Mapping | None):
+        raise DecodeError("`options` must be an object; remove it", path=("options",))
+    tools = object_of(whole.get("options")).get("tools")
+    context = Context(
+        messages=tuple(reader.messages),
+        tools=tuple(map(_decode_tool, expect_objects(tools, ("options", "tools")))) if tools else (),
+    )
+    return Prompt(context=context, options=_decode_options(whole, endpoint, model), model=model)
 
 
-def _decode_options(whole: Mapping[str, object], asked: Mapping[str, object], verbatim: Wire) -> Options:
-    given = asked.get("toolMode")
-    mode = _MODES_BACK.get(given) if isinstance(given, int) and not isinstance(given, bool) else None
-    kept = {key: value for key, value in asked.items() if key != "tools" and (key != "toolMode" or mode is None)}
-    known = {"messages", "options", *(("model",) if "model" in verbatim else ())}
-    beyond = {key: value for key, value in whole.items() if key not in known}
-    if beyond:
-        kept[_BODY] = beyond
-    if verbatim:
-        kept[VERBATIM] = verbatim
-    return Options(tool_choice=mode, extra={PROTOCOL: kept} if kept else None)
+def _decode_options(whole: Block, endpoint: Endpoint, model: str | None) -> Options:
+    received = object_of(whole.get("options"))
+    mode = received.get("toolMode")
+    options = Options(tool_choice=_MODES_BACK.get(mode) if type(mode) is int else None)
+    known: set[str] = {"body.options", "tools"} if model is None else {"body.options", "body.model", "tools"}
+    beside = {key: value for key, value in whole.items() if key != "messages" and (key != "options" or not value)}
+    node: Wire = {key: value for key, value in received.items() if key != "tools" or not value}
+    node[_BODY] = beside
+    default: Wire = {**_default_options(options), _BODY: {}}
+    return replace(options, extra=keep(PROTOCOL, node, default, known=known, only_for=model or endpoint.model.id))
 
 
-def _decode_tools(given: object) -> tuple[Tool, ...]:
-    if not given:
-        return ()
-    return tuple(_decode_tool(tool) for tool in expect_objects(given, ("options", "tools")))
-
-
-def _decode_tool(wire: Mapping[str, object]) -> Tool:
+def _decode_tool(wire: Block) -> Tool:
     name, description, schema = wire.get("name"), wire.get("description"), wire.get("inputSchema")
     if not isinstance(name, str) or not isinstance(description, str) or not isinstance(schema, Mapping | None):
         return NativeTool(protocol=PROTOCOL, definition=dict(wire))
-    verbatim: Wire | None = None
-    if schema is None:
-        verbatim = {"inputSchema": "null" if "inputSchema" in wire else "absent"}
-    return ToolDefinition(
-        name=name,
-        description=description,
-        parameters=cast("Mapping[str, object]", schema or {}),
-        extra=extra_of(PROTOCOL, wire, _TOOL_KEYS, verbatim),
-    )
+    tool = ToolDefinition(name=name, description=description, parameters=cast("Block", schema or EMPTY))
+    if len(wire) == 3 and schema is not None:
+        return tool
+    return replace(tool, extra=keep(PROTOCOL, wire, _default_tool(tool)))
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
-def encode_request(prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
+def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     """Write a body.
 
     Raises:
-        EncodeError: something has no word here; `path` leads to it. Projection tells what can be told.
+        EncodeError: the API does not support something; `path` leads to it. `prepare` converts what can be converted.
     """
     context, options = prompt.context, prompt.options
     if context.system_prompt is not None and context.system_prompt != ():
-        raise EncodeError("this API has no place for a system prompt", path=("system_prompt",))
+        reason = f"{PROTOCOL} does not support a system prompt; send a user message"
+        raise EncodeError(reason, path=("system_prompt",))
     for name in sorted(endpoint.rules.refused_options):
         if getattr(options, name) is not None:
-            raise EncodeError("this API has no word for it", path=("options", name))
-    verbatim, kept = verbatim_of(options.extra, PROTOCOL), left_over(options.extra, PROTOCOL)
+            reason = f"{PROTOCOL} does not support `{name}`; remove it or choose another model"
+            raise EncodeError(reason, path=("options", name))
     body: Wire = {"messages": encode_turns(context.messages)}
-    if verbatim.get("model") and prompt.model is not None:
-        body["model"] = prompt.model
-    asked = _encode_options(context, options, verbatim, kept)
-    if asked:
-        body["options"] = asked
-    elif "options" in verbatim:
-        body["options"] = verbatim["options"]
-    beyond = kept.get(_BODY)
-    for key, value in cast("Mapping[str, object]", beyond).items() if isinstance(beyond, Mapping) else ():
-        body.setdefault(key, value)
+    node = _default_options(options)
+    if context.tools:
+        node["tools"] = [_encode_tool(tool, index) for index, tool in enumerate(context.tools)]
+    if options.extra is not None:
+        node[_BODY] = {}
+        restore(node, options.extra, PROTOCOL, model=prompt.model or endpoint.model.id)
+        beside = object_of(node.pop(_BODY, EMPTY))
+        body.update((key, value) for key, value in beside.items() if key != "messages")
+    if node:
+        body["options"] = node
     return body
 
 
-def _encode_options(
-    context: Context, options: Options, verbatim: Mapping[str, object], kept: Mapping[str, object]
-) -> Wire:
-    asked: Wire = {}
-    if context.tools:
-        asked["tools"] = [_encode_tool(tool, index) for index, tool in enumerate(context.tools)]
-    elif "tools" in verbatim:
-        asked["tools"] = verbatim["tools"]
-    if options.tool_choice is not None:
-        mode = _MODES.get(options.tool_choice)
-        if mode is None:
-            raise EncodeError("this API can ask for any tool or leave it open", path=("options", "tool_choice"))
-        asked["toolMode"] = mode
-    for key, value in kept.items():
-        if key != _BODY:
-            asked.setdefault(key, value)
-    return asked
+def _default_options(options: Options) -> Wire:
+    if options.tool_choice is None:
+        return {}
+    mode = _MODES.get(options.tool_choice)
+    if mode is None:
+        reason = f"{PROTOCOL} does not support `tool_choice` {options.tool_choice!r}; use auto or required"
+        raise EncodeError(reason, path=("options", "tool_choice"))
+    return {"toolMode": mode}
 
 
 def _encode_tool(tool: Tool, index: int) -> Wire:
     if tool.kind == "native":
-        if tool.protocol != PROTOCOL:
-            raise EncodeError(f"a tool of {tool.protocol} has no place here", path=("tools", index))
-        return dict(tool.definition)
-    wire: Wire = {"name": tool.name, "description": tool.description, "inputSchema": tool.parameters}
-    received = verbatim_of(tool.extra, PROTOCOL).get("inputSchema")
-    if not tool.parameters and received == "absent":
-        del wire["inputSchema"]
-    elif not tool.parameters and received == "null":
-        wire["inputSchema"] = None
-    for key, value in left_over(tool.extra, PROTOCOL).items():
-        wire.setdefault(key, value)
-    return wire
+        return dict(native_definition(PROTOCOL, tool, ("tools", index)))
+    return restore(_default_tool(tool), tool.extra, PROTOCOL)
+
+
+def _default_tool(tool: ToolDefinition) -> Wire:
+    return {"name": tool.name, "description": tool.description, "inputSchema": tool.parameters}

@@ -1,12 +1,12 @@
-"""What the VS Code language model API carries.
+"""Rules of the VS Code language model API.
 
-It is an API in a process, not a wire; the JSON is ours. What a model behind it refuses, the editor does not say, so the
-rules are those that the models it serves (Claude, GPT, Gemini) have in common.
+It is an API in a process, not a wire; the JSON is segue's own. The editor does not document what a model behind it
+refuses, so the rules are those that the models it serves (Claude, GPT, Gemini) have in common.
 
-Facts this file rests on:
+Facts this file relies on:
 - Parts, roles and options.                                               (@types/vscode 1.140.0, read 2026-11-15)
-- There is no system role: instructions are a user message.                                            (the same)
-- Thinking is not replayed by the host.                                   (vscode #326597, oai-compatible-copilot #217)
+- There is no system role; instructions are a user message.                                            (the same)
+- The host does not replay thinking.                                   (vscode #326597, oai-compatible-copilot #217)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PROTOCOL: Final = "vscode-lm"
 PROVIDER: Final = "vscode"
 
 RULES: Final = Rules(
-    # -- tools: names as the models behind it take them
+    # -- tools: the names that the models behind it accept
     tool_name_alphabet="a-zA-Z0-9_-",
     tool_name_max=64,
     tool_choices=frozenset({"auto", "required"}),  # 1.140.0: LanguageModelChatToolMode
@@ -38,7 +38,7 @@ RULES: Final = Rules(
     refused_text="blank",  # Claude behind it (opencode #31259, through Copilot)
     # -- reasoning
     reasoning_replay="none",  # 1.140.0: LanguageModelThinkingPart is a proposal
-    # -- settings: 1.140.0, tools and their mode; `modelOptions` is the model's own
+    # -- options: 1.140.0, tools and their mode; `modelOptions` depends on the model
     refused_options=frozenset(
         {
             "max_tokens",

@@ -1,11 +1,11 @@
-"""A streamed reply of the VS Code language model API: lines of JSON, one part each, as they come out of the response.
+"""A streamed reply of the VS Code language model API: lines of JSON, one part each, in the order of the response.
 
-Facts this file rests on:
-- `response.stream` gives texts in fragments, calls and data whole, and parts nobody knows yet; it is over when its
-  iteration is, or throws.                                                     (@types/vscode 1.140.0, read 2026-11-15)
+Facts this file relies on:
+- `response.stream` gives texts in fragments, calls and data whole, and unknown parts; it ends when its iteration ends
+  or throws.                                                                   (@types/vscode 1.140.0, read 2026-11-15)
 
-A line `{"$": "error", "code", "message"}` is our word for a stream that threw. Neighbouring fragments are one text.
-There is no last word in this API: the reply ends with the stream, and one that said nothing at all was cut off.
+The line `{"$": "error", "code", "message"}` is segue's format of a stream that threw. Adjacent fragments are one text.
+The API has no end mark: the reply ends with the stream. A stream without any part is incomplete.
 """
 
 from __future__ import annotations
@@ -14,22 +14,24 @@ from collections.abc import Mapping
 
 from segue.protocols.kit.assembly import Assembly, Part
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import of_reply
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.vscode_lm.content import KIND, decode_assistant_part
-from segue.protocols.vscode_lm.response import error_text, stop_reason_of
+from segue.protocols.vscode_lm.content import KIND, decode_assistant_part, encode_assistant_parts, rename_calls
+from segue.protocols.vscode_lm.response import error_text, finish_response
 from segue.protocols.vscode_lm.rules import PROTOCOL
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
-    """Begin to read a stream."""
-    return StreamDecoder(_Reader(), Assembly(endpoint.model, PROTOCOL, tool_names))
+    """Make the decoder of one stream."""
+    return StreamDecoder(_Reader(endpoint), Assembly(endpoint.model, PROTOCOL, tool_names))
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
         self._text: Part | None = None
         self._received = False
+        self._whole: dict[int, Block] = {}  # parts that differ from the default format, by the index of their piece
 
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
         kind = frame.get(KIND)
@@ -42,9 +44,9 @@ class _Reader:
                 self._text = out.open_text()
             out.grow(self._text, value)
         elif kind == "error" or (kind is None and "error" in frame):
-            self._close(out)
-            out.extra = of_reply(PROTOCOL, {"error": _whole_error(frame)})
-            out.fail(error_text(frame))
+            error = error_text(frame)
+            self._finish(out, _error_body(frame), error)
+            out.fail(error)
         else:
             self._received = True
             self._close(out)
@@ -53,34 +55,44 @@ class _Reader:
     def end(self, out: Assembly) -> None:
         self._close(out)
         if self._received:
-            out.stop_reason = stop_reason_of(part.kind for part in out.parts)
+            self._finish(out)
             out.finish()
 
     def _take(self, frame: Mapping[str, object], out: Assembly) -> None:
-        """Take in a part that came whole."""
-        piece = decode_assistant_part(frame, out.tool_names)
+        """Read a part that arrives whole."""
+        piece = decode_assistant_part(frame, reply=True)
         match piece.kind:
             case "toolCall":
                 part = out.open_call(piece.id, piece.name)
-                part.name, part.arguments, part.extra = piece.name, piece.arguments, piece.extra
+                [piece] = rename_calls((piece,), out.tool_names)
+                frame = {**frame, "name": part.name}
             case "text":
                 part = out.open_text()
                 out.grow(part, piece.text)
-                part.extra = piece.extra
-            case "native":
-                part = out.add_native(piece.block, piece.fallback)
-            case "thinking":
-                return  # this API has none
-        out.close(part)
+            case _:
+                part = out.add_native(frame)
+        out.close(part, piece)
+        self._whole[part.index] = frame
 
     def _close(self, out: Assembly) -> None:
         if self._text is not None:
             out.close(self._text)
             self._text = None
 
+    def _finish(self, out: Assembly, keys: Block | None = None, error: str | None = None) -> None:
+        """Set the fields of the whole reply; `keys` are those that an error adds to it."""
+        out.close_all()
+        pieces = tuple(part.closed for part in out.parts if part.closed is not None)
+        body: Wire = dict(keys or {})
+        if pieces or error is None:
+            content = encode_assistant_parts(pieces, ("content",))
+            body.update(role="assistant", content=[self._whole.get(at, part) for at, part in enumerate(content)])
+        message = finish_response(body, pieces, self._endpoint, error=error)
+        out.stop_reason, out.error_message, out.extra = message.stop_reason, message.error_message, message.extra
 
-def _whole_error(frame: Mapping[str, object]) -> dict[str, object]:
-    """Give an error line the form that a whole reply has."""
+
+def _error_body(frame: Block) -> Block:
+    """Give an error line the format of a whole reply."""
     if frame.get(KIND) != "error":
-        return dict(frame)
+        return frame
     return {"error": {key: value for key, value in frame.items() if key != KIND}}

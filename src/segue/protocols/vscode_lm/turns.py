@@ -1,19 +1,19 @@
-"""Messages of the VS Code language model API, both ways: where they and segue's messages are not one to one.
+"""Messages of the VS Code language model API, both ways: where wire messages and neutral messages are not one to one.
 
-Facts this file rests on:
-- There are two roles, user and assistant. Results of tools are parts of a user message that follows the call's.
+Facts this file relies on:
+- There are two roles, user and assistant. Tool results are parts of a user message that follows the call.
                                                                                (@types/vscode 1.140.0, read 2026-11-15)
-- A message's content may be given as a string.                                                             (the same)
+- The content of a message may be a string.                                                                 (the same)
 
-By default the results of a batch share one user message, and what the user says next is a message of its own: so a
-request that ended in the results stays a prefix of the next. What was put together otherwise carries a shape: `joined`,
-whether a message shares the one before it, and `content`, where that was a string. The keys of a message that holds
-results stand under `message` of the first.
+By default the results of a batch share one wire message, and what the user writes next is a wire message of its own: so
+a request that ends with results is a prefix of the next one. The choice `turn` is "new" for a user message or result
+that begins a wire message, "same" for one that continues it. `extra` of a result describes its part; the keys of the
+wire message that it begins stand under `message`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, assert_never, cast
 
 from msgspec.structs import replace
@@ -23,13 +23,12 @@ from segue.conversation.messages import AssistantMessage, Message, StopReason, T
 from segue.errors import DecodeError, EncodeError, Path
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.reading import VERBATIM, expect_objects, extra_of, left_over, verbatim_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
+from segue.protocols.kit.reading import expect_objects, is_of_reply
+from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.vscode_lm.content import (
     KIND,
     RESULT,
-    RESULT_KEYS,
-    Part,
-    Wire,
     decode_assistant_part,
     decode_user_part,
     encode_assistant_parts,
@@ -37,18 +36,17 @@ from segue.protocols.vscode_lm.content import (
 )
 from segue.protocols.vscode_lm.rules import PROTOCOL
 
-TURN_KEYS: Final = frozenset({"role", "content"})
 _MESSAGE: Final = "message"
-_STRING: Final = {"content": "string"}
-_OF_USER: Final = ("user", "toolResult")
-_NO_VERBATIM: Final[Mapping[str, object]] = {}
+_TURN: Final = "turn"
+_NEW: Final = "new"
+_SAME: Final = "same"
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
-class Reading:
-    """Reads messages in order, remembering what the calls of the last turn were called."""
+class TurnReader:
+    """The messages read so far, and the tool names of the last calls."""
 
     def __init__(self, endpoint: Endpoint, model: str) -> None:
         self.endpoint = endpoint
@@ -56,11 +54,11 @@ class Reading:
         self.messages: list[Message] = []
         self._names: dict[str, str] = {}
 
-    def read(self, turns: Sequence[Mapping[str, object]]) -> None:
+    def read(self, turns: Sequence[Block]) -> None:
         """Read all messages.
 
         Raises:
-            DecodeError: one of them has another role, or content that is neither a text nor parts.
+            DecodeError: one of them has an unknown role, or content that is neither a string nor a list of parts.
         """
         for index, turn in enumerate(turns):
             path = ("messages", index)
@@ -70,10 +68,10 @@ class Reading:
             elif role == "user":
                 self._read_user(turn, path)
             else:
-                raise DecodeError("a role is user or assistant", path=(*path, "role"))
+                raise DecodeError(f"the role {role!r} is unknown; use user or assistant", path=(*path, "role"))
 
-    def _read_assistant(self, turn: Mapping[str, object], path: Path) -> None:
-        pieces, verbatim = decode_assistant_content(turn, {}, path)
+    def _read_assistant(self, turn: Block, path: Path) -> None:
+        pieces = decode_assistant_content(turn, path)
         calls = [piece for piece in pieces if piece.kind == "toolCall"]
         self._names = {call.id: call.name for call in calls}
         self.messages.append(
@@ -82,78 +80,81 @@ class Reading:
                 protocol=PROTOCOL,
                 model=self.model,
                 stop_reason=StopReason.TOOL_USE if calls else StopReason.STOP,
-                extra=extra_of(PROTOCOL, turn, TURN_KEYS, verbatim),
+                extra=_keep_turn(turn),
             )
         )
 
-    def _read_user(self, turn: Mapping[str, object], path: Path) -> None:
+    def _read_user(self, turn: Block, path: Path) -> None:
+        """Read a user turn as results and user messages, in wire order."""
         content = turn.get("content")
         if isinstance(content, str):
-            extra = extra_of(PROTOCOL, turn, TURN_KEYS, _STRING)
-            self.messages.append(UserMessage(content=_text_content(content), extra=extra))
+            self.messages.append(UserMessage(content=(TextContent(text=content),), extra=_keep_turn(turn)))
             return
-        follows_result = bool(self.messages) and self.messages[-1].role == "toolResult"
-        found = self._split(expect_objects(content, (*path, "content")))
-        beyond = {key: value for key, value in turn.items() if key not in TURN_KEYS}
-        for at, message in enumerate(found):
-            is_result = message.role == "toolResult"
-            default = is_result and (follows_result if at == 0 else found[at - 1].role == "toolResult")
-            part = dict((message.extra or {}).get(PROTOCOL, {}))
-            if default != (at > 0):
-                part[VERBATIM] = {"joined": at > 0}
-            if at == 0 and beyond:
-                part.update({_MESSAGE: beyond} if is_result else beyond)
-            self.messages.append(replace(message, extra={PROTOCOL: part}) if part else message)
-
-    def _split(self, parts: Sequence[Part]) -> list[UserMessage | ToolResultMessage]:
-        """Part results from what stands between them, in order."""
-        out: list[UserMessage | ToolResultMessage] = []
-        run: list[UserContent] = []
-        for part in parts:
-            result = self._result(part) if part.get(KIND) == RESULT else None
+        opened = len(self.messages)
+        pieces: list[UserContent] = []
+        for part in expect_objects(content, (*path, "content")):
+            result = self._read_result(part) if part.get(KIND) == RESULT else None
             if result is None:
-                run.append(decode_user_part(part))
+                pieces.append(decode_user_part(part))
                 continue
-            if run:
-                out.append(UserMessage(content=tuple(run)))
-                run = []
-            out.append(result)
-        if run or not out:
-            out.append(UserMessage(content=tuple(run)))
-        return out
+            if pieces:
+                self._add_user(turn, opened, pieces)
+                pieces = []
+            self._add_result(turn, opened, result, part)
+        if pieces or len(self.messages) == opened:
+            self._add_user(turn, opened, pieces)
 
-    def _result(self, part: Part) -> ToolResultMessage | None:
+    def _read_result(self, part: Block) -> ToolResultMessage | None:
         call_id, content = part.get("callId"), part.get("content")
         if not isinstance(call_id, str) or not isinstance(content, list):
             return None
-        inner = cast("list[object]", content)
-        if not all(isinstance(item, dict) for item in inner):
+        items = cast("list[object]", content)
+        if not all(isinstance(item, dict) for item in items):
             return None
-        return ToolResultMessage(
-            tool_call_id=call_id,
-            tool_name=self._names.get(call_id, ""),
-            content=tuple(decode_user_part(item) for item in cast("list[Part]", inner)),
-            extra=extra_of(PROTOCOL, part, RESULT_KEYS),
-        )
+        pieces = tuple(decode_user_part(cast("Block", item)) for item in items)
+        return ToolResultMessage(tool_call_id=call_id, tool_name=self._names.get(call_id, ""), content=pieces)
+
+    def _add_user(self, turn: Block, opened: int, pieces: list[UserContent]) -> None:
+        if len(self.messages) == opened:
+            extra = _keep_turn(turn)
+        else:
+            extra = keep(PROTOCOL, EMPTY, EMPTY, choices=choose(_TURN, _NEW, _SAME))
+        self.messages.append(UserMessage(content=tuple(pieces), extra=extra))
+
+    def _add_result(self, turn: Block, opened: int, result: ToolResultMessage, part: Block) -> None:
+        begins = len(self.messages) == opened
+        default_turn = _SAME if self.messages and self.messages[-1].role == "toolResult" else _NEW
+        choices = choose(_TURN, default_turn, _NEW if begins else _SAME)
+        has_keys = begins and len(turn) > 2
+        if choices or has_keys or len(part) > 3:
+            default: Wire = {KIND: RESULT, "callId": result.tool_call_id, "content": part["content"]}
+            if has_keys:
+                part = {**part, _MESSAGE: {key: value for key, value in turn.items() if key != "content"}}
+                default[_MESSAGE] = {"role": "user"}
+            result = replace(result, extra=keep(PROTOCOL, part, default, choices=choices))
+        self.messages.append(result)
 
 
-def decode_assistant_content(
-    turn: Mapping[str, object], tool_names: Mapping[str, str], path: Path
-) -> tuple[tuple[AssistantContent, ...], Mapping[str, object] | None]:
-    """Read what an assistant's message holds, and how it was spelt if that was not a list.
+def decode_assistant_content(turn: Block, path: Path, *, reply: bool = False) -> tuple[AssistantContent, ...]:
+    """Read the content of an assistant message.
 
     Raises:
-        DecodeError: it is neither a text nor a list of parts.
+        DecodeError: it is neither a string nor a list of parts.
     """
     content = turn.get("content")
     if isinstance(content, str):
-        return _text_content(content), _STRING
+        return (TextContent(text=content),)
     parts = expect_objects(content, (*path, "content"))
-    return tuple(decode_assistant_part(part, tool_names) for part in parts), None
+    return tuple(decode_assistant_part(part, reply=reply) for part in parts)
 
 
-def _text_content(content: str) -> tuple[TextContent, ...]:
-    return (TextContent(text=content),)
+def _keep_turn(turn: Block) -> Extra | None:
+    """Keep the format and the unknown keys of a wire message; its parts keep their own."""
+    content = turn["content"]
+    if len(turn) == 2 and not isinstance(content, str):
+        return None
+    parts = [{KIND: "text", "value": content}] if isinstance(content, str) else content
+    return keep(PROTOCOL, turn, {"role": turn["role"], "content": parts})
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
@@ -163,73 +164,71 @@ def encode_turns(messages: Sequence[Message]) -> list[Wire]:
     """Write the messages.
 
     Raises:
-        EncodeError: one of them has no word here; `path` leads to it.
+        EncodeError: the API does not support a message; `path` leads to it.
     """
-    out: list[Wire] = []
-    before: str | None = None
+    turns = _Turns()
     for index, message in enumerate(messages):
         path = ("messages", index)
-        verbatim = _NO_VERBATIM if message.extra is None else verbatim_of(message.extra, PROTOCOL)
         match message.role:
             case "assistant":
-                out.append(_encode_assistant(message, path))
+                turns.add_assistant(message, path)
             case "toolResult":
-                parts = [_encode_result(message, path)]
-                joined = bool(verbatim.get("joined", before == "toolResult"))
-                beyond = _NO_VERBATIM if message.extra is None else _beyond_result(message.extra)
-                _append_user(out, parts, beyond, joined=joined and before in _OF_USER)
+                turns.add_result(message, path)
             case "user":
-                parts = encode_user_parts(message.content, (*path, "content"))
-                joined = verbatim.get("joined") is True and before in _OF_USER
-                beyond = _NO_VERBATIM if message.extra is None else left_over(message.extra, PROTOCOL)
-                _append_user(out, parts, beyond, joined=joined)
-                if verbatim.get("content") == "string":
-                    _restore_string(out[-1], message.content)
+                turns.add_user(message, path)
             case "system":
-                raise EncodeError("this API has no role for instructions", path=path)
+                reason = f"{PROTOCOL} does not support system messages; send a user message"
+                raise EncodeError(reason, path=path)
             case _:
                 assert_never(message)
-        before = message.role
-    return out
+    return turns.wire
 
 
-def _encode_assistant(message: AssistantMessage, path: Path) -> Wire:
-    wire: Wire = {"role": "assistant", "content": encode_assistant_parts(message.content, (*path, "content"))}
-    if message.extra is not None:
-        for key, value in left_over(message.extra, PROTOCOL).items():
-            wire.setdefault(key, value)
-        if verbatim_of(message.extra, PROTOCOL).get("content") == "string":
-            _restore_string(wire, message.content)
-    return wire
+class _Turns:
+    """The wire messages so far, and the user turn that results and user content may still join."""
 
+    def __init__(self) -> None:
+        self.wire: list[Wire] = []
+        self.open: list[Wire] | None = None  # the parts of the last wire message, if it is the user's
+        self.after_result = False
 
-def _restore_string(wire: Wire, pieces: Sequence[UserContent | AssistantContent]) -> None:
-    """Write the content as a string where it was one, and still is one text."""
-    parts = cast("list[object]", wire["content"])
-    if len(parts) == 1 and len(pieces) == 1 and (piece := pieces[0]).kind == "text" and piece.extra is None:
-        wire["content"] = piece.text
+    def add_assistant(self, message: AssistantMessage, path: Path) -> None:
+        wire: Wire = {"role": "assistant", "content": encode_assistant_parts(message.content, (*path, "content"))}
+        if message.extra is not None and not is_of_reply(message.extra):
+            restore(wire, message.extra, PROTOCOL)
+        self.wire.append(wire)
+        self.open, self.after_result = None, False
 
+    def add_user(self, message: UserMessage, path: Path) -> None:
+        parts = encode_user_parts(message.content, (*path, "content"))
+        open_parts = self._find_open(message.extra, _NEW)
+        if open_parts is not None:
+            open_parts += parts
+        else:
+            wire: Wire = {"role": "user", "content": parts}
+            if message.extra is not None:
+                restore(wire, message.extra, PROTOCOL)
+            self.wire.append(wire)
+            self.open = parts if wire["content"] is parts else None
+        self.after_result = False
 
-def _append_user(out: list[Wire], parts: list[Wire], beyond: Mapping[str, object], *, joined: bool) -> None:
-    if joined and isinstance(content := out[-1]["content"], list):
-        cast("list[Wire]", content).extend(parts)
-        return
-    wire: Wire = {"role": "user", "content": parts}
-    for key, value in beyond.items():
-        wire.setdefault(key, value)
-    out.append(wire)
+    def add_result(self, message: ToolResultMessage, path: Path) -> None:
+        content = encode_user_parts(message.content, (*path, "content"))
+        part: Wire = {KIND: RESULT, "callId": message.tool_call_id, "content": content}
+        open_parts = self._find_open(message.extra, _SAME if self.after_result else _NEW)
+        turn: Block = {"role": "user"}
+        if message.extra is not None:
+            part[_MESSAGE] = dict(turn)
+            restore(part, message.extra, PROTOCOL)
+            turn = object_of(part.pop(_MESSAGE, EMPTY))
+        if open_parts is not None:
+            open_parts.append(part)
+        else:
+            self.open = [part]
+            self.wire.append({**turn, "content": self.open})
+        self.after_result = True
 
-
-def _encode_result(message: ToolResultMessage, path: Path) -> Wire:
-    content = encode_user_parts(message.content, (*path, "content"))
-    wire: Wire = {KIND: RESULT, "callId": message.tool_call_id, "content": content}
-    if message.extra is not None:
-        for key, value in left_over(message.extra, PROTOCOL).items():
-            if key != _MESSAGE:
-                wire.setdefault(key, value)
-    return wire
-
-
-def _beyond_result(extra: Extra | None) -> Mapping[str, object]:
-    beyond = left_over(extra, PROTOCOL).get(_MESSAGE)
-    return cast("Mapping[str, object]", beyond) if isinstance(beyond, Mapping) else {}
+    def _find_open(self, extra: Extra | None, default: str) -> list[Wire] | None:
+        """Give the parts of the turn that the message continues; None when it begins one."""
+        turn = default if extra is None else chosen(extra, PROTOCOL, _TURN, default)
+        return self.open if turn == _SAME else None

@@ -1,0 +1,1 @@
+"""Cohere's v1 chat protocol for segue."""

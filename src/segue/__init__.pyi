@@ -1,0 +1,210 @@
+# The public names of segue: the only list, read by type checkers and by segue._lazy (docs/decisions/0002).
+# To add a name, add its import, on one line. `__all__` is the short list for a first program.
+
+from segue import errors as errors
+from segue import events as events
+from segue import framing as framing
+from segue import protocols as protocols
+from segue import wire as wire
+from segue.client.flow.attempts import Attempt as Attempt
+from segue.client.flow.backoff import Retry as Retry
+from segue.client.http.async_streams import AsyncStream as AsyncStream
+from segue.client.http.clients import AsyncClient as AsyncClient
+from segue.client.http.clients import Client as Client
+from segue.client.http.clients import complete as complete
+from segue.client.http.clients import stream as stream
+from segue.client.http.settings import ClientSettings as ClientSettings
+from segue.client.http.streams import Stream as Stream
+from segue.client.session.conversation import AsyncConversation as AsyncConversation
+from segue.client.session.conversation import Conversation as Conversation
+from segue.conversation.arguments import ParsedArguments as ParsedArguments
+from segue.conversation.arguments import parse_arguments as parse_arguments
+from segue.conversation.content import AnyContent as AnyContent
+from segue.conversation.content import AssistantContent as AssistantContent
+from segue.conversation.content import CacheMark as CacheMark
+from segue.conversation.content import Extra as Extra
+from segue.conversation.content import FallbackContent as FallbackContent
+from segue.conversation.content import FileContent as FileContent
+from segue.conversation.content import ImageContent as ImageContent
+from segue.conversation.content import NativeContent as NativeContent
+from segue.conversation.content import SystemContent as SystemContent
+from segue.conversation.content import TextContent as TextContent
+from segue.conversation.content import ThinkingContent as ThinkingContent
+from segue.conversation.content import ToolCall as ToolCall
+from segue.conversation.content import ToolResultContent as ToolResultContent
+from segue.conversation.content import UserContent as UserContent
+from segue.conversation.context import CacheRetention as CacheRetention
+from segue.conversation.context import Context as Context
+from segue.conversation.context import NativeTool as NativeTool
+from segue.conversation.context import Options as Options
+from segue.conversation.context import Prompt as Prompt
+from segue.conversation.context import ThinkingLevel as ThinkingLevel
+from segue.conversation.context import Tool as Tool
+from segue.conversation.context import ToolDefinition as ToolDefinition
+from segue.conversation.events import DoneEvent as DoneEvent
+from segue.conversation.events import ErrorEvent as ErrorEvent
+from segue.conversation.events import Event as Event
+from segue.conversation.events import StartEvent as StartEvent
+from segue.conversation.events import TextDelta as TextDelta
+from segue.conversation.events import TextEnd as TextEnd
+from segue.conversation.events import TextStart as TextStart
+from segue.conversation.events import ThinkingDelta as ThinkingDelta
+from segue.conversation.events import ThinkingEnd as ThinkingEnd
+from segue.conversation.events import ThinkingStart as ThinkingStart
+from segue.conversation.events import ToolCallDelta as ToolCallDelta
+from segue.conversation.events import ToolCallEnd as ToolCallEnd
+from segue.conversation.events import ToolCallStart as ToolCallStart
+from segue.conversation.messages import AssistantMessage as AssistantMessage
+from segue.conversation.messages import Diagnostic as Diagnostic
+from segue.conversation.messages import Message as Message
+from segue.conversation.messages import StopReason as StopReason
+from segue.conversation.messages import SystemMessage as SystemMessage
+from segue.conversation.messages import ToolResultMessage as ToolResultMessage
+from segue.conversation.messages import Usage as Usage
+from segue.conversation.messages import UsageCost as UsageCost
+from segue.conversation.messages import UserMessage as UserMessage
+from segue.conversation.stored import dump as dump
+from segue.conversation.stored import dump_message as dump_message
+from segue.conversation.stored import load as load
+from segue.conversation.stored import load_message as load_message
+from segue.errors import ConversationError as ConversationError
+from segue.errors import DecodeError as DecodeError
+from segue.errors import DumpError as DumpError
+from segue.errors import EmptyConversation as EmptyConversation
+from segue.errors import EncodeError as EncodeError
+from segue.errors import LoadError as LoadError
+from segue.errors import MissingExtra as MissingExtra
+from segue.errors import ModelError as ModelError
+from segue.errors import NewerFormat as NewerFormat
+from segue.errors import ProjectionError as ProjectionError
+from segue.errors import ProjectionRefused as ProjectionRefused
+from segue.errors import RequestFailed as RequestFailed
+from segue.errors import SegueError as SegueError
+from segue.errors import SessionLocked as SessionLocked
+from segue.errors import SettingsError as SettingsError
+from segue.errors import TornLine as TornLine
+from segue.errors import UnknownModel as UnknownModel
+from segue.errors import UnknownProtocol as UnknownProtocol
+from segue.failures.classify import classify as classify
+from segue.failures.classify import is_context_overflow as is_context_overflow
+from segue.failures.failure import Failure as Failure
+from segue.failures.failure import FailureKind as FailureKind
+from segue.framing.aws_event_stream import AwsEvent as AwsEvent
+from segue.framing.aws_event_stream import AwsEventStreamDecoder as AwsEventStreamDecoder
+from segue.framing.json_array import JsonArrayDecoder as JsonArrayDecoder
+from segue.framing.ndjson import NdjsonDecoder as NdjsonDecoder
+from segue.framing.sse import SseDecoder as SseDecoder
+from segue.framing.sse import SseEvent as SseEvent
+from segue.models.catalogue import Catalogue as Catalogue
+from segue.models.catalogue import find_models as find_models
+from segue.models.catalogue import get_model as get_model
+from segue.models.catalogue import load_catalogue as load_catalogue
+from segue.models.catalogue import packaged_catalogue as packaged_catalogue
+from segue.models.dialect import Dialect as Dialect
+from segue.models.model import Modality as Modality
+from segue.models.model import Model as Model
+from segue.models.model import Price as Price
+from segue.models.model import PriceTier as PriceTier
+from segue.models.origin import new_assistant_message as new_assistant_message
+from segue.models.price import compute_cost as compute_cost
+from segue.models.provider import Provider as Provider
+from segue.models.rules import Rules as Rules
+from segue.models.thinking import clamp_thinking_level as clamp_thinking_level
+from segue.models.thinking import supported_thinking_levels as supported_thinking_levels
+from segue.outbox import Outbox as Outbox
+from segue.projection.policy import Policy as Policy
+from segue.projection.policy import Texts as Texts
+from segue.projection.projector import Projection as Projection
+from segue.projection.projector import Projector as Projector
+from segue.projection.projector import project as project
+from segue.projection.projector import transform_messages as transform_messages
+from segue.projection.report import Change as Change
+from segue.projection.report import ChangeCode as ChangeCode
+from segue.projection.report import Loss as Loss
+from segue.projection.report import Report as Report
+from segue.projection.requirements import MediaNeeded as MediaNeeded
+from segue.projection.requirements import Requirement as Requirement
+from segue.projection.requirements import ThinkingOff as ThinkingOff
+from segue.protocols.api import check as check
+from segue.protocols.api import decode_error as decode_error
+from segue.protocols.api import decode_request as decode_request
+from segue.protocols.api import decode_response as decode_response
+from segue.protocols.api import encode_request as encode_request
+from segue.protocols.api import encode_response as encode_response
+from segue.protocols.api import stream_decoder as stream_decoder
+from segue.protocols.detection import detect_protocol as detect_protocol
+from segue.protocols.kit.codec import Violation as Violation
+from segue.protocols.kit.codec import WireError as WireError
+from segue.protocols.kit.protocol import Protocol as Protocol
+from segue.protocols.kit.streaming import StreamDecoder as StreamDecoder
+from segue.protocols.registry import register_protocol as register_protocol
+from segue.protocols.registry import resolve_dialect as resolve_dialect
+from segue.protocols.registry import resolve_rules as resolve_rules
+from segue.request import Request as Request
+from segue.request import convert as convert
+from segue.request import prepare as prepare
+from segue.request import transcribe as transcribe
+from segue.sessions import append_header as append_header
+from segue.sessions import append_message as append_message
+from segue.sessions import read_session as read_session
+from segue.tokens import estimate_tokens as estimate_tokens
+from segue.version import __version__ as __version__
+
+__all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
+    # conversations
+    "Context",
+    "UserMessage",
+    "AssistantMessage",
+    "ToolResultMessage",
+    "SystemMessage",
+    "Message",
+    "TextContent",
+    "ImageContent",
+    "FileContent",
+    "ThinkingContent",
+    "ToolCall",
+    "NativeContent",
+    "ToolDefinition",
+    "Options",
+    "Usage",
+    "StopReason",
+    # stored conversations
+    "load",
+    "dump",
+    "read_session",
+    "append_header",
+    "append_message",
+    # models
+    "Model",
+    "get_model",
+    "find_models",
+    "new_assistant_message",
+    "estimate_tokens",
+    # one history for any model
+    "project",
+    "Projector",
+    "Projection",
+    "Policy",
+    "Report",
+    "Change",
+    "Loss",
+    # requests
+    "prepare",
+    "Outbox",
+    "Request",
+    "convert",
+    "check",
+    "detect_protocol",
+    # send
+    "complete",
+    "stream",
+    "Client",
+    "AsyncClient",
+    "Conversation",
+    "AsyncConversation",
+    # failures
+    "classify",
+    "Failure",
+    "FailureKind",
+    "SegueError",
+]

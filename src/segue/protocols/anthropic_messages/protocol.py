@@ -1,0 +1,83 @@
+"""The `anthropic-messages` wire as one record; importing it imports the folder."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.model import Model
+from segue.protocols.anthropic_messages.check import check
+from segue.protocols.anthropic_messages.clues import CLUES
+from segue.protocols.anthropic_messages.errors import decode_error
+from segue.protocols.anthropic_messages.request import decode_request, encode_request
+from segue.protocols.anthropic_messages.response import decode_response, encode_response
+from segue.protocols.anthropic_messages.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.anthropic_messages.rules import PROTOCOL as NAME
+from segue.protocols.anthropic_messages.stream import stream_decoder
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+
+
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
+    return endpoint.dialect.path or "/v1/messages"
+
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    framing="sse",
+    path=_path,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    check=check,
+    not_carried=NOT_IN_A_BODY
+    | {
+        "tool_name",  # of a result: read from its call
+        # of content
+        "text_signature",
+        "thought_signature",  # only thinking is signed here
+        "arguments_text",  # input is an object here
+        "mime_type",  # of what lies at a URL or has a file id
+        # of tools
+        "strict",  # where the provider does not take it
+        # of the prompt
+        "options",  # levels become budgets or efforts, retention becomes marks, a limit is required
+    },
+    headers={"anthropic-version": "2026-10-21"},  # what anthropic 2.8.0 sends; read 2026-11-15
+    sdk_parameters=frozenset(
+        {
+            # anthropic 2.8.0, `messages.create`; temperature, top_p and top_k are no longer among them
+            "cache_control",
+            "container",
+            "diagnostics",
+            "inference_geo",
+            "max_tokens",
+            "messages",
+            "metadata",
+            "model",
+            "output_config",
+            "service_tier",
+            "speed",
+            "stop_sequences",
+            "stream",
+            "system",
+            "thinking",
+            "tool_choice",
+            "tools",
+        }
+    ),
+    clues=CLUES,
+    example=Model("claude-opus-4-8", "anthropic", NAME, reasoning=True, input=("text", "image", "document")),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="Anthropic Messages",
+        link="https://docs.claude.com/en/api/messages",
+        summary="`POST /v1/messages`. Messages hold lists of typed blocks; thinking is signed.",
+    ),
+)

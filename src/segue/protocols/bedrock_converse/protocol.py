@@ -1,0 +1,79 @@
+"""The `bedrock-converse` wire as one record; importing it imports the folder."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote
+
+from segue.models.model import Model
+from segue.protocols.bedrock_converse.check import check
+from segue.protocols.bedrock_converse.clues import CLUES
+from segue.protocols.bedrock_converse.document_names import names_documents
+from segue.protocols.bedrock_converse.errors import decode_error
+from segue.protocols.bedrock_converse.request import decode_request, encode_request
+from segue.protocols.bedrock_converse.response import decode_response, encode_response
+from segue.protocols.bedrock_converse.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.bedrock_converse.rules import PROTOCOL as NAME
+from segue.protocols.bedrock_converse.sdk import sdk_arguments
+from segue.protocols.bedrock_converse.stream import stream_decoder
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+
+
+def _path(endpoint: Endpoint, stream: bool) -> str:
+    """Name the model in the address; ids hold colons, ARNs slashes (botocore 1.44.0; recorded traffic, 2026-11)."""
+    if endpoint.dialect.path is not None:
+        return endpoint.dialect.path
+    return f"/model/{quote(endpoint.model.id, safe='')}/{'converse-stream' if stream else 'converse'}"
+
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    framing="aws-event-stream",
+    path=_path,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    check=check,
+    not_carried=NOT_IN_A_BODY
+    | {
+        "tool_name",  # of a result: read from its call
+        "is_error",  # where the model accepts no status
+        # of content
+        "text_signature",
+        "thought_signature",  # this wire signs reasoning only
+        "thinking_signature",  # where the model accepts none
+        "arguments_text",  # input is an object here
+        "mime_type",  # of media whose type has several names
+        "name",  # of a file: made valid and unique; the names of tools and calls are written
+        # of tools
+        "strict",  # where the model does not accept it
+        # of the prompt
+        "system_prompt",  # a text and a list of one text have one wire format
+        "options",  # levels become budgets or efforts, retention becomes cache points
+        "stream",  # part of the address
+    },
+    affects_later=names_documents,
+    sdk_arguments=sdk_arguments,
+    clues=CLUES,
+    example=Model(
+        "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        "amazon-bedrock",
+        NAME,
+        reasoning=True,
+        input=("text", "image", "document"),
+    ),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="Amazon Bedrock Converse",
+        link="https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html",
+        summary="`POST /model/{id}/converse`. A block is an object with one key that names its type.",
+    ),
+)

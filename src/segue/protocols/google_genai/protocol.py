@@ -1,0 +1,74 @@
+"""The `google-genai` wire as one record; importing it imports the folder."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.model import Model
+from segue.protocols.google_genai.check import check
+from segue.protocols.google_genai.clues import CLUES
+from segue.protocols.google_genai.errors import decode_error
+from segue.protocols.google_genai.request import decode_request, encode_request
+from segue.protocols.google_genai.response import decode_response, encode_response
+from segue.protocols.google_genai.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.google_genai.rules import PROTOCOL as NAME
+from segue.protocols.google_genai.sdk import sdk_arguments
+from segue.protocols.google_genai.stream import stream_decoder
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+
+_NAMED_WHOLE: Final = ("models/", "tunedModels/", "projects/", "publishers/")
+"""How ids begin that are paths already."""
+
+
+def _path(endpoint: Endpoint, stream: bool) -> str:
+    """Give the path of a request; `{model}` in a provider's own path stands for the id."""
+    method = ":streamGenerateContent?alt=sse" if stream else ":generateContent"
+    model_id, path = endpoint.model.id, endpoint.dialect.path
+    if path is None:
+        return f"/{model_id}{method}" if model_id.startswith(_NAMED_WHOLE) else f"/models/{model_id}{method}"
+    for start in ("projects/", "publishers/"):
+        if model_id.startswith(start):
+            return path[: path.find(start)] + model_id + method if start in path else f"/{model_id}{method}"
+    return path.replace("{model}", model_id.removeprefix("models/")) + method
+
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    framing="sse",
+    path=_path,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    check=check,
+    not_carried=NOT_IN_A_BODY
+    | {
+        "tool_name",  # of a result: the call's
+        "pieces",  # of a result: its texts come before its media, whatever the order was
+        # of content
+        "redacted",  # a redacted thought is a thought with an empty text
+        "arguments_text",  # args is an object here
+        "mime_type",  # of a URL: guessed from its name
+        # of tools
+        "strict",  # there is a mode for all tools, and no field for one
+        # of the prompt
+        "stream",  # the URL decides it
+        "options",  # levels become budgets
+    },
+    sdk_arguments=sdk_arguments,
+    clues=CLUES,
+    example=Model("gemini-3.5-flash", "google", NAME, reasoning=True, input=("text", "image", "document")),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="Google GenAI (Gemini API and Vertex)",
+        link="https://ai.google.dev/api/generate-content",
+        summary="`POST /models/{model}:generateContent`. Contents of the roles `user` and `model` hold parts.",
+    ),
+)

@@ -1,0 +1,142 @@
+"""`Protocol`: one wire format as one public, frozen record of plain functions and data.
+
+A protocol of segue is a folder with the same file names in each: `rules`, `clues`, `content` (blocks both ways),
+`request`, `response`, `stream`, `check`, `errors`, `options`. A missing file means that the wire has no such thing. Its
+`protocol.py` puts them together: `PROTOCOL = Protocol(...)`. A protocol of another package is the same record, given to
+`register_protocol` or named by an entry point of the group `segue.protocols`.
+
+Codecs never lose data and never look at an origin. A wire block they do not know becomes `NativeContent`. A key they do
+not know, and wire format that differs from the default, go to `extra[protocol]` (`segue.protocols.kit.verbatim`).
+Neutral content that the wire does not support raises `EncodeError` with its path; projection removes it before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pkgutil import get_data
+from typing import Literal, TypeAlias, final
+
+import msgspec
+
+from segue.conversation.context import Prompt
+from segue.conversation.messages import AssistantMessage, Message
+from segue.errors import SettingsError
+from segue.models.dialect import Dialect
+from segue.models.family import Family
+from segue.models.model import Model
+from segue.models.rules import Rules
+from segue.protocols.kit.clues import Clues
+from segue.protocols.kit.codec import Endpoint, JsonObject, Violation, WireError
+from segue.protocols.kit.streaming import StreamDecoder
+
+Framing: TypeAlias = Literal["sse", "ndjson", "aws-event-stream", "none"]
+
+
+@final
+class Sample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One exchange as the provider would send and receive it, for tests and documentation.
+
+    `request` is a body, `response` the whole reply, `stream` the same reply as parsed frames. `stream_error` is a frame
+    that reports an error in the middle of a stream. `stream_end` is the text of a last SSE event that is not JSON, such
+    as `[DONE]`. A part that the wire does not have is None.
+    """
+
+    name: str
+    request: dict[str, object] | None = None
+    response: dict[str, object] | None = None
+    stream: tuple[dict[str, object], ...] | None = None
+    stream_error: dict[str, object] | None = None
+    stream_end: str | None = None
+
+
+@final
+class Documentation(msgspec.Struct, frozen=True, kw_only=True):
+    """What documents print about a protocol: its title, the provider's own reference, and one sentence."""
+
+    title: str
+    link: str = ""
+    summary: str = ""
+
+
+def _no_samples() -> tuple[Sample, ...]:
+    return ()
+
+
+@final
+class Protocol(msgspec.Struct, frozen=True, kw_only=True):
+    """One wire format: its rules, its functions and what tests, documents and detection need to know about it.
+
+    Data:
+
+    - `name`: how models and callers name it, such as `openai-chat`.
+    - `provider`: the provider that is assumed where only the protocol is known.
+    - `rules`, `dialect`, `families`: what the wire accepts, how it is written, and which families of models differ.
+    - `framing`: how a streamed reply is cut into frames.
+    - `not_carried`: the fields of neutral types that a request body cannot hold. `turns`: the body does not separate
+      two turns of the same role. `pieces`: the body joins the texts of a turn.
+    - `headers`: what every request sends besides the key.
+    - `sdk_parameters`: the arguments of the provider's own client; other keys go to `extra_body`.
+    - `clues`: how detection recognises a body.
+    - `example`: a model of this protocol, for tests, documentation and the demo.
+    - `samples()`: sample exchanges. A function, so that they are read only when needed.
+    - `documentation`: title, link and summary.
+
+    Functions:
+
+    - `path(endpoint, stream)`: the path of a request below the base URL.
+    - `encode_request(prompt, endpoint)`: the body. What `decode_request` read is written back unchanged.
+    - `decode_request(body, endpoint)`: a body, or its bare list of messages.
+    - `encode_response(message, endpoint)`, `decode_response(body, endpoint, tool_names)`: a whole reply.
+    - `stream_decoder(endpoint, tool_names)`: a decoder for one streamed reply.
+    - `decode_error(body, status)`: an error body, or the error object of a stream.
+    - `check(body, endpoint)`: what the provider would refuse.
+    - `affects_later(message)`: whether the wire form of later messages depends on this one; None: never.
+    - `sdk_arguments(body, endpoint)`: for a client that does not take the body's own keys as arguments.
+    """
+
+    name: str
+    provider: str
+    rules: Rules
+    dialect: Dialect = Dialect()
+    families: tuple[Family, ...] = ()
+    framing: Framing
+    path: Callable[[Endpoint, bool], str]
+    encode_request: Callable[[Prompt, Endpoint], dict[str, object]]
+    decode_request: Callable[[JsonObject | Sequence[object], Endpoint], Prompt]
+    encode_response: Callable[[AssistantMessage, Endpoint], dict[str, object]]
+    decode_response: Callable[[JsonObject, Endpoint, Mapping[str, str]], AssistantMessage]
+    stream_decoder: Callable[[Endpoint, Mapping[str, str]], StreamDecoder]
+    decode_error: Callable[[object, int | None], WireError]
+    check: Callable[[JsonObject, Endpoint], list[Violation]]
+    not_carried: frozenset[str]
+    clues: Clues
+    example: Model
+    documentation: Documentation
+    samples: Callable[[], tuple[Sample, ...]] = _no_samples
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    affects_later: Callable[[Message], bool] | None = None
+    sdk_parameters: frozenset[str] = frozenset()
+    sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
+
+    @property
+    def turns_key(self) -> str | None:
+        """The key of a body whose list holds all turns; None where no single list does."""
+        return self.clues.turns_key
+
+
+def read_samples(package: str, file: str = "samples.json") -> Callable[[], tuple[Sample, ...]]:
+    """Give a function that reads the samples of a package from its JSON file, once, when it is first called.
+
+    Raises:
+        SettingsError: the file is missing or is not a list of samples. Raised by the function that is returned.
+    """
+
+    @lru_cache(maxsize=1)
+    def samples() -> tuple[Sample, ...]:
+        try:
+            return msgspec.json.decode(get_data(package, file) or b"", type=tuple[Sample, ...])
+        except (OSError, msgspec.DecodeError) as error:
+            raise SettingsError(f"{package}/{file} cannot be read as samples: {error}", key=file) from error
+
+    return samples

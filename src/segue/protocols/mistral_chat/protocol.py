@@ -1,0 +1,109 @@
+"""The `mistral-chat` wire as one record; importing it imports the folder."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.errors import EncodeError
+from segue.models.model import Model
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.mistral_chat.check import check
+from segue.protocols.mistral_chat.clues import CLUES
+from segue.protocols.mistral_chat.errors import decode_error
+from segue.protocols.mistral_chat.request import decode_request, encode_request
+from segue.protocols.mistral_chat.response import decode_response, encode_response
+from segue.protocols.mistral_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.mistral_chat.rules import PROTOCOL as NAME
+from segue.protocols.mistral_chat.stream import stream_decoder
+
+
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
+    return endpoint.dialect.path or "/v1/chat/completions"
+
+
+_PARAMETERS: Final = frozenset(
+    {
+        "frequency_penalty",
+        "guardrails",
+        "logprobs",
+        "max_tokens",
+        "messages",
+        "metadata",
+        "min_tokens",
+        "model",
+        "n",
+        "parallel_tool_calls",
+        "prediction",
+        "presence_penalty",
+        "prompt_cache_key",
+        "prompt_logprobs",
+        "prompt_mode",
+        "random_seed",
+        "reasoning_effort",
+        "repetition_penalty",
+        "response_format",
+        "safe_prompt",
+        "service_tier",
+        "stop",
+        "stream",
+        "temperature",
+        "tool_choice",
+        "tools",
+        "top_k",
+        "top_logprobs",
+        "top_p",
+        "top_prompt_logprobs",
+    }
+)
+"""What `chat.complete` and `chat.stream` name as arguments (mistralai 3.7.0; read 2026-11-15)."""
+
+
+def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - the same
+    """Give the arguments of the client, which takes the body as it is and has no place for more."""
+    for key in body:
+        if key not in _PARAMETERS:
+            raise EncodeError(f"mistralai has no argument {key!r}", path=(key,))
+    return dict(body)
+
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    framing="sse",
+    path=_path,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    check=check,
+    not_carried=NOT_IN_A_BODY
+    | {
+        # what a result is for the application
+        "is_error",
+        "tool_name",
+        # signatures without a field; whether a signature is all there is
+        "text_signature",
+        "thought_signature",
+        "redacted",
+        # the type of bare sound and of what only has an address or an id; what others would see
+        "mime_type",
+        # where calls stood among the texts of a turn
+        "pieces",
+        "extra",
+    },
+    sdk_arguments=_sdk_arguments,
+    clues=CLUES,
+    example=Model("mistral-large-4", "mistral", NAME, reasoning=True, input=("text", "image", "document")),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="Mistral Chat",
+        link="https://docs.mistral.ai/api/endpoint/chat",
+        summary="`POST /v1/chat/completions`, with chunks of its own: thinking, documents, references.",
+    ),
+)

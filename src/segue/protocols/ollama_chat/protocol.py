@@ -1,0 +1,97 @@
+"""The `ollama-chat` wire as one record; importing it imports the folder."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.errors import EncodeError
+from segue.models.model import Model
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.ollama_chat.check import check
+from segue.protocols.ollama_chat.clues import CLUES
+from segue.protocols.ollama_chat.errors import decode_error
+from segue.protocols.ollama_chat.request import decode_request, encode_request
+from segue.protocols.ollama_chat.response import decode_response, encode_response
+from segue.protocols.ollama_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.ollama_chat.rules import PROTOCOL as NAME
+from segue.protocols.ollama_chat.stream import stream_decoder
+
+
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
+    return endpoint.dialect.path or "/api/chat"
+
+
+_CLIENT_ARGUMENTS: Final = frozenset(
+    {
+        "model",
+        "messages",
+        "tools",
+        "stream",
+        "think",
+        "logprobs",
+        "top_logprobs",
+        "format",
+        "options",
+        "keep_alive",
+    }
+)
+"""What `ollama.Client.chat` takes (ollama 0.6.3, read 2026-11-15)."""
+
+
+def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - the same
+    """Give the arguments of the client, which takes no others and drops ids and schema keywords that it does not know.
+
+    Raises:
+        EncodeError: the body has a key that the client has no argument for, such as `truncate`.
+    """
+    for key in body:
+        if key not in _CLIENT_ARGUMENTS:
+            raise EncodeError("the client has no argument for it; send the body itself", path=(key,))
+    return dict(body)
+
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    framing="ndjson",
+    path=_path,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    check=check,
+    not_carried=NOT_IN_A_BODY
+    | {
+        # of results
+        "is_error",
+        # signatures without a field
+        "thinking_signature",
+        "redacted",
+        "text_signature",
+        "thought_signature",
+        # of content and tools
+        "arguments_text",  # arguments are an object here
+        "mime_type",  # pictures are bare bytes
+        "strict",
+        # of options: an unset one is written as false, because the server would stream
+        "stream",
+        # where one text of a turn ends and the next begins, and where pictures stood among them
+        "pieces",
+        "extra",
+    },
+    sdk_arguments=_sdk_arguments,
+    clues=CLUES,
+    example=Model("qwen3-vl", "ollama", NAME, reasoning=True),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="Ollama",
+        link="https://docs.ollama.com/api/chat",
+        summary="`POST /api/chat`. Each message has one string `content`; arguments of calls are objects.",
+    ),
+)

@@ -1,0 +1,109 @@
+"""The `openai-chat` wire as one record; importing it imports the folder."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.model import Model
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.openai_chat.check import check
+from segue.protocols.openai_chat.clues import CLUES
+from segue.protocols.openai_chat.errors import decode_error
+from segue.protocols.openai_chat.request import decode_request, encode_request
+from segue.protocols.openai_chat.response import decode_response, encode_response
+from segue.protocols.openai_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.openai_chat.rules import PROTOCOL as NAME
+from segue.protocols.openai_chat.stream import stream_decoder
+
+
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001  # the same for both
+    return endpoint.dialect.path or "/chat/completions"
+
+
+_SDK_PARAMETERS: Final = frozenset(
+    {
+        "audio",
+        "frequency_penalty",
+        "function_call",
+        "functions",
+        "logit_bias",
+        "logprobs",
+        "max_completion_tokens",
+        "max_tokens",
+        "messages",
+        "metadata",
+        "modalities",
+        "model",
+        "moderation",
+        "n",
+        "parallel_tool_calls",
+        "prediction",
+        "presence_penalty",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "reasoning_effort",
+        "response_format",
+        "safety_identifier",
+        "seed",
+        "service_tier",
+        "stop",
+        "store",
+        "stream",
+        "stream_options",
+        "temperature",
+        "tool_choice",
+        "tools",
+        "top_logprobs",
+        "top_p",
+        "user",
+        "verbosity",
+        "web_search_options",
+    }
+)
+"""What `chat.completions.create` names as arguments (openai 3.49.0; read 2026-11-15)."""
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    framing="sse",
+    path=_path,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    check=check,
+    not_carried=NOT_IN_A_BODY
+    | {
+        # what a result is for the application
+        "is_error",
+        "tool_name",
+        # reasoning is signed with the name of its field
+        "thinking_signature",
+        "redacted",
+        # signatures without a field
+        "text_signature",
+        "thought_signature",
+        # strictness where the provider has none; the type of what only has an address; what others would see
+        "strict",
+        "mime_type",
+        # where one text of a turn or of a result ends and the next begins, and where it stood among calls
+        "pieces",
+        "extra",
+    },
+    sdk_parameters=_SDK_PARAMETERS,
+    clues=CLUES,
+    example=Model("gpt-5.2", "openai", NAME, reasoning=True, input=("text", "image", "document")),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="OpenAI Chat Completions",
+        link="https://platform.openai.com/docs/api-reference/chat",
+        summary="`POST /chat/completions`. One list of messages; most vendors offer this wire.",
+    ),
+)

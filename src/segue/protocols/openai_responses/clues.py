@@ -1,0 +1,38 @@
+"""How a body of the `openai-responses` wire is recognised."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.protocols.kit.clues import Clues
+
+CLUES: Final = Clues(
+    turns_key="input",
+    body_keys={
+        "input": 9,
+        "instructions": 3,
+        "previous_response_id": 5,
+        "max_output_tokens": 3,
+    },
+    message_keys={
+        "call_id": 5,
+        "encrypted_content": 5,
+        "phase": 5,
+    },
+    types={
+        "input_text": 9,
+        "output_text": 9,
+        "input_image": 9,
+        "function_call": 9,
+        "function_call_output": 9,
+        "reasoning": 9,
+        "message": 5,
+        "item_reference": 9,
+    },
+    tool_keys={
+        "parameters": 2,
+    },
+    reply_keys={
+        "output": 10,
+    },
+)

@@ -1,0 +1,109 @@
+"""The `openai-responses` wire as one record; importing it imports the folder."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.model import Model
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.openai_responses.check import check
+from segue.protocols.openai_responses.clues import CLUES
+from segue.protocols.openai_responses.errors import decode_error
+from segue.protocols.openai_responses.request import decode_request, encode_request
+from segue.protocols.openai_responses.response import decode_response, encode_response
+from segue.protocols.openai_responses.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.openai_responses.rules import PROTOCOL as NAME
+from segue.protocols.openai_responses.stream import stream_decoder
+
+_NOT_CARRIED: Final = NOT_IN_A_BODY | {
+    # An output names its call alone, and has no flag for errors.
+    "tool_name",
+    "is_error",
+    # Reasoning has text or none; no field gives the reason.
+    "redacted",
+    # An address or a file id comes without a type.
+    "mime_type",
+    # False and unset are written alike.
+    "strict",
+    # Of several ways to the same media one is written: data, else the address, else the file id.
+    "url",
+    "file_id",
+    # A signature in a form that this wire did not make has no place on it.
+    "text_signature",
+    "thought_signature",
+    # Items stand in one list: it does not separate two turns of the same role.
+    "turns",
+}
+
+_SDK_PARAMETERS: Final = frozenset(
+    {
+        "access_programs",
+        "background",
+        "context_management",
+        "conversation",
+        "image",
+        "include",
+        "input",
+        "instructions",
+        "max_output_tokens",
+        "max_tool_calls",
+        "metadata",
+        "model",
+        "moderation",
+        "parallel_tool_calls",
+        "previous_response_id",
+        "prompt",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "reasoning",
+        "safety_identifier",
+        "service_tier",
+        "store",
+        "stream",
+        "stream_options",
+        "temperature",
+        "text",
+        "tool_choice",
+        "tools",
+        "top_logprobs",
+        "top_p",
+        "truncation",
+        "user",
+    }
+)
+"""What `client.responses.create` names. (openai 3.49.0; read 2026-11-15)"""
+
+
+def _path(endpoint: Endpoint, stream: bool) -> str:
+    del stream  # a key of the body
+    return endpoint.dialect.path or "/responses"
+
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    framing="sse",
+    path=_path,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    check=check,
+    not_carried=_NOT_CARRIED,
+    sdk_parameters=_SDK_PARAMETERS,
+    clues=CLUES,
+    example=Model("gpt-5.4", "openai", NAME, reasoning=True, input=("text", "image", "document")),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="OpenAI Responses",
+        link="https://platform.openai.com/docs/api-reference/responses",
+        summary="`POST /responses`. A list of items: messages, reasoning, calls and their outputs.",
+    ),
+)

@@ -1,0 +1,54 @@
+"""The `plain-text` wire as one record; importing it imports the folder."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.model import Model
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.plain_text.check import check
+from segue.protocols.plain_text.clues import CLUES
+from segue.protocols.plain_text.errors import decode_error
+from segue.protocols.plain_text.request import decode_request, encode_request
+from segue.protocols.plain_text.response import decode_response, encode_response
+from segue.protocols.plain_text.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.plain_text.rules import PROTOCOL as NAME
+from segue.protocols.plain_text.stream import stream_decoder
+
+
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
+    return endpoint.dialect.path or ""  # nobody serves it: where it goes is the caller's business
+
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    framing="ndjson",
+    path=_path,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    check=check,
+    not_carried=NOT_IN_A_BODY
+    | {
+        # of content
+        "text_signature",
+        # where one text of a turn ends and the next begins
+        "pieces",
+        "extra",
+    },
+    clues=CLUES,
+    example=Model("any", "plain-text", NAME),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="Plain text",
+        summary="Roles and strings, for targets that take nothing else; the JSON form is defined by segue.",
+    ),
+)

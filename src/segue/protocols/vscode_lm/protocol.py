@@ -1,0 +1,59 @@
+"""The `vscode-lm` wire as one record; importing it imports the folder."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.model import Model
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.vscode_lm.check import check
+from segue.protocols.vscode_lm.clues import CLUES
+from segue.protocols.vscode_lm.errors import decode_error
+from segue.protocols.vscode_lm.request import decode_request, encode_request
+from segue.protocols.vscode_lm.response import decode_response, encode_response
+from segue.protocols.vscode_lm.rules import DIALECT, FAMILIES, PROVIDER, RULES
+from segue.protocols.vscode_lm.rules import PROTOCOL as NAME
+from segue.protocols.vscode_lm.stream import stream_decoder
+
+
+def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - the contract of every codec
+    return endpoint.dialect.path or ""  # it is called in a process: how the JSON gets there is the caller's business
+
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    provider=PROVIDER,
+    rules=RULES,
+    dialect=DIALECT,
+    families=FAMILIES,
+    framing="ndjson",
+    path=_path,
+    encode_request=encode_request,
+    decode_request=decode_request,
+    encode_response=encode_response,
+    decode_response=decode_response,
+    stream_decoder=stream_decoder,
+    decode_error=decode_error,
+    check=check,
+    not_carried=NOT_IN_A_BODY
+    | {
+        # of results
+        "is_error",
+        "tool_name",  # read from the call
+        # of content
+        "text_signature",
+        "thought_signature",
+        "arguments_text",  # input is an object here
+        # of tools
+        "strict",
+    },
+    clues=CLUES,
+    example=Model("copilot", "vscode", NAME),
+    samples=read_samples(__package__ or ""),
+    documentation=Documentation(
+        title="VS Code language model API",
+        link="https://code.visualstudio.com/api/extension-guides/ai/language-model",
+        summary="An API inside a process; the JSON form is defined by segue.",
+    ),
+)

@@ -1,0 +1,71 @@
+"""Compare what was given with what came back from a wire, as far as the wire can hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import cast
+
+import msgspec
+
+from segue.conversation.context import Context
+from segue.conversation.messages import Message
+
+
+def without_fields(value: object, names: Collection[str]) -> object:
+    """Give a neutral value as plain values, without some fields, at every depth."""
+    if isinstance(value, msgspec.Struct):
+        kept = {name: cast("object", getattr(value, name)) for name in value.__struct_fields__ if name not in names}
+        return {"kind": type(value).__name__, **{name: without_fields(inner, names) for name, inner in kept.items()}}
+    if isinstance(value, Mapping):
+        return {key: without_fields(inner, names) for key, inner in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [without_fields(inner, names) for inner in cast("Sequence[object]", value)]
+    return value
+
+
+def joined_turns(context: Context) -> Context:
+    """Join neighbouring turns of one role, for wires that do not separate them."""
+    messages: list[Message] = []
+    for message in context.messages:
+        earlier = messages[-1] if messages else None
+        if earlier is not None and earlier.role == message.role and message.role in ("user", "assistant"):
+            content = (*earlier.content, *message.content)
+            messages[-1] = msgspec.structs.replace(earlier, content=content)
+        else:
+            messages.append(message)
+    return msgspec.structs.replace(context, messages=tuple(messages))
+
+
+def message_given(message: Message, not_carried: Collection[str] = ()) -> tuple[object, ...]:
+    """Give the role, the texts without blanks, the calls and the media, for wires that join the texts of a turn.
+
+    Of calls the id is left out where `not_carried` names it.
+    """
+    text = "".join("".join(piece.text.split()) for piece in message.content if piece.kind == "text")
+    has_ids = "id" not in not_carried
+    calls = [
+        (piece.id if has_ids else "", piece.name, piece.arguments)
+        for piece in message.content
+        if piece.kind == "toolCall"
+    ]
+    media = [piece.kind for piece in message.content if piece.kind in ("image", "file")]
+    return message.role, text, calls, media
+
+
+def answered_prefixes(context: Context) -> list[int]:
+    """List where a request was sent and answered: before each finished assistant turn after a user turn or a result.
+
+    A place is left out where a later result names an id that was called before it: that may be a late result.
+    """
+    found: list[int] = []
+    messages = context.messages
+    for index in range(1, len(messages)):
+        message = messages[index]
+        answers = messages[index - 1].role in ("user", "toolResult")
+        if message.role != "assistant" or not answers or message.stop_reason in ("error", "aborted"):
+            continue
+        turns = [earlier for earlier in messages[:index] if earlier.role == "assistant"]
+        called = {call.id for turn in turns for call in turn.tool_calls()}
+        if not any(later.role == "toolResult" and later.tool_call_id in called for later in messages[index:]):
+            found.append(index)
+    return found

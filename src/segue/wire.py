@@ -1,0 +1,32 @@
+"""Encode and decode the request and response bodies of each protocol, without projection.
+
+Use it to import other programs' requests, to write a reply in a provider's format, or to check a body. To send a stored
+conversation to a model, use `segue.prepare`: it projects the conversation for that model first.
+"""
+
+from segue.protocols.api import (
+    check,
+    decode_error,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+    stream_decoder,
+)
+from segue.protocols.detection import detect_protocol
+from segue.protocols.kit.codec import Violation, WireError
+from segue.protocols.kit.streaming import StreamDecoder
+
+__all__ = [  # noqa: RUF022 - verbs first
+    "detect_protocol",
+    "decode_request",
+    "encode_request",
+    "decode_response",
+    "encode_response",
+    "stream_decoder",
+    "decode_error",
+    "check",
+    "StreamDecoder",
+    "Violation",
+    "WireError",
+]

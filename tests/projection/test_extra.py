@@ -1,0 +1,149 @@
+"""`extra` is sent only to the provider that it was written for (docs/decisions/0005-origin-of-extra.md).
+
+The protocol of all models here is `openai-chat`; `OPENAI` and `OTHER` are two of its providers. `OTHER` accepts the key
+`shared` from any provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+from msgspec.structs import replace
+
+from projection.building import (
+    SONNET,
+    assistant,
+    call,
+    changes_of,
+    conversation,
+    image,
+    result,
+    system,
+    text,
+    thinking,
+    user,
+)
+from segue.conversation.content import Extra
+from segue.conversation.messages import Message
+from segue.models.model import Model
+from segue.projection.policy import Policy
+from segue.projection.projector import Projector, project
+from segue.projection.report import Loss
+
+OPENAI: Final = Model("gpt-4o", "openai", "openai-chat")
+OTHER: Final = Model("other-1", "other", "openai-chat", rules={"portable_extra": ["shared"]})
+
+DATA: Final[Extra] = {"openai-chat": {"private": 1, "shared": 2}}
+PORTABLE: Final[Extra] = {"openai-chat": {"shared": 2}}
+FORMAT: Final[Extra] = {"openai-chat": {"verbatim": {"name": {"to": None}}}}
+
+BY_OPENAI: Final = assistant(OPENAI, "hello")
+BY_OTHER: Final = assistant(OTHER, "hello")
+CALL: Final = assistant(OPENAI, call("call_1"))
+
+
+def with_extra(message: Any, extra: Extra | None = DATA) -> Any:
+    return replace(message, extra=extra)
+
+
+def sent(*messages: Message, target: Model = OTHER) -> tuple[Message, ...]:
+    return project(conversation(*messages), target).context.messages
+
+
+REDUCED: Final[Mapping[str, tuple[tuple[Message, ...], int]]] = {
+    "a user message": ((user("hi"), BY_OPENAI, with_extra(user("go on"))), 2),
+    "a tool result": ((user("hi"), CALL, with_extra(result("call_1", "ok"))), 2),
+    "a later user message": ((user("hi"), BY_OTHER, user("and"), BY_OPENAI, with_extra(user("go on"))), 4),
+    "an assistant message": ((user("hi"), with_extra(BY_OPENAI), user("go on")), 1),
+}
+"""Messages for `OTHER`, and the index of the one whose `extra` was written for another provider."""
+
+
+@pytest.mark.parametrize(("messages", "index"), REDUCED.values(), ids=REDUCED.keys())
+def test_another_provider_of_the_protocol_gets_only_portable_keys(messages, index):
+    projection = project(conversation(*messages), OTHER)
+    assert projection.context.messages[index].extra == PORTABLE
+    assert changes_of(projection.report) == [f"extra_removed at messages[{index}]"]
+    assert projection.report.changes[0].loss == Loss.OPAQUE
+    strict = replace(OTHER, rules={})
+    assert sent(*messages, target=strict)[index].extra is None
+
+
+def test_the_same_holds_for_the_content_of_a_message():
+    messages = (user("hi"), BY_OPENAI, user(text("a", extra=DATA), replace(image(), extra=DATA)))
+    projection = project(conversation(*messages), OTHER)
+    assert [content.extra for content in projection.context.messages[2].content] == [PORTABLE, PORTABLE]
+    assert changes_of(projection.report) == ["extra_removed at messages[2]"]
+
+
+KEPT: Final[Mapping[str, tuple[Message, ...]]] = {
+    "before the first assistant turn": (with_extra(user(text("hi", extra=DATA))), BY_OPENAI),
+    "in a conversation without an assistant turn": (with_extra(user("hi")),),
+    "after a turn of the target's provider": (user("hi"), BY_OTHER, with_extra(user(text("go on", extra=DATA)))),
+    "after a turn of the target's provider that follows one of another": (
+        user("hi"), BY_OPENAI, user("and"), BY_OTHER, with_extra(user("go on"))
+    ),
+    "on a turn of the target's provider": (user("hi"), with_extra(BY_OTHER)),
+    "if all keys are portable": (user("hi"), BY_OPENAI, with_extra(user("go on"), PORTABLE)),
+    "if no codec sends it": (
+        user("hi"),
+        with_extra(BY_OPENAI, {"reply": {"openai-chat": {"a": 1}}}),
+        with_extra(user("go on"), {"stored": {"a": 1}}),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("messages", KEPT.values(), ids=KEPT.keys())
+def test_extra_is_kept(messages):
+    projection = project(conversation(*messages), OTHER)
+    assert projection.context.messages == messages
+    assert changes_of(projection.report) == []
+
+
+def test_extra_before_the_first_turn_is_kept_if_that_turn_is_unfinished_and_removed():
+    messages = (user("hi"), assistant(OPENAI, "hel", stop="aborted"), with_extra(user("go on")))
+    projection = project(conversation(*messages), OTHER)
+    assert projection.context.messages == (messages[0], messages[2])
+    assert changes_of(projection.report) == ["unfinished_turn at messages[1]"]
+
+
+def test_extra_of_another_protocol_is_removed_everywhere():
+    extra: Extra = {"google-genai": {"shared": 1}}
+    messages = (with_extra(user("hi"), extra), BY_OTHER, with_extra(user("go on"), {**extra, **DATA}))
+    projection = project(conversation(*messages), OTHER)
+    assert [message.extra for message in projection.context.messages] == [None, None, DATA]
+    assert changes_of(projection.report) == ["extra_removed at messages[0]", "extra_removed at messages[2]"]
+
+
+def test_removing_only_wire_format_loses_nothing():
+    projection = project(conversation(user("hi"), BY_OPENAI, with_extra(user("go on"), FORMAT)), OTHER)
+    assert projection.context.messages[2].extra is None
+    assert [change.loss for change in projection.report.changes] == [Loss.NONE]
+
+
+def test_a_turn_of_the_same_model_that_lost_a_signed_block_also_loses_its_extra():
+    extra: Extra = {"anthropic-messages": {"private": 1}}
+    whole = assistant(SONNET, thinking("hm", "signature"), "hello", extra=extra)
+    broken = assistant(SONNET, thinking("h\ud800m", "signature"), "hello", extra=extra)
+    assert sent(user("hi"), whole, user("go on"), target=SONNET)[1].extra == extra
+    assert sent(user("hi"), broken, user("go on"), target=SONNET)[1].extra is None
+
+
+def test_a_system_message_follows_the_same_rule():
+    target = replace(OTHER, rules={**OTHER.rules, "system_messages": "anywhere"})
+    messages = (user("hi"), BY_OPENAI, with_extra(system("Be brief.")), user("go on"))
+    assert sent(*messages, target=target)[2].extra == PORTABLE
+
+
+def test_a_projector_that_continues_behind_a_cut_removes_the_same():
+    messages = (
+        with_extra(user("hi")), BY_OPENAI, with_extra(user("and")), BY_OTHER, with_extra(user("go on")),
+        BY_OPENAI, user("and now"),
+    )  # fmt: skip
+    projector = Projector(OTHER, Policy())
+    for count in range(1, len(messages) + 1):
+        context = conversation(*messages[:count])
+        assert projector.project(context) == project(context, OTHER)
+    assert [message.extra for message in sent(*messages)] == [DATA, None, PORTABLE, None, DATA, None, None]

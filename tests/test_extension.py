@@ -1,0 +1,267 @@
+"""Protocols of other people: registered by a program, or found in an installed package."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import cast
+
+import pytest
+from msgspec.structs import replace
+
+import segue.protocols.registry as registry
+from segue import Model, SettingsError, UnknownProtocol, check, detect_protocol, prepare, register_protocol
+from segue.conversation.context import Context
+from segue.conversation.messages import UserMessage
+from segue.protocols import PROTOCOLS, Clues, all_protocols, get_protocol
+from segue.protocols.detection import _read_tables
+from segue.testing import BrokenLaw, check_protocol
+
+ROOT = Path(__file__).parent.parent
+EXAMPLE = ROOT / "examples" / "cohere_v1"
+PLAIN = PROTOCOLS["plain-text"]
+TOY = replace(
+    PLAIN,
+    name="toy",
+    example=Model("t", "toy", "toy"),
+    clues=Clues(body_keys={"toy_key": 9}),
+)
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    """Forget afterwards what a test registers."""
+    monkeypatch.setattr(registry, "_records", dict(registry._records))
+    _read_tables.cache_clear()
+    yield
+    _read_tables.cache_clear()
+
+
+# -- by a program ------------------------------------------------------------------------------------------------------
+
+
+def test_a_registered_protocol_is_listed_resolved_detected_and_written():
+    register_protocol(TOY)
+    assert list(PROTOCOLS)[-1] == "toy"
+    assert get_protocol("toy") is TOY
+    assert detect_protocol({"messages": [], "toy_key": 1}) == "toy"
+    request = prepare(Context().add(UserMessage.of("hello")), TOY.example)
+    assert request.body == {"messages": [{"role": "user", "content": "hello"}]}
+    assert check(request.body, protocol="toy") == []
+
+
+def test_to_register_an_equal_record_again_changes_nothing():
+    register_protocol(TOY)
+    register_protocol(replace(TOY))
+    assert list(PROTOCOLS).count("toy") == 1
+
+
+REFUSED = {
+    "the name of one of segue's own": (
+        replace(TOY, name="plain-text", example=Model("t", "toy", "plain-text")),
+        r"'plain-text' is taken by segue itself; choose another `name`",
+    ),
+    "an example of another protocol": (replace(TOY, example=PLAIN.example), r"write Model\(\.\.\., protocol='toy'\)"),
+    "no record": (PLAIN.check, r"takes a segue\.Protocol, not a value of type function"),
+}
+
+
+@pytest.mark.parametrize(("record", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_a_record_that_cannot_be_used_is_refused(record, message):
+    with pytest.raises(SettingsError, match=message):
+        register_protocol(record)
+
+
+def test_a_name_that_another_record_has_is_refused():
+    register_protocol(TOY)
+    with pytest.raises(SettingsError, match=r"'toy' is taken by another record, 'Plain text'; choose another `name`"):
+        register_protocol(replace(TOY, provider="somebody"))
+
+
+def test_one_of_segues_own_records_may_be_registered_again():
+    register_protocol(PLAIN)
+    assert get_protocol("plain-text") is PLAIN
+
+
+# -- in a package ------------------------------------------------------------------------------------------------------
+
+
+def install(site: Path, name: str, entry_points: dict[str, str]) -> None:
+    """Write what pip would write for a package that declares protocols."""
+    info = site / f"{name.replace('-', '_')}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    lines = [f"{point} = {value}" for point, value in entry_points.items()]
+    (info / "entry_points.txt").write_text("\n".join(("[segue.protocols]", *lines, "")))
+
+
+def install_example(site: Path) -> None:
+    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text("utf-8"))["project"]
+    install(site, project["name"], project["entry-points"]["segue.protocols"])
+    shutil.copytree(EXAMPLE / "src" / "segue_cohere_v1", site / "segue_cohere_v1")
+
+
+def run(site: Path, *command: str, **options) -> subprocess.CompletedProcess[str]:
+    paths = (str(site), str(ROOT / "src"))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    return subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, check=False, env=environment, **options
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    install_example(folder)
+    return folder
+
+
+def test_the_example_package_keeps_the_laws(site):
+    done = run(site, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLE / "tests"), cwd=site)
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+CHAT = {
+    "model": "gpt-5.2",
+    "messages": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "How warm is it?"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Oslo"}'}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "3 degrees"},
+    ],
+    "tools": [
+        {
+            "type": "function",
+            "function": {
+                "name": "weather",
+                "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+            },
+        }
+    ],
+}
+
+
+def test_the_program_converts_to_the_protocol_of_a_package_and_back(site):
+    given = site / "chat.json"
+    given.write_text(json.dumps(CHAT))
+    done = run(site, "-m", "segue", "convert", str(given), "--to", "cohere/command-r", "--to-protocol", "cohere-v1")
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)
+    assert body["preamble"] == "Be brief."
+    call = {"name": "weather", "parameters": {"city": "Oslo"}}
+    assert body["tool_results"] == [{"call": call, "outputs": [{"output": "3 degrees"}]}]
+    assert body["chat_history"][-1] == {"role": "CHATBOT", "message": "", "tool_calls": [call]}
+    assert body["tools"][0]["parameter_definitions"] == {"city": {"type": "str", "required": True}}
+    written = site / "v1.json"
+    written.write_text(done.stdout)
+    back = run(site, "-m", "segue", "convert", str(written), "--to", "openai/gpt-5.2", "--to-protocol", "openai-chat")
+    assert back.returncode == 0, back.stderr
+    assert [message["role"] for message in json.loads(back.stdout)["messages"]][-2:] == ["assistant", "tool"]
+
+
+def test_a_package_is_not_imported_before_its_protocol_is_needed(site):
+    program = (
+        "import sys; from segue.protocols import PROTOCOLS, get_protocol; names = list(PROTOCOLS); "
+        "get_protocol('plain-text'); assert 'segue_cohere_v1' not in sys.modules; "
+        "assert names[-1] == 'cohere-v1'; get_protocol('cohere-v1'); assert 'segue_cohere_v1' in sys.modules"
+    )
+    done = run(site, "-c", program)
+    assert done.returncode == 0, done.stderr
+
+
+BROKEN = {
+    "a module that is not there": ("no_such_module:RECORD", r"cannot be imported: ModuleNotFoundError"),
+    "something else than a record": ("json:dumps", r"which is a function; it has to be a segue\.Protocol"),
+    "a record of another name": ("segue.protocols.plain_text.protocol:PROTOCOL", r"a protocol called 'plain-text'"),
+}
+
+
+@pytest.mark.parametrize(("value", "message"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_package_is_named_and_breaks_no_other_protocol(tmp_path, monkeypatch, value, message):
+    install(tmp_path, "acme-wire", {"acme": value})
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UnknownProtocol, match=rf"the package 'acme-wire' declares the protocol 'acme'.*{message}"):
+        get_protocol("acme")
+    assert get_protocol("mistral-chat").name == "mistral-chat"
+    assert detect_protocol({"contents": []}) == "google-genai"
+    with pytest.warns(RuntimeWarning, match="acme-wire"):
+        assert "acme" not in [record.name for record in all_protocols()]
+
+
+def test_a_package_cannot_replace_one_of_segues_own(tmp_path, monkeypatch):
+    install(tmp_path, "acme-wire", {"openai-chat": "no_such_module:RECORD"})
+    monkeypatch.syspath_prepend(tmp_path)
+    assert get_protocol("openai-chat").provider == "openai"
+    assert list(PROTOCOLS).count("openai-chat") == 1
+
+
+# -- the kit finds what is wrong ---------------------------------------------------------------------------------------
+
+
+def _dropping(body, endpoint, tool_names):
+    return replace(PLAIN.decode_response(body, endpoint, tool_names), content=())
+
+
+def _crashing(body, endpoint):
+    raise KeyError("messages")
+
+
+def _lenient_order(prompt, endpoint):
+    body = PLAIN.encode_request(prompt, endpoint)
+    return {**body, "messages": list(reversed(cast("list[object]", body["messages"])))}
+
+
+class _Twice:
+    """A decoder that ends every reply twice."""
+
+    def __init__(self, decoder):
+        self._decoder = decoder
+        self.feed = decoder.feed
+
+    def finish(self):
+        return self._decoder.finish() * 2
+
+    @property
+    def message(self):
+        return self._decoder.message
+
+
+FAULTS = {
+    "content dropped from a reply": ({"decode_response": _dropping}, "a reply is written back unchanged"),
+    "a request that cannot be read": ({"decode_request": _crashing}, r"raised KeyError"),
+    "turns in another order": ({"encode_request": _lenient_order}, "a request is written back unchanged"),
+    "two terminal events": (
+        {"stream_decoder": lambda endpoint, names: _Twice(PLAIN.stream_decoder(endpoint, names))},
+        "ends with one terminal event",
+    ),
+    "a check that refuses everything": (
+        {"check": lambda body, endpoint: ["no"]},
+        "any history becomes a request that check accepts",
+    ),
+    "an error body that is not read": ({"decode_error": lambda body, status: body["error"]}, "decode_error"),
+    "a field that does not exist": ({"not_carried": frozenset({"tool_nmae"})}, "no neutral type has a field tool_nmae"),
+    "no samples": ({"samples": tuple}, "there are no samples"),
+    "clues of nothing": ({"clues": Clues(body_keys={"never": 9})}, "a body is recognised"),
+}
+
+
+@pytest.mark.parametrize(("fields", "message"), FAULTS.values(), ids=FAULTS.keys())
+def test_a_fault_is_found(fields, message):
+    record = replace(PLAIN, name="toy", example=Model("t", "toy", "toy"), **fields)
+    with pytest.raises(BrokenLaw, match=message):
+        check_protocol(record, histories=5)
+
+
+def test_a_protocol_without_faults_passes():
+    check_protocol(PLAIN, histories=5)
