@@ -50,7 +50,7 @@ _TO_URL_SAFE: Final = str.maketrans("+/", "-_")
 
 
 class Keys(NamedTuple):
-    """What the keys of an object mean, see `keep`. With `known` None every key is format; `reserved` keys are never data."""
+    """What the keys of an object mean, see `keep`. Without `known` every key is format; `reserved` keys are never data."""
 
     known: Collection[str] | None = None
     aliases: Mapping[str, str] = NO_NAMES
