@@ -1,9 +1,8 @@
-"""How fast the program converts a file of conversations: `segue convert` over JSON Lines.
+"""The speed of `segue convert` with a file of conversations (JSON Lines).
 
-A line is a chat request of some fifty messages, DeepSeek's; each becomes a request for Claude. What is counted is the
-whole program, its start included, with its bytecode written, as where it is installed: the first run sees to that, and
-is not the best. On one core that is its CPU time. What a second process brings can only be seen on the clock on the
-wall, so that row means something on a machine with two idle cores, and nothing elsewhere.
+Each line is a chat request of DeepSeek with some fifty messages; it is converted to a request for Claude. The time is
+that of the whole program, including its start, with its bytecode already written. For one process it is CPU time. The
+gain of a second process shows only in wall-clock time, so that row is meaningful only on a machine with two idle cores.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from cases import DEEPSEEK
 from figures import Figure
-from passages import DEEPSEEK
 from replies import make_history
 
 from segue.request import prepare
@@ -29,14 +28,14 @@ _TURNS: Final = 3
 
 
 class _Run(NamedTuple):
-    """What one run of the program took, in seconds."""
+    """The times of one run of the program, in seconds."""
 
     cpu: float
     wall: float
 
 
 def measure_batches(messages: int) -> list[Figure]:
-    """Convert a file of about so many messages, with one process and with two, by turns."""
+    """Convert a file of about `messages` messages, with one process and with two, in turn."""
     with tempfile.TemporaryDirectory() as folder:
         lines = [prepare(make_history(length, DEEPSEEK), DEEPSEEK).content + b"\n" for length in _LENGTHS]
         few, many = Path(folder) / "few.jsonl", Path(folder) / "many.jsonl"
@@ -66,13 +65,13 @@ def _figures(
     what = "the same without the start of the program"
     yield Figure("", what, "a second", messages / max(cpu - start, 1e-9), note=f"it starts in {start * 1e3:.0f} ms")
     speedups = sorted(one.wall / two.wall for one, two in zip(runs[1], runs[2], strict=True))
-    what = "--jobs 2: times as fast as --jobs 1, on the clock"
+    what = "--jobs 2: times as fast as --jobs 1, wall-clock time"
     spread = f"{speedups[0]:.2f} to {speedups[-1]:.2f}"
     note = f"with {os.cpu_count()} cores and a load of {os.getloadavg()[0]:.1f}, these runs in it"
     yield Figure("convert.jobs", what, "times", walls[1] / walls[2], spread, note)
     begun = min(run.wall for run in starts[2])
     note = f"messages; two processes start in {begun * 1e3:.0f} ms"
-    yield Figure("", "--jobs 2, on the clock", "a second", messages / walls[2], note=note)
+    yield Figure("", "--jobs 2, wall-clock time", "a second", messages / walls[2], note=note)
 
 
 def _convert(source: Path, jobs: int) -> _Run:

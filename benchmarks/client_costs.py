@@ -1,12 +1,12 @@
-"""What the client costs beyond its transport: the same streamed reply over the same connection, read three ways.
+"""The overhead of the client over its transport: the same streamed reply over the same connection, read in three ways.
 
-- by httpx2 alone, which gives the bytes and knows nothing of them: the transport's own cost;
-- by segue's client, which gives neutral events and the whole message;
-- by the raw streams of the openai and anthropic clients, which give their own events and no message.
+- by httpx2 alone, which returns the bytes: the time of the transport;
+- by segue's client, which returns segue's events and the whole message;
+- by the raw streams of the openai and anthropic clients, which return their own events and no message.
 
-The server is another process (see `stream_server`): only the work of whoever reads is counted. A live stream comes an
-event at a time, and each is waited for, which costs the transport three times as much as one that was all there before.
-The goals are held against the latter: there the client's own part is the largest.
+The server is another process (see `stream_server`), so only reading is measured. A live stream arrives one event at a
+time; waiting for each makes the transport three times as slow as for a stream that has arrived completely. The goals
+are for the latter, because there the share of the client is the largest.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Final
 import anthropic
 import httpx2
 import openai
+from cases import WRITERS, is_supported
 from figures import Figure
 from measure import Comparison, Effort, compare
 from msgspec.structs import replace
-from passages import WRITERS, is_supported
 from streamed import mixed_stream
 
 from segue import Context, Model, UserMessage, decode_response
@@ -33,11 +33,11 @@ from segue.client.http.clients import Client
 _SERVER: Final = Path(__file__).with_name("stream_server.py")
 _HELLO: Final = Context(messages=(UserMessage.of("hello"),))
 _KEY: Final = "nobody"
-_WAYS: Final[Mapping[str, str]] = {"at-once": "all there", "live": "live"}
+_WAYS: Final[Mapping[str, str]] = {"at-once": "complete", "live": "live"}
 
 
 def measure_client(effort: Effort) -> list[Figure]:
-    """Measure every wire that the server streams."""
+    """Measure every protocol that the server streams."""
     figures: list[Figure] = []
     with _running_server() as origin:
         for protocol, model in WRITERS.items():
@@ -94,7 +94,7 @@ def _figures(compared: Comparison, protocol: str, words: str, events: int, *, is
             yield Figure(sdk_key, what, "part", ratio.best, ratio.spread_as_part())
     control = compared.control()
     what = f"{protocol}, {words}: transport / itself"
-    yield Figure("", what, "times", control.best, control.spread(), note="the same thing twice")
+    yield Figure("", what, "times", control.best, control.spread(), note="the same code twice: measurement error")
 
 
 def _read_bytes(transport: httpx2.Client, url: str, size: int) -> None:
@@ -114,7 +114,7 @@ def _read_events(client: Client, model: Model) -> object:
 
 
 def _sdk_readers(protocol: str, base_url: str, model: str) -> dict[str, Callable[[], object]]:
-    """Read the same stream with the client of whoever made the wire."""
+    """Read the same stream with the provider's own client."""
     if protocol == "anthropic-messages":
         claude = anthropic.Anthropic(api_key=_KEY, base_url=base_url, max_retries=0)
 

@@ -1,4 +1,4 @@
-"""One measured figure, the goal it is held against, and how both are written."""
+"""One measured figure, its goal, and how both are written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Unit: TypeAlias = Literal["times", "part", "MB", "ms", "us", "ns", "a second"]
 
 
 def as_part(value: float) -> str:
-    """Write a ratio as a part of one; as a multiple where it is more than that."""
+    """Write a ratio below one as a fraction, any other as a multiple."""
     if value <= 0.0005:
         return "under 1/2000"
     if value > 1:
@@ -31,19 +31,19 @@ _WRITTEN: Final[Mapping[Unit, Callable[[float], str]]] = {
 
 @dataclass(frozen=True)
 class Goal:
-    """What a figure must not exceed, and what it aims at; with `at_least`, what it must reach."""
+    """The bound that a figure must not exceed, and the aim; with `at_least`, bounds that it must reach."""
 
     must: float
     aim: float | None = None
     at_least: bool = False
 
     def is_met(self, value: float, bound: float) -> bool:
-        """Say whether a value is on the right side of a bound."""
+        """Whether a value meets a bound."""
         return value >= bound if self.at_least else value <= bound
 
 
 class Mark(NamedTuple):
-    """Where a figure stands in a plot."""
+    """The place of a figure in a plot."""
 
     plot: str
     row: str
@@ -53,7 +53,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Figure:
-    """One row of a table; `key` finds its goal. Without a value it was not measured, and `note` says why."""
+    """One row of a table; `key` names its goal. Without a value it was not measured, and `note` has the reason."""
 
     key: str
     what: str
@@ -68,7 +68,7 @@ class Figure:
         return "not measured" if self.value is None else _WRITTEN[self.unit](self.value)
 
     def cells(self, goal: Goal | None) -> tuple[str, ...]:
-        """Give the row: what, value, spread, must, aim, verdict, note."""
+        """Return the row: what, value, spread, must, aim, verdict, note."""
         must = aim = ""
         if goal is not None:
             must = _WRITTEN[self.unit](goal.must)
@@ -76,7 +76,7 @@ class Figure:
         return (self.what, self.written(), self.spread, must, aim, self.verdict(goal), self.note)
 
     def verdict(self, goal: Goal | None) -> str:
-        """Judge the value by the goal, where there is one."""
+        """Compare the value with the goal, if there is one."""
         if goal is None or self.value is None:
             return ""
         if goal.aim is not None and goal.is_met(self.value, goal.aim):
@@ -84,11 +84,11 @@ class Figure:
         return "must met" if goal.is_met(self.value, goal.must) else "MISSED"
 
 
-HEADINGS: Final = ("what", "value", "middle half of the rounds", "must", "aim", "verdict", "note")
+HEADINGS: Final = ("what", "value", "quartiles of the rounds", "must", "aim", "verdict", "note")
 
 
 def render_table(rows: list[tuple[str, ...]]) -> str:
-    """Write rows as a Markdown table, columns in line."""
+    """Write rows as a Markdown table with aligned columns."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
@@ -98,13 +98,13 @@ def render_table(rows: list[tuple[str, ...]]) -> str:
 
 
 def render_verdicts(figures: list[Figure], goals: Mapping[str, Goal]) -> str:
-    """Write one row for every goal: how many figures are held against it, and the one that is worst off."""
+    """Write one row for every goal: the number of its figures, and the worst of them."""
     rows: list[tuple[str, ...]] = [("goal", "figures", "worst of them", "value", "must", "aim", "verdict")]
     for key, goal in goals.items():
-        held = [figure for figure in figures if figure.key == key and figure.value is not None]
-        if not held:
+        compared = [figure for figure in figures if figure.key == key and figure.value is not None]
+        if not compared:
             continue
-        worst = (min if goal.at_least else max)(held, key=lambda figure: figure.value or 0.0)
+        worst = (min if goal.at_least else max)(compared, key=lambda figure: figure.value or 0.0)
         what, value, _, must, aim, verdict, _ = worst.cells(goal)
-        rows.append((key, str(len(held)), what, value, must, aim, verdict))
+        rows.append((key, str(len(compared)), what, value, must, aim, verdict))
     return render_table(rows)

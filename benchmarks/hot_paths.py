@@ -1,12 +1,11 @@
-"""The guard: what an application waits for may not get slower by half and nobody notice.
+"""A regression check: no function that applications wait for may become 50 % slower unnoticed.
 
-Every path is held against orjson on the same data, in one process and in turn, in CPU time: the ratio of the best of
-many calls is nearly the same on a busy machine and on an idle one. What it was when somebody looked at it stands in
-`hot_paths.json`. A path that needs half as much again is measured anew, twice, and the best counts. So a busy moment is
-no alarm, and a path that really got slower is one every time.
+Every path is compared with orjson on the same data, in one process and in turn, in CPU time: the ratio of the best of
+many calls is nearly the same on a busy and on an idle machine. The recorded ratios are in `hot_paths.json`. A path that
+is 50 % slower is measured twice more, and the best result counts, so that a short load spike raises no alarm.
 
-    python scripts/check_speed.py             fails where a path got slower by half
-    python scripts/check_speed.py --record    writes the ratios of now, for a change that is worth its price
+    python scripts/check_speed.py             fails if a path became 50 % slower
+    python scripts/check_speed.py --record    records the current ratios, after a deliberate change
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from typing import Final
 
 import msgspec
 import orjson
+from cases import CASES, SAME_MODEL_CASES, PreparedCase, prepare_case
 from measure import settled, time_calls
-from passages import HOMES, PASSAGES, Journey, make_journey
 from stream_costs import read_stream
 from streamed import mixed_stream
 from transcripts import as_plain, make_transcript, make_turn
@@ -33,7 +32,7 @@ from segue.request import prepare
 
 TABLE: Final = Path(__file__).with_name("hot_paths.json")
 TOLERATED: Final = 1.5
-"""A path fails that needs so many times what is recorded."""
+"""A path fails if its ratio is this many times the recorded one."""
 _LENGTH: Final = 200
 _ROUNDS: Final = 25
 _TRIES: Final = 3
@@ -45,7 +44,7 @@ Timer = Callable[[Call], float]
 
 @dataclass(frozen=True)
 class HotPath:
-    """What is timed, and what orjson does with the same data. `begin` makes a call ready that is good for once."""
+    """The timed function, and orjson's on the same data. `begin` makes a function that is called once."""
 
     name: str
     begin: Callable[[], Call]
@@ -53,33 +52,33 @@ class HotPath:
 
 
 def make_paths(length: int = _LENGTH) -> Iterator[HotPath]:
-    """List everything that an application waits for."""
+    """List the functions that applications wait for."""
     context = make_transcript(length)
     data, plain = dump(context), as_plain(context)
     yield HotPath("load", lambda: lambda: load(data), lambda: orjson.loads(data))
     yield HotPath("dump", lambda: lambda: dump(context), lambda: orjson.dumps(plain))
-    for passage in PASSAGES:
-        journey = make_journey(passage, length)
-        yield _preparing(journey)
-        if passage in HOMES:
-            yield _reading(journey)
-            yield _one_more_turn(journey)
-    for passage in HOMES:
-        yield _streaming(passage.wire, passage.writer)
+    for case in CASES:
+        prepared = prepare_case(case, length)
+        yield _preparing(prepared)
+        if case in SAME_MODEL_CASES:
+            yield _reading(prepared)
+            yield _one_more_turn(prepared)
+    for case in SAME_MODEL_CASES:
+        yield _streaming(case.wire, case.writer)
 
 
-def _preparing(journey: Journey) -> HotPath:
-    context, target, body = journey.context, journey.passage.target, journey.body
+def _preparing(prepared: PreparedCase) -> HotPath:
+    context, target, body = prepared.context, prepared.case.target, prepared.body
     return HotPath(
-        f"prepare {journey.passage.name}",
+        f"prepare {prepared.case.name}",
         lambda: lambda: prepare(context, target).body,
         lambda: orjson.dumps(body),
     )
 
 
-def _reading(journey: Journey) -> HotPath:
-    protocol, target = journey.passage.wire, journey.passage.target
-    data = orjson.dumps(journey.body)
+def _reading(prepared: PreparedCase) -> HotPath:
+    protocol, target = prepared.case.wire, prepared.case.target
+    data = orjson.dumps(prepared.body)
     body: dict[str, object] = orjson.loads(data)
     return HotPath(
         f"decode_request {protocol}",
@@ -88,18 +87,18 @@ def _reading(journey: Journey) -> HotPath:
     )
 
 
-def _one_more_turn(journey: Journey) -> HotPath:
-    target, body = journey.passage.target, journey.body
-    before = journey.context.add(*make_turn(journey.passage.writer, seed=1_000_000))
-    now = before.add(*make_turn(journey.passage.writer, seed=1_000_001))
+def _one_more_turn(prepared: PreparedCase) -> HotPath:
+    target, body = prepared.case.target, prepared.body
+    before = prepared.context.add(*make_turn(prepared.case.writer, seed=1_000_000))
+    now = before.add(*make_turn(prepared.case.writer, seed=1_000_001))
 
     def begin() -> Call:
         outbox = Outbox(target)
-        for context in (journey.context, before):
+        for context in (prepared.context, before):
             _ = outbox.prepare(context).content
         return lambda: outbox.prepare(now).content
 
-    return HotPath(f"outbox {journey.passage.wire}", begin, lambda: orjson.dumps(body))
+    return HotPath(f"outbox {prepared.case.wire}", begin, lambda: orjson.dumps(body))
 
 
 def _streaming(protocol: str, model: Model) -> HotPath:
@@ -113,9 +112,9 @@ def _streaming(protocol: str, model: Model) -> HotPath:
 
 
 def measure_paths(paths: Sequence[HotPath], rounds: int = _ROUNDS, timer: Timer = time_calls) -> dict[str, float]:
-    """Give the best of many calls of every path, in units of the best of its yardstick.
+    """Return the best of many calls of every path, as a multiple of the best of its reference.
 
-    All paths have their turn in every round, so that each of them sees the quiet moments of the machine.
+    Every round measures all paths, so that each is also measured while the machine is idle.
     """
     spent = {path.name: float("inf") for path in paths}
     floor = dict(spent)
@@ -134,7 +133,7 @@ def find_slow(
     measure: Callable[[Sequence[HotPath]], Mapping[str, float]] = measure_paths,
     tries: int = _TRIES,
 ) -> dict[str, float]:
-    """Give the ratios of those paths that need half as much again as was recorded, in every try."""
+    """Return the ratios of the paths that are 50 % slower than recorded in every attempt."""
     suspects = list(paths)
     best = {path.name: float("inf") for path in suspects}
     for _ in range(tries):
@@ -145,12 +144,12 @@ def find_slow(
 
 
 def read_table(path: Path = TABLE) -> dict[str, float]:
-    """Read what was recorded."""
+    """Read the recorded ratios."""
     return msgspec.json.decode(path.read_bytes(), type=dict[str, float])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Check every path, or record what they cost now."""
+    """Check every path, or record the current ratios."""
     parser = argparse.ArgumentParser(description="See that no hot path got slower by half.")
     parser.add_argument("--record", action="store_true", help="write down what the paths cost now")
     paths = list(make_paths())
@@ -167,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def record(paths: Sequence[HotPath], path: Path = TABLE) -> None:
-    """Write the middle of several measurements of every path."""
+    """Write the median of several measurements of every path."""
     taken = [measure_paths(paths) for _ in range(_RECORDINGS)]
     middle = {it.name: round(sorted(ratios[it.name] for ratios in taken)[_RECORDINGS // 2], 2) for it in paths}
     path.write_bytes(msgspec.json.format(msgspec.json.encode(middle), indent=2) + b"\n")

@@ -1,10 +1,10 @@
-"""What it costs to import a library: CPU time and memory of a new interpreter, net of one that does nothing.
+"""CPU time and memory of importing a library in a new interpreter, minus those of an interpreter that does nothing.
 
-Facts this file rests on:
-- `ru_maxrss` of a child counts the parent it was forked from, so memory is read from the child's own `/proc` entry.
+Facts this file relies on:
+- `ru_maxrss` of a child includes the parent it was forked from, so memory is read from the child's `/proc` entry.
                                                                               (Linux, getrusage(2); seen here)
-- The first import writes bytecode; one run that is not counted comes before the others.
-- litellm asks the network for its price list while it is imported, unless told to use its own.   (litellm 1.106.2)
+- The first import writes bytecode, so the first run is not counted.
+- litellm downloads its price list during import, unless it is configured to use its own.         (litellm 1.106.2)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SEGUE: Final = (
     ("import segue", "import segue"),
     ("segue, types and stored JSON", "from segue import Context, dump, load"),
 )
-"""The first loads nothing until a name is asked for, so the second is the one to hold against others."""
+"""The first imports nothing until a name is used, so the second is the one to compare with others."""
 
 _REPORT_MEMORY: Final = """
 import os
@@ -35,7 +35,7 @@ if os.path.exists("/proc/self/status"):
 
 @dataclass(frozen=True)
 class Subject:
-    """A statement, and the interpreter that runs it."""
+    """An import statement, and the interpreter that runs it."""
 
     name: str
     python: Path
@@ -44,7 +44,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class ImportCost:
-    """The best of many runs, less what the same interpreter costs without the statement."""
+    """The best of many runs, minus the cost of the same interpreter without the statement."""
 
     cpu_ms: float
     memory_mb: float
@@ -53,7 +53,7 @@ class ImportCost:
 def measure_import_costs(
     python: Path, environments: Sequence[Environment], *, source: Path, rounds: int
 ) -> list[Figure]:
-    """Hold importing segue, with an interpreter that has msgspec and nothing else, against importing the peers."""
+    """Compare importing segue, in an environment with only msgspec, with importing the peers."""
     subjects = [Subject(name, python, statement) for name, statement in _SEGUE]
     subjects.append(Subject("msgspec alone", python, "import msgspec"))
     subjects += [Subject(it.peer.name, it.python, it.peer.statement) for it in environments if it.python is not None]
@@ -82,9 +82,9 @@ def measure_import_costs(
 def measure_imports(
     subjects: Sequence[Subject], *, source: Path, rounds: int
 ) -> tuple[dict[str, ImportCost], ImportCost]:
-    """Measure all statements in turn, `source` on the path of each.
+    """Measure all statements in turn, each with `source` on its path.
 
-    Give their net costs by name, and what the interpreter of the first costs without a statement.
+    Returns their net costs by name, and the cost of the first interpreter without a statement.
     """
     pythons = list(dict.fromkeys(subject.python for subject in subjects))
     runs = [Subject(f"bare {python}", python, "pass") for python in pythons] + list(subjects)
@@ -107,7 +107,7 @@ def measure_imports(
 
 
 def _run(subject: Subject, source: Path) -> tuple[float, float]:
-    """Run a statement in a new interpreter; give its CPU milliseconds and its largest memory in MB."""
+    """Run a statement in a new interpreter; return its CPU milliseconds and its peak memory in MB."""
     command = [str(subject.python), "-c", subject.statement + _REPORT_MEMORY]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPATH"] = str(source)
@@ -115,12 +115,12 @@ def _run(subject: Subject, source: Path) -> tuple[float, float]:
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
     assert child.stdout is not None  # asked for above
     with child.stdout:
-        said = child.stdout.read().decode()
+        output = child.stdout.read().decode()
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
         raise subprocess.CalledProcessError(child.returncode, command)
-    return (usage.ru_utime + usage.ru_stime) * 1e3, _memory_mb(said) or usage.ru_maxrss / 1024
+    return (usage.ru_utime + usage.ru_stime) * 1e3, _memory_mb(output) or usage.ru_maxrss / 1024
 
 
 def _memory_mb(status: str) -> float:

@@ -1,18 +1,15 @@
-"""How costs are measured and compared.
+"""How times are measured and compared.
 
-- CPU time of the process, never the clock on the wall: other programs share the machine.
-- Everything that is compared runs in turn within one process, round after round, in an order that rotates: a busy
-  moment hits all of it alike. The garbage collector is left on, because it is on where the library is used; what was
-  there before the measuring began is kept out of its sight, here and in other processes alike, so that no figure
-  depends on how many other histories wait for their turn.
-- The headline is best over best: the least disturbed run is the nearest to what the code itself costs. The quartiles of
-  the ratios of single rounds say how far to trust it.
-- Before a sample comes one call that is not counted: what ran before it, another subject or another process, has left
-  other things in the processor's caches, and a slow subject has fewer calls in its sample to spread that over.
-- The yardstick is entered twice under two names. What its ratio to itself differs from one is what this machine could
-  not tell apart in this run.
-- What has to run in another process takes its turn in every round too, and brings the yardstick's time there with it:
-  two processes are compared as multiples of the same work, never by their times.
+- CPU time of the process, not wall-clock time: other programs share the machine.
+- All subjects of a comparison run in turn in one process, in rotating order, so that other load affects all of them.
+  The garbage collector is on, as in applications; objects that existed before are frozen in all processes, so that
+  figures do not depend on other histories.
+- The value is the best time divided by the best time of the reference: the run with the least interference. The
+  quartiles of the ratios of single rounds show how reliable it is.
+- Before each sample, one call is not counted, because the processor's caches hold the data of another subject.
+- The reference is measured twice, under two names. Its ratio to itself shows the measurement error of the run.
+- A subject in another process also runs in every round, with the reference in that process: two processes are compared
+  as multiples of the reference, because their times are not comparable.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ CONTROL: Final = "control"
 
 @dataclass(frozen=True)
 class Effort:
-    """How much measuring: rounds for each comparison, and how long a single sample should last."""
+    """The effort: rounds for each comparison, and the length of a sample."""
 
     rounds: int
     sample_ns: int
@@ -44,47 +41,47 @@ QUICK: Final = Effort(rounds=3, sample_ns=200_000)
 
 @dataclass(frozen=True)
 class Ratio:
-    """A cost in units of another: best over best, and the quartiles of the rounds."""
+    """A ratio of times: best divided by best, and the quartiles of the rounds."""
 
     best: float
     low: float
     high: float
 
     def spread(self) -> str:
-        """Write the middle half of the rounds."""
+        """Write the quartiles of the rounds."""
         return f"{self.low:.2f} to {self.high:.2f}"
 
     def spread_as_part(self) -> str:
-        """Write the middle half of the rounds as parts of one."""
+        """Write the quartiles of the rounds as fractions."""
         return f"{as_part(self.high)} to {as_part(self.low)}"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Samples in nanoseconds a call, one for each round, of everything that was compared with the yardstick."""
+    """Samples in nanoseconds for a call, one for each round, of all subjects."""
 
     yardstick: str
     samples: Mapping[str, tuple[float, ...]]
 
     def best(self, name: str) -> float:
-        """Give the best sample in nanoseconds a call."""
+        """Return the best sample in nanoseconds for a call."""
         return min(self.samples[name])
 
     def ratio(self, name: str, yardstick: str | None = None) -> Ratio:
-        """Give the cost of `name` in units of the yardstick, or of another that was measured beside it."""
+        """Return the ratio of `name` to the reference, or to another subject."""
         unit = yardstick or self.yardstick
         rounds = [mine / its for mine, its in zip(self.samples[name], self.samples[unit], strict=True)]
         return Ratio(self.best(name) / self.best(unit), *_quartiles(rounds))
 
     def against(self, name: str, other: str) -> Ratio:
-        """Give the cost of `name` in units of `other`, which ran in another process: multiples of the yardstick."""
+        """Return the ratio of `name` to `other`, which ran in another process, by multiples of the reference."""
         there = f"{other}: yardstick"
         columns = (self.samples[key] for key in (name, self.yardstick, other, there))
         rounds = [(mine / unit) / (its / its_unit) for mine, unit, its, its_unit in zip(*columns, strict=True)]
         return Ratio(self.ratio(name).best / self.ratio(other, there).best, *_quartiles(rounds))
 
     def control(self) -> Ratio:
-        """Give the yardstick in units of itself: one, but for what the machine could not tell apart."""
+        """Return the ratio of the reference to itself: 1, apart from the measurement error."""
         return self.ratio(CONTROL)
 
 
@@ -99,9 +96,9 @@ def compare(
     effort: Effort,
     elsewhere: Sequence[Callable[[], Mapping[str, float]]] = (),
 ) -> Comparison:
-    """Measure all subjects in turn; `yardstick` names the one that the others are held against.
+    """Measure all subjects in turn; `yardstick` is the name of the reference.
 
-    What is `elsewhere` measures itself, once a round, and gives its samples by name.
+    Subjects in `elsewhere` run in other processes; each returns its samples by name, once a round.
     """
     entered = {**subjects, CONTROL: subjects[yardstick]}
     samples: dict[str, list[float]] = {name: [] for name in entered}
@@ -121,7 +118,7 @@ def compare(
 
 @contextmanager
 def settled() -> Generator[None]:
-    """Keep what is there already out of the garbage collector's sight."""
+    """Exclude existing objects from garbage collection."""
     gc.collect()
     gc.freeze()
     try:
@@ -131,7 +128,7 @@ def settled() -> Generator[None]:
 
 
 def time_calls(subject: Callable[[], object], calls: int = 1) -> float:
-    """Give the CPU nanoseconds of one call, over so many in a row; freeing the results is part of it."""
+    """Return the CPU nanoseconds of one call, averaged over `count` calls; freeing the results is included."""
     before = time.process_time_ns()
     for _ in range(calls):
         subject()

@@ -1,4 +1,4 @@
-"""The page of a run: machine, goals at a glance, plots, tables, and how to read them."""
+"""The page of a run: machine, goals, plots, tables, and notes."""
 
 from __future__ import annotations
 
@@ -16,91 +16,95 @@ from peers import Peer
 from plots import PLOTS
 
 _INTRODUCTIONS: Final[Mapping[str, str]] = {
-    "import": "A new interpreter, net of one that does nothing; the best of many runs, the libraries in turn.",
-    "stored": "A history of an agent as segue stores it, beside orjson on the same bytes.",
-    "projection": "The same history made ready for the model that wrote it (home) and for another (abroad).",
+    "import": "Import in a new interpreter, minus an interpreter that does nothing; the best of many runs, in turn.",
+    "stored": "Loading and dumping the stored history of an agent, compared with orjson on the same bytes.",
+    "projection": (
+        "Projection of the same history for the model that wrote it (same-model) and for another (cross-model)."
+    ),
     "requests": (
-        "A history that was decoded from a provider's replies becomes the body of a request, as plain values: for\n"
-        "the model that wrote it (home: Claude, DeepSeek, GPT, Gemini, Claude at Amazon) and for another (abroad:\n"
-        "GPT's at Claude, Claude's everywhere else). 1/3 against a peer: segue needs a third of what the peer needs."
+        "A history that was decoded from a provider's replies is encoded as the body of a request, as dicts and\n"
+        "lists: for the model that wrote it (same-model: Claude, DeepSeek, GPT, Gemini, Claude at Amazon) and for\n"
+        "another (cross-model: GPT's history for Claude, Claude's for all others). 1/3: a third of the peer's time."
     ),
     "parts": (
-        "Where the cost of those requests lies, as multiples of `orjson.dumps` of the body, and two bounds: a loop\n"
-        "over the history that does nothing, and the finished body's dicts and lists made once more, in C."
+        "The parts of those requests, as multiples of `orjson.dumps` of the body, and two lower bounds: a loop over\n"
+        "the history that does nothing, and the dicts and lists of the finished body, made again in C."
     ),
     "growth": (
-        "The same as under requests, at home, in histories of ten to ten thousand messages: what one message costs.\n"
-        "A message's cost that does not grow means that the whole is linear."
+        "The same-model requests with histories of ten to ten thousand messages: the time for one message.\n"
+        "If it does not grow, the time for the whole history is linear."
     ),
     "warm": (
-        "One more step of an agent (a turn and three results) on a history that was sent before, to the bytes of the\n"
-        "body: `Outbox(model).prepare(context).content`, beside one copy of those bytes, and beside what pydantic-ai\n"
-        "does each time: map the whole history, and serialise it."
+        "One more step of an agent (a turn and three results) after a history that was already sent, to the bytes of\n"
+        "the body: `Outbox(model).prepare(context).content`, compared with one copy of those bytes, and with\n"
+        "pydantic-ai, which each time encodes the whole history and serializes it."
     ),
     "streams": (
-        "A streamed reply, an event at a time: server-sent events to neutral events and the whole message, beside\n"
-        "`orjson.loads` of each payload."
+        "A streamed reply, one event at a time: from server-sent events to segue's events and the whole message,\n"
+        "compared with `orjson.loads` of each payload."
     ),
     "client": (
-        "The same streamed reply over a loopback connection: read by segue's client, by httpx2 alone (the transport's\n"
-        "own cost, which nobody can be below), and by the providers' own clients, whose raw streams give no message."
+        "The same streamed reply over a loopback connection: read by segue's client, by httpx2 alone (the time of the\n"
+        "transport, a lower bound), and by the providers' own clients, whose raw streams make no message."
     ),
-    "convert": "`segue convert` over a file of conversations, one a line: the whole program, its start included.",
+    "convert": "`segue convert` with a file of conversations, one on each line: the whole program and its start.",
 }
 
 _NOTES: Final = """\
-- CPU time, never the clock on the wall; what is compared runs in turn in one process, and a value is best over best.
-  The rows that hold a thing against itself show what the machine could not tell apart: less means nothing.
-- Where a value lies below the middle half of its rounds, a usual call costs more than the best: read the middle half.
-- Absolute values depend on the machine and on what else it does (see the load); ratios travel better.
-- Transcripts are made, not recorded: 55 % tool results of 0.2 to 8 KB, 38 % assistant messages with sealed thinking and
-  one to three calls, 6 % user messages; every seventh string holds characters beyond ASCII. The seed is fixed.
-- orjson makes plain dicts and checks nothing, segue makes frozen values and checks every field: the ratio is the price
-  of that, not a race between equals.
-- `import segue` alone loads next to nothing until a name is asked for; the row with the types is the fair one.
-- segue is imported in an environment with msgspec alone, as `pip install segue` makes it.
-- Peers are imported as their users import them for messages alone (litellm has no smaller part). They bring more than
-  segue does, network clients among it. litellm is told not to fetch its price list.
-- Of a peer, its own function is timed that maps a history, in its own types built beforehand, to the wire. What it does
-  less than segue is said beside each row; segue's row has everything in it: tools, options, the report of what was
-  changed. Peers' bodies differ from segue's in places, and were not judged here.
-- langchain asks Python for the type hints of five classes again for every block: an accident, and no goal is set on it.
-- llm-rosetta keeps no histories: it is given what it read from a request, and in the rows of `convert` reads it too.
-  Its way to Google's wire grows faster than the history: a message of 1,000 costs it several times what one of 60 does.
+- Times are CPU times, not wall-clock times. Compared subjects run in turn in one process, and a value is the best time
+  divided by the best time of the reference. Rows that compare code with itself show the measurement error: smaller
+  differences mean nothing.
+- If a value is below the quartiles of its rounds, a typical call takes longer than the best: use the quartiles.
+- Absolute values depend on the machine and its load; ratios depend on them less.
+- Transcripts are generated: 55 % tool results of 0.2 to 8 KB, 38 % assistant messages with signed thinking and one to
+  three calls, 6 % user messages; every seventh string contains non-ASCII characters. The seed is fixed.
+- orjson makes dicts and checks nothing, segue makes frozen values and checks every field: the ratio is the cost of
+  that.
+- `import segue` alone imports next to nothing until a name is used; compare the row with the types.
+- segue is imported in an environment with only msgspec, like that of `pip install segue`.
+- Peers are imported as their users import them for messages (litellm has no smaller part). They include more than
+  segue, network clients for example. litellm is configured not to download its price list.
+- For a peer, the timed function is its own that encodes a history, which was built in its types before. Where it does
+  less work than segue, the row has a note; segue's time includes tools, options and the report of the changes. The
+  requests of peers differ from segue's in places; they were not checked here.
+- langchain gets the type hints of five classes again for every block, which is an accident; there is no goal for it.
+- llm-rosetta stores no histories: it gets what it decoded from a request; in the rows of `convert` it also decodes it.
+  For Google its time grows faster than the history: a message of 1,000 takes several times as long as one of 60.
 - Two processes are compared as multiples of `orjson.dumps` of the same body, measured in both, in turn: "1/3" means
-  that segue needs a third of what the peer needs. Peers without a goal are measured in a fifth of the rounds.
-- What a history holds of its replies beyond segue's words (`extra`: who served it, how it was spelt, the request that
-  OpenAI repeats) is there in the first row of a passage and left out in the second.
-- orjson is given the payloads of a stream ready cut, and keeps nothing of them.
-- The garbage collector is on, as it is where the library is used, unless the run says otherwise; histories that were
-  made before the measuring are out of its sight, in all processes.
+  that segue needs a third of the peer's time. Peers without a goal are measured in a fifth of the rounds.
+- The fields of replies that segue has no types for (`extra`: provider, verbatim format, the request that OpenAI
+  repeats) are included in the first row of a case and left out in the second.
+- orjson gets the payloads of a stream already split and keeps nothing.
+- The garbage collector is on, as in applications, unless the run turns it off; histories that were made before the
+  measurement are frozen in all processes.
 """
 
 _MISSED: Final = """\
-- **A request home, on OpenAI's wires.** The table of parts shows where it goes; measured one by one they add up to less
-  than the whole, as each finds in the processor's caches what it left there. Looking the history over is four to five
-  times a loop that asks every piece for its class and nothing else. Writing the body is two to three times what C needs
-  to make its dicts and lists: half of the difference are the arguments of calls, written as JSON each time, and on
-  Responses the seals, read each time. To go lower, the JSON text of arguments and seals would have to be kept beside
-  what was read of it, which doubles what they take in memory and in files, or the loops be compiled with direct access
-  to the fields of a message: compiled as they are, they would ask for each field the slow way.
-- **A tenth of llm-rosetta.** Outside Google's wire it needs six to eleven times `orjson.dumps`. A tenth of that is what
-  looking the history over takes by itself, or what C takes to make the dicts and lists. On Google's wire, where its
-  cost grows faster than the history, segue takes a thirtieth.
-- **Storing.** msgspec's encoder alone stands beside `dump` in the table. What is added looks for what would make a file
-  that nobody can read: numbers that JSON has no word for, and values of a wrong type. It would have to be done in C.
-- **litellm to Anthropic, abroad.** It leaves the reasoning of other models out; segue tells it as text, with a line in
-  the report for each.
-- **The client's overhead** and the ratios beside peers lie within a tenth of their bounds: what is met in one run may
-  be missed in the next. The rows that hold a thing against itself say how far to trust them.
+- **Same-model requests with OpenAI's protocols.** The table of parts shows where the time goes; the parts add up to
+  less than the whole, because each finds its own data in the processor's caches. The scan of the history takes four to
+  five times as long as a loop that only checks classes. Encoding takes two to three times as long as C needs to make
+  the dicts and lists: half of the difference is the arguments of calls, serialized each time, and with Responses the
+  signatures, parsed each time. To be faster, the JSON text of arguments and signatures would have to be stored beside
+  the parsed values, which doubles their size in memory and in files, or the loops be compiled with direct access to the
+  fields of a message: compiled as they are, they would access each field in the slow way.
+- **A tenth of llm-rosetta.** Except for Google it needs six to eleven times `orjson.dumps`. A tenth of that is the time
+  of the scan alone, or of C for the dicts and lists. For Google, where its time grows faster than the history, segue
+  needs a thirtieth.
+- **Storing.** The table has msgspec's encoder alone beside `dump`. The rest of the time is the check for values that
+  would make an unreadable file: numbers that JSON does not support, and values of a wrong type. It would have to be
+  done in C.
+- **litellm to Anthropic, cross-model.** It drops the reasoning of other models; segue sends it as text, with an entry
+  in the report for each.
+- **The client's overhead** and the ratios to peers are within a tenth of their bounds: a goal that one run meets may be
+  missed by the next. The rows that compare code with itself show the measurement error.
 """
 
 _PLOTS_OF: Final[Mapping[str, str]] = {"import": "import", "requests": "cold", "growth": "growth", "warm": "warm"}
-"""Which plot belongs to which group."""
+"""Group -> its plot."""
 
 
 def describe_machine(peers: Sequence[Peer], *, collects: bool) -> list[tuple[str, ...]]:
-    """Say where and when the figures were taken, with which versions."""
+    """Describe the machine, the date and the versions."""
     versions = [f"{name} {importlib.metadata.version(name)}" for name in ("msgspec", "orjson")]
     return [
         ("machine", ""),
@@ -110,7 +114,7 @@ def describe_machine(peers: Sequence[Peer], *, collects: bool) -> list[tuple[str
         ("system", f"{platform.system()} {platform.machine()}"),
         ("Python", platform.python_version()),
         ("libraries", ", ".join(versions)),
-        ("peers", ", ".join(f"{peer.package} {peer.version}" for peer in peers) or "left out"),
+        ("peers", ", ".join(f"{peer.package} {peer.version}" for peer in peers) or "not measured"),
         ("garbage collector", "on" if collects else "off"),
         ("date", datetime.now(UTC).date().isoformat()),
     ]
@@ -126,7 +130,7 @@ def _processor() -> str:
 
 
 def render_section(group: str, figures: Sequence[Figure]) -> str:
-    """Write the table of a group, its plot before it."""
+    """Write the table of a group, with its plot before it."""
     rows = [HEADINGS, *(figure.cells(GOALS.get(figure.key)) for figure in figures)]
     parts = [f"## {group}", _INTRODUCTIONS[group]]
     name = _PLOTS_OF.get(group, "")
@@ -139,16 +143,16 @@ def render_page(machine: list[tuple[str, ...]], groups: Mapping[str, Sequence[Fi
     """Write the page of a whole run."""
     figures = [figure for group in groups.values() for figure in group]
     parts = [
-        "# What segue costs\n",
-        "Written by `make bench`; the goals stand in `benchmarks/goals.py`.\n",
+        "# Benchmarks\n",
+        "Written by `make bench`; the goals are in `benchmarks/goals.py`.\n",
         render_table(machine) + "\n",
         "## goals\n",
-        "Of all figures that are held against a goal, the one that is worst off.\n",
+        "The worst figure of each goal.\n",
         render_verdicts(figures, GOALS) + "\n",
         *(render_section(group, of_group) for group, of_group in groups.items()),
-        "## What misses its bound, or nearly, and why\n",
+        "## Missed goals, and why\n",
         _MISSED,
-        "## How to read this\n",
+        "## Notes\n",
         _NOTES,
     ]
     return "\n".join(parts)

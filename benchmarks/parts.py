@@ -1,8 +1,8 @@
-"""Where the cost of a cold request lies: in looking the history over, in the passes, in writing the body.
+"""The parts of the time of a cold request: scanning the history, projection, encoding.
 
-Two rows of each wire say how low it could go. A loop over the history that asks each message and each piece for nothing
-but its class is the least that anything costs which looks at all of it. `msgspec.to_builtins` of the finished body
-makes its dicts and lists once more, in C and without a question: the least that plain values cost.
+Two rows for each protocol are lower bounds. A loop over the history that only checks the class of each message and
+content is the least that any scan needs. `msgspec.to_builtins` of the finished body makes its dicts and lists again, in
+C: the least that any encoder to dicts and lists needs.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 import orjson
+from cases import CASES, PreparedCase, prepare_case
 from figures import Figure
 from measure import Effort, compare
-from passages import PASSAGES, Journey, make_journey
 
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import TextContent, ToolCall
@@ -27,51 +27,53 @@ from segue.protocols.registry import get_protocol
 from segue.request import prepare, prompt_of
 
 _ARGUMENTS_AS_TEXT: Final = frozenset({"openai-chat", "openai-responses"})
-_SEALS: Final = ("text_signature", "thinking_signature", "thought_signature")
-_READ_SEAL: Final = msgspec.json.Decoder(dict[str, object]).decode
+_SIGNATURE_FIELDS: Final = ("text_signature", "thinking_signature", "thought_signature")
+_READ_SIGNATURE: Final = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def measure_parts(effort: Effort, length: int) -> list[Figure]:
-    """Measure the parts of every passage."""
-    return [figure for passage in PASSAGES for figure in _measure_passage(make_journey(passage, length), effort)]
+    """Measure the parts of every case."""
+    return [figure for case in CASES for figure in _measure_case(prepare_case(case, length), effort)]
 
 
-def _measure_passage(journey: Journey, effort: Effort) -> Iterator[Figure]:
-    passage, body = journey.passage, journey.body
-    parts = _parts_of(journey)
+def _measure_case(prepared: PreparedCase, effort: Effort) -> Iterator[Figure]:
+    case, body = prepared.case, prepared.body
+    parts = _parts_of(prepared)
     compared = compare("orjson.dumps", {**parts, "orjson.dumps": lambda: orjson.dumps(body)}, effort)
     for part in parts:
         ratio = compared.ratio(part)
-        yield Figure("", f"{passage.name}: {part}", "times", ratio.best, ratio.spread())
+        yield Figure("", f"{case.name}: {part}", "times", ratio.best, ratio.spread())
     control = compared.control()
-    what = f"{passage.name}: orjson.dumps / itself"
-    yield Figure("", what, "times", control.best, control.spread(), note="the same thing twice")
+    what = f"{case.name}: orjson.dumps / itself"
+    yield Figure("", what, "times", control.best, control.spread(), note="the same code twice: measurement error")
 
 
-def _parts_of(journey: Journey) -> dict[str, Callable[[], object]]:
-    context, target, body = journey.context, journey.passage.target, journey.body
+def _parts_of(prepared: PreparedCase) -> dict[str, Callable[[], object]]:
+    context, target, body = prepared.context, prepared.case.target, prepared.body
     messages = context.messages
-    endpoint, codec, home = resolve_endpoint(target), get_protocol(target.protocol), Ownership(target, None)
+    endpoint, codec, ownership = resolve_endpoint(target), get_protocol(target.protocol), Ownership(target, None)
     prompt = prompt_of(prepare(context, target).projection, endpoint)
     parts: dict[str, Callable[[], object]] = {
-        "look the history over": lambda: scan_messages(messages, home),
-        "project it, looking included": lambda: project(context, target),
-        "write the body": lambda: codec.encode_request(prompt, endpoint),
-        "a loop that asks for classes alone": lambda: _ask_for_classes(messages),
-        "the body's dicts and lists, made in C": lambda: msgspec.to_builtins(body),
+        "scan the history": lambda: scan_messages(messages, ownership),
+        "project it, including the scan": lambda: project(context, target),
+        "encode the body": lambda: codec.encode_request(prompt, endpoint),
+        "lower bound: a loop that only checks classes": lambda: _check_classes(messages),
+        "lower bound: the dicts and lists of the body, made in C": lambda: msgspec.to_builtins(body),
     }
     pieces = [piece for message in prompt.context.messages for piece in message.content]
     calls = [piece for piece in pieces if piece.kind == "toolCall"]
     if target.protocol in _ARGUMENTS_AS_TEXT:
-        parts["of writing: arguments as JSON"] = lambda: [encode_arguments(call.arguments) for call in calls]
-    seals = [str(seal) for piece in pieces for name in _SEALS if (seal := getattr(piece, name, None))]
-    seals = [seal for seal in seals if seal.startswith("{")]
-    if seals:
-        parts["of writing: seals read"] = lambda: [_READ_SEAL(seal) for seal in seals]
+        parts["part of encoding: arguments as JSON"] = lambda: [encode_arguments(call.arguments) for call in calls]
+    signatures = [
+        str(signature) for piece in pieces for name in _SIGNATURE_FIELDS if (signature := getattr(piece, name, None))
+    ]
+    signatures = [signature for signature in signatures if signature.startswith("{")]
+    if signatures:
+        parts["part of encoding: signatures parsed"] = lambda: [_READ_SIGNATURE(signature) for signature in signatures]
     return parts
 
 
-def _ask_for_classes(messages: Sequence[Message]) -> int:
+def _check_classes(messages: Sequence[Message]) -> int:
     found = 0
     for message in messages:
         if type(message) is ToolResultMessage:

@@ -1,4 +1,4 @@
-"""Peers at work in environments of their own, asked for one round after the other."""
+"""Peers that run in their own environments and measure one round on request."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ _MODULES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Task:
-    """A history, where it goes, and the request that segue made of it: what its yardstick serialises."""
+    """A history, its target, and the request that segue made, which the reference serializes."""
 
     name: str
     target: Mapping[str, str]
     context: object
     body: object
     source: object = None
-    """The request for whoever wrote the history, for peers that have no form of their own to keep one in."""
+    """The request for the model that wrote the history, for peers without a format for stored histories."""
     dumps: str = ""
-    """How the peer's result is serialised, where that is part of its work."""
+    """How the peer's result is serialized, if that is timed."""
     reads: bool = False
-    """Whether reading the source is part of its work too."""
+    """Whether decoding the source is timed too."""
 
 
 class PeerProcess:
-    """A peer that has built all its tasks, or the reason why there is none."""
+    """A peer that has built its tasks, or the reason why it could not."""
 
     def __init__(self, name: str, reasons: Mapping[str, str], child: subprocess.Popen[str] | None = None) -> None:
         self.name = name
@@ -51,7 +51,7 @@ class PeerProcess:
         self._child = child
 
     def sampler(self, task: str) -> Callable[[], Mapping[str, float]]:
-        """Give what measures one round of a task over there."""
+        """Return the function that measures one round of a task in the peer's process."""
         return lambda: self._sample(task)
 
     def _sample(self, task: str) -> Mapping[str, float]:
@@ -61,17 +61,17 @@ class PeerProcess:
         assert child.stdout is not None
         child.stdin.write(task + "\n")
         child.stdin.flush()
-        said: dict[str, float] = json.loads(child.stdout.readline())
+        sample: dict[str, float] = json.loads(child.stdout.readline())
         return {
-            self.name: said["peer"],
-            f"{self.name}: yardstick": said["yardstick"],
-            f"{self.name}: control": said["control"],
+            self.name: sample["peer"],
+            f"{self.name}: yardstick": sample["yardstick"],
+            f"{self.name}: control": sample["control"],
         }
 
 
 @contextmanager
 def start_peer(environment: Environment, tasks: Sequence[Task], sample_ns: int) -> Generator[PeerProcess]:
-    """Start a peer on its tasks; a peer that cannot be started has a reason for each, and is no error."""
+    """Start a peer with its tasks; a peer that cannot start has a reason for each, which is not an error."""
     name = environment.peer.name
     if environment.python is None:
         yield PeerProcess(name, {task.name: environment.reason for task in tasks})

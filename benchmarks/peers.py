@@ -1,7 +1,7 @@
-"""Other libraries, each in a virtual environment of its own, at a version that does not move.
+"""Other libraries, each in its own virtual environment, with pinned versions.
 
-They cannot share one: litellm wants an older openai package than the others do.   (litellm 1.106.2, tried 2026-11)
-An environment that cannot be made is a row that says so, never an error: the other rows are still worth having.
+They cannot share one: litellm needs an older openai package than the others.     (litellm 1.106.2, tried 2026-11)
+If an environment cannot be made, its rows have the reason; that is not an error, because the other rows are useful.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ADDRESS: Final = re.compile(r"\S*://\S*")
 
 @dataclass(frozen=True)
 class Peer:
-    """A library, the statement that loads what holds a conversation in it, and what is installed beside it."""
+    """A library, the statement that imports its message types, and what is installed with it."""
 
     name: str
     package: str
@@ -30,12 +30,12 @@ class Peer:
 
     @property
     def requirements(self) -> tuple[str, ...]:
-        """What pip is asked for."""
+        """The requirements for pip."""
         return (f"{self.package}{self.extras}=={self.version}", *self.beside)
 
 
 _YARDSTICK: Final = f"orjson=={importlib.metadata.version('orjson')}"
-"""What is measured in two environments is compared through this: so it is the same in both."""
+"""The reference of comparisons between two environments, so its version is the same in both."""
 
 _BEDROCK: Final = "boto3==1.44.0"
 
@@ -83,13 +83,13 @@ PEERS: Final = (
 
 
 def get_peer(name: str) -> Peer:
-    """Look a peer up by its name."""
+    """Find a peer by its name."""
     return next(peer for peer in PEERS if peer.name == name)
 
 
 @dataclass(frozen=True)
 class Environment:
-    """Where a peer can be run, or why it cannot."""
+    """The interpreter of a peer, or the reason why there is none."""
 
     peer: Peer
     python: Path | None
@@ -97,14 +97,14 @@ class Environment:
 
 
 def make_environment(peer: Peer, folder: Path) -> Environment:
-    """Make the environment of a peer below `folder`, unless it is there already; a changed version makes it anew."""
-    home = folder / peer.name
-    python = home / "bin" / "python"
-    stamp, wanted = home / ".installed", " ".join(peer.requirements)
+    """Make the environment of a peer in `folder`, unless it exists with the same version."""
+    folder_of_peer = folder / peer.name
+    python = folder_of_peer / "bin" / "python"
+    stamp, wanted = folder_of_peer / ".installed", " ".join(peer.requirements)
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted and python.exists():
         return Environment(peer, python)
     steps = (
-        [sys.executable, "-m", "venv", "--clear", str(home)],
+        [sys.executable, "-m", "venv", "--clear", str(folder_of_peer)],
         [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *peer.requirements],
         [str(python), "-c", peer.statement],
     )
@@ -117,7 +117,7 @@ def make_environment(peer: Peer, folder: Path) -> Environment:
 
 
 def _failure(command: list[str]) -> str:
-    """Run a command; say in a line why it failed, or nothing when it did not."""
+    """Run a command; return one line with the reason if it failed, otherwise an empty string."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200)
     except (OSError, subprocess.TimeoutExpired) as error:

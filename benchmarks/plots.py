@@ -1,8 +1,8 @@
-"""Plots of what was measured, as SVG: bars with a label each, and lines over logarithmic scales.
+"""Plots of the figures as SVG: labelled bars, and lines with logarithmic scales.
 
-They are written by hand, because three kinds of shape need no library. They can be read in black and white (segue is
-solid, the others are outlined, lines are told apart by their dashes and named at their end) and by day and by night:
-the colours follow what the reader's system prefers, and the ground is drawn, not left to the page.
+They are written without a library, because they need only three kinds of elements. They are readable without colour
+(segue is solid, the others are outlined; lines have different dashes and a label at their end) and in light and dark
+mode: the colours follow the preference of the reader's system, and the background is drawn.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DASHES: Final = ("", "7 4", "2 3", "10 3 2 3", "4 2", "1 4")
 
 @dataclass(frozen=True)
 class Plot:
-    """What a plot is called, what its numbers are, and how it is drawn. Bars longer than `most` are cut off."""
+    """The title, the unit and the kind of a plot. Bars longer than `most` are cut."""
 
     title: str
     unit: str
@@ -44,19 +44,21 @@ class Plot:
 
 
 PLOTS: Final[Mapping[str, Plot]] = {
-    "import": Plot("What importing costs", "ms of CPU, net of the interpreter"),
+    "import": Plot("Import time", "ms of CPU, without the interpreter"),
     "cold": Plot(
         "A request from 1,000 stored messages",
-        "x orjson.dumps of that request; shorter is faster; * does less, see the table",
+        "x orjson.dumps of that request; shorter is faster; * does less work, see the table",
         most=30,
     ),
-    "growth": Plot("Anthropic's wire: what a message costs in a history of so many", "µs a message", lines=True),
-    "warm": Plot("One more turn, to the bytes of the body", "ms of CPU; shorter is faster"),
+    "growth": Plot(
+        "anthropic-messages: time for each message, by length of the history", "µs for each message", lines=True
+    ),
+    "warm": Plot("One more turn, as bytes of the body", "ms of CPU; shorter is faster"),
 }
 
 
 def draw_plots(figures: Sequence[Figure]) -> dict[str, str]:
-    """Draw every plot that figures stand in, by name."""
+    """Draw every plot that has figures, by name."""
     marks = [figure.mark for figure in figures if figure.mark is not None]
     drawn: dict[str, str] = {}
     for name, plot in PLOTS.items():
@@ -66,7 +68,7 @@ def draw_plots(figures: Sequence[Figure]) -> dict[str, str]:
     return drawn
 
 
-def _frame(plot: Plot, height: float, shapes: Iterator[str]) -> str:
+def _frame(plot: Plot, height: float, elements: Iterator[str]) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height:.0f}" height="{height:.0f}" {_SVG}>',
         f"<title>{escape(plot.title)}</title>",
@@ -74,7 +76,7 @@ def _frame(plot: Plot, height: float, shapes: Iterator[str]) -> str:
         f'<rect class="ground" width="{_WIDTH}" height="{height:.0f}"/>',
         _text(16, 24, plot.title, size=16),
         _text(16, 42, plot.unit, tone="quiet"),
-        *shapes,
+        *elements,
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -100,10 +102,10 @@ def _draw_bars(plot: Plot, marks: Sequence[Mark]) -> str:
     most = min(plot.most, max(mark.value for mark in marks))
     scale = (_WIDTH - _LEFT - _RIGHT) / most
     height = _TOP + sum(_HEADING + len(row) * (_BAR + _GAP) + _ROW_GAP for row in rows.values())
-    return _frame(plot, height, _bar_shapes(rows, scale, most))
+    return _frame(plot, height, _bar_elements(rows, scale, most))
 
 
-def _bar_shapes(rows: Mapping[str, Sequence[Mark]], scale: float, most: float) -> Iterator[str]:
+def _bar_elements(rows: Mapping[str, Sequence[Mark]], scale: float, most: float) -> Iterator[str]:
     top = float(_TOP)
     for row, marks in rows.items():
         yield _text(16, top + 10, row, size=13)
@@ -136,7 +138,7 @@ def _draw_lines(plot: Plot, marks: Sequence[Mark]) -> str:
         series.setdefault(mark.series, []).append((float(mark.row), mark.value))
     across = _logarithmic([float(mark.row) for mark in marks], _SIDE, _WIDTH - _RIGHT - 20)
     upward = _logarithmic([mark.value for mark in marks], _BOTTOM - 14, _TOP + 10)
-    return _frame(plot, _HEIGHT, _line_shapes(series, across, upward))
+    return _frame(plot, _HEIGHT, _line_elements(series, across, upward))
 
 
 def _logarithmic(values: Sequence[float], begin: float, end: float) -> Callable[[float], float]:
@@ -144,7 +146,7 @@ def _logarithmic(values: Sequence[float], begin: float, end: float) -> Callable[
     return lambda value: begin + (math.log10(value) - low) / ((high - low) or 1) * (end - begin)
 
 
-def _line_shapes(
+def _line_elements(
     series: Mapping[str, Sequence[tuple[float, float]]],
     across: Callable[[float], float],
     upward: Callable[[float], float],
@@ -168,14 +170,14 @@ def _line_shapes(
 
 
 def _steps(values: Sequence[float]) -> list[float]:
-    """Choose 1, 2 and 5 of every power of ten that the values span."""
+    """Choose 1, 2 and 5 times every power of ten in the range of the values."""
     low, high = min(values), max(values)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     return [step * 10**power for power in powers for step in (1, 2, 5) if low <= step * 10**power <= high]
 
 
 def _spaced(places: Mapping[str, float]) -> dict[str, float]:
-    """Move labels apart that would stand on each other."""
+    """Move overlapping labels apart."""
     spaced: dict[str, float] = {}
     last = -math.inf
     for name, place in sorted(places.items(), key=lambda item: item[1]):

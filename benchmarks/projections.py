@@ -1,8 +1,8 @@
-"""What it costs to make a history ready for a target, beside serialising that history once with orjson.
+"""The time to project a history for a target, compared with serializing the history once with orjson.
 
-At home the target wrote the history itself and nothing changes; abroad every assistant turn is a foreign one. A warm
-`Projector` has seen all but the last turn: what it costs for every message it knows already is the slope between a
-short and a long history, so that the work for what is new cancels out.
+"same-model": the target wrote the history, and nothing changes. "cross-model": another model wrote every assistant
+turn. A warm `Projector` has seen all but the last turn. Its time for each known message is the slope between a short
+and a long history, which cancels out the time for new messages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from transcripts import CROSS_MODEL, OWN_MODEL, as_plain, make_transcript, make_
 
 from segue import Context, Model, Projector, project
 
-_TARGETS: Final = (("home", OWN_MODEL), ("abroad", CROSS_MODEL))
+_TARGETS: Final = (("same-model", OWN_MODEL), ("cross-model", CROSS_MODEL))
 
 
 def measure_projection(effort: Effort, lengths: Sequence[int]) -> list[Figure]:
@@ -39,7 +39,7 @@ def _measure_whole(place: str, model: Model, lengths: tuple[int, int], effort: E
     yield Figure(f"projection.{place}", what, "times", ratio.best, ratio.spread())
     yield Figure("", f"project {place}, a message", "us", before.best("project") / short / 1e3)
     what = f"orjson.dumps / itself, {place}"
-    yield Figure("", what, "times", control.best, control.spread(), note="the same thing twice")
+    yield Figure("", what, "times", control.best, control.spread(), note="the same code twice: measurement error")
     growth = (after.best("project") / long) / (before.best("project") / short)
     what = f"project {place}, a message of {long:,} / of {short:,}"
     yield Figure(f"projection.{place}.linear", what, "times", growth)
@@ -53,7 +53,7 @@ def _compare_project(model: Model, length: int, effort: Effort) -> Comparison:
 
 
 def _measure_warm(place: str, model: Model, lengths: tuple[int, int], effort: Effort) -> list[Figure]:
-    """Feed growing histories, turn by turn and one after the other, to projectors that keep what they know."""
+    """Measure projectors with growing histories, one turn at a time."""
     short, long = lengths
     turns = 2 + 3 * effort.rounds
     feeds = {
@@ -72,7 +72,9 @@ def _measure_warm(place: str, model: Model, lengths: tuple[int, int], effort: Ef
         Figure(f"projection.{place}.warm", f"warm Projector {place}, every old message", "ns", slope),
         Figure("", f"warm turn {place} after {short:,} messages", "us", best["short"] / 1e3),
         Figure("", f"warm turn {place} after {long:,} messages", "us", best["long"] / 1e3),
-        Figure("", f"warm Projector {place} against itself", "ns", noise, note="the same thing twice"),
+        Figure(
+            "", f"warm Projector {place} against itself", "ns", noise, note="the same code twice: measurement error"
+        ),
     ]
 
 

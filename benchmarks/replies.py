@@ -1,17 +1,17 @@
-"""Replies as five providers send them, so that a history can be what a codec made of them.
+"""Replies in the formats of five providers, from which histories are decoded.
 
-What an agent stores is what was decoded: with the provider's own kind of seals, ids of items, counts of tokens, and
-with whatever else the reply said. So the histories here are not written down but read, reply by reply.
+An agent stores decoded replies, with the provider's signatures, item ids, token counts and other fields. So the
+histories here are decoded from replies.
 
-Facts this file rests on (shapes alone; words and numbers are made up):
+Facts this file relies on (formats only; texts and numbers are made up):
 - Claude's thinking has a signature; its calls have an object.                     (anthropic 2.8.0: Message)
-- DeepSeek's thinking stands in `reasoning_content`; calls have their arguments as text.
+- DeepSeek's thinking is in `reasoning_content`; calls have their arguments as text.
                                                                         (DeepSeek documentation, 2026-11)
 - A Responses reply is a list of items with ids, reasoning encrypted; around it, the whole request is repeated.
                                                                                     (openai 3.49.0: Response)
-- Gemini's thoughts are parts marked `thought`; the seal of a turn stands on its first call, or on its last text where
-  it has none. There is no reason of its own for calls.     (Google documentation: thought signatures, 2026-11-15)
-- Bedrock tells Claude's thinking as `reasoningContent`, the signature beside the text, and its calls with an object.
+- Gemini's thoughts are parts marked `thought`; the signature of a turn is on its first call, or on its last text if it
+  has no call. There is no stop reason for calls.            (Google documentation: thought signatures, 2026-11-15)
+- Bedrock has Claude's thinking as `reasoningContent`, the signature beside the text, and calls with an object.
                                                                        (botocore 1.44.0 service model, 2026-11-15)
 """
 
@@ -31,7 +31,7 @@ Wire: TypeAlias = dict[str, object]
 
 
 def make_history(length: int, model: Model) -> Context:
-    """Write a conversation of `length` messages whose assistant turns were decoded from replies of the model's wire."""
+    """Write a conversation of `length` messages whose assistant turns are decoded from replies of the model."""
     context = make_transcript(length, model=model)
     messages = tuple(_as_decoded(message, context, model) for message in context.messages)
     return replace(context, messages=messages)
@@ -45,12 +45,12 @@ def _as_decoded(message: Message, context: Context, model: Model) -> Message:
 
 
 def write_reply(message: AssistantMessage, context: Context) -> Wire:
-    """Write the reply that its provider would have sent for this message."""
+    """Write the reply that the provider would send for this message."""
     return _WRITERS[message.protocol](message, context)
 
 
 def arguments_text(arguments: Mapping[str, object]) -> str:
-    """Write arguments the way models that write them as text do."""
+    """Write arguments as text, like the models of OpenAI's protocols."""
     return orjson.dumps(arguments).decode()
 
 
@@ -116,10 +116,10 @@ def chat_usage(message: AssistantMessage) -> Wire:
 
 def _chat_reply(message: AssistantMessage, _: Context) -> Wire:
     texts = [piece.text for piece in message.content if piece.kind == "text"]
-    said: Wire = {"role": "assistant", "content": "".join(texts)}
+    reply_message: Wire = {"role": "assistant", "content": "".join(texts)}
     thoughts = [piece.thinking for piece in message.content if piece.kind == "thinking"]
     if thoughts:
-        said["reasoning_content"] = "".join(thoughts)
+        reply_message["reasoning_content"] = "".join(thoughts)
     calls = [
         {
             "index": index,
@@ -130,14 +130,14 @@ def _chat_reply(message: AssistantMessage, _: Context) -> Wire:
         for index, call in enumerate(message.tool_calls())
     ]
     if calls:
-        said["tool_calls"] = calls
+        reply_message["tool_calls"] = calls
     return {
         "id": message.response_id,
         "object": "chat.completion",
         "created": (message.timestamp or 0) // 1000,
         "model": message.model,
         "choices": [
-            {"index": 0, "message": said, "logprobs": None, "finish_reason": "tool_calls" if calls else "stop"}
+            {"index": 0, "message": reply_message, "logprobs": None, "finish_reason": "tool_calls" if calls else "stop"}
         ],
         "usage": chat_usage(message),
         "system_fingerprint": "fp_ffc7281d48_prod0820_fp8_kvcache",
@@ -153,8 +153,8 @@ def responses_item(message: AssistantMessage, index: int) -> Wire:
     name = f"{(message.response_id or '').removeprefix('msg_')}{index:026}"
     if piece.kind == "thinking":
         summary = [{"type": "summary_text", "text": piece.thinking}]
-        sealed = piece.thinking_signature
-        return {"id": f"rs_{name}", "type": "reasoning", "encrypted_content": sealed, "summary": summary}
+        signed = piece.thinking_signature
+        return {"id": f"rs_{name}", "type": "reasoning", "encrypted_content": signed, "summary": summary}
     if piece.kind == "toolCall":
         return {
             "id": f"fc_{name}",
@@ -170,7 +170,7 @@ def responses_item(message: AssistantMessage, index: int) -> Wire:
 
 
 def responses_frame(message: AssistantMessage, context: Context) -> Wire:
-    """Write what a Responses reply says besides its output: nearly all of it repeats the request."""
+    """Write the fields of a Responses reply besides its output: nearly all repeat the request."""
     tools = [
         {
             "type": "function",
@@ -237,7 +237,7 @@ def _responses_reply(message: AssistantMessage, context: Context) -> Wire:
 
 def google_parts(message: AssistantMessage) -> list[Wire]:
     """Write the parts of a turn of Gemini's."""
-    seal = next((piece.thinking_signature for piece in message.content if piece.kind == "thinking"), None)
+    signature = next((piece.thinking_signature for piece in message.content if piece.kind == "thinking"), None)
     parts: list[Wire] = []
     for piece in message.content:
         if piece.kind == "thinking":
@@ -247,9 +247,9 @@ def google_parts(message: AssistantMessage) -> list[Wire]:
         else:
             assert piece.kind == "text"
             parts.append({"text": piece.text})
-    sealed = next((part for part in parts if "functionCall" in part), parts[-1])
-    if seal is not None:
-        sealed["thoughtSignature"] = seal
+    signed = next((part for part in parts if "functionCall" in part), parts[-1])
+    if signature is not None:
+        signed["thoughtSignature"] = signature
     return parts
 
 

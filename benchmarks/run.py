@@ -1,7 +1,7 @@
-"""Measure segue and write down the figures: `python benchmarks/run.py`.
+"""Run the benchmarks and write the page: `python benchmarks/run.py`.
 
-It needs segue's own environment for developers. The peers get virtual environments of their own below `.bench/`, made
-on the first run. `--quick` is for seeing that it works: its figures mean nothing.
+It needs segue's development environment. The peers get their own virtual environments in `.bench/`, made by the first
+run. `--quick` only tests that everything works: its figures are meaningless.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = ROOT / "docs" / "benchmarks" / "README.md"
 
 SEGUE_ALONE: Final = Peer("segue", "msgspec", importlib.metadata.version("msgspec"), "import msgspec")
-"""What an installed segue stands in: msgspec and nothing else. msgspec loads `typing_extensions` where it finds it, and
-the tools of a developer bring it along, so their environment would tell nothing about a user's."""
+"""The environment of an installed segue: only msgspec. msgspec imports `typing_extensions` if it is installed, which it
+is in a development environment, so figures from there would not apply to users."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure the chosen groups, print their tables, and write the page unless the run was a quick one."""
+    """Measure the chosen groups, print their tables, and write the page unless the run is quick."""
     options = parse_options(arguments)
     if options.no_gc:
         gc.disable()
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def write_page(path: Path, machine: list[tuple[str, ...]], groups: Mapping[str, Sequence[Figure]]) -> None:
-    """Write the page, and the plots beside it."""
+    """Write the page and the plots."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(render_page(machine, groups), encoding="utf-8")
     figures = [figure for group in groups.values() for figure in group]
@@ -71,7 +71,7 @@ def write_page(path: Path, machine: list[tuple[str, ...]], groups: Mapping[str, 
 
 
 class Options(argparse.Namespace):
-    """The command line, read."""
+    """The options of the command line."""
 
     quick: bool
     groups: list[str]
@@ -81,13 +81,15 @@ class Options(argparse.Namespace):
 
 
 def parse_options(arguments: Sequence[str] | None) -> Options:
-    """Read the command line; a whole run at full length writes the page unless told where else."""
+    """Parse the command line; a full run writes the default page, unless another is given."""
     parser = argparse.ArgumentParser(description="Measure segue.")
-    parser.add_argument("--quick", action="store_true", help="see that it works; the figures mean nothing")
-    parser.add_argument("--groups", nargs="+", choices=list(GROUPS), default=list(GROUPS), help="what to measure")
-    parser.add_argument("--no-peers", action="store_true", help="leave other libraries out")
-    parser.add_argument("--no-gc", action="store_true", help="switch the garbage collector off")
-    parser.add_argument("--output", type=Path, help="where to write the page")
+    parser.add_argument(
+        "--quick", action="store_true", help="only test that everything works; the figures are meaningless"
+    )
+    parser.add_argument("--groups", nargs="+", choices=list(GROUPS), default=list(GROUPS), help="the groups to measure")
+    parser.add_argument("--no-peers", action="store_true", help="do not measure other libraries")
+    parser.add_argument("--no-gc", action="store_true", help="turn the garbage collector off")
+    parser.add_argument("--output", type=Path, help="the page to write")
     options = parser.parse_args(arguments, namespace=Options())
     if options.output is None and not options.quick and options.groups == list(GROUPS):
         options.output = PAGE
@@ -95,7 +97,7 @@ def parse_options(arguments: Sequence[str] | None) -> Options:
 
 
 class Bench:
-    """What the groups share: how much to measure, and the peers' environments, made when first asked for."""
+    """Shared by the groups: the effort, and the environments of peers, made when first needed."""
 
     def __init__(self, options: Options) -> None:
         self.quick = options.quick
@@ -105,7 +107,7 @@ class Bench:
         self._made: dict[str, Environment] = {}
 
     def environments(self, peers: Sequence[Peer] = PEERS) -> list[Environment]:
-        """Give the environments of some peers; those that are missing are made two at a time."""
+        """Return the environments of peers; missing ones are made, two at a time."""
         missing = [peer for peer in peers if peer.name not in self._made]
         with ThreadPoolExecutor(2) as pool:
             self._made.update(zip((peer.name for peer in missing), pool.map(self._make, missing), strict=True))
@@ -143,7 +145,7 @@ GROUPS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "convert": lambda bench: measure_batches(1_000 if bench.quick else 120_000),
 }
 NEEDED: Final = frozenset({"import", "requests", "growth", "warm"})
-"""Groups that hold segue against peers."""
+"""Groups with comparisons with peers."""
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""What it costs to read and write a stored history, beside orjson on the same bytes.
+"""The time to load and dump a stored history, compared with orjson on the same bytes.
 
-orjson makes plain dicts and checks nothing; `load` makes frozen values and checks every field of them.
+orjson makes dicts and checks nothing; `load` makes frozen values and checks every field.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FLOOR: Final = "the floor: without our checks"
 
 
 def measure_stored(effort: Effort, lengths: Sequence[int]) -> list[Figure]:
-    """Measure both directions at the first length, with pictures too, and how the cost grows to the last one."""
+    """Measure both directions at the first length, also with images, and the growth to the last length."""
     short, long = lengths[0], lengths[-1]
     reading, writing = _compare_directions(effort, short, images=False)
     figures = [
@@ -39,8 +39,8 @@ def measure_stored(effort: Effort, lengths: Sequence[int]) -> list[Figure]:
     ]
     shown, drawn = _compare_directions(effort, short, images=True)
     figures += [
-        Figure("stored.load.images", "load with pictures / orjson.loads", "times", *_ratio(shown, "load")),
-        Figure("stored.dump.images", "dump with pictures / orjson.dumps", "times", *_ratio(drawn, "dump")),
+        Figure("stored.load.images", "load with images / orjson.loads", "times", *_ratio(shown, "load")),
+        Figure("stored.dump.images", "dump with images / orjson.dumps", "times", *_ratio(drawn, "dump")),
     ]
     reading_long, writing_long = _compare_directions(effort, long, images=False)
     for name, before, after in (("load", reading, reading_long), ("dump", writing, writing_long)):
@@ -83,4 +83,4 @@ def _ratio(comparison: Comparison, name: str) -> tuple[float, str]:
 
 def _control(key: str, what: str, comparison: Comparison) -> Figure:
     ratio = comparison.control()
-    return Figure(key, what, "times", ratio.best, ratio.spread(), note="the same thing twice")
+    return Figure(key, what, "times", ratio.best, ratio.spread(), note="the same code twice: measurement error")

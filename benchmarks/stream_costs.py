@@ -1,7 +1,7 @@
-"""What it costs to read a stream: bytes in, events out, the whole message at the end; beside orjson on each payload.
+"""The time to decode a stream to events and the whole message, compared with orjson on each payload.
 
-The bytes come an event at a time, as they do from a server that thinks while it writes; in one row they come in pieces
-of 16 KB, as from a recording. orjson is given the payloads already cut out, and keeps nothing.
+The bytes arrive one event at a time, as from a server; in one row they arrive in chunks of 16 KB, as from a file.
+orjson gets the payloads already split and keeps nothing.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import orjson
+from cases import SAME_MODEL_CASES
 from figures import Figure
 from measure import Comparison, Effort, compare
-from passages import HOMES
 from streamed import Stream, argument_stream, mixed_stream
 
 from segue import Model
@@ -22,16 +22,16 @@ from segue.protocols.api import decode_response, stream_decoder
 
 _PIECE: Final = 16_384
 _WHOLE_CALLS: Final = frozenset({"google-genai"})
-"""Wires that do not stream arguments."""
+"""Protocols that do not stream arguments."""
 _FRAMINGS: Final = {"bedrock-converse": AwsEventStreamDecoder}
 """The others send server-sent events."""
 
 
 def measure_streams(effort: Effort, sizes: tuple[int, int]) -> list[Figure]:
-    """Measure a mixed stream and a long argument at two sizes, for each wire."""
+    """Measure a mixed stream and a long argument of two sizes, for each protocol."""
     figures: list[Figure] = []
-    for passage in HOMES:
-        figures += _measure_wire(passage.wire, passage.writer, effort, sizes)
+    for case in SAME_MODEL_CASES:
+        figures += _measure_wire(case.wire, case.writer, effort, sizes)
     return figures
 
 
@@ -48,7 +48,7 @@ def _measure_wire(protocol: str, model: Model, effort: Effort, sizes: tuple[int,
         yield Figure(key, f"{protocol}: {name} / orjson.loads", "times", ratio.best, ratio.spread())
         yield Figure("", f"{protocol}: {name}, an event of {len(stream.payloads):,}", "us", each[name] / 1e3)
     ratio = compared.ratio("in pieces", "mixed: loads")
-    yield Figure("", f"{protocol}: mixed, in pieces of 16 KB / orjson.loads", "times", ratio.best, ratio.spread())
+    yield Figure("", f"{protocol}: mixed, in chunks of 16 KB / orjson.loads", "times", ratio.best, ratio.spread())
     if protocol not in _WHOLE_CALLS:
         short, long = list(streams)[1:]
         what = f"{protocol}: an event of {long} / of {short}"
@@ -57,7 +57,12 @@ def _measure_wire(protocol: str, model: Model, effort: Effort, sizes: tuple[int,
         yield Figure("", f"{protocol}: orjson.loads, the same", "times", floors[0] / floors[1], note="for comparison")
     control = compared.control()
     yield Figure(
-        "", f"{protocol}: orjson.loads / itself", "times", control.best, control.spread(), note="the same thing twice"
+        "",
+        f"{protocol}: orjson.loads / itself",
+        "times",
+        control.best,
+        control.spread(),
+        note="the same code twice: measurement error",
     )
 
 
@@ -74,7 +79,7 @@ def _compare(streams: dict[str, Stream], model: Model, effort: Effort) -> Compar
 
 
 def read_stream(pieces: Sequence[bytes], model: Model) -> object:
-    """Read a stream to its end, as an application does that looks at each event and keeps the last."""
+    """Decode a stream like an application that looks at each event and keeps the last."""
     frames: SseDecoder | AwsEventStreamDecoder = _FRAMINGS.get(model.protocol, SseDecoder)()
     decoder = stream_decoder(model=model)
     last: object = None
@@ -97,9 +102,11 @@ def _loads(payloads: Sequence[bytes]) -> None:
 
 
 def _check(stream: Stream, model: Model) -> None:
-    """See that the stream was read, and says what the whole reply says."""
+    """Check that the stream was decoded to the same message as the whole reply."""
     last = read_stream(stream.pieces, model)
     whole = decode_response(stream.reply, model=model)
     message = getattr(last, "message", None)
     if getattr(last, "type", "") != "done" or message is None or message.content != whole.content:
-        raise AssertionError(f"the stream of {model.full_name()} was not read well: the figures would mean nothing")
+        raise AssertionError(
+            f"the stream of {model.full_name()} was not decoded correctly, so its figures would be wrong"
+        )

@@ -1,8 +1,8 @@
 """A server that streams the replies of `streamed`: `python benchmarks/stream_server.py`.
 
-It is a process of its own, so that its work is not counted as its clients', and ends with its standard input. It says
-where it listens; the first part of a path names the wire, the second how it streams: `live`, an event at a time with a
-moment between them, so that each is read alone, or `at-once`, everything in one write.
+It is a separate process, so that its time is not counted, and ends with its standard input. It prints its address. The
+first part of a path is the protocol, the second the way of streaming: `live`, one event at a time with a short pause,
+so that each is read alone, or `at-once`, everything in one write.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import time
 from collections.abc import Mapping
 from typing import BinaryIO, Final
 
-from passages import WRITERS, is_supported
+from cases import WRITERS, is_supported
 from streamed import mixed_stream
 
 _HEAD: Final = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 _END: Final = b"0\r\n\r\n"
 _MOMENT: Final = 0.0001
-"""Seconds between two events. Real ones come a hundred times slower; whoever reads has time to wait for the next."""
+"""Seconds between two events. Real servers are a hundred times slower; the reader has to wait for each event."""
 
 
 def write_replies() -> Mapping[str, tuple[bytes, ...]]:
-    """Make the replies of every wire, in chunks as they go over the network."""
+    """Make the replies of every protocol, in the chunks of the network."""
     replies: dict[str, tuple[bytes, ...]] = {}
     for protocol, model in WRITERS.items():
         if not is_supported(protocol):
@@ -34,7 +34,7 @@ def write_replies() -> Mapping[str, tuple[bytes, ...]]:
 
 
 def serve(connection: socket.socket, replies: Mapping[str, tuple[bytes, ...]]) -> None:
-    """Answer requests until the client goes away."""
+    """Answer requests until the client disconnects."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with connection, connection.makefile("rb") as incoming:
         while path := read_request(incoming):
@@ -50,7 +50,7 @@ def serve(connection: socket.socket, replies: Mapping[str, tuple[bytes, ...]]) -
 
 
 def read_request(incoming: BinaryIO) -> str:
-    """Read one request; give its path, or nothing when there is none."""
+    """Read one request; return its path, or an empty string at the end."""
     first = incoming.readline().split()
     length = 0
     while (line := incoming.readline()) not in (b"\r\n", b""):
@@ -62,7 +62,7 @@ def read_request(incoming: BinaryIO) -> str:
 
 
 def main() -> None:
-    """Listen until nobody holds the other end of standard input."""
+    """Listen until standard input is closed."""
     replies = write_replies()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)

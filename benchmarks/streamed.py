@@ -1,14 +1,14 @@
-"""Streamed replies of five providers, as bytes: the same on every machine.
+"""Streamed replies in the formats of five providers, as bytes: the same on every machine.
 
-Facts this file rests on (shapes alone; words and numbers are made up):
+Facts this file relies on (formats only; texts and numbers are made up):
 - Anthropic names its events, opens and closes every block, and sends pings.               (anthropic 2.8.0)
-- A chat chunk repeats who answers each time; the end is `[DONE]`.   (openai 3.49.0; DeepSeek documentation, 2026-11)
-- The Responses wire names and numbers its events, pads its deltas, tells every finished thing once more, and in the
-  end the whole reply.                                                                        (openai 3.49.0)
-- A chunk of Gemini's is a reply of its own, with the counts so far; calls come whole.      (google-genai 3.1.0)
-- Bedrock sends AWS messages: calls have a start, text and reasoning begin with their first delta, every event is
+- Every chat chunk repeats the id and model; the end is `[DONE]`.    (openai 3.49.0; DeepSeek documentation, 2026-11)
+- Responses names and numbers its events, pads its deltas, repeats every finished item, and at the end the whole reply.
+                                                                                              (openai 3.49.0)
+- A chunk of Gemini is a complete reply with the counts so far; calls are not split.        (google-genai 3.1.0)
+- Bedrock sends AWS messages: calls have a start event, text and reasoning begin with their first delta, every event is
   padded, and the counts come last.                                            (botocore 1.44.0 service model)
-- Deltas are a token or a few: some four to twenty characters, and ten times as much from Gemini.   (seen in them)
+- Deltas are one or a few tokens: some four to twenty characters, ten times as many from Gemini.    (observed)
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PING_AFTER: Final = 2
 
 @dataclass(frozen=True)
 class Stream:
-    """One streamed reply: `pieces` are the bytes of one event each, `payloads` the JSON in them."""
+    """One streamed reply: `pieces` are the bytes of each event, `payloads` their JSON."""
 
     message: AssistantMessage
     reply: Wire
@@ -59,7 +59,7 @@ class Stream:
 
 
 def mixed_stream(model: Model, *, steps: int = 12) -> Stream:
-    """Stream a long reply: thinking, words and calls by turns, as in the middle of an agent's work."""
+    """Stream a long reply with alternating thinking, text and calls, like an agent's."""
     context = make_transcript(40 * steps, model=model)
     asked = [message for message in context.messages if message.role == "assistant" and message.tool_calls()][:steps]
     content = tuple(piece for message in asked for piece in message.content)
@@ -98,8 +98,8 @@ def _stream(message: AssistantMessage, context: Context) -> Stream:
     pieces: list[bytes] = []
     for frame in _FRAMES[protocol](message, context):
         if protocol == _BEDROCK:
-            ((kind, told),) = frame.items()
-            payloads.append(orjson.dumps(told))
+            ((kind, fields),) = frame.items()
+            payloads.append(orjson.dumps(fields))
             pieces.append(_aws_message(kind, payloads[-1]))
             continue
         payloads.append(orjson.dumps(frame))
@@ -227,7 +227,7 @@ def _responses_steps(message: AssistantMessage, context: Context) -> Iterator[Wi
 
 
 def _padding(text: str) -> str:
-    """Fill up what a delta lacks: so its length says nothing about its words."""
+    """Pad a delta, like OpenAI, so that its length does not reveal its text."""
     return "Q7xkWm2RzB9tLp4v"[: 16 - len(text) % 16]
 
 
@@ -286,17 +286,17 @@ def _google_frames(message: AssistantMessage, _: Context) -> Iterator[Wire]:
 def _bedrock_frames(message: AssistantMessage, context: Context) -> Iterator[Wire]:
     whole = write_reply(message, context)
     for frame in _bedrock_steps(message, whole):
-        ((kind, told),) = frame.items()
-        assert isinstance(told, dict)
-        yield {kind: {**told, "p": "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[: 4 + len(kind)]}}
+        ((kind, fields),) = frame.items()
+        assert isinstance(fields, dict)
+        yield {kind: {**fields, "p": "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[: 4 + len(kind)]}}
 
 
 def _bedrock_steps(message: AssistantMessage, whole: Wire) -> Iterator[Wire]:
     yield {"messageStart": {"role": "assistant"}}
     for index, piece in enumerate(message.content):
 
-        def delta(said: Wire, index: int = index) -> Wire:
-            return {"contentBlockDelta": {"contentBlockIndex": index, "delta": said}}
+        def delta(content: Wire, index: int = index) -> Wire:
+            return {"contentBlockDelta": {"contentBlockIndex": index, "delta": content}}
 
         if piece.kind == "thinking":
             yield from (delta({"reasoningContent": {"text": text}}) for text in _deltas(piece.thinking, index))
@@ -316,10 +316,10 @@ def _bedrock_steps(message: AssistantMessage, whole: Wire) -> Iterator[Wire]:
 
 def _aws_message(kind: str, payload: bytes) -> bytes:
     """Frame one event the way AWS does."""
-    told = {":event-type": kind, ":content-type": "application/json", ":message-type": "event"}
+    fields = {":event-type": kind, ":content-type": "application/json", ":message-type": "event"}
     headers = b"".join(
         pack("!B", len(name)) + name.encode() + pack("!BH", 7, len(value)) + value.encode()
-        for name, value in told.items()
+        for name, value in fields.items()
     )
     prelude = pack("!II", 16 + len(headers) + len(payload), len(headers))
     message = prelude + pack("!I", crc32(prelude)) + headers + payload

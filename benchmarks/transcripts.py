@@ -1,11 +1,11 @@
-"""Agent transcripts that look like real ones, the same on every machine.
+"""Agent transcripts with realistic proportions, the same on every machine.
 
-Proportions follow what coding agents store: of a hundred messages some 55 are tool results (0.2 to 8 KB of text, mostly
-short, a few long), 38 the assistant's (sealed thinking, a sentence, one to three calls at once) and 6 the user's; every
-seventh string holds characters beyond ASCII. A thousand messages are about two megabytes of JSON.
+The proportions are those of coding agents: of 100 messages some 55 are tool results (0.2 to 8 KB of text, mostly
+short), 38 are assistant messages (signed thinking, a sentence, one to three parallel calls) and 6 are user messages;
+every seventh string contains non-ASCII characters. A thousand messages are about two megabytes of JSON.
 
-A transcript is well formed: every batch of calls is answered at once and in order, and the last message is a result, as
-in the middle of an agent's work. So whatever a projection changes, it changes for the target's sake.
+A transcript is well formed: all calls of a turn are answered right after it and in order, and the last message is a
+tool result. So projection changes only what the target requires.
 """
 
 from __future__ import annotations
@@ -124,19 +124,19 @@ def make_transcript(length: int, *, model: Model = OWN_MODEL, images: bool = Fal
 
 
 def make_turn(model: Model, seed: int) -> tuple[Message, ...]:
-    """Write what one step of an agent adds to its history: an assistant message with three calls, and their results."""
+    """Write one step of an agent: an assistant message with three calls, and their results."""
     writer = _Writer(random.Random(seed), model=model, images=False)  # noqa: S311
     writer.add_step(3)
     return tuple(writer.messages)
 
 
 def as_plain(context: Context) -> object:
-    """Give the stored JSON of a context as plain dicts and lists, the way `orjson.loads` sees it."""
+    """Return the stored JSON of a context as dicts and lists, parsed by `orjson.loads`."""
     return orjson.loads(dump(context))
 
 
 class _Writer:
-    """Writes messages one after the other; all its choices come from one generator of random numbers."""
+    """Writes messages; all choices come from one random number generator."""
 
     def __init__(self, rng: random.Random, *, model: Model, images: bool) -> None:
         self.rng = rng
@@ -147,7 +147,7 @@ class _Writer:
         self.clock = 1_760_000_000_000
 
     def write(self, length: int) -> None:
-        """Write turns of the user's until `length` is reached; the last one stops at a tool result."""
+        """Write turns until `length` is reached; the last one stops at a tool result."""
         while len(self.messages) < length:
             self.messages.append(UserMessage.of(self.prose(self.rng.randint(40, 600)), timestamp=self.now()))
             steps = self.rng.randint(2, 9)
@@ -160,9 +160,9 @@ class _Writer:
                 self.add_step(calls + 1 if left - 1 - calls == 1 else calls)
 
     def add_step(self, calls: int) -> None:
-        """Add an assistant message that asks for tools, and their results."""
+        """Add an assistant message with tool calls, and their results."""
         pieces: list[AssistantContent] = [
-            ThinkingContent(thinking=self.prose(self.rng.randint(100, 1800)), thinking_signature=self.seal(450))
+            ThinkingContent(thinking=self.prose(self.rng.randint(100, 1800)), thinking_signature=self.signature(450))
         ]
         if self.rng.random() < 0.7:
             pieces.append(TextContent(text=self.prose(self.rng.randint(40, 300))))
@@ -171,7 +171,7 @@ class _Writer:
         self.messages.extend(self.result(call) for call in asked)
 
     def assistant(self, content: tuple[AssistantContent, ...], stop_reason: StopReason) -> AssistantMessage:
-        """Write an assistant message of the model's own."""
+        """Write an assistant message of the model."""
         read, write, output = self.rng.randint(1_000, 150_000), self.rng.randint(0, 5_000), self.rng.randint(20, 2_000)
         return AssistantMessage(
             content=content,
@@ -187,7 +187,7 @@ class _Writer:
         )
 
     def call(self) -> ToolCall:
-        """Ask for one of the tools."""
+        """Write a call of one of the tools."""
         tool = self.rng.choice(_TOOLS)
         match tool.name:
             case "read_file":
@@ -207,7 +207,7 @@ class _Writer:
         return ToolCall(id=prefix + self.word(24), name=tool.name, arguments=arguments)
 
     def result(self, call: ToolCall) -> ToolResultMessage:
-        """Answer a call; every hundred messages one shows a picture, where pictures are asked for."""
+        """Write the result of a call; with images, one in a hundred messages has one."""
         text = TextContent(text=self.lines(self.size()))
         shown = (text,)
         if self.images and len(self.messages) >= (self.pictures + 1) * _IMAGE_EVERY:
@@ -227,7 +227,7 @@ class _Writer:
         return min(8000, max(200, int(self.rng.lognormvariate(math.log(1150), 0.9))))
 
     def now(self) -> int:
-        """Let some seconds pass."""
+        """Advance the time by some seconds."""
         self.clock += self.rng.randint(800, 20_000)
         return self.clock
 
@@ -235,7 +235,7 @@ class _Writer:
         """Write an id."""
         return "".join(self.rng.choices("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz0123456789", k=length))
 
-    def seal(self, length: int) -> str:
+    def signature(self, length: int) -> str:
         """Write a signature."""
         return base64.b64encode(self.rng.randbytes(length)).decode()
 

@@ -1,11 +1,11 @@
-"""What one more turn costs, down to the bytes of the body, when all that came before it was sent already.
+"""The time to make the bytes of one more request when all earlier messages were already sent.
 
-An agent takes a step: one message of the assistant's and three results. `Outbox` has seen the rest. It is held against
-one copy of the same body, which is what sending it costs at least, and against what pydantic-ai does each turn: map the
-whole history and serialise it, as the provider's client would (`json.dumps`) and with the fastest there is (orjson).
+An agent makes a step: one assistant message and three results. `Outbox` has encoded the rest. It is compared with one
+copy of the same body, the least that sending needs, and with pydantic-ai, which each time encodes the whole history and
+serializes it, as the provider's client does (`json.dumps`) or with the fastest library (orjson).
 
-Every round begins with a new outbox, so that the history does not outgrow its name; of the turns that it is shown, the
-first two are not counted, and the best of the others is.
+Every round begins with a new outbox, so that the history keeps its length. The first two turns of a round are not
+counted, and the best of the others is.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import orjson
+from cases import CASES, PreparedCase, prepare_case
 from figures import Figure, Mark
 from measure import CONTROL, Comparison, Effort, settled, time_calls
-from passages import PASSAGES, Journey, make_journey
 from peer_processes import PeerProcess, start_peer
+from peer_support import ANTHROPIC, CHAT, RESPONSES, make_task
 from peers import Environment
-from rivals import ANTHROPIC, CHAT, RESPONSES, make_task
 from transcripts import make_turn
 
 from segue import Context
@@ -29,27 +29,27 @@ from segue.request import prepare
 _NOT_COUNTED: Final = 2
 _COUNTED: Final = 4
 _CLIENTS_DUMP: Final = frozenset({ANTHROPIC, CHAT, RESPONSES})
-"""Wires whose clients serialise plain values: what pydantic-ai makes for the others has no such step."""
+"""Protocols whose clients serialize dicts; pydantic-ai's results for the others have no such step."""
 _DUMPS: Final = ("json", "orjson")
 
 
 def measure_warm(effort: Effort, lengths: Sequence[int], environment: Environment) -> list[Figure]:
-    """Measure a warm turn on every passage at every length; at home beside the peer."""
+    """Measure a warm turn of every case at every length; same-model cases with the peer."""
     figures: list[Figure] = []
     rounds = Effort(max(3, effort.rounds // 2), effort.sample_ns)
-    for passage in PASSAGES:
+    for case in CASES:
         for length in lengths:
-            figures += _measure(make_journey(passage, length), length, rounds, environment)
+            figures += _measure(prepare_case(case, length), length, rounds, environment)
     return figures
 
 
-def _measure(journey: Journey, length: int, effort: Effort, environment: Environment) -> Iterator[Figure]:
-    is_held = journey.passage.place == "home" and journey.passage.wire in _CLIENTS_DUMP
+def _measure(prepared: PreparedCase, length: int, effort: Effort, environment: Environment) -> Iterator[Figure]:
+    is_held = prepared.case.place == "same-model" and prepared.case.wire in _CLIENTS_DUMP
     name = environment.peer.name
-    tasks = [make_task(name, journey, name=dumps, dumps=dumps) for dumps in _DUMPS] if is_held else []
+    tasks = [make_task(name, prepared, name=dumps, dumps=dumps) for dumps in _DUMPS] if is_held else []
     with start_peer(environment, tasks, effort.sample_ns) as peer:
-        compared = _compare(journey, effort, peer)
-    wire, place = journey.passage.wire, journey.passage.place
+        compared = _compare(prepared, effort, peer)
+    wire, place = prepared.case.wire, prepared.case.place
     label = f"{wire}: warm turn {place} after {length:,} messages"
     ratio, control = compared.ratio("warm"), compared.control()
     mark = Mark("warm", f"{wire}, {length:,} messages", "segue", compared.best("warm") / 1e6) if is_held else None
@@ -82,12 +82,12 @@ def _held_against(what: str, dumps: str, peer: PeerProcess, compared: Comparison
     return Figure(key, what, "part", ratio.best, ratio.spread_as_part(), note, plotted)
 
 
-def _compare(journey: Journey, effort: Effort, peer: PeerProcess) -> Comparison:
-    contexts = [journey.context]
+def _compare(prepared: PreparedCase, effort: Effort, peer: PeerProcess) -> Comparison:
+    contexts = [prepared.context]
     for turn in range(_NOT_COUNTED + _COUNTED - 1):
-        contexts.append(contexts[-1].add(*make_turn(journey.passage.writer, seed=1_000_000 + turn)))
-    body, target = journey.body, journey.passage.target
-    sent = _send(journey, contexts)
+        contexts.append(contexts[-1].add(*make_turn(prepared.case.writer, seed=1_000_000 + turn)))
+    body, target = prepared.body, prepared.case.target
+    sent = _send(prepared, contexts)
     samples: dict[str, list[float]] = {"warm": [], "copy": [], CONTROL: [], "orjson.dumps": []}
     with settled():
         for _ in range(effort.rounds):
@@ -106,22 +106,22 @@ def _compare(journey: Journey, effort: Effort, peer: PeerProcess) -> Comparison:
             samples["orjson.dumps"].append(time_calls(lambda: orjson.dumps(body)))
             for dumps, reason in peer.reasons.items():
                 if not reason:
-                    said = peer.sampler(dumps)()
-                    samples.setdefault(dumps, []).append(said[peer.name])
-                    samples.setdefault(f"{dumps}: yardstick", []).append(said[f"{peer.name}: yardstick"])
+                    sample = peer.sampler(dumps)()
+                    samples.setdefault(dumps, []).append(sample[peer.name])
+                    samples.setdefault(f"{dumps}: yardstick", []).append(sample[f"{peer.name}: yardstick"])
     return Comparison("copy", {name: tuple(taken) for name, taken in samples.items()})
 
 
-def _send(journey: Journey, contexts: Sequence[Context]) -> dict[str, list[memoryview]]:
-    """Give the bodies of all turns, each twice; see that a warm outbox writes what is written from the whole.
+def _send(prepared: PreparedCase, contexts: Sequence[Context]) -> dict[str, list[memoryview]]:
+    """Return two copies of the body of each turn; check that a warm outbox gives the same bytes as a full encoding.
 
-    They are twice there because what was copied a moment ago lies in the caches of the processor, where the kept bytes
-    of an outbox do not lie: the thing and its control read memory of their own, once a turn.
+    Two copies, because bytes that were just copied are in the processor's cache and the kept bytes of an outbox are
+    not: the measurement and its control each read their own memory once a turn.
     """
-    target = journey.passage.target
+    target = prepared.case.target
     outbox = Outbox(target)
     bodies = [outbox.prepare(context).content for context in contexts]
     if bodies[-1] != prepare(contexts[-1], target).content:
-        raise AssertionError(f"{journey.passage.name}: the outbox wrote something else: the figures would mean nothing")
+        raise AssertionError(f"{prepared.case.name}: the outbox gave other bytes, so its figures would be wrong")
     again = [bytes(memoryview(body)) for body in bodies]
     return {"copy": [memoryview(body) for body in bodies], CONTROL: [memoryview(body) for body in again]}

@@ -1,7 +1,7 @@
-"""One conversation, every protocol: the example session prepared for the example model of each, and checked.
+"""One conversation, every protocol: makes a request from the example session for a model of each, and checks it.
 
-`make demo` runs this after `first_minute.py`. The stored conversation is never changed; what was changed for a target
-stands in a report. No key is needed, and nothing is sent.
+`make demo` runs this after `first_minute.py`. The stored conversation is never changed; a report lists every change in
+a request. No key is needed, and nothing is sent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SESSION = Path(__file__).with_name("session.jsonl")
 TARGETS = [record.example for record in all_protocols()]
 
 context = read_session(SESSION)
-print(f"{'protocol':<19} {'model':<47} {'sent':>4} {'bytes':>7} {'opaque':>7} {'content':>8}   check")
+print(f"{'protocol':<19} {'model':<47} {'sent':>4} {'bytes':>7} {'signat.':>7} {'content':>8}   check")
 refused = 0
 for model in TARGETS:
     request = prepare(context, model)
@@ -31,15 +31,15 @@ for model in TARGETS:
         f"{model.protocol:<19} {model.id:<47} {len(request.projection.context.messages):>4} {len(request.content):>7,} "
         f"{losses.count(Loss.OPAQUE):>7} {losses.count(Loss.CONTENT):>8}   {verdict}"
     )
-assert not refused, "a request that segue makes is one that the provider takes"
-assert read_session(SESSION) == context, "the stored conversation is what it was"
+assert not refused, "the provider accepts every request that segue makes"
+assert read_session(SESSION) == context, "the stored conversation is unchanged"
 
-print("\nopaque and content: how many changes lost something only its maker, or any model, could have read.")
+print("\nsignat. and content: how many changes dropped a signature, or content that any model can read.")
 model = get_model("openai/gpt-5.4")
 print(f"\nThe report for {model.full_name()}:\n{prepare(context, model).report.summary()}")
 
 python, root = relpath(sys.executable), relpath(SESSION.parent.parent)
-print("\nSide by side, on a page of this machine:")
+print("\nTo compare stored and sent messages side by side, on a local web page:")
 if find_spec("uvicorn") is None:
     print(f"  {python} -m pip install --editable '{root}[ui]'")
 print(f"  {python} -m segue ui {relpath(SESSION)}")

@@ -1,6 +1,6 @@
-"""The first minute: a conversation that ran over four providers, read, shown, and stored again.
+"""A first look: reads a conversation with models of four providers, prints it, and stores it again.
 
-`make demo` runs this; where segue is installed, so does `python examples/first_minute.py`. No key is needed.
+`make demo` runs this. With segue installed, run `python examples/first_minute.py`. No key is needed.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ SESSION = Path(__file__).with_name("session.jsonl")
 
 
 def describe(message: Message) -> str:
-    """Say in one line who spoke and what the message holds."""
-    holds = " + ".join(content.name if content.kind == "toolCall" else content.kind for content in message.content)
+    """Describe a message in one line: its role, its content and its model."""
+    parts = " + ".join(content.name if content.kind == "toolCall" else content.kind for content in message.content)
     match message.role:
         case "assistant":
-            return f"assistant  {holds:<41} {message.stop_reason:<8} {message.provider}/{message.model}"
+            return f"assistant  {parts:<41} {message.stop_reason:<8} {message.provider}/{message.model}"
         case "toolResult":
-            return f"result     {holds:<41} {'error' if message.is_error else '':<8} {message.tool_name}"
+            return f"result     {parts:<41} {'error' if message.is_error else '':<8} {message.tool_name}"
         case _:
-            return f"{message.role:<9}  {holds}"
+            return f"{message.role:<9}  {parts}"
 
 
 def describe_cost(name: str, turns: list[AssistantMessage]) -> str:
-    """Add up what one model read and wrote, at the prices of the catalogue."""
+    """Add up the tokens of one model, and their cost at the prices of the catalogue."""
     used = [turn.usage for turn in turns if turn.usage is not None]
     read = sum(usage.input + usage.cache_read + usage.cache_write for usage in used)
     written = sum(usage.output for usage in used)
     dollars = sum(compute_cost(get_model(name).cost, usage).total for usage in used)
-    return f"{name:<32} {len(used)} turns  {read:>6} tokens read  {written:>5} written  ${dollars:.4f}"
+    return f"{name:<32} {len(used)} turns  {read:>6} input tokens  {written:>5} output tokens  ${dollars:.4f}"
 
 
 context = read_session(SESSION)
@@ -50,4 +50,4 @@ with tempfile.TemporaryDirectory() as folder:
     for message in context.messages:
         append_message(copy, message)
     same = copy.read_bytes() == SESSION.read_bytes() and read_session(copy) == context
-print("\nstored and read again:", "equal, byte for byte" if same else "DIFFERENT")
+print("\nstored and loaded again:", "equal, byte for byte" if same else "DIFFERENT")

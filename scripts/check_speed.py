@@ -1,4 +1,4 @@
-"""See that no hot path got slower by half: part of `make check`. The work is done in `benchmarks/hot_paths.py`."""
+"""Check that no hot path became 50 % slower: part of `make check`. Runs `benchmarks/hot_paths.py`."""
 
 from __future__ import annotations
 

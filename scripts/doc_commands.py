@@ -1,8 +1,9 @@
-"""The command line in the documents: the help of every command, and what a command says when it is run."""
+"""The command line in the documents: the help of every command, and the output of example commands."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -17,10 +18,12 @@ from segue.cli.program import COMMANDS, program
 
 ROOT: Final = Path(__file__).parent.parent
 _WIDTH: Final = 100
+_CATALOGUE_DATE: Final = re.compile(r"^(warning: )?the catalogue was updated on ")
+"""Left out of documents: with time it becomes a warning."""
 
 
 def commands(_: str) -> str:
-    """Give the help of the program and of each of its commands."""
+    """Return the help of the program and of each command."""
     parent = click.Context(program, info_name="segue", terminal_width=_WIDTH, max_content_width=_WIDTH)
     parent.help_option_names = ["-h", "--help"]
     parts = [f"```text\n{program.get_help(parent)}\n```\n"]
@@ -32,7 +35,7 @@ def commands(_: str) -> str:
 
 
 def output(command: str) -> str:
-    """Run a command of the program beside the examples and show what it says; a test runs it once more."""
+    """Run a command in a folder with the examples and return it with its output; a test runs it again."""
     with TemporaryDirectory() as folder:
         Path(folder, "examples").symlink_to(ROOT / "examples")
         done = subprocess.run(
@@ -45,6 +48,7 @@ def output(command: str) -> str:
             text=True,
             check=False,
         )
-    end = f"  # ends with {done.returncode}" if done.returncode else ""
-    said = "\n".join(line.rstrip() for line in done.stdout.strip("\n").splitlines())
-    return f"```sh\nsegue {command}{end}\n```\n\n```text\n{said}\n```\n"
+    end = f"  # exit status {done.returncode}" if done.returncode else ""
+    lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
+    text = "\n".join(line for line in lines if not _CATALOGUE_DATE.search(line))
+    return f"```sh\nsegue {command}{end}\n```\n\n```text\n{text}\n```\n"

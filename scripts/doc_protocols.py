@@ -59,15 +59,15 @@ def facts(name: str) -> str:
 
 
 def _item(line: str) -> str:
-    words = " ".join(line.split())
-    return words if words.startswith("- ") else f"{words}\n"
+    text = " ".join(line.split())
+    return text if text.startswith("- ") else f"{text}\n"
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 
 def _comments(source: str) -> dict[int, str]:
-    """Give the comments of a file by their line."""
+    """Return the comments of a file by line number."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     return {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
 
@@ -105,7 +105,7 @@ def _section_comment(comments: Mapping[int, str], line: int) -> str:
 
 
 def rules(name: str) -> str:
-    """Give the rules of a protocol that differ from the defaults, with their sources."""
+    """List the rules of a protocol that differ from the defaults, with their sources."""
     protocol = PROTOCOLS[name]
     source = inspect.getsource(_rules_module(name))
     defaults = Rules()
@@ -141,7 +141,7 @@ def families(name: str) -> str:
 def _family(family: Family) -> tuple[str, ...]:
     differs = (f"`{key}`: {as_text(value)}" for key, value in {**family.rules, **family.dialect}.items())
     providers = ", ".join(f"`{provider}`" for provider in family.providers)
-    return f"`{family.pattern}`", providers or "everyone", "; ".join(differs), family.source, family.read
+    return f"`{family.pattern}`", providers or "all providers", "; ".join(differs), family.source, family.read
 
 
 # -- content types -----------------------------------------------------------------------------------------------------
@@ -195,17 +195,17 @@ _NATIVE: Final = NativeContent(protocol="elsewhere", block={"type": "map"}, fall
 def _pieces(model: Model) -> tuple[Piece, ...]:
     """List one piece of each content type, for the model that receives them."""
     return (
-        Piece("text of the user", (_user(TextContent(text="Look up.")),), 0, "Look up."),
+        Piece("user text", (_user(TextContent(text="Look up.")),), 0, "Look up."),
         Piece("an image, as data", (_user(TextContent(text="See."), _image(_PNG)),), 0, _PNG),
         Piece("an image, by URL", (_user(TextContent(text="See."), _linked()),), 0, r"https://a.example/b.png"),
         Piece("a PDF, as data", (_user(TextContent(text="Read."), _document()),), 0, _PDF),
-        Piece("text of the model", (_user(), _assistant(model, TextContent(text="Blue.")), _user()), 1, "Blue."),
+        Piece("assistant text", (_user(), _assistant(model, TextContent(text="Blue.")), _user()), 1, "Blue."),
         Piece("thinking of the same model, signed", (_user(), _own(model), _user()), 1, "I see.", _SIGNATURE),
         Piece("thinking of another model", (_user(), _foreign(), _user()), 1, "They see.", "thinking"),
         Piece("a tool call", (_user(), *_LOOK, _result(TextContent(text="Blue."))), 1, "the sky", "look"),
         Piece("a tool result", (_user(), *_LOOK, _result(TextContent(text="A kite."))), 2, "A kite.", _CALLED),
         Piece(
-            "a tool result that is an error",
+            "a tool result with an error",
             (_user(), *_LOOK, _result(TextContent(text="Clouds."), is_error=True)),
             2,
             "Clouds.",
@@ -219,7 +219,7 @@ def _pieces(model: Model) -> tuple[Piece, ...]:
             "(a map)",
         ),
         Piece(
-            "instructions in mid-conversation",
+            "a system message after the first turn",
             (_user(), _assistant(model, TextContent(text="Blue.")), _user(), _instruct("Be brief.")),
             3,
             "Be brief.",
@@ -280,7 +280,7 @@ _PLACEHOLDER: Final = r"\(\w+ omitted|\[[Ii]mage: "
 
 
 def _smallest(value: object, mark: str, beside: str) -> str | None:
-    """Find the smallest object in a list of a body that holds both patterns, as JSON."""
+    """Find the smallest object in a list of the body that contains both patterns, as JSON."""
     fields = cast("Mapping[str, object]", value).values() if isinstance(value, Mapping) else ()
     items = cast("list[object]", value) if isinstance(value, list) else ()
     for each in (*fields, *items):

@@ -1,4 +1,4 @@
-"""Tables of the documents that are generated: names, protocols, changes, texts, failures, vendors, rules."""
+"""Generated tables of the documents: names, protocols, changes, texts, failures, vendors, rules."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from segue.protocols.registry import PROTOCOLS
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Write a table; a bar inside a cell would end it."""
+    """Write a table; bars in cells are escaped."""
     lines = [tuple(header), ("---",) * len(tuple(header)), *rows]
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
 
 def as_text(value: object) -> str:
-    """Write a setting as people read it."""
+    """Write the value of a setting."""
     match value:
         case None:
             return "any"
@@ -41,8 +41,8 @@ def as_text(value: object) -> str:
         case str():
             return f"`{value}`"
         case frozenset() | tuple() | list():
-            words = [as_text(each) for each in cast("Iterable[object]", value)]
-            return ", ".join(sorted(words) if isinstance(value, frozenset) else words) or "none"
+            parts = [as_text(each) for each in cast("Iterable[object]", value)]
+            return ", ".join(sorted(parts) if isinstance(value, frozenset) else parts) or "none"
         case int():
             return f"{value:,}"
         case _:
@@ -53,7 +53,7 @@ def as_text(value: object) -> str:
 
 _REASONING: Final[Mapping[ReasoningReplay, str]] = {
     "none": "no",
-    "signed": "signed, to its own model",
+    "signed": "signed, to the same model",
     "open": "any readable text",
     "required": "on every assistant turn",
 }
@@ -71,8 +71,8 @@ def _images(rules: Rules) -> str:
 
 
 def protocols(folder: str) -> str:
-    """Say what each registered protocol can carry by its own rules; `folder` is where its pages are from here."""
-    header = ("protocol", "tools", "images", "reasoning sent back", "system text in mid-conversation")
+    """List what each protocol supports; `folder` is the path of its pages from the document."""
+    header = ("protocol", "tools", "images", "reasoning sent back", "system messages after the first turn")
     rows = (
         (
             f"[`{name}`]({folder}{name}.md)",
@@ -134,7 +134,7 @@ def _describe(name: str, module: str) -> tuple[str, str]:
     value = inspect.unwrap(getattr(namespace, name))  # a cache around a function is still that function
     if inspect.isfunction(value):
         return f"`{name}()`", _first_sentence(value.__doc__)
-    text = value.__doc__ if inspect.isclass(value) else _comment_beside(name, _module_of(name, module))
+    text = value.__doc__ if inspect.isclass(value) else _docstring_of_alias(name, _module_of(name, module))
     return f"`{name}`", _first_sentence(text) if text else _members(value)
 
 
@@ -145,13 +145,13 @@ def _module_of(name: str, module: str) -> str:
     return read_stub((Path(str(import_module(module).__file__)).with_suffix(".pyi")).read_text("utf-8"))[0][name]
 
 
-def _comment_beside(name: str, module: str) -> str | None:
-    """Find the string that stands under an alias in its file."""
+def _docstring_of_alias(name: str, module: str) -> str | None:
+    """Find the string below an alias in its file."""
     for statement, following in pairwise(ast.parse(inspect.getsource(import_module(module))).body):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             match following:
-                case ast.Expr(value=ast.Constant(value=str(said))) if statement.target.id == name:
-                    return said
+                case ast.Expr(value=ast.Constant(value=str(text))) if statement.target.id == name:
+                    return text
                 case _:
                     pass
     return None
@@ -174,23 +174,23 @@ def _first_sentence(docstring: str | None) -> str:
 
 def changes(_: str) -> str:
     """Every kind of change that projection can make."""
-    return table(("code", "what it means"), ((f"`{code.value}`", SENTENCES[code]) for code in ChangeCode))
+    return table(("code", "meaning"), ((f"`{code.value}`", SENTENCES[code]) for code in ChangeCode))
 
 
 def texts(_: str) -> str:
-    """Every text that segue may put into a conversation, as it is unless the policy says otherwise."""
+    """Every text that segue may add to a conversation, with its default."""
     fields = zip(Texts.__struct_fields__, Texts.__struct_defaults__, strict=True)
     return table(("field of `Texts`", "text"), ((f"`{name}`", f"`{text!r}`") for name, text in fields))
 
 
 def failures(_: str) -> str:
-    """Every kind of failure, with the sentence that stands under it."""
-    said = _sentences(FailureKind)
-    return table(("kind", "what it means"), ((f"`{kind.value}`", said[kind.name]) for kind in FailureKind))
+    """Every kind of failure with its meaning."""
+    sentences = _sentences(FailureKind)
+    return table(("kind", "meaning"), ((f"`{kind.value}`", sentences[kind.name]) for kind in FailureKind))
 
 
 def _sentences(record: type) -> dict[str, str]:
-    """Give the fields of a class with the string that stands under each; a name that says enough has none."""
+    """Return the fields of a class with the string below each; not every field has one."""
     body = cast("ast.ClassDef", ast.parse(inspect.getsource(record)).body[0]).body
     found: dict[str, str] = {}
     for node, following in pairwise([*body, ast.Pass()]):
@@ -211,23 +211,24 @@ def _sentences(record: type) -> dict[str, str]:
 
 
 def settings(name: str) -> str:
-    """Every field of the rules, or of the dialect, with its default and what it means."""
+    """Every field of the rules, or of the dialect, with its default and meaning."""
     record: type[Rules | Dialect] = {"rules": Rules, "dialect": Dialect}[name]
     defaults = record()
     rows = (
         (f"`{field}`", as_text(cast("object", getattr(defaults, field))), text)
         for field, text in _sentences(record).items()
     )
-    return table(("field", "default", "what it says"), rows)
+    return table(("field", "default", "meaning"), rows)
 
 
 # -- vendors -----------------------------------------------------------------------------------------------------------
 
 
 def vendors(kind: str) -> str:
-    """Give the rows of those who serve what they make, or of those who serve other people's models."""
+    """List the providers that serve their own models, or those that serve models of others."""
     rows = {"first_party": FIRST_PARTY, "third_party": THIRD_PARTY}[kind]
-    return table(("provider", "who", "protocol", "where", "key", "differs in", "source", "read"), map(_vendor, rows))
+    header = ("provider", "name", "protocol", "base URL", "key variable", "differs in", "source", "read")
+    return table(header, map(_vendor, rows))
 
 
 def _vendor(row: Provider) -> tuple[str, ...]:
@@ -236,8 +237,8 @@ def _vendor(row: Provider) -> tuple[str, ...]:
         f"`{row.name}`",
         row.title,
         f"`{row.protocol}`",
-        f"`{row.base_url}`" if row.base_url else "the caller says",
-        "<br>".join(f"`{name}`" for name in row.key_variables) or "none of its own",
+        f"`{row.base_url}`" if row.base_url else "set by the caller",
+        "<br>".join(f"`{name}`" for name in row.key_variables) or "none",
         ", ".join(f"`{key}`" for key in differs) or "nothing",
         row.source,
         row.read,

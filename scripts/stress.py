@@ -1,9 +1,9 @@
-"""Ten thousand streams at once, over several clients: `python scripts/stress.py [--streams N] [--clients N]`.
+"""Stress test with 10,000 concurrent streams: `python scripts/stress.py [--streams N] [--clients N]`.
 
-All of them are open at the same time: the server, a process of its own, says the first half of each reply and waits
-until every stream has heard it. A quarter is then cancelled, an eighth was reset by the server, the rest goes on to its
-end. Afterwards every stream had exactly one terminal event and has a message that can be stored, no task and no
-connection is left, and as many objects are alive as before. It ends with 1 where any of that does not hold.
+All streams are open at the same time: the server, a separate process, sends the first half of each reply and waits
+until every stream has received it. Then a quarter of the streams is cancelled, an eighth is reset by the server, and
+the rest is read to the end. Afterwards every stream must have had exactly one terminal event and have a message that
+can be stored, no task and no connection may be left, and no objects may have leaked. Exits with 1 otherwise.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ FATES: Final = ("reset", "cancel", "cancel", "end", "end", "end", "end", "end")
 
 
 class Server:
-    """The server's process, and how it is talked to: a line of words each way."""
+    """The process of the server; commands and answers are lines of text."""
 
     def __init__(self) -> None:
         command = [sys.executable, __file__, "--serve"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.url = self._read()
 
-    def report(self, words: str) -> str:
-        """Say something and wait for the answer."""
-        self._pipe(self._process.stdin).write(words + "\n")
+    def report(self, command: str) -> str:
+        """Send a command and wait for the answer."""
+        self._pipe(self._process.stdin).write(command + "\n")
         self._pipe(self._process.stdin).flush()
         return self._read()
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         self._process.kill()
         self._process.wait()
 
@@ -66,7 +66,7 @@ class Server:
 
 
 def serve() -> None:
-    """Stream replies as their paths say, until there is nobody to listen for."""
+    """Serve the replies that the paths of requests name, until standard input ends."""
     sys.path.insert(0, str(TESTS))
     from client.wires import WIRES as SAMPLES
     from servers.script import Phase, Reply
@@ -80,10 +80,10 @@ def serve() -> None:
     with ScriptedServer(answer) as server:
         print(server.url, flush=True)
         for line in sys.stdin:
-            word, _, number = line.partition(" ")
-            if word == "stalled":
+            command, _, number = line.partition(" ")
+            if command == "stalled":
                 server.wait_until(lambda it, count=int(number): it.stalled == count, seconds=600.0)
-            elif word == "open":
+            elif command == "open":
                 server.wait_until(lambda it, count=int(number): it.open == count, seconds=60.0)
             else:
                 server.go_on()
@@ -91,14 +91,14 @@ def serve() -> None:
 
 
 def raise_file_limit() -> int:
-    """Allow as many open files as the system lets us; give how many that are."""
+    """Raise the limit of open files to the maximum, and return it."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     return most
 
 
-async def listen(stream: AsyncStream, ends: Counter[str]) -> None:
-    """Hear a stream to its end, also when it is cancelled; see that it ended once and can be stored."""
+async def read_stream(stream: AsyncStream, ends: Counter[str]) -> None:
+    """Read a stream to its end, also after a cancellation; check that it ended once and can be stored."""
     terminal = 0
     try:
         async for event in stream:
@@ -112,19 +112,19 @@ async def listen(stream: AsyncStream, ends: Counter[str]) -> None:
 
 
 async def run(server: Server, streams: int, clients: int) -> Counter[str]:
-    """Open all streams, wait until each has half of its reply, cancel some, and hear the others out."""
+    """Open all streams, wait until each has half of its reply, cancel some, and read the others to the end."""
     ends = Counter[str]()
-    # Ten thousand wait for their turn of one loop: to be reached takes each of them as long as all of them.
-    patient = httpx2.Timeout(600.0)
+    # All streams share one event loop, so each takes as long to connect as all of them.
+    timeout = httpx2.Timeout(600.0)
     keys = dict.fromkeys(WIRES.values(), "nobody")
-    opened = [AsyncClient(api_key=keys, timeout=patient, retry=0) for _ in range(clients)]
+    opened = [AsyncClient(api_key=keys, timeout=timeout, retry=0) for _ in range(clients)]
     tasks: list[asyncio.Task[None]] = []
     for number in range(streams):
         protocol, provider = list(WIRES.items())[number % len(WIRES)]
         fate = FATES[(number // len(WIRES)) % len(FATES)]
         model = Model("a-model", provider, protocol, base_url=f"{server.url}/{protocol}/{fate}")
         stream = opened[number % clients].stream(HELLO, model)
-        tasks.append(asyncio.create_task(listen(stream, ends), name=fate))
+        tasks.append(asyncio.create_task(read_stream(stream, ends), name=fate))
     fates = Counter(task.get_name() for task in tasks)
     await asyncio.to_thread(server.report, f"stalled {streams - fates['reset']}")
     for task in tasks:
@@ -143,10 +143,10 @@ async def run(server: Server, streams: int, clients: int) -> Counter[str]:
 
 
 def main() -> None:
-    """Run it twice, the first time to warm up, and compare what is alive."""
-    parser = argparse.ArgumentParser(description="Ten thousand streams at once.")
-    parser.add_argument("--streams", type=int, default=10_000)
-    parser.add_argument("--clients", type=int, default=10)
+    """Run the test twice, the first time to warm up, and compare the number of objects."""
+    parser = argparse.ArgumentParser(description="Stress test with many concurrent streams.")
+    parser.add_argument("--streams", type=int, default=10_000, help="number of concurrent streams (default 10000)")
+    parser.add_argument("--clients", type=int, default=10, help="number of clients (default 10)")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
@@ -154,7 +154,10 @@ def main() -> None:
         return
     files = raise_file_limit()
     if files < options.streams + 100:
-        raise SystemExit(f"{options.streams} streams need as many open files, and the system allows {files}")
+        raise SystemExit(
+            f"{options.streams} streams need as many open files, and the system allows {files}; use a smaller"
+            " --streams, or raise the limit with `ulimit -n`"
+        )
     server = Server()
     try:
         asyncio.run(run(server, len(WIRES) * len(FATES), options.clients))
@@ -169,9 +172,9 @@ def main() -> None:
         server.close()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{options.streams:,} streams over {options.clients} clients in {took:.0f} s: {dict(ends)}")
-    print(f"server (served, broken off by us, open): {counts}; objects more than before: {grown}; peak {peak:.0f} MB")
+    print(f"server (served, aborted by the client, open): {counts}; new objects: {grown}; peak memory {peak:.0f} MB")
     if grown > options.streams // 10:
-        raise SystemExit("something is kept of each stream")
+        raise SystemExit(f"memory leak: {grown} objects are left after the streams have ended")
 
 
 if __name__ == "__main__":

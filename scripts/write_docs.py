@@ -26,7 +26,7 @@ PART: Final = re.compile(
 
 
 def example(file: str) -> str:
-    """Include an example as it is run."""
+    """Include an example verbatim."""
     return "```python\n" + (ROOT / "examples" / file).read_text(encoding="utf-8").strip() + "\n```\n"
 
 
@@ -50,7 +50,7 @@ PARTS: Final[Mapping[str, Callable[[str], str]]] = {
 
 
 def render_document(text: str) -> str:
-    """Give a document with each generated part written anew."""
+    """Return a document with each generated part updated."""
     return PART.sub(lambda part: part[1] + PARTS[part["what"]](part["words"] or "") + part[5], text)
 
 
@@ -83,7 +83,7 @@ def documents() -> Iterator[tuple[Path, str]]:
 
 
 def main() -> int:
-    """Write what differs; with `--check` only name it."""
+    """Update the documents; with `--check` only list those that differ."""
     check = "--check" in sys.argv[1:]
     stale: list[str] = []
     for path, old in documents():
@@ -93,7 +93,7 @@ def main() -> int:
             if not check:
                 path.write_text(new, encoding="utf-8")
     if stale:
-        print("out of step, run `make docs`:" if check else "written:", *stale)
+        print("out of date, run `make docs`:" if check else "written:", *stale)
     return 1 if check and stale else 0
 
 

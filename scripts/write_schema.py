@@ -1,7 +1,7 @@
-"""Write the JSON schema of the stored format and the generated parts of its page, or with `--check` say what is stale.
+"""Write the JSON schema of the stored format and the generated parts of its page, or with `--check` list what differs.
 
-`docs/stored-format.schema.json` follows from the types in `segue.conversation`. `docs/stored-format.md` is written by
-people, but for what stands between `<!-- schema: WHAT -->` and `<!-- /schema: WHAT -->`; `WHAT` is a row of `PARTS`.
+`docs/stored-format.schema.json` is generated from the types in `segue.conversation`. `docs/stored-format.md` is written
+by hand, except for the parts between `<!-- schema: WHAT -->` and `<!-- /schema: WHAT -->`; `WHAT` is a row of `PARTS`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PART: Final = re.compile(r"(<!-- schema: (?P<what>\w+) -->\n)(?P<body>.*?)(<!-- 
 Fields = dict[str, object]
 
 ANYTHING: Final[Fields] = {"description": "Any JSON value, to a depth of 200 levels in the whole document."}
-"""`object` in the types. msgspec takes an empty answer for none, so that it has to say something."""
+"""`object` in the types. msgspec ignores an empty schema, so it needs a description."""
 
 TYPES: Final[Mapping[str, str]] = {
     "array": "list",
@@ -40,7 +40,7 @@ TYPES: Final[Mapping[str, str]] = {
     "object": "object",
     "string": "text",
 }
-"""The schema's words -> the page's."""
+"""Types of the schema -> names on the page."""
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "The document": ("Document",),
@@ -101,67 +101,67 @@ def _describe_object(kind: type) -> dict[str, object]:
     return ANYTHING
 
 
-# -- the parts of the page --------------------------------------------------------------------------------------------
+# -- parts of the page ------------------------------------------------------------------------------------------------
 
 
 def render_fields() -> str:
     """Write a table of fields for each type."""
     kinds = cast("dict[str, Fields]", make_schema()["$defs"])
-    words = {name: _describe_values(kind) for name, kind in kinds.items() if "enum" in kind}
-    if kinds.keys() - words.keys() != {name for names in GROUPS.values() for name in names}:
-        raise SystemExit("a type of the schema has no group, or a group names what is no type")
+    enums = {name: _describe_values(kind) for name, kind in kinds.items() if "enum" in kind}
+    if kinds.keys() - enums.keys() != {name for names in GROUPS.values() for name in names}:
+        raise SystemExit("GROUPS does not match the types of the schema; add new types to it and remove old ones")
     sections = [
-        f"### {title}\n\n" + "\n".join(_describe(name, kinds[name], words) for name in names)
+        f"### {title}\n\n" + "\n".join(_describe(name, kinds[name], enums) for name in names)
         for title, names in GROUPS.items()
     ]
     return "\n" + "\n".join(sections) + "\n"
 
 
-def _describe(name: str, kind: Fields, words: Mapping[str, str]) -> str:
-    said = " ".join(str(kind["description"]).split())
+def _describe(name: str, kind: Fields, enums: Mapping[str, str]) -> str:
+    text = " ".join(str(kind["description"]).split())
     required = cast("list[str]", kind.get("required", []))
     rows = [
-        f"| `{field}` | {_describe_type(shape, words)} | {'always' if field in required else _condition(shape)} |"
-        for field, shape in cast("dict[str, Fields]", kind["properties"]).items()
+        f"| `{field}` | {_describe_type(schema, enums)} | {'always' if field in required else _condition(schema)} |"
+        for field, schema in cast("dict[str, Fields]", kind["properties"]).items()
     ]
-    return f"**{name}.** {said}\n\n| field | value | written |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+    return f"**{name}.** {text}\n\n| field | value | written |\n|---|---|---|\n" + "\n".join(rows) + "\n"
 
 
-def _describe_type(shape: Fields, words: Mapping[str, str]) -> str:
-    if "$ref" in shape:
-        name = str(shape["$ref"]).rpartition("/")[2]
-        return words.get(name, name)
-    if "enum" in shape:
-        return _describe_values(shape)
-    if "anyOf" in shape:
-        said = [_describe_type(option, words) for option in cast("list[Fields]", shape["anyOf"])]
-        return " or ".join(word for word in said if word != "null")
-    if "items" in shape:
-        return f"list of {_describe_type(cast('Fields', shape['items']), words)}"
-    if "type" in cast("Fields", shape.get("additionalProperties", {})):
+def _describe_type(schema: Fields, enums: Mapping[str, str]) -> str:
+    if "$ref" in schema:
+        name = str(schema["$ref"]).rpartition("/")[2]
+        return enums.get(name, name)
+    if "enum" in schema:
+        return _describe_values(schema)
+    if "anyOf" in schema:
+        options = [_describe_type(option, enums) for option in cast("list[Fields]", schema["anyOf"])]
+        return " or ".join(option for option in options if option != "null")
+    if "items" in schema:
+        return f"list of {_describe_type(cast('Fields', schema['items']), enums)}"
+    if "type" in cast("Fields", schema.get("additionalProperties", {})):
         return "object of objects"
-    return TYPES.get(str(shape.get("type")), "any JSON")
+    return TYPES.get(str(schema.get("type")), "any JSON")
 
 
-def _describe_values(shape: Fields) -> str:
-    return ", ".join(f"`{word}`" for word in cast("list[str]", shape["enum"]))
+def _describe_values(schema: Fields) -> str:
+    return ", ".join(f"`{value}`" for value in cast("list[str]", schema["enum"]))
 
 
-def _condition(shape: Fields) -> str:
-    """A field without a default in the schema has one that is made anew each time, and is written all the same."""
-    default = shape.get("default", ...)
+def _condition(schema: Fields) -> str:
+    """Describe when a field is written; one without a default in the schema is always written."""
+    default = schema.get("default", ...)
     if default is ...:
         return "always"
     return "if any" if default is None else f"unless `{json.dumps(default)}`"
 
 
 def render_example() -> str:
-    """Show a conversation as it is stored, laid out for people."""
+    """Show a stored conversation, indented."""
     return "```json\n" + json.dumps(json.loads(dump(EXAMPLE)), indent=2, ensure_ascii=False) + "\n```\n"
 
 
 def render_protocols() -> str:
-    """List the names of protocols that are replaced."""
+    """List the protocol names that are replaced."""
     rows = [f"| `{theirs}` | `{ours}` |" for theirs, ours in PROTOCOLS.items()]
     return "| stored there | read as |\n|---|---|\n" + "\n".join(rows) + "\n"
 
@@ -174,7 +174,7 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
 
 
 def main() -> int:
-    """Write what differs; with `--check` only name it."""
+    """Update the files; with `--check` only list those that differ."""
     page = PAGE.read_text(encoding="utf-8")
     wanted = {
         SCHEMA: json.dumps(make_schema(), indent=2, ensure_ascii=False) + "\n",
@@ -186,7 +186,7 @@ def main() -> int:
         for path in stale:
             path.write_text(wanted[path], encoding="utf-8")
     if stale:
-        print("out of step, run `make docs`:" if check else "written:", *(path.name for path in stale))
+        print("out of date, run `make docs`:" if check else "written:", *(path.name for path in stale))
     return 1 if check and stale else 0
 
 

@@ -64,7 +64,7 @@ def test_a_quick_run_writes_a_page_of_tables(tmp_path, groups, least, drawings):
     page = tmp_path / "page.md"
     run_python(BENCHMARKS / "run.py", "--quick", "--no-peers", "--groups", *groups, "--output", page)
     text = page.read_text(encoding="utf-8")
-    for heading in ("# What segue costs", "## goals", *(f"## {group}" for group in groups), "## How to read this"):
+    for heading in ("# Benchmarks", "## goals", *(f"## {group}" for group in groups), "## Notes"):
         assert f"{heading}\n" in text
     measured = text.partition("## stored\n")[2]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in measured.splitlines() if line[:1] == "|"]
@@ -139,26 +139,26 @@ def test_ratios_are_best_over_best_with_a_control(module_of, monkeypatch):
         (1.3, True, "aim met"),
     ],
 )
-def test_a_figure_is_judged_by_its_goal(module_of, value, at_least, verdict):
+def test_a_figure_is_compared_with_its_goal(module_of, value, at_least, verdict):
     figures = module_of("figures")
     goal = figures.Goal(must=1.0, aim=1.2 if at_least else 0.8, at_least=at_least)
     assert figures.Figure("key", "what", "times", value).verdict(goal) == verdict
 
 
 @pytest.mark.parametrize(("at_least", "worst"), [(False, "high"), (True, "low")])
-def test_of_all_figures_with_a_goal_the_worst_is_shown(module_of, at_least, worst):
+def test_the_worst_figure_of_each_goal_is_shown(module_of, at_least, worst):
     figures = module_of("figures")
     taken = [figures.Figure("key", what, "times", value) for what, value in (("low", 1.0), ("high", 2.0), ("no", None))]
     table = figures.render_verdicts(taken, {"key": figures.Goal(must=1.5, at_least=at_least), "unheld": None})
     assert [cell.strip() for cell in table.splitlines()[-1].strip("|").split("|")][:3] == ["key", "2", worst]
 
 
-def test_a_goal_that_nothing_is_held_against_is_refused(module_of):
+def test_a_goal_without_a_figure_is_refused(module_of):
     with pytest.raises(AssertionError, match=r"stored\.dump"):
         module_of("goals").check_goals("stored", [])
 
 
-def test_a_peer_that_cannot_be_installed_is_a_reason_and_no_error(module_of, tmp_path):
+def test_a_peer_that_cannot_be_installed_is_skipped_with_a_reason(module_of, tmp_path):
     peers = module_of("peers")
     in_the_way = tmp_path / "file"
     in_the_way.write_text("")
@@ -168,12 +168,12 @@ def test_a_peer_that_cannot_be_installed_is_a_reason_and_no_error(module_of, tmp
 
 
 @pytest.mark.parametrize("wire", ALL_WIRES)
-def test_a_history_was_decoded_from_replies_and_is_at_home_where_it_was_written(module_of, wire):
+def test_a_history_decoded_from_replies_belongs_to_its_model(module_of, wire):
     model = writer_of(module_of, wire)
     context = module_of("replies").make_history(60, model)
-    told = module_of("transcripts").make_transcript(60, model=model)
-    assert [message.role for message in context.messages] == [message.role for message in told.messages]
-    for message, given in zip(context.messages, told.messages, strict=True):
+    transcript = module_of("transcripts").make_transcript(60, model=model)
+    assert [message.role for message in context.messages] == [message.role for message in transcript.messages]
+    for message, given in zip(context.messages, transcript.messages, strict=True):
         if message.role == "assistant":
             assert [piece.kind for piece in message.content] == [piece.kind for piece in given.content]
             assert (message.protocol, message.provider, message.model) == (wire, model.provider, model.id)
@@ -182,28 +182,28 @@ def test_a_history_was_decoded_from_replies_and_is_at_home_where_it_was_written(
 
 
 def writer_of(module_of, wire):
-    """Find who writes the histories that are at home on a wire."""
-    return next(passage.writer for passage in module_of("passages").HOMES if passage.wire == wire)
+    """Find the model that writes the same-model histories of a protocol."""
+    return next(case.writer for case in module_of("cases").SAME_MODEL_CASES if case.wire == wire)
 
 
 def is_signed(message):
-    """Gemini seals the first call of a turn, the others seal the thinking."""
+    """Gemini signs the first call of a turn, the others sign the thinking."""
     if message.protocol == "google-genai":
         return bool(message.tool_calls()[0].thought_signature)
     return all(piece.thinking_signature for piece in message.content if piece.kind == "thinking")
 
 
-def test_every_wire_is_reached_from_home_and_from_abroad(module_of):
-    passages = module_of("passages").PASSAGES
-    reached = sorted((passage.wire, passage.place) for passage in passages)
-    assert reached == list(itertools.product(ALL_WIRES, ("abroad", "home")))
-    for passage in passages:
-        context = module_of("replies").make_history(20, passage.writer)
-        assert bool(prepare(context, passage.target).report.changes) == (passage.place == "abroad")
+def test_every_protocol_is_measured_with_its_own_and_another_models_history(module_of):
+    cases = module_of("cases").CASES
+    reached = sorted((case.wire, case.place) for case in cases)
+    assert reached == list(itertools.product(ALL_WIRES, ("cross-model", "same-model")))
+    for case in cases:
+        context = module_of("replies").make_history(20, case.writer)
+        assert bool(prepare(context, case.target).report.changes) == (case.place == "cross-model")
 
 
 @pytest.mark.parametrize("wire", ALL_WIRES)
-def test_a_stream_says_what_the_whole_reply_says(module_of, wire):
+def test_a_stream_has_the_same_content_as_the_whole_reply(module_of, wire):
     model, streamed = writer_of(module_of, wire), module_of("streamed")
     for stream in (streamed.mixed_stream(model), streamed.argument_stream(model, 2_000)):
         last = module_of("stream_costs").read_stream(stream.pieces, model)
@@ -216,7 +216,7 @@ def test_a_stream_says_what_the_whole_reply_says(module_of, wire):
 
 
 def test_a_long_argument_has_its_length_and_deltas_of_a_few_characters(module_of):
-    model, streamed = module_of("passages").CLAUDE, module_of("streamed")
+    model, streamed = module_of("cases").CLAUDE, module_of("streamed")
     short, long = (streamed.argument_stream(model, size) for size in (12_000, 200_000))
     for stream, size in ((short, 12_000), (long, 200_000)):
         (call,) = stream.message.tool_calls()
@@ -224,7 +224,7 @@ def test_a_long_argument_has_its_length_and_deltas_of_a_few_characters(module_of
         assert 8 < size / len(stream.payloads) < 16
 
 
-def test_what_runs_elsewhere_takes_its_turn_and_is_compared_in_multiples(module_of, monkeypatch):
+def test_peers_in_other_processes_run_in_turn_and_are_compared_as_ratios(module_of, monkeypatch):
     measure = module_of("measure")
     clock = itertools.count()
     monkeypatch.setattr(measure.time, "process_time_ns", lambda: next(clock))
@@ -249,7 +249,7 @@ def make_call(task):
 """
 
 
-def test_a_peer_measures_a_round_whenever_it_is_asked_and_says_what_it_cannot_do(module_of, monkeypatch, tmp_path):
+def test_a_peer_measures_rounds_and_reports_what_it_cannot_do(module_of, monkeypatch, tmp_path):
     processes, peers = module_of("peer_processes"), module_of("peers")
     (tmp_path / "worker.py").write_text((BENCHMARKS / "peer_side" / "worker.py").read_text(encoding="utf-8"))
     (tmp_path / "made_up.py").write_text(PEER)
@@ -276,16 +276,16 @@ SIDES = sorted(path.stem for path in (BENCHMARKS / "peer_side").glob("*.py"))
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_what_runs_in_a_peers_environment_needs_neither_segue_nor_what_stands_above_it(side):
+def test_the_peer_side_imports_nothing_of_segue(side):
     tree = ast.parse((BENCHMARKS / "peer_side" / f"{side}.py").read_text(encoding="utf-8"))
     named = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     named += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     assert {name.partition(".")[0] for name in named} - sys.stdlib_module_names <= {"orjson", *SIDES}
 
 
-def test_every_peer_has_a_side_and_says_which_wires_it_speaks(module_of):
+def test_every_peer_names_the_protocols_it_supports(module_of):
     peers = {peer.name for peer in module_of("peers").PEERS}
-    assert peers == set(PEERS) == set(module_of("rivals").WIRES)
+    assert peers == set(PEERS) == set(module_of("peer_support").WIRES)
     assert {f"{name.replace('-', '_')}_side" for name in peers} | {"worker", "chat_form"} == set(SIDES)
 
 
@@ -312,7 +312,7 @@ def test_bars_are_named_and_as_long_as_their_numbers(module_of):
     assert bars == pytest.approx([bars[1] / 2, bars[1], bars[1] / 4], abs=0.1)
 
 
-def test_a_bar_that_is_far_too_long_is_cut_off_and_its_number_told(module_of):
+def test_a_bar_that_is_too_long_is_cut_and_labelled(module_of):
     most = module_of("plots").PLOTS["cold"].most
     marks = [("cold", "a", "segue", most / 2), ("cold", "a", "a peer", most * 10)]
     ((texts, bars),) = drawn(module_of, *marks).values()
@@ -320,7 +320,7 @@ def test_a_bar_that_is_far_too_long_is_cut_off_and_its_number_told(module_of):
     assert bars[1] == pytest.approx(bars[0] * 2, abs=0.1)
 
 
-def test_a_line_is_named_at_its_end_and_names_do_not_stand_on_each_other(module_of):
+def test_lines_are_labelled_at_their_end_without_overlap(module_of):
     marks = [("growth", str(x), name, y) for name, y in (("segue", 2.0), ("peer", 2.01)) for x in (10, 100)]
     ((texts, _),) = drawn(module_of, *marks).values()
     assert {"segue 2.00", "peer 2.01", "10", "100", "messages"} <= set(texts)
@@ -349,14 +349,14 @@ def measuring(guard):
 
 
 @pytest.mark.parametrize(("ticks", "is_slow"), [(200, False), (299, False), (301, True), (4_000, True)])
-def test_a_path_that_got_slower_by_half_is_found(module_of, ticks, is_slow):
+def test_a_path_that_is_50_percent_slower_is_found(module_of, ticks, is_slow):
     guard = module_of("hot_paths")
     paths = [hot_path(guard, "steady", 100, 150), hot_path(guard, "path", 100, ticks)]
     slow = guard.find_slow(paths, {"steady": 1.5, "path": 2.0}, measuring(guard))
     assert slow == ({"path": ticks / 100} if is_slow else {})
 
 
-def test_a_busy_moment_is_no_alarm(module_of):
+def test_a_short_load_spike_raises_no_alarm(module_of):
     guard = module_of("hot_paths")
     busy = [hot_path(guard, "path", 100, *[900] * 12, 210)]  # two tries of three rounds, two calls each
     asked = []
@@ -369,14 +369,14 @@ def test_a_busy_moment_is_no_alarm(module_of):
     assert asked == [["path", "steady"], ["path"], ["path"]]
 
 
-def test_every_hot_path_is_recorded_and_nothing_else_is(module_of):
+def test_the_recorded_hot_paths_are_exactly_the_measured_ones(module_of):
     guard = module_of("hot_paths")
     paths = list(guard.make_paths(20))
     assert {path.name for path in paths} == guard.read_table().keys()
     assert all(path.begin()() for path in paths)
 
 
-def test_the_guard_ends_with_an_error_that_names_the_slow_path(module_of, monkeypatch, capsys):
+def test_the_speed_check_names_the_slow_path(module_of, monkeypatch, capsys):
     guard = module_of("hot_paths")
     recorded = guard.read_table()
     monkeypatch.setattr(guard, "make_paths", lambda: iter(()))

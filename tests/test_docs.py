@@ -1,7 +1,7 @@
-"""The documents are true: their Python and their commands run, their links lead somewhere, tables are in step.
+"""The documentation: its Python code and commands run, its links exist, its generated parts are up to date.
 
-A command of the program is run as it stands, in a folder with the examples beside it, one document after the other from
-top to bottom. It has to end with 0, or with what the line says itself: `# ends with 1`.
+Commands of the program run in a folder with the examples, in the order of each document. Their exit status has to be 0,
+or that of a comment: `# exit status 1`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def keyless(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if own_commands(path)], ids=name)
-def test_the_program_does_what_a_document_says(path, keyless):
+def test_the_program_prints_what_a_document_shows(path, keyless):
     for line in own_commands(path):
         if line.startswith("segue ui"):
             answer_of_page(line, keyless)
@@ -128,7 +128,7 @@ def test_the_program_does_what_a_document_says(path, keyless):
             timeout=120,
             check=False,
         )
-        wanted = re.search(r"# ends with (\d+)", line)
+        wanted = re.search(r"# exit status (\d+)", line)
         assert done.returncode == int(wanted[1] if wanted else 0), f"{line}\n{done.stderr}"
         assert "Traceback" not in done.stderr
 
@@ -139,9 +139,9 @@ def answer_of_page(line: str, folder: Path) -> None:
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
-            said = server.stdout.readline()
-            address = re.search(r"http://\S+", said)
-            assert address, said
+            line_of_address = server.stdout.readline()
+            address = re.search(r"http://\S+", line_of_address)
+            assert address, line_of_address
             with urlopen(address[0], timeout=30) as page:
                 assert page.status == 200
                 assert b"<html" in page.read()
@@ -178,10 +178,10 @@ def test_the_demo_stores_the_session_as_it_was():
     done = subprocess.run(
         [sys.executable, ROOT / "examples" / "first_minute.py"], capture_output=True, text=True, check=True
     )
-    assert "stored and read again: equal, byte for byte" in done.stdout
+    assert "stored and loaded again: equal, byte for byte" in done.stdout
 
 
-def test_the_demo_tells_every_protocol_and_ends_with_the_page():
+def test_the_demo_covers_every_protocol():
     done = subprocess.run(
         [sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, check=True, cwd=ROOT
     )
@@ -191,7 +191,7 @@ def test_the_demo_tells_every_protocol_and_ends_with_the_page():
     assert done.stdout.splitlines()[-1].endswith("segue ui examples/session.jsonl")
 
 
-def test_the_session_of_the_demo_holds_what_makes_switching_hard():
+def test_the_demo_session_has_everything_that_makes_switching_hard():
     messages = read_session(ROOT / "examples" / "session.jsonl").messages
     turns = [message for message in messages if message.role == "assistant"]
     calls = {call.id for turn in turns for call in turn.tool_calls()}
@@ -204,7 +204,7 @@ def test_the_session_of_the_demo_holds_what_makes_switching_hard():
 
 
 @pytest.mark.parametrize("writer", WRITERS, ids=name)
-def test_what_is_generated_is_in_step(writer):
+def test_generated_documents_are_up_to_date(writer):
     done = subprocess.run([sys.executable, writer, "--check"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

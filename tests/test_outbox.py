@@ -73,20 +73,20 @@ def edited(context: Context, chance: Random) -> Context:
     """Change a history as applications do: cut it short, replace or insert a message, take another prompt or tools."""
     messages = context.messages
     at = chance.randrange(len(messages) + 1)
-    said = UserMessage(content=(TextContent(text=f"edited {at}"),))
+    edited = UserMessage(content=(TextContent(text=f"edited {at}"),))
     match chance.randrange(6):
         case 0:
             return replace(context, messages=messages[:at])
         case 1:
-            return replace(context, messages=(*messages[:at], said, *messages[at:]))
+            return replace(context, messages=(*messages[:at], edited, *messages[at:]))
         case 2:
-            return replace(context, messages=(*messages[:at], said, *messages[at + 1 :]))
+            return replace(context, messages=(*messages[:at], edited, *messages[at + 1 :]))
         case 3:
             return replace(context, system_prompt="Other instructions.")
         case 4:
             return replace(context, tools=context.tools[:-1])
         case _:
-            return context.add(said)
+            return context.add(edited)
 
 
 @pytest.mark.parametrize("protocol", NAMES)

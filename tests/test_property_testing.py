@@ -34,7 +34,7 @@ def draw(context):
 draw()
 print(drawn.hexdigest())
 """
-LOADED = ("segue.cli.program", "segue.protocols.openai_responses.codec", "segue.failures.classify")
+LOADED = ("segue.cli.program", "segue.protocols.openai_responses.protocol", "segue.failures.classify")
 
 
 def draw(profile: str, seed: int, *modules: str, hash_seed: int) -> str:

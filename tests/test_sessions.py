@@ -141,9 +141,9 @@ def test_two_processes_may_append_at_once(path):
         writer.start()
     for writer in writers:
         writer.join()
-    said = [message.content[0].text.rstrip("x") for message in read_session(path).messages]  # type: ignore[union-attr]
-    assert sorted(said) == sorted(f"{name}{number}" for name in "ab" for number in range(25))
-    assert [word for word in said if word.startswith("a")] == [f"a{number}" for number in range(25)]
+    texts = [message.content[0].text.rstrip("x") for message in read_session(path).messages]  # type: ignore[union-attr]
+    assert sorted(texts) == sorted(f"{name}{number}" for name in "ab" for number in range(25))
+    assert [text for text in texts if text.startswith("a")] == [f"a{number}" for number in range(25)]
     assert not torn(path).exists()
 
 
@@ -339,11 +339,11 @@ def test_zeros_that_a_crash_left_are_a_torn_line(path):
 
 @scaled_examples(0.5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(messages(), min_size=1, max_size=2), st.binary(max_size=30))
-def test_appending_keeps_every_earlier_line_whatever_the_end(tmp_path, said, rest):
+def test_appending_keeps_every_earlier_line_whatever_the_end(tmp_path, earlier, rest):
     path = tmp_path / "session.jsonl"
     path.unlink(missing_ok=True)
     torn(path).unlink(missing_ok=True)
-    for message in said:
+    for message in earlier:
         append_message(path, message)
     before = path.read_bytes()
     with path.open("ab") as file:

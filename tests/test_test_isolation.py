@@ -1,4 +1,4 @@
-"""The project keeps its own rules: tests stay on this machine, and the core asks nobody above it."""
+"""Rules of the project: tests use no network, no module imports the package root, source files are short."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "src" / "segue").rglob("*.py"))
 
-# Documentation addresses (RFC 5737, RFC 3849, RFC 2606): nobody is there, so a broken guard disturbs no one.
+# Documentation addresses (RFC 5737, RFC 3849, RFC 2606): no server has them, so a broken guard reaches no one.
 OUTSIDE = {
     "an IPv4 address": (socket.AF_INET, ("192.0.2.1", 9)),
     "an IPv6 address": (socket.AF_INET6, ("2001:db8::1", 9)),
@@ -59,7 +59,7 @@ def _imports(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_module_imports_the_package_root(path):
-    """The layers contract cannot say this: the face is the parent of every layer."""
+    """The import-linter contract cannot express this: the package root is the parent of every layer."""
     assert "segue" not in _imports(path)
 
 

@@ -1,4 +1,4 @@
-"""A stored history as OpenAI's chat messages, which several peers keep conversations in."""
+"""A stored history as OpenAI's chat messages, the format of several peers."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Json = Mapping[str, Any]
-Said = dict[str, Any]
+ChatMessage = dict[str, Any]
 
 
-def chat_history(context: Json, seal: Callable[[Said, Json], None]) -> list[Said]:
-    """Write the history; `seal` puts a turn's thinking and its signature where the peer has them."""
-    history: list[Said] = [{"role": "system", "content": context["systemPrompt"]}]
+def chat_history(context: Json, add_thinking: Callable[[ChatMessage, Json], None]) -> list[ChatMessage]:
+    """Write the history; `add_thinking` adds the thinking and signature of a turn in the peer's format."""
+    history: list[ChatMessage] = [{"role": "system", "content": context["systemPrompt"]}]
     for message in context["messages"]:
-        said = _message(message)
+        chat_message = _message(message)
         if message["role"] == "assistant":
-            seal(said, message)
-        history.append(said)
+            add_thinking(chat_message, message)
+        history.append(chat_message)
     return history
 
 
-def chat_tools(context: Json) -> list[Said]:
-    """Write the tools the way OpenAI has them."""
+def chat_tools(context: Json) -> list[ChatMessage]:
+    """Write the tools in OpenAI's format."""
     return [
         {"type": "function", "function": {key: tool[key] for key in ("name", "description", "parameters")}}
         for tool in context["tools"]
@@ -35,23 +35,25 @@ def thinking_of(message: Json) -> Json | None:
 
 
 def text_of(content: object) -> str:
-    """Give the text of a message: it is a string, or a list with one text."""
+    """Return the text of a message: it is a string, or a list with one text."""
     return content if isinstance(content, str) else content[0]["text"]  # type: ignore[index]
 
 
-def _message(message: Json) -> Said:
+def _message(message: Json) -> ChatMessage:
     content = message["content"]
     if message["role"] == "user":
         return {"role": "user", "content": text_of(content)}
     if message["role"] == "toolResult":
         call, name = message["toolCallId"], message["toolName"]
         return {"role": "tool", "tool_call_id": call, "name": name, "content": text_of(content)}
-    said: Said = {"role": "assistant", "content": None}
+    chat_message: ChatMessage = {"role": "assistant", "content": None}
     for piece in content:
         if piece["type"] == "text":
-            said["content"] = piece["text"]
+            chat_message["content"] = piece["text"]
         elif piece["type"] == "toolCall":
             arguments = json.dumps(piece["arguments"], ensure_ascii=False, separators=(",", ":"))
             function = {"name": piece["name"], "arguments": arguments}
-            said.setdefault("tool_calls", []).append({"id": piece["id"], "type": "function", "function": function})
-    return said
+            chat_message.setdefault("tool_calls", []).append(
+                {"id": piece["id"], "type": "function", "function": function}
+            )
+    return chat_message

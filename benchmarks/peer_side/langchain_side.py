@@ -1,12 +1,12 @@
 """The same history in langchain's messages, and their mapping to a wire.
 
-Facts this file rests on:
+Facts this file relies on:
 - `_get_request_payload` of a chat model makes the body for Anthropic and OpenAI, `_messages_to_bedrock` and
-  `_parse_chat_history` what Bedrock and Gemini are told; the last gives objects of google-genai and no plain values.
+  `_parse_chat_history` the messages for Bedrock and Gemini; the last returns objects of google-genai, not dicts.
          (langchain-anthropic 1.7.7, langchain-openai 1.7.3, langchain-aws 1.9.1, langchain-google-genai 4.4.2, 2026-11)
-- A turn of any provider is kept as standard blocks where `response_metadata` says `output_version: v1`; who wrote it
-  stands there as `model_provider`, seals stand in a block's `extras`.                   (langchain-core 1.7.2, 2026-11)
-- Most of its time to Anthropic and Bedrock goes into `typing.get_type_hints`, asked anew for every block.   (profiled)
+- A turn of any provider has standard blocks if `response_metadata` has `output_version: v1`; it also has the
+  `model_provider`. Signatures are in the `extras` of a block.                          (langchain-core 1.7.2, 2026-11)
+- For Anthropic and Bedrock, most of its time is spent in `typing.get_type_hints` for every block.          (profiled)
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PROVIDERS = {
 
 
 def make_call(task: Json) -> Callable[[], object]:
-    """Build the history in langchain's messages and give their mapping to the wire of the target."""
+    """Build the history in langchain's messages and return the function that encodes them for the target."""
     target, context = task["target"], task["context"]
     kinds = import_module("langchain_core.messages")
     history = [kinds.SystemMessage(content=context["systemPrompt"])]
@@ -90,8 +90,12 @@ def _message(message: Json, kinds: Any) -> Any:  # noqa: ANN401  # the peer's ty
         if piece["type"] == "toolCall"
     ]
     blocks = [_block(piece, message, index) for index, piece in enumerate(content)]
-    told = {"output_version": "v1", "model_provider": _PROVIDERS[message["protocol"]], "model_name": message["model"]}
-    return kinds.AIMessage(content=blocks, tool_calls=calls, response_metadata=told, id=message["responseId"])
+    metadata = {
+        "output_version": "v1",
+        "model_provider": _PROVIDERS[message["protocol"]],
+        "model_name": message["model"],
+    }
+    return kinds.AIMessage(content=blocks, tool_calls=calls, response_metadata=metadata, id=message["responseId"])
 
 
 def _block(piece: Json, message: Json, index: int) -> dict[str, Any]:

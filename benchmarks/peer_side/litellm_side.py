@@ -1,13 +1,13 @@
-"""The same history in litellm's form, which is OpenAI's chat messages, and its transformation to a wire.
+"""The same history in litellm's format, which is OpenAI's chat messages, and its encoding for a target.
 
-Facts this file rests on:
+Facts this file relies on:
 - `transform_request` of `AnthropicConfig`, `OpenAIGPTConfig` and `AmazonConverseConfig`, and for Gemini
   `transform_request_body` make the body; over its bridge to OpenAI's Responses,
   `convert_chat_completion_messages_to_responses_api` makes the input alone.               (litellm 1.106.2, 2026-11)
-- Claude's sealed thinking is kept as `thinking_blocks` beside `reasoning_content`.                        (the same)
-- OpenAI's sealed reasoning is kept as `reasoning_items`.                                                  (the same)
-- Gemini's seal is kept with the call: `provider_specific_fields.thought_signature`.                       (the same)
-- To OpenAI it is nearly a pass-through, because its own form is OpenAI's.                                 (the same)
+- Claude's signed thinking is kept as `thinking_blocks` beside `reasoning_content`.                        (the same)
+- OpenAI's encrypted reasoning is kept as `reasoning_items`.                                               (the same)
+- Gemini's signature is kept with the call: `provider_specific_fields.thought_signature`.                  (the same)
+- For OpenAI it changes next to nothing, because its own format is OpenAI's.                               (the same)
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from chat_form import Json, Said, chat_history, chat_tools, thinking_of
+from chat_form import ChatMessage, Json, chat_history, chat_tools, thinking_of
 
-_SEALED_BLOCKS = frozenset({"anthropic-messages", "bedrock-converse"})
+_SIGNED_BLOCKS = frozenset({"anthropic-messages", "bedrock-converse"})
 
 
 def make_call(task: Json) -> Callable[[], object]:
-    """Build the history in litellm's form and give its transformation to the wire of the target."""
+    """Build the history in litellm's format and return the function that encodes it for the target."""
     litellm = import_module("litellm")
     target, context = task["target"], task["context"]
-    history, tools = chat_history(context, _seal), chat_tools(context)
+    history, tools = chat_history(context, _add_thinking), chat_tools(context)
     config, transform = _TRANSFORMS[target["protocol"]](litellm)
     asked: dict[str, Any] = {"tools": tools}
     if target["protocol"] == "anthropic-messages":
@@ -84,21 +84,23 @@ _TRANSFORMS: Mapping[str, Callable[[Any], tuple[Any, Transform]]] = {
     "google-genai": _google,
     "bedrock-converse": _bedrock,
 }
-"""What maps the options where the wire has its own, and what makes the body."""
+"""The functions that map the options, for protocols with their own, and that make the body."""
 
 
-def _seal(said: Said, message: Json) -> None:
+def _add_thinking(chat_message: ChatMessage, message: Json) -> None:
     thinking = thinking_of(message)
     if thinking is None:
         return
-    said["reasoning_content"] = thinking["thinking"]
-    seal = thinking["thinkingSignature"]
-    if message["protocol"] in _SEALED_BLOCKS:
-        said["thinking_blocks"] = [{"type": "thinking", "thinking": thinking["thinking"], "signature": seal}]
+    chat_message["reasoning_content"] = thinking["thinking"]
+    signature = thinking["thinkingSignature"]
+    if message["protocol"] in _SIGNED_BLOCKS:
+        chat_message["thinking_blocks"] = [
+            {"type": "thinking", "thinking": thinking["thinking"], "signature": signature}
+        ]
     elif message["protocol"] == "openai-responses":
         name = message["responseId"].removeprefix("msg_")
         summary = [{"type": "summary_text", "text": thinking["thinking"]}]
-        item = {"type": "reasoning", "id": f"rs_{name}", "encrypted_content": seal, "summary": summary}
-        said["reasoning_items"] = [item]
-    elif message["protocol"] == "google-genai" and "tool_calls" in said:
-        said["tool_calls"][0]["provider_specific_fields"] = {"thought_signature": seal}
+        item = {"type": "reasoning", "id": f"rs_{name}", "encrypted_content": signature, "summary": summary}
+        chat_message["reasoning_items"] = [item]
+    elif message["protocol"] == "google-genai" and "tool_calls" in chat_message:
+        chat_message["tool_calls"][0]["provider_specific_fields"] = {"thought_signature": signature}

@@ -1,12 +1,12 @@
-"""The same history in llm-rosetta's own form, and its conversion to a wire.
+"""The same history in llm-rosetta's own format, and its encoding for a target.
 
-Facts this file rests on:
-- It has no stored form but what `request_from_provider` reads out of a request; `request_to_provider` writes that for
-  another wire.                                                                     (llm-rosetta 0.13.0, 2026-11)
-- It speaks Anthropic's, OpenAI's and Google's wires, and not Bedrock's.                                (the same)
+Facts this file relies on:
+- It has no stored format: `request_from_provider` decodes a request, `request_to_provider` encodes the result for
+  another protocol.                                                                 (llm-rosetta 0.13.0, 2026-11)
+- It supports the protocols of Anthropic, OpenAI and Google, not Bedrock's.                             (the same)
 
-What it is given is the request that segue made for whoever wrote the history; reading it is not timed
-unless the task says so.
+Its input is the request that segue made for the model that wrote the history; decoding it is timed only in tasks
+with `reads`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from chat_form import Json
 
 
 def make_call(task: Json) -> Callable[[], object]:
-    """Read the history into llm-rosetta's own form and give its conversion to the wire of the target."""
+    """Decode the history to llm-rosetta's format and return the function that encodes it for the target."""
     source, target = task["source"], task["target"]
     rosetta: Any = import_module("llm_rosetta")
     read, write = (getattr(rosetta, _CONVERTERS[wire["protocol"]])() for wire in (source, target))

@@ -1,13 +1,13 @@
-"""The same history in pydantic-ai's types, and its mapping to a wire.
+"""The same history in pydantic-ai's types, and its encoding for a target.
 
-Facts this file rests on:
+Facts this file relies on:
 - `AnthropicModel._map_message` and `_map_messages` of `OpenAIChatModel`, `OpenAIResponsesModel`, `GoogleModel` and
-  `BedrockConverseModel` turn a history into plain dicts of the wire (Gemini's hold signatures as bytes); they are
-  coroutines that never wait when there is nothing to fetch.           (pydantic-ai-slim 2.66.0, read 2026-11)
-- A call's arguments are kept as they came: text from OpenAI's wires, an object from Anthropic's.        (the same)
-- Signatures and ids go back to the provider whose name stands beside them, and nowhere else.            (the same)
+  `BedrockConverseModel` encode a history as dicts (Gemini's contain signatures as bytes); they are coroutines that
+  never wait when there is nothing to fetch.                           (pydantic-ai-slim 2.66.0, read 2026-11)
+- The arguments of a call are kept verbatim: text from OpenAI, an object from Anthropic.                 (the same)
+- Signatures and ids are sent only to the provider whose name is stored with them.                       (the same)
 
-Tools, options and the checks before a request are not part of what is timed here; segue's side has all of them.
+Tools, options and the checks before a request are not timed here; segue's time includes all of them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from chat_form import Json, text_of
 _FIELDS_AS_IDS = {"openai-chat": "reasoning_content"}
 _ARGUMENTS_AS_TEXT = frozenset({"openai-chat", "openai-responses"})
 _PROVIDERS = {"amazon-bedrock": "bedrock"}
-"""What it calls them, where it is not what segue does."""
+"""pydantic-ai's names of providers that differ from segue's."""
 
 
 def make_call(task: Json) -> Callable[[], object]:
-    """Build the history in pydantic-ai's types and give its mapping to the wire of the target."""
+    """Build the history in pydantic-ai's types and return the function that encodes it for the target."""
     history = make_history(task["context"])
     models = import_module("pydantic_ai.models")
     parameters = models.ModelRequestParameters()
@@ -91,7 +91,7 @@ _MODELS: Mapping[str, Callable[[Json], Any]] = {
 
 
 def make_history(context: Json) -> list[Any]:
-    """Give a stored transcript as requests and responses: results of one batch are one request."""
+    """Convert a stored transcript to requests and responses; the results of parallel calls are one request."""
     kinds = import_module("pydantic_ai.messages")
     messages: list[Any] = []
     waiting: list[Any] = [kinds.SystemPromptPart(content=context["systemPrompt"])]
@@ -123,9 +123,9 @@ def _response(message: Json, kinds: Any) -> Any:  # noqa: ANN401
         name = f"{message['responseId'].removeprefix('msg_')}{index:026}"
         owned = protocol == "openai-responses"
         if piece["type"] == "thinking":
-            seal = None if protocol in _FIELDS_AS_IDS else piece["thinkingSignature"]
+            signature = None if protocol in _FIELDS_AS_IDS else piece["thinkingSignature"]
             label = f"rs_{name}" if owned else _FIELDS_AS_IDS.get(protocol)
-            part = kinds.ThinkingPart(content=piece["thinking"], id=label, signature=seal, provider_name=provider)
+            part = kinds.ThinkingPart(content=piece["thinking"], id=label, signature=signature, provider_name=provider)
         elif piece["type"] == "toolCall":
             arguments = piece["arguments"]
             if protocol in _ARGUMENTS_AS_TEXT:

@@ -1,10 +1,10 @@
-"""The same history in strands' form, which is Bedrock's messages, and its formatting for a wire.
+"""The same history in strands' format, which is Bedrock's messages, and its encoding for a target.
 
-Facts this file rests on:
-- `format_request` (for OpenAI's Responses and for Gemini `_format_request`) makes the request; Gemini's passes through
-  objects of google-genai.                                                            (strands-agents 1.62.0, 2026-11)
-- A signature is kept beside the text of `reasoningText`; nothing says who made it.                         (the same)
-- OpenAI is told no reasoning, Anthropic and Bedrock none that has no signature.                            (the same)
+Facts this file relies on:
+- `format_request` (for OpenAI's Responses and for Gemini `_format_request`) makes the request; Gemini's uses objects
+  of google-genai.                                                                    (strands-agents 1.62.0, 2026-11)
+- A signature is kept beside the text of `reasoningText`, without the name of its model.                    (the same)
+- OpenAI gets no reasoning, Anthropic and Bedrock only signed reasoning.                                    (the same)
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 
 from chat_form import Json, text_of
 
-_SEALED = frozenset({"anthropic-messages", "bedrock-converse", "google-genai"})
+_SIGNED = frozenset({"anthropic-messages", "bedrock-converse", "google-genai"})
 
 
 def make_call(task: Json) -> Callable[[], object]:
-    """Build the history in strands' form and give its formatting for the wire of the target."""
+    """Build the history in strands' format and return the function that encodes it for the target."""
     context, target = task["context"], task["target"]
     tools = [
         {"name": tool["name"], "description": tool["description"], "inputSchema": {"json": tool["parameters"]}}
@@ -74,7 +74,7 @@ _FORMATS: Mapping[str, Callable[[str, History, History, str], Made]] = {
 
 
 def make_history(context: Json) -> History:
-    """Give a stored transcript as Bedrock's messages: the results of one batch are one user turn."""
+    """Convert a stored transcript to Bedrock's messages; the results of parallel calls are one user turn."""
     history: History = []
     for message in context["messages"]:
         if message["role"] == "assistant":
@@ -101,7 +101,7 @@ def make_history(context: Json) -> History:
 def _block(piece: Json, protocol: str) -> dict[str, Any]:
     if piece["type"] == "thinking":
         reasoning = {"text": piece["thinking"]}
-        if protocol in _SEALED:
+        if protocol in _SIGNED:
             reasoning["signature"] = piece["thinkingSignature"]
         return {"reasoningContent": {"reasoningText": reasoning}}
     if piece["type"] == "toolCall":

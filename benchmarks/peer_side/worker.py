@@ -1,16 +1,15 @@
-"""The other side of a comparison: runs in a peer's environment, and measures one round whenever it is told to.
+"""The peer's side of a comparison: runs in the peer's environment and measures one round on request.
 
     python worker.py MODULE TASKS.json
 
-Both sides take turns, so a busy moment hits them alike; and each measures `orjson.dumps` of one and the same request
-beside its own work, so that what is compared are multiples of that and never the times of two processes.
+Both sides measure in turn, so that other load on the machine affects both. Each also measures `orjson.dumps` of the
+same request, and the results are compared as multiples of that, because times of two processes are not comparable.
 
-A task is a history, a target and the request that segue made of it. `MODULE` has a function `make_call(task)` that
-builds the history in the peer's own types and gives what is to be timed; where the task says so, serialising what it
-gave is part of it. One line in (the name of a task, or nothing for the end), one line of JSON out. What peers would
-write into a log is switched off.
+A task is a history, a target and the request that segue made. `MODULE` has a function `make_call(task)` that builds the
+history in the peer's types and returns the function to time; in some tasks, serializing its result is included. Input
+is one line (the name of a task, or an empty line for the end), output one line of JSON. Logging of the peers is off.
 
-- The openai and anthropic clients serialise with `json.dumps`, not escaping and without blanks.
+- The openai and anthropic clients serialize with `json.dumps`, without escaping and without spaces.
                                                                         (openai 3.49.0, anthropic 2.8.0, 2026-11)
 """
 
@@ -31,11 +30,11 @@ DUMPS: Mapping[str, Callable[[object], object]] = {
     "json": lambda made: json.dumps(made, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(),
     "orjson": orjson.dumps,
 }
-"""What may follow the peer's work: what its clients do, and the fastest there is."""
+"""How the result may be serialized: as the official clients do, and with the fastest library."""
 
 
 def main() -> None:
-    """Build every task, say which can be run, then measure what is asked for."""
+    """Build every task, print which can run, then measure the requested ones."""
     logging.disable()
     module = importlib.import_module(sys.argv[1])
     given = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
@@ -66,7 +65,7 @@ def main() -> None:
 
 
 def with_dumps(call: Callable[[], object], name: str | None) -> Callable[[], object]:
-    """Add serialising to what is timed, if asked for."""
+    """Include serializing in the timed function, if the task requires it."""
     if not name:
         return call
     dumps = DUMPS[name]
@@ -74,24 +73,24 @@ def with_dumps(call: Callable[[], object], name: str | None) -> Callable[[], obj
 
 
 def make_dumps(body: object) -> Callable[[], object]:
-    """Give the yardstick for one request."""
+    """Return the reference function for one request."""
     return lambda: orjson.dumps(body)
 
 
 def calls_for(run: Callable[[], object], sample_ns: int) -> int:
-    """Say how many calls make a sample of the wanted length."""
+    """Return how many calls make a sample of the given length."""
     once = min(time_calls(run, 1) for _ in range(2))
     return max(1, round(sample_ns / max(once, 1.0)))
 
 
 def sample(run: Callable[[], object], calls: int) -> float:
-    """Measure after one call that is not counted, as the other side does: the caches hold what ran before."""
+    """Measure after one call that is not counted, like the other side, because the caches hold other data."""
     run()
     return time_calls(run, calls)
 
 
 def time_calls(run: Callable[[], object], calls: int) -> float:
-    """Give the CPU nanoseconds of one call, over so many in a row; freeing the results is part of it."""
+    """Return the CPU nanoseconds of one call, averaged over `count` calls; freeing the results is included."""
     before = time.process_time_ns()
     for _ in range(calls):
         run()

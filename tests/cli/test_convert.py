@@ -70,13 +70,13 @@ def test_the_protocol_of_a_request_is_detected_from_its_content(data):
 @pytest.mark.parametrize("lines", [1, 2], ids=["one conversation", "one a line"])
 def test_source_model_names_the_writer_of_the_answers(lines):
     writer = "amazon-bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0"
-    thought = {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "seal"}}}
+    thought = {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "opaque-data"}}}
     turns = [("user", {"text": "hi"}), ("assistant", thought), ("user", {"text": "on"})]
     body = {"messages": [{"role": role, "content": [block]} for role, block in turns]}
     body["messages"][1]["content"].append({"text": "hello"})
     data = "\n".join([json.dumps(body)] * lines)
-    assert run("convert", "-", "--to", writer, "--from-model", writer, stdin=data).out.count("seal") == lines
-    assert "seal" not in run("convert", "-", "--to", writer, stdin=data).out
+    assert run("convert", "-", "--to", writer, "--from-model", writer, stdin=data).out.count("opaque-data") == lines
+    assert "opaque-data" not in run("convert", "-", "--to", writer, stdin=data).out
 
 
 def test_an_unknown_target_needs_a_protocol():

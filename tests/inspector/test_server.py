@@ -24,7 +24,7 @@ def page():
 
 
 def wait_for(address: str) -> None:
-    """The socket listens before the address is told; the first answer comes when the server is up."""
+    """The socket listens before the address is printed; the first answer comes when the server runs."""
     assert httpx2.get(address, timeout=30).status_code == 200
 
 

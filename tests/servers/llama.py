@@ -1,14 +1,14 @@
 """llama.cpp's own HTTP server on a model that the tests write: three wires of a real server, without weights or keys.
 
 `llama_server` is a fixture of the whole session: `from servers.llama import llama_server` in a `conftest.py` gives it.
-The server runs in a process of its own, which ends when it is told to, and when whoever started it is gone. It starts
-in about a second, most of it Python's own imports. What the model does is said in `tiny_model.py`.
+The server runs in a separate process, which ends on request and when the process that started it ends. It starts
+in about a second, most of it Python's own imports. `tiny_model.py` describes the model.
 
 What it does otherwise than the makers of its wires (xllamacpp 2026.10.11549, seen 2026-11-15); `test_llama_quirks.py`
 notices when a later version changes its mind:
 - Anthropic: blocks overlap: each opens when its first words come, and all of them stop together at the end, after a
   signature that is empty. The start of a call has no `input`, the start of thinking no `signature`.
-- Anthropic: `thinking: {"type": "disabled"}` is not heard; a body whose `messages` is no list is answered all the same.
+- Anthropic: `thinking: {"type": "disabled"}` is ignored; a body whose `messages` is not a list is answered anyway.
 - Responses: events have neither `output_index` nor `sequence_number`; items are done together at the end; the reply
   says `completed` although the limit of tokens was hit; `encrypted_content` is an empty text, reasoning is plain.
 - Responses: an item of the assistant's needs `type: "message"`, which OpenAI does not ask for; a reasoning item needs

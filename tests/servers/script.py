@@ -1,4 +1,4 @@
-"""What the scripted server is told: replies, how they are cut into pieces, and where they break."""
+"""Scripts for the scripted server: replies, how they are split into chunks, and where they break."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Phase(StrEnum):
     ASKED = "after the request was read"
     HEADERS = "within the headers"
     BODY = "within the body"
-    END = "before the end of the body is told"
+    END = "before the end of the body"
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Reply:
         if self.framing == "chunked":
             headers["transfer-encoding"] = "chunked"
         elif self.framing == "length":
-            # One byte more than will come where the end is never told.
+            # One byte more than will be sent, if the end is never sent.
             missing = self.breaks is not None and self.breaks.phase == Phase.END
             headers["content-length"] = str(sum(map(len, self.chunks)) + missing)
         if not self.lasting:

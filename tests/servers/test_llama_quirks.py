@@ -57,7 +57,7 @@ def test_the_model_is_the_same_every_time(tmp_path: Path):
     assert (tmp_path / "one").stat().st_size < 500_000
 
 
-def test_nothing_is_left_of_a_server_that_was_ended(tmp_path: Path):
+def test_a_stopped_server_leaves_nothing_behind(tmp_path: Path):
     need_wheels()
     with running_llama(tmp_path) as server:
         assert httpx2.get(server.origin + "/health").status_code == 200
@@ -66,7 +66,7 @@ def test_nothing_is_left_of_a_server_that_was_ended(tmp_path: Path):
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_it_answers_in_words_and_repeats_itself(llama_server: LlamaServer, wire: str):
+def test_it_answers_in_text_and_is_deterministic(llama_server: LlamaServer, wire: str):
     first, second = post(llama_server, wire).json(), post(llama_server, wire).json()
     given = {
         "openai-chat": lambda reply: reply["choices"][0]["message"],
@@ -90,7 +90,7 @@ def test_chat_streams_a_call(llama_server: LlamaServer):
     assert "timings" in chunks[-1]
 
 
-def test_responses_streams_a_call_without_saying_where_it_belongs(llama_server: LlamaServer):
+def test_responses_streams_a_call_without_an_index(llama_server: LlamaServer):
     result = events(llama_server, "openai-responses", **TOOLS["openai-responses"])
     assert not any("output_index" in event or "sequence_number" in event for event in result)
     kinds = [event["type"].removeprefix("response.") for event in result]
@@ -120,7 +120,7 @@ def test_anthropic_thinking_cannot_be_turned_off(llama_server: LlamaServer):
     assert reply["content"][0]["type"] == "thinking"
 
 
-def test_responses_calls_itself_complete_at_the_limit(llama_server: LlamaServer):
+def test_responses_reports_complete_at_the_token_limit(llama_server: LlamaServer):
     reply = post(llama_server, "openai-responses", max_output_tokens=3).json()
     assert (reply["usage"]["output_tokens"], reply["status"]) == (3, "completed")
 
@@ -132,18 +132,18 @@ REFUSED: Mapping[str, Body] = {
 
 
 @pytest.mark.parametrize("item", REFUSED.values(), ids=REFUSED.keys())
-def test_responses_refuses_what_its_inventor_takes(llama_server: LlamaServer, item: Body):
+def test_responses_refuses_input_that_openai_accepts(llama_server: LlamaServer, item: Body):
     assert post(llama_server, "openai-responses", input=[ASKED, item, ASKED]).status_code == 400
 
 
-def test_arguments_that_are_no_json_are_answered_with_500(llama_server: LlamaServer):
+def test_arguments_that_are_not_json_get_status_500(llama_server: LlamaServer):
     call = {"id": "c", "type": "function", "function": {"name": WEATHER.name, "arguments": '{"city": "Zü'}}
     turns = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c", "content": "20"}]
     assert post(llama_server, "openai-chat", messages=[ASKED, *turns]).status_code == 500
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_too_long_a_question_is_refused_in_one_form_for_all(llama_server: LlamaServer, wire: str):
+def test_an_overflow_has_the_same_error_on_every_protocol(llama_server: LlamaServer, wire: str):
     long = [{"role": "user", "content": "word " * llama_server.window}]
     reply = post(llama_server, wire, **{"input" if wire == "openai-responses" else "messages": long})
     error = reply.json()["error"]

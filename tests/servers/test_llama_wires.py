@@ -71,7 +71,7 @@ def read(request: Request, chunks: list[bytes]) -> tuple[list[Event], AssistantM
 
 
 def outline(message: AssistantMessage) -> list[tuple[str, object]]:
-    """Give what was said, without ids."""
+    """Return the content without ids."""
     result: list[tuple[str, object]] = []
     for piece in message.content:
         match piece.kind:
@@ -110,7 +110,7 @@ def test_a_whole_reply_is_read(llama_server: LlamaServer, wire: str):
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_stream_tells_what_the_whole_reply_says(llama_server: LlamaServer, wire: str):
+def test_a_stream_has_the_content_of_the_whole_reply(llama_server: LlamaServer, wire: str):
     model, cold = llama_server.model(wire), replace(WARM, temperature=0.0)
     events, message = listen(WITH_TOOL, model, cold)
     assert outline(message) == outline(ask(WITH_TOOL, model, cold))
@@ -138,7 +138,7 @@ def test_every_split_of_a_stream_gives_the_same_events(llama_server: LlamaServer
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(("first", "second"), [*permutations(WIRES, 2), *zip(WIRES, WIRES, strict=True)])
-def test_a_tool_is_called_on_one_wire_and_answered_on_another(
+def test_a_tool_call_and_its_result_use_different_protocols(
     llama_server: LlamaServer, first: str, second: str, streamed: bool
 ):
     def ask_model(context: Context, wire: str) -> AssistantMessage:
@@ -160,7 +160,7 @@ def test_a_tool_is_called_on_one_wire_and_answered_on_another(
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("wire", WIRES)
-def test_what_the_server_said_is_sent_back_as_it_was(llama_server: LlamaServer, wire: str, streamed: bool):
+def test_a_reply_is_sent_back_verbatim(llama_server: LlamaServer, wire: str, streamed: bool):
     model = llama_server.model(wire)
     call = listen(WITH_TOOL, model)[1] if streamed else ask(WITH_TOOL, model)
     request = prepare(answered(WITH_TOOL, call), model)
@@ -187,7 +187,7 @@ def test_a_reply_cut_off_within_a_call_is_kept_and_can_be_replayed(
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_conversation_that_does_not_fit_is_told_in_an_error_that_is_read(llama_server: LlamaServer, wire: str):
+def test_an_overflow_error_is_classified(llama_server: LlamaServer, wire: str):
     long = Context(messages=(UserMessage.of("word " * llama_server.window),))
     request = prepare(long, llama_server.model(wire), options=WARM)
     with httpx2.Client(timeout=60) as client:

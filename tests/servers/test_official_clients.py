@@ -128,7 +128,7 @@ class Official:
     model: Model
     respond: Callable[..., object]
     two_calls: bool = False
-    """Whether a stream is asked for by another function, which has to be told."""
+    """Whether streams have their own function, which needs its own arguments."""
     repair: Callable[[Arguments], Arguments] = dict
 
 
@@ -225,7 +225,7 @@ def test_a_client_sends_what_segue_would_and_segue_reads_what_it_gives(
         reply: Any = client.respond(server.url, request.sdk_arguments(), **more)
     (seen,) = server.requests
     assert seen.json() == client.repair(json.loads(request.content))
-    message = heard(request.stream_decoder(), reply) if stream else request.decode(reply)
+    message = read_stream(request.stream_decoder(), reply) if stream else request.decode(reply)
     assert_complete(message)
 
 
@@ -238,7 +238,7 @@ def history(model: Model) -> Context:
     return Context(system_prompt="Be brief.", messages=(asked, called, result), tools=(WEATHER,))
 
 
-def heard(decoder: Any, chunks: Iterable[object]) -> AssistantMessage:
+def read_stream(decoder: Any, chunks: Iterable[object]) -> AssistantMessage:
     """Read the chunks of a client."""
     for chunk in chunks:
         decoder.feed(chunk)

@@ -133,7 +133,7 @@ def test_requests_are_answered_in_the_order_of_the_script_and_recorded():
     assert server.open == 0
 
 
-def test_a_request_without_a_reply_is_told_so():
+def test_a_request_beyond_the_script_gets_an_error():
     with ScriptedServer() as server, httpx2.Client() as client:
         reply = client.get(server.url + "/x")
         assert reply.status_code == 500
@@ -158,7 +158,7 @@ def read_into(got: bytearray, client: httpx2.Client, url: str) -> None:
 @pytest.mark.parametrize("framing", ["chunked", "length"])
 @pytest.mark.parametrize("how", ["reset", "close"])
 @pytest.mark.parametrize("phase", Phase)
-def test_an_exchange_breaks_where_the_script_says(phase: Phase, how, framing):
+def test_an_exchange_breaks_at_the_scripted_place(phase: Phase, how, framing):
     script = replace(Reply.sse(BODY, split=12), framing=framing).broken(phase, how)
     with ScriptedServer() as server, httpx2.Client() as client:
         server.reply(Reply.json({}), script)
@@ -177,7 +177,7 @@ def test_an_exchange_breaks_where_the_script_says(phase: Phase, how, framing):
 
 
 @pytest.mark.parametrize("phase", Phase)
-def test_a_silent_reply_goes_on_when_told(phase: Phase):
+def test_a_stalled_reply_continues_when_released(phase: Phase):
     with ScriptedServer() as server, httpx2.Client() as client:
         server.reply(Reply.sse(BODY, split=12).broken(phase, "stall"))
         bodies: list[bytes] = []
@@ -191,7 +191,7 @@ def test_a_silent_reply_goes_on_when_told(phase: Phase):
 
 
 @pytest.mark.parametrize("phase", Phase)
-def test_a_silent_reply_ends_when_the_other_side_has_had_enough(phase: Phase):
+def test_a_stalled_reply_ends_when_the_client_disconnects(phase: Phase):
     with ScriptedServer() as server:
         server.reply(Reply.sse(BODY).broken(phase, "stall"))
         with ask(server):
@@ -200,7 +200,7 @@ def test_a_silent_reply_ends_when_the_other_side_has_had_enough(phase: Phase):
         assert server.aborted == (0 if phase == Phase.CONNECTED else 1)
 
 
-def test_a_stall_can_be_put_behind_any_chunk():
+def test_a_stall_can_follow_any_chunk():
     for after in range(5):
         with ScriptedServer() as server, httpx2.Client() as client:
             server.reply(Reply.sse(BODY, split=12).broken(Phase.BODY, "stall", after))
@@ -214,7 +214,7 @@ def test_a_stall_can_be_put_behind_any_chunk():
             server.wait_until(lambda server: server.aborted == 1)
 
 
-def test_the_other_side_is_seen_to_reset():
+def test_a_reset_by_the_client_is_recorded():
     with ScriptedServer() as server:
         server.reply(Reply.sse(BODY).broken(Phase.BODY, "stall"))
         raw = ask(server)
@@ -224,7 +224,7 @@ def test_the_other_side_is_seen_to_reset():
         server.wait_until(lambda server: (server.aborted, server.open) == (1, 0))
 
 
-def test_leaving_ends_what_is_still_running():
+def test_closing_the_server_ends_running_replies():
     before = threading.active_count()
     with ScriptedServer(default=Reply.sse(BODY).broken(Phase.BODY, "stall")) as server:
         raw = ask(server)

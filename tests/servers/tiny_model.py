@@ -2,7 +2,7 @@
 
 It knows nothing, but it behaves: the weights are noise from a fixed seed, except for a few dimensions that are set by
 hand, so that one sees from a request what will come.
-- Without tools it writes words until it is told to stop or ends its turn.
+- Without tools it writes words until it reaches the token limit or ends its turn.
 - With tools it calls one, sometimes two; once a result has come after the last question it writes words again.
 - It thinks in words first, unless the request turns thinking off in the template.
 
@@ -13,7 +13,7 @@ Facts this file rests on:
 - A key that only one token has, and a query that every token has, make an attention head look for that token wherever
   it stands. The last pair of dimensions of a head is turned the least by its position (RoPE), so they go there.
 - The vocabulary is byte-level BPE: every byte has a printable character that stands for it.  (GPT-2's byte alphabet)
-- The chat template lies in the model file; the server reads from it how calls and thinking are spelt.
+- The chat template lies in the model file; the server reads from it the format of calls and thinking.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _THINKING, _ASKED, _OFFERED, _CALLING = 3, 4, 5, 6
 _ENDS: Final = 7  # a mark of the tokens that end a state, so that they are as long as those that begin it
 _SOUGHT: Final = 8  # + the number of the head: a mark of the tokens that this head looks for
 _BEGINS: Final = 12  # + the number of the head: a mark of the one that begins its state
-_AFTER_LINE: Final = 16  # a mark of the tokens a turn does not end behind: it would have said nothing
+_AFTER_LINE: Final = 16  # a mark of the tokens a turn does not end behind: the turn would be empty
 _NOISE: Final = 17
 
 _STATES: Final = (
@@ -75,7 +75,7 @@ _LIKELY: Final[dict[str, dict[int, float]]] = {
     STOP: {_ALWAYS: 8.5, _ASKED: -4.5, _OFFERED: -4.5, _THINKING: -15, _AFTER_LINE: -15, _AFTER_CALLED: 15},
     CALL: {_ALWAYS: -16.3, _ASKED: 12, _OFFERED: 12, _THINKING: -15, _CALLING: -15},
     CALLED: {_ALWAYS: -15, _CALLING: 15},
-    "<": {_ALWAYS: -12},  # or the end of a call would be spelt letter by letter, and not be recognised
+    "<": {_ALWAYS: -12},  # otherwise the end of a call would be several tokens, and not be recognized
     THOUGHT: {_ALWAYS: -14, _THINKING: 21, _AFTER_LINE: -15},
     "\n": {_ALWAYS: -3, _AFTER_CALL: 25},
     '"': {_ALWAYS: -2, _CALLING: 10},  # texts in arguments come to an end

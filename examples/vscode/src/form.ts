@@ -1,6 +1,6 @@
 /**
  * The JSON of segue's protocol `vscode-lm`: what `prepare(...)` writes, and what its stream decoder reads.
- * `$` names the class a part stands for; bytes are base64.
+ * `$` names the class of a part; bytes are base64.
  */
 
 export interface TextPart { $: "text"; value: string }

@@ -1,5 +1,5 @@
 /**
- * Between segue's JSON and VS Code's classes: a request on the way in, a response on the way out.
+ * Converts between segue's JSON and VS Code's classes: requests from JSON, responses to JSON.
  *
  *     const [model] = await vscode.lm.selectChatModels({ family: "gpt-5" });
  *     await send(model, JSON.parse(requestBody), line => socket.write(line + "\n"), token);
@@ -24,7 +24,7 @@ export function toOptions(body: Body): vscode.LanguageModelChatRequestOptions {
     };
 }
 
-/** Send a request and write the response as lines of JSON; a failure is a line too, and the last one. */
+/** Send a request and write the response as lines of JSON; an error is the last line. */
 export async function send(
     model: vscode.LanguageModelChat,
     body: Body,
@@ -42,7 +42,7 @@ export async function send(
     }
 }
 
-/** Say what a part of a response is; undefined for kinds that nobody knows yet, which the API asks to ignore. */
+/** Convert a part of a response; undefined for unknown kinds, which the API says to ignore. */
 export function toLine(part: unknown): Line | undefined {
     if (part instanceof vscode.LanguageModelTextPart) {
         return { $: "text", value: part.value };

@@ -84,8 +84,8 @@ def run(ask: Ask, *answers: ScriptedAnswer, chance: float = 0.0) -> Run:
             answer = Moment(clock, round(clock * 1000), chance)
         elif step.kind == "send":
             reported.requests.append(step.request)
-            said = reported.left.pop(0)
-            answer, chunks = said.head, list(said.chunks)
+            scripted = reported.left.pop(0)
+            answer, chunks = scripted.head, list(scripted.chunks)
         elif step.kind == "read":
             answer = chunks.pop(0) if chunks else None
         elif step.kind == "read_events":

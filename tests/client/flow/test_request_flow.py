@@ -1,4 +1,4 @@
-"""Retry and fallback, without a network: what is asked after what, and what the caller is told."""
+"""Retry and fallback without a network: the order of requests, and the events that the caller gets."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def kinds(reported: Run) -> list[FailureKind | None]:
 TRANSIENT = {"a rate": RATE, "a server that is down": DOWN, "a broken connection": RESET}
 
 
-@pytest.mark.parametrize("said", TRANSIENT.values(), ids=TRANSIENT.keys())
-def test_transient_failures_are_retried(said: ScriptedAnswer):
-    reported = run(ask(), said, said, good("anthropic-messages"))
+@pytest.mark.parametrize("failure", TRANSIENT.values(), ids=TRANSIENT.keys())
+def test_transient_failures_are_retried(failure: ScriptedAnswer):
+    reported = run(ask(), failure, failure, good("anthropic-messages"))
     assert reported.asked == [CLAUDE.id] * 3
     assert reported.flow.message.text() == TEXT
     assert [attempt.reason for attempt in reported.flow.attempts] == ["first", "retry", "retry"]
@@ -82,9 +82,9 @@ LASTING = {
 }
 
 
-@pytest.mark.parametrize("said", LASTING.values(), ids=LASTING.keys())
-def test_permanent_failures_are_not_retried(said: ScriptedAnswer):
-    reported = run(ask(), said)
+@pytest.mark.parametrize("failure", LASTING.values(), ids=LASTING.keys())
+def test_permanent_failures_are_not_retried(failure: ScriptedAnswer):
+    reported = run(ask(), failure)
     assert reported.waits == []
     assert len(reported.flow.attempts) == 1
     assert reported.events[-1].type == "error"
@@ -173,10 +173,10 @@ ONCE = Retry(max_retries=0)
 
 
 @pytest.mark.parametrize(
-    "said", [*TRANSIENT.values(), *list(LASTING.values())[:-1]], ids=[*TRANSIENT, *list(LASTING)[:-1]]
+    "failure", [*TRANSIENT.values(), *list(LASTING.values())[:-1]], ids=[*TRANSIENT, *list(LASTING)[:-1]]
 )
-def test_a_fallback_model_is_used(said: ScriptedAnswer):
-    reported = run(ask(CLAUDE, GPT, retry=ONCE), said, good("openai-chat"))
+def test_a_fallback_model_is_used(failure: ScriptedAnswer):
+    reported = run(ask(CLAUDE, GPT, retry=ONCE), failure, good("openai-chat"))
     assert reported.asked == [CLAUDE.id, GPT.id]
     assert [attempt.reason for attempt in reported.flow.attempts] == ["first", "fallback"]
     assert (reported.flow.message.provider, reported.flow.message.model) == ("openai", "gpt-5")
@@ -210,7 +210,7 @@ def test_each_attempt_is_recorded_and_noted_in_the_message():
 
 THOUGHT = AssistantMessage(
     content=(
-        ThinkingContent(thinking="hm", thinking_signature="seal"),
+        ThinkingContent(thinking="hm", thinking_signature="opaque-data"),
         TextContent(text="yes"),
         ToolCall(id="t1", name="look", arguments={}),
     ),
@@ -228,8 +228,8 @@ def test_the_stored_history_is_projected_anew_for_each_model():
     reports = [attempt.report for attempt in reported.flow.attempts]
     assert not reports[0]
     assert {change.code for change in reports[1].changes} >= {ChangeCode.THINKING_DROPPED}
-    assert "seal" in str(reported.requests[0].body)
-    assert "seal" not in str(reported.requests[1].body)
+    assert "opaque-data" in str(reported.requests[0].body)
+    assert "opaque-data" not in str(reported.requests[1].body)
 
 
 def test_an_overflow_goes_to_the_first_model_with_a_larger_window():
@@ -269,8 +269,8 @@ def test_a_rejected_signature_is_retried_once_without_earlier_reasoning():
     reported = run(ask(CLAUDE, GPT, context=TALKED), BAD_SIGNATURE, BAD_SIGNATURE, good("openai-chat"))
     assert reported.asked == [CLAUDE.id, CLAUDE.id, GPT.id]
     assert [attempt.reason for attempt in reported.flow.attempts] == ["first", "without_reasoning", "fallback"]
-    assert "seal" in str(reported.requests[0].body)
-    assert "seal" not in str(reported.requests[1].body)
+    assert "opaque-data" in str(reported.requests[0].body)
+    assert "opaque-data" not in str(reported.requests[1].body)
     assert "hm" not in str(reported.requests[1].body)
     paths = {change.path for change in reported.flow.attempts[1].report.changes}
     assert ("messages", 1, "content", 0) in paths
@@ -280,8 +280,8 @@ def test_the_running_tool_cycle_keeps_its_reasoning():
     running = Context(messages=(*TALKED.messages, THOUGHT, RESULT))
     reported = run(ask(context=running), BAD_SIGNATURE, good("anthropic-messages"))
     [first, second] = [str(request.body) for request in reported.requests]
-    assert first.count("seal") == 2
-    assert second.count("seal") == 1
+    assert first.count("opaque-data") == 2
+    assert second.count("opaque-data") == 1
 
 
 def test_a_rejected_signature_without_earlier_reasoning_is_not_retried():
@@ -293,7 +293,7 @@ def test_a_rejected_signature_without_earlier_reasoning_is_not_retried():
 def test_a_rejected_signature_is_removed_whatever_same_model_returns():
     policy = Policy(same_model=lambda message, model: True)
     reported = run(ask(context=TALKED, policy=policy), BAD_SIGNATURE, good("anthropic-messages"))
-    assert "seal" not in str(reported.requests[1].body)
+    assert "opaque-data" not in str(reported.requests[1].body)
 
 
 def test_a_policy_can_refuse_to_drop_reasoning():

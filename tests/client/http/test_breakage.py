@@ -189,9 +189,9 @@ def test_a_failed_request_lists_its_attempts(server: ScriptedServer):
     wire = WIRES["anthropic-messages"]
     server.reply(*[Reply.json({"error": {"message": "Overloaded"}}, status=503)] * 3)
     noted: list[object] = []
-    said = r"anthropic/a-model: overloaded \(HTTP 503\): Overloaded; 3 attempts"
+    message = r"anthropic/a-model: overloaded \(HTTP 503\): Overloaded; 3 attempts"
     client = Client(api_key="nobody", retry=AT_ONCE, on_attempt=noted.append)
-    with client, pytest.raises(RequestFailed, match=said) as raised:
+    with client, pytest.raises(RequestFailed, match=message) as raised:
         client.complete(HELLO, wire.model(server.url), on_attempt=noted.append)
     assert len(noted) == 6
     again = pickle.loads(pickle.dumps(raised.value))

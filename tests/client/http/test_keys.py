@@ -274,12 +274,12 @@ def test_secrets_in_other_headers_and_urls_appear_in_no_output(address: str, hea
         with Client(headers=headers, environment={}, base_url=url) as client, pytest.raises(RequestFailed) as raised:
             client.complete(HELLO, Model("m", "mine", "openai-chat"))
         sent = f"{server.requests[0].path} {server.requests[0].headers}"
-    sealed = b64encode(f"me:{KEY}".encode()).decode()
-    assert KEY in sent or sealed in sent
+    encoded = b64encode(f"me:{KEY}".encode()).decode()
+    assert KEY in sent or encoded in sent
     shown = "".join(traceback.format_exception(raised.value)) + repr(raised.value.failure) + caplog.text
     assert "no: /" in shown
     assert KEY not in shown
-    assert sealed not in shown
+    assert encoded not in shown
 
 
 def redirect_with_the_key(request) -> Reply:

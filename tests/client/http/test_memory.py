@@ -34,7 +34,7 @@ def test_a_long_stream_takes_a_few_times_its_text(server: ScriptedServer):
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-    assert last.type == "error"  # nobody said why it stopped; everything is kept all the same
+    assert last.type == "error"  # there is no stop reason; the text is kept
     assert last.message.text() == WORD * count
     text = len(WORD) * count
     assert peak < 12 * text, f"{peak:,} bytes for a text of {text:,}"

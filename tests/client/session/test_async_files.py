@@ -259,13 +259,12 @@ def test_a_task_that_is_cancelled_while_it_asks_has_its_turn_stored(server: Scri
     from servers.script import Phase
 
     path = tmp_path / "session.jsonl"
-    server.reply(CHAT.answer().broken(Phase.BODY, "stall", 3))
+    server.reply(CHAT.answer().broken(Phase.HEADERS, "stall"))
 
     async def run() -> None:
         async with AsyncConversation(CHAT.model(server.url), path=path) as conversation:
             task = asyncio.create_task(conversation.ask("hello"))
-            while not server.requests:  # noqa: ASYNC110  # the server runs in another thread
-                await asyncio.sleep(0.001)
+            await asyncio.to_thread(server.wait_until, lambda it: it.stalled > 0)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

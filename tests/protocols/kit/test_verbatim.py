@@ -175,7 +175,7 @@ def test_an_entry_turns_any_value_into_any_other(default, received):
     st.dictionaries(st.sampled_from(["a", "b", "c", "@d", "verbatim"]), JSON),
     st.dictionaries(st.sampled_from(["a", "b", "c", "@d", "verbatim"]), JSON),
 )
-def test_a_patch_turns_any_object_into_any_other(default, received):
+def test_any_object_leads_to_any_other(default, received):
     extra = keep(PROTOCOL, received, default, known="ab", aliases={"d": "a"}, instead={"b": "c", "a": "b"})
     assert same(restore(json.loads(json.dumps(default)), json.loads(json.dumps(extra)), PROTOCOL), received)
     assert (extra is None) == same(default, received)

@@ -116,7 +116,7 @@ class _BaseConversation:
         self._attempts: tuple[Attempt, ...] = ()
         self._unkept: AssistantMessage | None = None
         self._settings = settings
-        self._model = None if model is None else get_model(model)
+        self._model = None if model is None else get_model(model, catalogue=catalogue)
 
     def _open(self) -> History:
         """Open the session file and choose the model, in one step that a thread can do."""

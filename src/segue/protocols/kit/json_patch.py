@@ -51,15 +51,16 @@ _TO_URL_SAFE: Final = str.maketrans("+/", "-_")
 
 
 class Keys(NamedTuple):
-    """Which keys are known and how they are renamed: see `keep`. `known` is None if every key is format."""
+    """Which keys are known, renamed or `reserved` (never data): see `keep`. Without `known` every key is format."""
 
     known: Collection[str] | None = None
     aliases: Mapping[str, str] = NO_NAMES
     instead: Mapping[str, str] = NO_NAMES
+    reserved: Collection[str] = ()
 
     def is_known(self, path: str) -> bool:
         """Whether the meaning of a key was read; `path` names the objects around it: "function.strict"."""
-        return self.known is None or path in self.known
+        return self.known is None or path in self.known or path in self.reserved
 
 
 _EVERY_KEY: Final = Keys()
