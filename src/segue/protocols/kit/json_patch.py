@@ -94,7 +94,7 @@ def split_object(received: Block, default: Block, keys: Keys, parent: str) -> tu
                 if entry is not None:
                     patch[key] = entry
             continue
-        if is_object(current) and is_object(value):
+        if is_object(current) and is_object(value) and f"{parent}{name}" not in keys.reserved:
             inner, found = _compare(current, value, keys, f"{parent}{name}.")
             if inner:
                 data[name] = inner
