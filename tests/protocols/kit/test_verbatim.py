@@ -35,6 +35,7 @@ CASES = {
     "base64 in another alphabet": ({"a": "a+/b" * 20 + "YQ=="}, {"a": "a-_b" * 20 + "YQ"}),
     "a long value": ({"a": "x" * 500}, {"a": None}),
     "keys that begin like a choice": ({"@a": 1, "b": {"@c": 1}}, {"@a": 2, "@onlyFor": None, "b": {"@c": 3}}),
+    "objects under a key that is named like ours": ({"a": None, "verbatim": {}}, {"verbatim": {"a": False}}),
     "keys with the names of format keys": ({"a": 1}, {"a": 1, "verbatim": {"a": 2}, "shape": "s"}),
 }
 
