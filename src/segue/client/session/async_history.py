@@ -39,7 +39,7 @@ class AsyncHistory:
         self._last: Future[None] | None = None
         self._error: OSError | SegueError | None = None
         self.removed: tuple[Message, ...] = ()  # by the last error
-        self.is_closed = False
+        self.is_closed: bool = False
         if has_file and find_loop() is not None:
             self._opening = self._work.submit(open_history)
         else:
