@@ -394,7 +394,7 @@ def test_a_provider_that_accepts_an_empty_signature_gets_one():
 REFUSED = {
     "thinking has no signature": ThinkingContent(thinking="hm"),
     "redacted thinking has no data": ThinkingContent(thinking="", redacted=True),
-    "a block of openai-chat has no place": NativeContent(protocol="openai-chat", block={}),
+    "does not support a block of openai-chat": NativeContent(protocol="openai-chat", block={}),
 }
 
 
