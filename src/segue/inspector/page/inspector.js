@@ -249,9 +249,9 @@ async function showWire() {
   const box = $("wire-box");
   box.hidden = !box.hidden;
   if (box.hidden) return;
+  $("copied").textContent = ""; // not after the wait: meanwhile the text may have been copied
   const text = await wireText();
   $("wire-json").textContent = text.length > SHOWN_WIRE ? `${text.slice(0, SHOWN_WIRE)}\n… ${(text.length - SHOWN_WIRE).toLocaleString("en")} more characters; copying takes all of it` : text;
-  $("copied").textContent = "";
 }
 
 async function wireText() {
