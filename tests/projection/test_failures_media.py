@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from projection.building import (
     BEDROCK_OSS,
@@ -324,6 +325,13 @@ CACHING: Final[Mapping[str, Row]] = {
         sends=(user("one"), assistant(SONNET, "a"), user("two")),
         lacks=("CacheMark(",),
         reports=("cache_mark_removed at messages[0].content[0]", "cache_mark_removed at messages[2].content[0]"),
+    ),
+    "the mark of a native block moves to its fallback": Row(
+        threads="LiteLLM and any-llm: strip cache_control",
+        given=(user(replace(native("openai-chat", {"type": "x"}, text("one"), text("two")), cache_mark=MARK)),),
+        targets=(SONNET, BEDROCK_SONNET),
+        sends=(user(text("one"), text("two", cache_mark=MARK)),),
+        reports=("native_replaced at messages[0].content[0]",),
     ),
     "marks reach a target on another wire that has such marks": Row(
         threads="LiteLLM and any-llm: strip cache_control",

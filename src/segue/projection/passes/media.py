@@ -76,13 +76,18 @@ def _is_not(one: object, other: object) -> bool:
 
 
 def _fallback_without_extra(piece: NativeContent) -> list[FallbackContent]:
-    """Give the fallback without signatures and `extra`, which belong to the protocol of the native block."""
+    """Give the fallback without signatures and `extra`, which belong to the protocol of the native block.
+
+    A cache mark of the block moves to the end of its fallback.
+    """
     spares: list[FallbackContent] = []
     for spare in piece.fallback:
         if spare.kind == "text" and spare.text_signature is not None:
-            spares.append(TextContent(text=spare.text))
+            spares.append(TextContent(text=spare.text, cache_mark=spare.cache_mark))
         else:
             spares.append(spare if spare.extra is None else replace(spare, extra=None))
+    if piece.cache_mark is not None and spares and spares[-1].cache_mark is None:
+        spares[-1] = replace(spares[-1], cache_mark=piece.cache_mark)
     return spares
 
 
