@@ -52,6 +52,14 @@ def message_given(message: Message, not_carried: Collection[str] = ()) -> tuple[
     return message.role, text, calls, media
 
 
+def prompt_given(context: Context) -> str:
+    """Give the text of the system prompt without whitespace, however it is divided."""
+    prompt = context.system_prompt
+    if isinstance(prompt, tuple):
+        prompt = "".join(piece.text for piece in prompt if piece.kind == "text")
+    return "".join((prompt or "").split())
+
+
 def answered_prefixes(context: Context) -> list[int]:
     """List the lengths of prefixes that were sent as a request and answered.
 

@@ -95,7 +95,17 @@ _SCHEMAS: Final[tuple[dict[str, object], ...]] = (
     {"type": "object"},
     {"anyOf": [{"properties": {"a": {}}}]},
     {"type": "string"},
+    {
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "where", "enum": ["a", "b"]},
+            "lines": {"type": "array", "items": {"type": "integer"}},
+        },
+        "required": ["path"],
+        "additionalProperties": False,
+    },
 )
+_DESCRIPTIONS: Final = ("", "Reads a file.")
 _STOPS: Final = (StopReason.STOP, StopReason.LENGTH, StopReason.TOOL_USE)
 
 ORIGINS: Final[tuple[tuple[str, str, str], ...]] = (
@@ -333,7 +343,9 @@ def make_broken_context(
             tools.append(NativeTool(protocol=protocol, definition={"type": "web\ud800"}, extra=turns.extra()))
         else:
             schema = turns.pick(_SCHEMAS)
-            tools.append(ToolDefinition(name=turns.pick(_NAMES), parameters=dict(schema), extra=turns.extra()))
+            name, description = turns.pick(_NAMES), turns.pick(_DESCRIPTIONS)
+            tool = ToolDefinition(name=name, description=description, parameters=dict(schema), extra=turns.extra())
+            tools.append(tool)
     return Context(system_prompt=prompt, messages=fresh(turns.messages(most)), tools=tuple(tools))
 
 
