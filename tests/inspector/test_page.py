@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,7 +109,7 @@ def test_the_exact_wire_json_can_be_copied(page):
 def test_a_copy_made_before_the_json_is_shown_is_confirmed(page):
     """Both ask for the JSON; the copy gets it first, and what comes to be shown later leaves the confirmation."""
     inspect(page, SESSION.read_text("utf-8"), TARGETS[0])
-    waiting: list[sync_api.Route] = []
+    waiting: list[Any] = []
     page.route("**/api/wire", lambda route: waiting.append(route))  # noqa: PLW0108 - playwright takes no builtin
     page.click("#wire")
     page.click("#copy")
