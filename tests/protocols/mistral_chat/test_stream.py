@@ -154,3 +154,13 @@ def test_odd_frames_do_no_harm(frame):
     events, message = decoded(chunk({"content": "a"}), frame, STOP)
     assert events[-1].type == "done"
     assert message.text() == "a"
+
+
+def test_a_stream_of_one_tool_message_keeps_its_calls():
+    """Calls inside the message of a tool that the provider ran are no calls of the reply."""
+    events, message = decoded(chunk({"role": "tool", "content": "hi", "tool_calls": [call("a")]}, "stop"))
+    assert events[-1].type == "done"
+    (native,) = message.content
+    assert isinstance(native, NativeContent)
+    assert native.block["tool_calls"] == [call("a")]
+    assert message.tool_calls() == ()

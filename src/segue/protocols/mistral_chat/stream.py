@@ -120,9 +120,9 @@ class _Reader:
         choice = {**encode_choice(message), **self._choice.beside}
         if isinstance(choice.get("message"), dict):
             whole_message = choice["message"] = {**cast("Wire", choice["message"]), **self._choice.unknown}
-            calls = cast("list[Wire]", whole_message["tool_calls"] or ())
-            for call, name in zip(calls, self._choice.called(), strict=True):
-                call["function"] = {**object_of(call["function"]), "name": name}
+            if names := self._choice.called():  # without any, the calls of the only message are those of a native block
+                for call, name in zip(cast("list[Wire]", whole_message["tool_calls"]), names, strict=True):
+                    call["function"] = {**object_of(call["function"]), "name": name}
         if self._choice.reason is None:
             choice["finish_reason"] = None
         others = [self._other(index) for index in sorted(self._others)]
