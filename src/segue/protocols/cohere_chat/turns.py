@@ -37,7 +37,7 @@ from segue.protocols.cohere_chat.content import decode_native
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.kit.functions import decode_call, encode_call
 from segue.protocols.kit.json_values import MISSING, Block, Wire
-from segue.protocols.kit.reading import expect_list, expect_object, native_block
+from segue.protocols.kit.reading import expect_list, expect_objects, native_block
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 CITATIONS: Final = "citations"
@@ -85,8 +85,7 @@ def _decode_calls(
     value: object, path: Path, tool_names: Mapping[str, str], notes: list[Diagnostic], *, reply: bool
 ) -> list[AssistantContent]:
     calls: list[AssistantContent] = []
-    for index, item in enumerate(expect_list(value, path) if value is not None else ()):
-        call = expect_object(item, (*path, index))
+    for call in expect_objects(value, path) if value is not None else ():
         decoded = decode_call(PROTOCOL, call, tool_names, notes, reply=reply)
         calls.append(decoded or NativeContent(protocol=PROTOCOL, block={"tool_calls": [call]}))
     return calls
@@ -99,8 +98,7 @@ def _decode_blocks(value: object, path: Path, field: str, *, reply: bool) -> lis
     if value is MISSING or value is None:
         return []
     pieces: list[AssistantContent] = []
-    for index, item in enumerate(expect_list(value, path)):
-        block = expect_object(item, (*path, index))
+    for block in expect_objects(value, path):
         text, thinking = decode_text(PROTOCOL, block), block.get("thinking")
         if text is not None:
             pieces.append(_text_in(text, block, field, _CONTENT, reply=reply))

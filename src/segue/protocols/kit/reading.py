@@ -82,7 +82,7 @@ def expect_objects(value: object, path: Path) -> list[Mapping[str, object]]:
     """
     items = expect_list(value, path)
     for index, item in enumerate(items):
-        if not isinstance(item, (dict, Mapping)):
+        if type(item) is not dict and not isinstance(item, Mapping):
             raise DecodeError(f"expected an object, got {_name(item)}", path=(*path, index))
     return cast("list[Mapping[str, object]]", items)
 

@@ -14,7 +14,7 @@ is the fallback for other targets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, assert_never, cast
 
 from msgspec.structs import replace
@@ -171,11 +171,3 @@ def _encode_media(piece: ImageContent | FileContent, path: Path) -> Wire:
     if piece.mime_type is None:
         raise EncodeError("a data part needs a MIME type; set `mime_type`", path=path)
     return {KIND: "data", "data": piece.data, "mimeType": piece.mime_type}
-
-
-def rename_calls(pieces: Sequence[AssistantContent], tool_names: Mapping[str, str]) -> tuple[AssistantContent, ...]:
-    """Map the tool names of the wire back to the given ones."""
-    return tuple(
-        replace(piece, name=tool_names[piece.name]) if piece.kind == "toolCall" and piece.name in tool_names else piece
-        for piece in pieces
-    )

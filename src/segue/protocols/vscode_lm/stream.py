@@ -15,8 +15,9 @@ from collections.abc import Mapping
 from segue.protocols.kit.assembly import Assembly, Part
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.replies import rename_calls
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.vscode_lm.content import KIND, decode_assistant_part, encode_assistant_parts, rename_calls
+from segue.protocols.vscode_lm.content import KIND, decode_assistant_part, encode_assistant_parts
 from segue.protocols.vscode_lm.response import error_text, finish_response
 from segue.protocols.vscode_lm.rules import PROTOCOL
 
