@@ -21,7 +21,6 @@ from typing import Final, NamedTuple, cast
 from msgspec.structs import replace
 
 from segue.conversation.context import Options
-from segue.errors import EncodeError
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.thinking import (
     decode_thinking,
@@ -31,6 +30,7 @@ from segue.protocols.anthropic_messages.thinking import (
 )
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of, same
+from segue.protocols.kit.option_table import refuse_options
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 
@@ -165,10 +165,8 @@ def encode_options(options: Options, endpoint: Endpoint, named: str | None) -> W
     Raises:
         EncodeError: an option is set that the protocol does not support.
     """
-    for name in ("seed", "session_id"):
-        if getattr(options, name) is not None and name in endpoint.rules.refused_options:
-            reason = f"{PROTOCOL} does not support `{name}`; remove it or choose another model"
-            raise EncodeError(reason, path=("options", name))
+    refused = endpoint.rules.refused_options
+    refuse_options(PROTOCOL, options, (name for name in ("seed", "session_id") if name in refused))
     model = endpoint.model.id if named is None else named
     wire: Wire = {"model": model, **_encode_fields(options, endpoint)}
     if options.extra is not None:

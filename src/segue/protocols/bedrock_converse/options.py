@@ -30,6 +30,7 @@ from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.thinking import decode_thinking, encode_thinking
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of, same
+from segue.protocols.kit.option_table import refuse_options
 from segue.protocols.kit.streaming import parse_frame
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
@@ -166,10 +167,7 @@ def encode_options(options: Options, endpoint: Endpoint, model: str | None) -> W
     Raises:
         EncodeError: an option is set that the wire does not support.
     """
-    for name in _UNSUPPORTED:
-        if getattr(options, name) is not None:
-            reason = f"{PROTOCOL} does not support `{name}`; remove it or choose another model"
-            raise EncodeError(reason, path=("options", name))
+    refuse_options(PROTOCOL, options, _UNSUPPORTED)
     wire = _default_options(options, endpoint)
     if options.extra is not None and PROTOCOL in options.extra:
         wire = _restore_options(wire, options, model or endpoint.model.id)

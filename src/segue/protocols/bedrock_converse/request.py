@@ -24,7 +24,7 @@ from segue.protocols.bedrock_converse.tools import decode_tools, encode_tools
 from segue.protocols.bedrock_converse.turns import decode_system, decode_turns, encode_turns
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Wire, object_of
-from segue.protocols.kit.reading import expect_objects
+from segue.protocols.kit.reading import expect_objects, text_of
 from segue.protocols.kit.verbatim import keep, restore
 
 _SYSTEM: Final = "system"
@@ -42,8 +42,7 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
         return Prompt(context=Context(messages=decode_turns(body, endpoint, endpoint.model.id)))
     if "messages" not in body:
         raise DecodeError("the request has no `messages`; add them", path=("messages",))
-    named = body.get("modelId")
-    model = named if isinstance(named, str) else None
+    model = text_of(body.get("modelId"))
     config = object_of(body.get("toolConfig"))
     system, tools = body.get(_SYSTEM), config.get(_TOOLS)
     empty: Wire = {}

@@ -23,13 +23,13 @@ from msgspec.structs import replace
 
 from segue.conversation.content import Extra
 from segue.conversation.context import Options, ThinkingLevel, Tool
-from segue.errors import EncodeError
 from segue.models.thinking import budget_for_level, level_for_budget
 from segue.protocols.google_genai.keys import keep_format, name_in, object_of, read_keys, texts_of
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.schemas import from_openapi
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.option_table import refuse_options
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.verbatim import choose, chosen, data_of, restore
 
@@ -185,10 +185,7 @@ def encode_options(options: Options, endpoint: Endpoint, named: str | None, tool
     Raises:
         EncodeError: an option is set that the protocol does not support.
     """
-    for name in _UNSUPPORTED:
-        if getattr(options, name) is not None:
-            reason = f"{PROTOCOL} does not support `{name}`; remove it or choose another model"
-            raise EncodeError(reason, path=("options", name))
+    refuse_options(PROTOCOL, options, _UNSUPPORTED)
     body = _encode_default(options, endpoint, tools)
     extra = options.extra
     if extra is None or PROTOCOL not in extra:

@@ -10,7 +10,7 @@ The `model` of a body belongs to the options as well: it may be absent, or not a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from msgspec.structs import replace
@@ -83,16 +83,25 @@ def encode_settings(table: Settings, body: Wire, options: Options, endpoint: End
         EncodeError: an option is set that the protocol has no parameter for.
     """
     known = {setting.field for setting in table.rows} | _NOT_WRITTEN
-    for name in options.__struct_fields__:
-        if name not in known and getattr(options, name) is not None:
-            reason = f"{table.protocol} does not support `{name}`; remove it or choose another model"
-            raise EncodeError(reason, path=("options", name))
+    refuse_options(table.protocol, options, (name for name in options.__struct_fields__ if name not in known))
     target = endpoint.model.id if model is None else model
     wire: Wire = {"model": target, **_encode_default(table, options, endpoint)}
     restore(wire, options.extra, table.protocol, model=target)
     if model is not None:
         wire["model"] = model
     body |= wire
+
+
+def refuse_options(protocol: str, options: Options, names: Iterable[str]) -> None:
+    """Check that none of the named options is set.
+
+    Raises:
+        EncodeError: one of them is.
+    """
+    for name in names:
+        if getattr(options, name) is not None:
+            reason = f"{protocol} does not support `{name}`; remove it or choose another model"
+            raise EncodeError(reason, path=("options", name))
 
 
 def _encode_default(table: Settings, options: Options, endpoint: Endpoint) -> Wire:

@@ -30,10 +30,10 @@ from msgspec.structs import replace
 
 from segue.conversation.content import Extra
 from segue.conversation.context import CacheRetention, Options, ThinkingLevel, Tool
-from segue.errors import EncodeError
 from segue.models.thinking import THINKING_LEVELS, level_for_budget
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
+from segue.protocols.kit.option_table import refuse_options
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import choose_form, chosen_form, is_closed
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
@@ -136,10 +136,7 @@ def encode_options(options: Options, endpoint: Endpoint, tools: Sequence[Tool], 
     Raises:
         EncodeError: an option that this protocol does not support.
     """
-    for name in _UNSUPPORTED:
-        if getattr(options, name) is not None:
-            reason = f"{PROTOCOL} does not support `{name}`; remove it or choose a model of another protocol"
-            raise EncodeError(reason, path=("options", name))
+    refuse_options(PROTOCOL, options, _UNSUPPORTED)
     model, extra = model or endpoint.model.id, options.extra
     is_sent = endpoint.model.reasoning or chosen(extra, PROTOCOL, "reasoning", "omitted", model=model) == "sent"
     if extra is not None and not is_sent:

@@ -21,6 +21,7 @@ from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire
+from segue.protocols.kit.option_table import refuse_options
 from segue.protocols.kit.reading import expect_objects, is_of_reply, text_of
 from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.plain_text.content import decode_text_content, encode_turn
@@ -91,10 +92,7 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     context, options = prompt.context, prompt.options
     if context.tools:
         raise EncodeError(f"{PROTOCOL} does not support tools; remove them", path=("tools",))
-    for name in sorted(endpoint.rules.refused_options):
-        if getattr(options, name) is not None:
-            reason = f"{PROTOCOL} does not support `{name}`; remove it or choose another model"
-            raise EncodeError(reason, path=("options", name))
+    refuse_options(PROTOCOL, options, sorted(endpoint.rules.refused_options))
     turns: list[Wire] = []
     system = context.system_prompt
     if system is not None and system != ():

@@ -109,8 +109,8 @@ def _native(part: Block, fallback: tuple[FallbackContent, ...] = ()) -> NativeCo
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
-def encode_user_parts(pieces: Sequence[UserContent], path: Path) -> list[Wire]:
-    """Write the parts of a user message or of a tool result. `path` leads to the pieces.
+def encode_parts(pieces: Sequence[UserContent | AssistantContent], path: Path) -> list[Wire]:
+    """Write the parts of a message or of a tool result. `path` leads to the pieces.
 
     Raises:
         EncodeError: the API does not support a piece.
@@ -122,26 +122,6 @@ def encode_user_parts(pieces: Sequence[UserContent], path: Path) -> list[Wire]:
                 part = _encode_text(piece)
             case "image" | "file":
                 part = _encode_media(piece, (*path, at))
-            case "native":
-                parts.append(dict(native_block(PROTOCOL, piece, (*path, at))))
-                continue
-            case _:
-                assert_never(piece)
-        parts.append(part if piece.extra is None else restore(part, piece.extra, PROTOCOL))
-    return parts
-
-
-def encode_assistant_parts(pieces: Sequence[AssistantContent], path: Path) -> list[Wire]:
-    """Write the parts of an assistant message. `path` leads to the pieces.
-
-    Raises:
-        EncodeError: the API does not support a piece.
-    """
-    parts: list[Wire] = []
-    for at, piece in enumerate(pieces):
-        match piece.kind:
-            case "text":
-                part = _encode_text(piece)
             case "toolCall":
                 part = _encode_call(piece)
             case "native":

@@ -21,7 +21,7 @@ from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.replies import keep_reply, rename_calls, restore_reply
-from segue.protocols.vscode_lm.content import encode_assistant_parts
+from segue.protocols.vscode_lm.content import encode_parts
 from segue.protocols.vscode_lm.errors import decode_error
 from segue.protocols.vscode_lm.rules import PROTOCOL
 from segue.protocols.vscode_lm.turns import decode_assistant_content
@@ -73,4 +73,4 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:  # n
 
 
 def _default_response(message: AssistantMessage) -> Wire:
-    return {"role": "assistant", "content": encode_assistant_parts(message.content, ("content",))}
+    return {"role": "assistant", "content": encode_parts(message.content, ("content",))}
