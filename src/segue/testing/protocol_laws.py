@@ -15,14 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast, final
 
-from segue.conversation.content import (
-    FileContent,
-    ImageContent,
-    NativeContent,
-    TextContent,
-    ThinkingContent,
-    ToolCall,
-)
+from segue.conversation.content import FileContent, ImageContent, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.models.model import Model

@@ -11,7 +11,7 @@ Facts this file relies on:
 from __future__ import annotations
 
 from segue.protocols.kit.codec import WireError
-from segue.protocols.kit.error_bodies import find_error_object
+from segue.protocols.kit.error_bodies import describe_error, find_error_object
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.reading import parse_body, text_of
 
@@ -21,12 +21,5 @@ def decode_error(body: object, status: int | None) -> WireError:
     error = find_error_object(parse_body(body), status)
     if isinstance(error, WireError):
         return error
-    code = object_of(error.get("details")).get("error_code")
-    if code is None:
-        code = error.get("code")
-    return WireError(
-        status=status,
-        code=None if code is None else str(code),
-        type=text_of(error.get("type")),
-        message=text_of(error.get("message")) or text_of(error.get("detail")) or "",
-    )
+    message = text_of(error.get("message")) or text_of(error.get("detail")) or ""
+    return describe_error(error, status, message, object_of(error.get("details")).get("error_code"))

@@ -24,12 +24,6 @@ def find_error_object(body: object, status: int | None) -> Block | WireError:
     return WireError(status=status, message=error) if isinstance(error, str) else object_of(error) or outer
 
 
-def describe_error(error: Block, status: int | None, message: str | None) -> WireError:
-    """Make the error; without a message it is the JSON of the object."""
-    code = error.get("code")
-    return WireError(
-        status=status,
-        code=None if code is None else str(code),
-        type=text_of(error.get("type")),
-        message=message or json.dumps(error, ensure_ascii=False, default=str),
-    )
+def describe_unknown(error: Block) -> str:
+    """Give the message of an error without one: its JSON."""
+    return json.dumps(error, ensure_ascii=False, default=str)

@@ -8,8 +8,9 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from segue.protocols.chat_family.errors import describe_error, find_error_object
+from segue.protocols.chat_family.errors import describe_unknown, find_error_object
 from segue.protocols.kit.codec import WireError
+from segue.protocols.kit.error_bodies import describe_error
 from segue.protocols.kit.reading import text_of
 
 
@@ -18,4 +19,5 @@ def decode_error(body: object, status: int | None) -> WireError:
     error = find_error_object(body, status)
     if isinstance(error, WireError):
         return error
-    return describe_error(error, status, text_of(error.get("message")) or text_of(error.get("detail")))
+    message = text_of(error.get("message")) or text_of(error.get("detail"))
+    return describe_error(error, status, message or describe_unknown(error))

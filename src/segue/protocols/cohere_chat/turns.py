@@ -21,14 +21,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from segue.conversation.content import (
-    AssistantContent,
-    Extra,
-    NativeContent,
-    TextContent,
-    ThinkingContent,
-    ToolCall,
-)
+from segue.conversation.content import AssistantContent, Extra, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
 from segue.protocols.chat_family.chat import Turn

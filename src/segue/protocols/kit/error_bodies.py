@@ -19,3 +19,12 @@ def find_error_object(body: object, status: int | None) -> Block | WireError:
     if isinstance(error, Mapping):
         return cast("Block", error)
     return WireError(status=status, message=text_of(error) or "")
+
+
+def describe_error(error: Block, status: int | None, message: str, code: object = None) -> WireError:
+    """Make the error of such an object; its `code` counts unless another one is given."""
+    if code is None:
+        code = error.get("code")
+    return WireError(
+        status=status, code=None if code is None else str(code), type=text_of(error.get("type")), message=message
+    )

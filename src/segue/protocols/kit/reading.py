@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import cast
 
@@ -161,6 +161,18 @@ def native_definition(protocol: str, tool: NativeTool, path: Path) -> Mapping[st
     if tool.protocol != protocol:
         raise EncodeError(f"{protocol} does not support a tool of {tool.protocol}; remove it", path=path)
     return tool.definition
+
+
+def body_with_messages(body: Mapping[str, object] | Sequence[object]) -> Mapping[str, object]:
+    """Give the body of a request; a bare list of messages becomes one.
+
+    Raises:
+        DecodeError: it has no messages.
+    """
+    whole = body if isinstance(body, Mapping) else {"messages": list(body)}
+    if "messages" not in whole:
+        raise DecodeError("the request has no `messages`; add them", path=("messages",))
+    return whole
 
 
 def parse_body(body: object) -> object:

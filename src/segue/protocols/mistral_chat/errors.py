@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from segue.protocols.chat_family.errors import describe_error, find_error_object
+from segue.protocols.chat_family.errors import describe_unknown, find_error_object
 from segue.protocols.kit.codec import WireError
+from segue.protocols.kit.error_bodies import describe_error
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
 
@@ -25,7 +26,8 @@ def decode_error(body: object, status: int | None) -> WireError:
     if isinstance(error, WireError):
         return error
     status = status if status is not None else _status(error.get("raw_status_code"))
-    return describe_error(error, status, _message(error.get("message")) or _message(error.get("detail")))
+    message = _message(error.get("message")) or _message(error.get("detail"))
+    return describe_error(error, status, message or describe_unknown(error))
 
 
 def _message(value: object) -> str:

@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from segue.conversation.context import Context, Options, Prompt
-from segue.errors import DecodeError
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Wire
 from segue.protocols.kit.option_table import refuse_options
-from segue.protocols.kit.reading import expect_objects, text_of
+from segue.protocols.kit.reading import body_with_messages, expect_objects, text_of
 from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.ollama_chat.options import decode_options, encode_options, is_verbatim
 from segue.protocols.ollama_chat.rules import PROTOCOL
@@ -35,9 +34,7 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
     Raises:
         DecodeError: it has no messages, or a value of an unexpected type.
     """
-    whole = body if isinstance(body, Mapping) else {"messages": list(body)}
-    if "messages" not in whole:
-        raise DecodeError("the request has no `messages`; add them", path=("messages",))
+    whole = body_with_messages(body)
     model = text_of(whole.get("model"))
     reader = TurnReader(endpoint, endpoint.model.id if model is None else model)
     turns = expect_objects(whole["messages"], ("messages",))

@@ -20,7 +20,7 @@ from segue.errors import DecodeError, EncodeError
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.option_table import refuse_options
-from segue.protocols.kit.reading import expect_objects, native_definition, text_of
+from segue.protocols.kit.reading import body_with_messages, expect_objects, native_definition, text_of
 from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.vscode_lm.rules import PROTOCOL
 from segue.protocols.vscode_lm.turns import TurnReader, encode_turns
@@ -39,9 +39,7 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
     Raises:
         DecodeError: it has no messages, or a value of an unexpected type.
     """
-    whole = body if isinstance(body, Mapping) else {"messages": list(body)}
-    if "messages" not in whole:
-        raise DecodeError("the request has no `messages`; add them", path=("messages",))
+    whole = body_with_messages(body)
     model = text_of(whole.get("model"))
     reader = TurnReader(endpoint, model or endpoint.model.id)
     reader.read(expect_objects(whole["messages"], ("messages",)))

@@ -26,13 +26,7 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_objects, is_of_reply
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
-from segue.protocols.vscode_lm.content import (
-    KIND,
-    RESULT,
-    decode_assistant_part,
-    decode_user_part,
-    encode_parts,
-)
+from segue.protocols.vscode_lm.content import KIND, RESULT, decode_assistant_part, decode_user_part, encode_parts
 from segue.protocols.vscode_lm.rules import PROTOCOL
 
 _MESSAGE: Final = "message"
