@@ -52,6 +52,11 @@ def decode_content(blocks: Blocks, value: object, path: Path) -> tuple[UserConte
     return tuple(map(blocks.decode, expect_objects(value, path)))
 
 
+def is_call(block: Block) -> bool:
+    """Whether a native block is a call that names no function."""
+    return "type" not in block and isinstance(block.get("tool_calls"), list)
+
+
 def is_default(value: object, content: Sequence[object]) -> bool:
     """Whether content was received in the default format."""
     if isinstance(value, str):

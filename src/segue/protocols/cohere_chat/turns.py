@@ -25,7 +25,7 @@ from segue.conversation.content import AssistantContent, Extra, NativeContent, T
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
 from segue.protocols.chat_family.chat import Turn
-from segue.protocols.chat_family.message_content import decode_text, encode_text, is_default, join_blocks
+from segue.protocols.chat_family.message_content import decode_text, encode_text, is_call, is_default, join_blocks
 from segue.protocols.cohere_chat.content import decode_native
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.kit.functions import decode_call, encode_call
@@ -143,7 +143,7 @@ def encode_assistant(content: Sequence[AssistantContent], path: Path, extra: Ext
                 blocks.append(wire if piece.extra is None else restore(wire, piece.extra, PROTOCOL))
             case "native":
                 block = native_block(PROTOCOL, piece, (*path, _CONTENT, index))
-                if not _is_call(block):
+                if not is_call(block):
                     blocks.append(dict(block))
             case "toolCall":
                 pass
@@ -180,13 +180,9 @@ def _encode_calls(content: Sequence[AssistantContent], path: Path) -> list[objec
             calls.append(encode_call(PROTOCOL, piece))
         elif piece.kind == "native":
             block = native_block(PROTOCOL, piece, (*path, _CONTENT, index))
-            if _is_call(block):
+            if is_call(block):
                 calls += expect_list(block["tool_calls"], (*path, _CONTENT, index))
     return calls
-
-
-def _is_call(block: Block) -> bool:
-    return "type" not in block and isinstance(block.get("tool_calls"), list)
 
 
 def _message(blocks: list[Wire], plan: list[str], calls: list[object]) -> Wire:

@@ -14,7 +14,7 @@ from typing import cast
 from segue.protocols.google_genai.keys import object_of
 from segue.protocols.kit.codec import WireError
 from segue.protocols.kit.error_bodies import find_error_object
-from segue.protocols.kit.reading import parse_body, text_of
+from segue.protocols.kit.reading import integer_of, parse_body, text_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
@@ -26,8 +26,8 @@ def decode_error(body: object, status: int | None) -> WireError:
     if isinstance(error, WireError):
         return error
     code = error.get("code")
-    if status is None and isinstance(code, int) and not isinstance(code, bool):
-        status = code
+    if status is None:
+        status = integer_of(code)
     reason = _reason(error.get("details"))
     if reason is None and code is not None:
         reason = str(code)

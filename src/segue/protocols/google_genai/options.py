@@ -30,7 +30,7 @@ from segue.protocols.google_genai.schemas import from_openapi
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.option_table import refuse_options
-from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.reading import integer_of, real_of, strings_of, text_of
 from segue.protocols.kit.verbatim import choose, chosen, data_of, restore
 
 Thinking: TypeAlias = ThinkingLevel | int | None
@@ -93,11 +93,11 @@ def decode_options(body: Block, endpoint: Endpoint, read: Collection[str], tools
     budget, level = thinking.get(BUDGET), thinking.get(LEVEL)
     mode, names = (text_of(calling.get("mode")) or "").upper(), texts_of(calling.get(_NAMES))
     options = Options(
-        max_tokens=cast("int | None", _number(generation.get("maxOutputTokens"), int)),
-        temperature=cast("float | None", _number(generation.get("temperature"), int | float)),
-        top_p=cast("float | None", _number(generation.get("topP"), int | float)),
-        seed=cast("int | None", _number(generation.get("seed"), int)),
-        stop=_texts(generation.get("stopSequences")),
+        max_tokens=integer_of(generation.get("maxOutputTokens")),
+        temperature=real_of(generation.get("temperature")),
+        top_p=real_of(generation.get("topP")),
+        seed=integer_of(generation.get("seed")),
+        stop=strings_of(generation.get("stopSequences")),
         thinking=_thinking(budget, level),
         tool_choice=names[0] if mode == "ANY" and len(names) == 1 else _CHOICES.get(mode),
         output_schema=_schema(generation.get("responseJsonSchema"), generation.get("responseSchema")),
@@ -149,17 +149,6 @@ def _pruned(body: Wire, empty: Collection[str]) -> Wire:
 
 def _model_id(named: str | None, endpoint: Endpoint) -> str:
     return (named or endpoint.model.id).removeprefix("models/")
-
-
-def _number(value: object, kind: object) -> object:
-    return value if isinstance(value, cast("type[int]", kind)) and not isinstance(value, bool) else None
-
-
-def _texts(value: object) -> tuple[str, ...] | None:
-    if not isinstance(value, list):
-        return None
-    texts = texts_of(cast("list[object]", value))
-    return tuple(texts) if len(texts) == len(cast("list[object]", value)) else None
 
 
 def _thinking(budget: object, level: object) -> Thinking:

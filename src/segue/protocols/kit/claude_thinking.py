@@ -12,6 +12,7 @@ from segue.conversation.context import ThinkingLevel
 from segue.models.thinking import budget_for_level, level_for_budget
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.reading import integer_of
 
 Thinking: TypeAlias = ThinkingLevel | int | None
 
@@ -41,8 +42,8 @@ def decode_thinking_object(thinking: Block, level: ThinkingLevel | None) -> Thin
         case "adaptive":
             return level or DEFAULT_LEVEL
         case "enabled":
-            budget = thinking.get("budget_tokens")
-            return budget if isinstance(budget, int) and not isinstance(budget, bool) else DEFAULT_LEVEL
+            budget = integer_of(thinking.get("budget_tokens"))
+            return DEFAULT_LEVEL if budget is None else budget
         case _:
             return None
 

@@ -19,6 +19,7 @@ from segue.conversation.context import Options
 from segue.errors import EncodeError
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire
+from segue.protocols.kit.reading import integer_of, real_of, strings_of, text_of
 from segue.protocols.kit.verbatim import keep, restore
 
 Reader: TypeAlias = Callable[[Block, Endpoint], object]
@@ -120,9 +121,7 @@ def number(key: str, *, whole: bool = False) -> Reader:
     """Make the reader of a number."""
 
     def read(body: Block, _: Endpoint) -> object:
-        value = body.get(key)
-        is_number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
-        return value if is_number else None
+        return integer_of(body.get(key)) if whole else real_of(body.get(key))
 
     return read
 
@@ -141,8 +140,7 @@ def text(key: str) -> Reader:
     """Make the reader of a string."""
 
     def read(body: Block, _: Endpoint) -> object:
-        value = body.get(key)
-        return value if isinstance(value, str) else None
+        return text_of(body.get(key))
 
     return read
 
@@ -152,12 +150,7 @@ def texts(key: str) -> Reader:
 
     def read(body: Block, _: Endpoint) -> object:
         value = body.get(key)
-        if isinstance(value, str):
-            return (value,)
-        if not isinstance(value, (list, tuple)):
-            return None
-        items = cast("Sequence[object]", value)
-        return tuple(cast("Sequence[str]", items)) if all(isinstance(item, str) for item in items) else None
+        return (value,) if isinstance(value, str) else strings_of(value)
 
     return read
 

@@ -102,6 +102,24 @@ def text_of(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def integer_of(value: object) -> int | None:
+    """Give an integer unchanged; None for any other value. A boolean is no number."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def real_of(value: object) -> float | None:
+    """Give a number unchanged, an integer as well; None for any other value. A boolean is no number."""
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def strings_of(value: object) -> tuple[str, ...] | None:
+    """Give a list of strings as a tuple; None for any other value."""
+    if not isinstance(value, (list, tuple)):
+        return None
+    items = cast("Sequence[object]", value)
+    return tuple(cast("Sequence[str]", items)) if all(isinstance(item, str) for item in items) else None
+
+
 def number_of(value: object) -> int:
     """Give a count of tokens; 0 for a value that is not a finite number."""
     if isinstance(value, bool):

@@ -17,7 +17,7 @@ from segue.protocols.chat_family.errors import describe_unknown, find_error_obje
 from segue.protocols.kit.codec import WireError
 from segue.protocols.kit.error_bodies import describe_error
 from segue.protocols.kit.json_values import Block, object_of
-from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.reading import integer_of, text_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
@@ -25,7 +25,7 @@ def decode_error(body: object, status: int | None) -> WireError:
     error = find_error_object(body, status)
     if isinstance(error, WireError):
         return error
-    status = status if status is not None else _status(error.get("raw_status_code"))
+    status = status if status is not None else integer_of(error.get("raw_status_code"))
     message = _message(error.get("message")) or _message(error.get("detail"))
     return describe_error(error, status, message or describe_unknown(error))
 
@@ -45,7 +45,3 @@ def _message(value: object) -> str:
         steps = cast("Sequence[object]", place) if isinstance(place, (list, tuple)) else ()
         found.append(f"{'.'.join(map(str, steps))}: {text}" if steps else text)
     return "; ".join(filter(None, found))
-
-
-def _status(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

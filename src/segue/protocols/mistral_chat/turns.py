@@ -26,7 +26,7 @@ from segue.conversation.content import AssistantContent, Extra, NativeContent, T
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
 from segue.protocols.chat_family.chat import Turn
-from segue.protocols.chat_family.message_content import decode_text, encode_text, is_default, join_blocks
+from segue.protocols.chat_family.message_content import decode_text, encode_text, is_call, is_default, join_blocks
 from segue.protocols.kit.functions import decode_call, encode_call
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_objects, native_block
@@ -169,11 +169,6 @@ def encode_assistant(
             wire["prefix"] = True
         out.append(wire if extra is None else restore(wire, extra, PROTOCOL))
     return out
-
-
-def is_call(block: Block) -> bool:
-    """Whether a native block is a call that names no function."""
-    return "type" not in block and isinstance(block.get("tool_calls"), list)
 
 
 def _encode_plain(content: Sequence[AssistantContent]) -> Wire | None:

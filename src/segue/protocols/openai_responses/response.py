@@ -73,7 +73,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     reader = TurnReader(tool_names)
     entries = cast("list[object]", output) if isinstance(output, list) else []
     items = [cast("JsonObject", item) for item in entries if isinstance(item, Mapping)]
-    content = tuple(piece for item in items for piece in reader.read(item))
+    content = reader.read_all(items)
     reason, raw = stop_of(body, called=any(piece.kind == "toolCall" for piece in content), has_content=bool(content))
     usage, written_long = decode_usage(body.get("usage"))
     if usage is not None:
