@@ -8,7 +8,7 @@ from typing import BinaryIO, Final, Literal, NamedTuple, final
 import click
 import msgspec
 
-from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, complete_model, find_target
+from segue.cli.targets import catalogue_option, complete_model, find_target, source_option
 from segue.documents import BadLine, Document, Source, open_source, read_line
 from segue.errors import EmptyConversation, Path, render_path
 from segue.models.model import Model
@@ -43,9 +43,7 @@ class Finding(NamedTuple):
     shell_complete=complete_model,
     help="The model, or any model of this protocol.",
 )
-@click.option(
-    "--from", "source", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="The protocol of FILE.  [default: detected]"
-)
+@source_option
 @click.option(
     "--format",
     "form",

@@ -15,7 +15,7 @@ from segue.cli.pieces import SIZE, cut_file, cut_lines, find_again
 from segue.cli.progress import Resumable, show_progress
 from segue.cli.reports import Kinds, numbered_report, report_json, show_kinds, show_report
 from segue.cli.runs import converting
-from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, complete_model, find_target
+from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, complete_model, find_target, source_option
 from segue.documents import Source, open_source
 from segue.errors import EmptyConversation, ProjectionRefused
 from segue.projection.policy import Policy, ReasoningPolicy
@@ -34,9 +34,7 @@ _LOSSES: Final = frozenset({Loss.OPAQUE, Loss.CONTENT})
     type=PROTOCOL_NAMES,
     help="The protocol of that model, if the catalogue does not have it.",
 )
-@click.option(
-    "--from", "source", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="The protocol of FILE.  [default: detected]"
-)
+@source_option
 @click.option(
     "--from-model",
     "writer",

@@ -10,7 +10,6 @@ import msgspec
 
 from segue.errors import render_path
 from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, Report
-from segue.projection.requirements import Requirement
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,18 +40,16 @@ def open_console(*, stderr: bool = False) -> Console:
     return console
 
 
-def show_report(report: Report, requirements: Iterable[Requirement] = ()) -> None:
+def show_report(report: Report) -> None:
     """Print a report to standard error: one row for each kind of change, the most severe first."""
     console = open_console(stderr=True)
     if not report.changes:
         console.print("No changes.")
-    else:
-        places: defaultdict[tuple[Loss, ChangeCode], list[str]] = defaultdict(list)
-        for change in report.changes:
-            places[change.loss, change.code].append(render_path(change.path))
-        _show_kinds(console, Counter(kinds_of(report.changes)), places)
-    for requirement in requirements:
-        console.print(f"required: {requirement}", markup=False)
+        return
+    places: defaultdict[tuple[Loss, ChangeCode], list[str]] = defaultdict(list)
+    for change in report.changes:
+        places[change.loss, change.code].append(render_path(change.path))
+    _show_kinds(console, Counter(kinds_of(report.changes)), places)
 
 
 def show_kinds(kinds: Kinds) -> None:

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from segue.cli.reports import open_console
-from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, open_catalogue
+from segue.cli.targets import catalogue_option, open_catalogue, source_option
 from segue.conversation.content import AnyContent, FileContent, ImageContent
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage
@@ -30,9 +30,7 @@ _SHORT: Final = 2000
 
 @click.command("show")
 @click.argument("file", type=click.File("rb"))
-@click.option(
-    "--from", "source", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="The protocol of FILE.  [default: detected]"
-)
+@source_option
 @click.option(
     "--line", type=click.IntRange(1), metavar="N", help="The line to show, of a file with one conversation on each."
 )

@@ -48,6 +48,13 @@ def catalogue_option(command: _Command) -> _Command:
     )(command)
 
 
+def source_option(command: _Command) -> _Command:
+    """Add the option for the protocol of the file that is read."""
+    return click.option(
+        "--from", "source", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="The protocol of FILE.  [default: detected]"
+    )(command)
+
+
 def complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
     """Complete the names of the catalogue in the shell."""
     names = (model.full_name() for model in installed_catalogue().models)

@@ -30,13 +30,7 @@ from segue.conversation.fast_checks import (
     is_plain,
     is_shallow,
 )
-from segue.conversation.foreign import (
-    FORMAT,
-    PROTOCOLS,
-    read_context,
-    read_message,
-    read_message_of_unknown_origin,
-)
+from segue.conversation.foreign import FORMAT, PROTOCOLS, read_context, read_message, read_message_of_unknown_origin
 from segue.conversation.limits import ABOVE_A_MESSAGE, Stored, check_limits, find_fault, parse_json
 from segue.conversation.messages import Message
 from segue.conversation.retired import may_be_retired, upgrade_context, upgrade_message

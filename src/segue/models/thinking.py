@@ -18,6 +18,11 @@ from segue.models.model import Model
 
 THINKING_LEVELS: Final[tuple[ThinkingLevel, ...]] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 
+LEVELS_BY_EFFORT: Final[Mapping[str, ThinkingLevel]] = {
+    "none" if level == "off" else level: level for level in THINKING_LEVELS
+}
+"""The levels by the efforts of the wire that OpenAI introduced."""
+
 DEFAULT_LEVELS: Final = frozenset[str]({"off", "minimal", "low", "medium", "high"})
 """The levels of a model whose entry does not list them."""
 

@@ -9,7 +9,7 @@ the caller. Each overrides single fields of the one before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import lru_cache
@@ -214,11 +214,7 @@ def resolve_rules(model: Model | str, overrides: Mapping[str, object] | None = N
         SettingsError: an override names a rule that does not exist, or a value it cannot have.
     """
     model = get_model(model)
-    original = _encode_overrides(model.rules)
-    rules = _rules_of(model.protocol, model.provider, model.id, _matching_url(model), original)
-    if original is None:
-        rules = _override(rules, model.rules, where=f"model {model.full_name()}")
-    return _override(rules, overrides, where="the caller") if overrides else rules
+    return _resolve(_rules_of, model, model.rules, overrides)
 
 
 def resolve_dialect(model: Model | str, overrides: Mapping[str, object] | None = None) -> Dialect:
@@ -229,11 +225,26 @@ def resolve_dialect(model: Model | str, overrides: Mapping[str, object] | None =
         SettingsError: an override names a field that does not exist, or a value it cannot have.
     """
     model = get_model(model)
-    original = _encode_overrides(model.dialect)
-    dialect = _dialect_of(model.protocol, model.provider, model.id, _matching_url(model), original)
+    return _resolve(_dialect_of, model, model.dialect, overrides)
+
+
+_Settings = TypeVar("_Settings", Rules, Dialect)
+
+
+def _resolve(
+    find: Callable[[str, str, str, str | None, bytes | None], _Settings],
+    model: Model,
+    own: Mapping[str, object],
+    overrides: Mapping[str, object] | None,
+) -> _Settings:
+    """Give the cached settings of a target, with overrides that no cache can hold: `own` are the model's."""
+    original = _encode_overrides(own)
+    # A known provider needs no URL to be found; without it the cache has fewer entries.
+    base_url = None if model.provider in PROVIDERS else model.base_url
+    settings = find(model.protocol, model.provider, model.id, base_url, original)
     if original is None:
-        dialect = _override(dialect, model.dialect, where=f"model {model.full_name()}")
-    return _override(dialect, overrides, where="the caller") if overrides else dialect
+        settings = _override(settings, own, where=f"model {model.full_name()}")
+    return _override(settings, overrides, where="the caller") if overrides else settings
 
 
 def _encode_overrides(overrides: Mapping[str, object]) -> bytes | None:
@@ -247,11 +258,6 @@ def _encode_overrides(overrides: Mapping[str, object]) -> bytes | None:
         return _ENCODE(overrides)
     except (TypeError, ValueError, RecursionError):
         return None
-
-
-def _matching_url(model: Model) -> str | None:
-    # A known provider needs no URL to be found; without it the cache has fewer entries.
-    return None if model.provider in PROVIDERS else model.base_url
 
 
 @lru_cache(maxsize=4096)
@@ -283,8 +289,6 @@ def _families(entry: Protocol, row: Provider | None, provider: str, model_id: st
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 _DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
-
-_Settings = TypeVar("_Settings", Rules, Dialect)
 
 _FIELD_TYPES: Final[Mapping[type, Mapping[str, object]]] = {kind: get_type_hints(kind) for kind in (Rules, Dialect)}
 _FIELD_LABELS: Final[Mapping[type, str]] = {Rules: "rule", Dialect: "dialect field"}

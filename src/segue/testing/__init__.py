@@ -12,16 +12,10 @@ seed that reproduces it. A test with Hypothesis can draw the seeds itself and ca
 
 from __future__ import annotations
 
-from segue.testing.protocol_laws import (
-    HISTORY_LAWS,
-    SAMPLE_LAWS,
-    BrokenLaw,
-    Case,
-    HistoryLaw,
-    SampleLaw,
-    check_protocol,
-    protocol_cases,
-)
+from segue.testing.broken_law import BrokenLaw
+from segue.testing.history_laws import HISTORY_LAWS, HistoryLaw
+from segue.testing.protocol_laws import Case, check_protocol, protocol_cases
+from segue.testing.sample_laws import SAMPLE_LAWS, SampleLaw
 
 __all__ = [
     "HISTORY_LAWS",

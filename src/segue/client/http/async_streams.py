@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
-from types import TracebackType
 from typing import Self, TypeAlias, TypeVar, cast
 
 from segue.client.flow.request_flow import Ask
@@ -80,9 +79,7 @@ class AsyncStream(Shell):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     def __del__(self) -> None:

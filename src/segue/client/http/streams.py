@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from inspect import isawaitable, iscoroutine
 from threading import Lock
-from types import TracebackType
 from typing import Self, TypeVar, cast
 
 from segue.client.flow.request_flow import Ask
@@ -70,9 +69,7 @@ class Stream(Shell):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __del__(self) -> None:

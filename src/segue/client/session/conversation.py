@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from threading import Lock
-from types import TracebackType
 from typing import Final, Protocol, Self, TypedDict, TypeVar, Unpack
 from weakref import ref
 
@@ -339,9 +338,7 @@ class Conversation(_BaseConversation):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -444,7 +441,5 @@ class AsyncConversation(_BaseConversation):
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()

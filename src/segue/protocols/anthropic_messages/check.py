@@ -13,8 +13,9 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.anthropic_messages.cache import CACHE_CONTROL
 from segue.protocols.anthropic_messages.check_turns import Turns, kind_of
-from segue.protocols.anthropic_messages.thinking import LEAST_BUDGET, NOT_EVERYWHERE
+from segue.protocols.anthropic_messages.thinking import NOT_EVERYWHERE
 from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
+from segue.protocols.kit.claude_thinking import LEAST_BUDGET
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.ranges import check_range, check_stops

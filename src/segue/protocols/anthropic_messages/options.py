@@ -15,13 +15,12 @@ are written again as a whole, while the option is the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, NamedTuple, cast
 
 from msgspec.structs import replace
 
 from segue.conversation.context import Options
-from segue.errors import EncodeError
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.thinking import (
     decode_thinking,
@@ -31,7 +30,8 @@ from segue.protocols.anthropic_messages.thinking import (
 )
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of, same
-from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.option_table import refuse_options
+from segue.protocols.kit.reading import integer_of, real_of, strings_of, text_of
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 
 _OFF: Final = "disabled"
@@ -105,12 +105,11 @@ def _decode_fields(body: Block, endpoint: Endpoint) -> Options:
     config, thinking = object_of(body.get(_CONFIG)), body.get("thinking")
     effort, user_id, stream = config.get("effort"), object_of(body.get("metadata")).get("user_id"), body.get("stream")
     choice, parallel = _decode_choice(object_of(body.get("tool_choice")))
-    limit = _number(body.get("max_tokens"))
     return Options(
-        max_tokens=limit if isinstance(limit, int) else None,
-        temperature=_number(body.get("temperature")),
-        top_p=_number(body.get("top_p")),
-        stop=_texts(body.get("stop_sequences")),
+        max_tokens=integer_of(body.get("max_tokens")),
+        temperature=real_of(body.get("temperature")),
+        top_p=real_of(body.get("top_p")),
+        stop=strings_of(body.get("stop_sequences")),
         thinking=decode_thinking(None if thinking is None else object_of(thinking), text_of(effort) or "", endpoint),
         tool_choice=choice,
         parallel_tool_calls=parallel,
@@ -118,17 +117,6 @@ def _decode_fields(body: Block, endpoint: Endpoint) -> Options:
         user_id=text_of(user_id),
         stream=stream if isinstance(stream, bool) else None,
     )
-
-
-def _number(value: object) -> int | float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _texts(value: object) -> tuple[str, ...] | None:
-    if not isinstance(value, list):
-        return None
-    items = cast("Sequence[object]", value)
-    return tuple(cast("Sequence[str]", items)) if all(isinstance(item, str) for item in items) else None
 
 
 def _schema(form: Block) -> Block | None:
@@ -165,10 +153,8 @@ def encode_options(options: Options, endpoint: Endpoint, named: str | None) -> W
     Raises:
         EncodeError: an option is set that the protocol does not support.
     """
-    for name in ("seed", "session_id"):
-        if getattr(options, name) is not None and name in endpoint.rules.refused_options:
-            reason = f"{PROTOCOL} does not support `{name}`; remove it or choose another model"
-            raise EncodeError(reason, path=("options", name))
+    refused = endpoint.rules.refused_options
+    refuse_options(PROTOCOL, options, (name for name in ("seed", "session_id") if name in refused))
     model = endpoint.model.id if named is None else named
     wire: Wire = {"model": model, **_encode_fields(options, endpoint)}
     if options.extra is not None:

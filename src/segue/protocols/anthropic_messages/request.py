@@ -30,7 +30,7 @@ from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.turns import decode_turns, encode_turns
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire
-from segue.protocols.kit.reading import expect_list, expect_object, native_definition
+from segue.protocols.kit.reading import expect_objects, native_definition, text_of
 from segue.protocols.kit.verbatim import keep, restore
 
 _FRAME: Final = ("system", "tools")
@@ -48,8 +48,7 @@ def decode_request(body: Block | Sequence[object], endpoint: Endpoint) -> Prompt
         return Prompt(context=Context(messages=decode_turns(body, endpoint, endpoint.model.id)))
     if "messages" not in body:
         raise DecodeError("the request has no `messages`; add a list of messages", path=("messages",))
-    named = body.get("model")
-    model = named if isinstance(named, str) else None
+    model = text_of(body.get("model"))
     empty = {key: body[key] for key in _FRAME if key in body and _is_empty(key, body[key])}
     context = Context(
         system_prompt=_decode_system(body.get("system")),
@@ -96,8 +95,7 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
 def _decode_system(system: object) -> str | tuple[SystemContent, ...] | None:
     if system is None or isinstance(system, str):
         return system
-    blocks = enumerate(expect_list(system, ("system",)))
-    return tuple(decode_system_block(expect_object(block, ("system", index))) for index, block in blocks)
+    return tuple(map(decode_system_block, expect_objects(system, ("system",))))
 
 
 def _encode_system(system: str | tuple[SystemContent, ...]) -> object:
@@ -118,8 +116,7 @@ def _encode_system(system: str | tuple[SystemContent, ...]) -> object:
 def _decode_tools(given: object, endpoint: Endpoint) -> tuple[Tool, ...]:
     if not given:
         return ()
-    tools = enumerate(expect_list(given, ("tools",)))
-    return tuple(_decode_tool(expect_object(tool, ("tools", index)), endpoint) for index, tool in tools)
+    return tuple(_decode_tool(tool, endpoint) for tool in expect_objects(given, ("tools",)))
 
 
 def _decode_tool(tool: Block, endpoint: Endpoint) -> Tool:

@@ -13,7 +13,7 @@ message as one entry, which only `encode_response` reads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, cast
 
 from msgspec.structs import replace
@@ -27,9 +27,9 @@ from segue.protocols.anthropic_messages.content import decode_reply_block, encod
 from segue.protocols.anthropic_messages.errors import decode_error
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_patch import apply, difference
 from segue.protocols.kit.json_values import Block, Wire
-from segue.protocols.kit.reading import expect_list, expect_object, number_of, of_reply, reply_extra, text_of
+from segue.protocols.kit.reading import expect_objects, number_of, text_of
+from segue.protocols.kit.replies import keep_reply, read_required_stop, restore_reply
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": StopReason.STOP,
@@ -42,9 +42,6 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "refusal": StopReason.ERROR,
     "sensitive": StopReason.ERROR,
 }
-UNKNOWN_STOP: Final = StopReason.STOP
-"""For unknown stop reasons: they come with a reply that is complete."""
-
 _REASONS_BACK: Final[Mapping[StopReason, str]] = {
     StopReason.STOP: "end_turn",
     StopReason.LENGTH: "max_tokens",
@@ -70,7 +67,7 @@ def decode_response(body: Block, endpoint: Endpoint, tool_names: Mapping[str, st
         return finish_response(body, (TextContent(text=content),), endpoint)
     if content is None:
         return finish_response(body, (), endpoint)
-    blocks = [expect_object(block, ("content", at)) for at, block in enumerate(expect_list(content, ("content",)))]
+    blocks = expect_objects(content, ("content",))
     pieces = tuple(decode_reply_block(block, endpoint, tool_names) for block in blocks)
     return finish_response(body, pieces, endpoint)
 
@@ -80,7 +77,7 @@ def finish_response(
 ) -> AssistantMessage:
     """Make a message of a reply and of its content, which was read from the same body."""
     raw = text_of(body.get("stop_reason"))
-    stop = stop_reason_of(raw, pieces) if error is None else StopReason.ERROR
+    stop = read_required_stop(STOP_REASONS, raw, pieces) if error is None else StopReason.ERROR
     message = replace(
         new_assistant_message(endpoint.model, content=pieces),
         protocol=PROTOCOL,
@@ -91,21 +88,7 @@ def finish_response(
         raw_stop_reason=raw,
         error_message=error or (refusal_of(body) if stop == StopReason.ERROR else None),
     )
-    entry = difference(_default_reply(message, endpoint), dict(body))
-    return message if entry is None else replace(message, extra=of_reply(PROTOCOL, entry))
-
-
-def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopReason:
-    """Read why a reply ended. One that stopped with calls in it waits for their results, whatever its reason.
-
-    Without a reason the reply is finished only if it has calls, all of them complete.
-    """
-    calls = [piece for piece in pieces if piece.kind == "toolCall"]
-    if raw is None:
-        is_whole = bool(calls) and all(call.arguments_text is None for call in calls)
-        return StopReason.TOOL_USE if is_whole else StopReason.ERROR
-    stop = STOP_REASONS.get(raw, UNKNOWN_STOP)
-    return StopReason.TOOL_USE if calls and stop == StopReason.STOP else stop
+    return replace(message, extra=keep_reply(PROTOCOL, _default_reply(message, endpoint), dict(body)))
 
 
 def error_text(body: Block) -> str:
@@ -156,9 +139,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
     Raises:
         EncodeError: the protocol does not support something in its content.
     """
-    entry = reply_extra(message.extra, PROTOCOL)
-    wire = _default_reply(message, endpoint)
-    return wire if entry is None else cast("Wire", apply(wire, entry))
+    return restore_reply(PROTOCOL, _default_reply(message, endpoint), message.extra)
 
 
 def _default_reply(message: AssistantMessage, endpoint: Endpoint) -> Wire:

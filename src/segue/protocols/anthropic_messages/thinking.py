@@ -12,33 +12,22 @@ Facts this file relies on:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 from segue.conversation.context import Options, ThinkingLevel
-from segue.models.thinking import budget_for_level, level_for_budget
+from segue.protocols.kit.claude_thinking import Thinking, decode_thinking_object, encode_thinking_object
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
-
-Thinking: TypeAlias = ThinkingLevel | int | None
 
 UNKNOWN_MAX_TOKENS: Final = 4_096
 """What every Claude since the third generation can write, for models whose limit is not known."""
 LONGEST_WAIT: Final = 21_333
 """Tokens that are expected within ten minutes; longer replies have to be streamed."""
-LEAST_BUDGET: Final = 1_024
 LEAST_ANSWER: Final = 1_024
 """Tokens that a budget leaves for the answer."""
 NOT_EVERYWHERE: Final = frozenset({"xhigh", "max"})
 """Efforts that only models which list them take."""
 
-_EFFORTS: Final[Mapping[ThinkingLevel, str]] = {
-    "minimal": "low",
-    "low": "low",
-    "medium": "medium",
-    "high": "high",
-    "xhigh": "xhigh",
-    "max": "max",
-}
 _LEVELS: Final[Mapping[str, ThinkingLevel]] = {
     "low": "low",
     "medium": "medium",
@@ -46,8 +35,6 @@ _LEVELS: Final[Mapping[str, ThinkingLevel]] = {
     "xhigh": "xhigh",
     "max": "max",
 }
-_DEFAULT_LEVEL: Final[ThinkingLevel] = "high"
-"""What the API does when a request asks for thinking without an effort; also what an unknown effort is read as."""
 
 
 def decode_thinking(thinking: Block | None, effort: str, endpoint: Endpoint) -> Thinking:
@@ -57,16 +44,7 @@ def decode_thinking(thinking: Block | None, effort: str, endpoint: Endpoint) -> 
     """
     if thinking is None:
         return _LEVELS.get(effort) if endpoint.dialect.thinking_format == "adaptive" else None
-    match thinking.get("type"):
-        case "disabled":
-            return "off"
-        case "adaptive":
-            return _LEVELS.get(effort) or _DEFAULT_LEVEL
-        case "enabled":
-            budget = thinking.get("budget_tokens")
-            return budget if isinstance(budget, int) and not isinstance(budget, bool) else _DEFAULT_LEVEL
-        case _:
-            return None
+    return decode_thinking_object(thinking, _LEVELS.get(effort))
 
 
 def is_effort_read(decoded: Thinking, thinking: object) -> bool:
@@ -79,16 +57,8 @@ def encode_thinking(options: Options, endpoint: Endpoint) -> tuple[Wire | None, 
     asked, dialect = options.thinking, endpoint.dialect
     if asked is None or dialect.thinking_format == "none":
         return None, None
-    is_adaptive = dialect.thinking_format == "adaptive"
-    if isinstance(asked, int) and asked > 0 and not is_adaptive:
-        return {"type": "enabled", "budget_tokens": asked}, None
-    level = level_for_budget(asked) if isinstance(asked, int) else asked
-    if level == "off":
-        return {"type": "disabled"}, None
-    if not is_adaptive:
-        return {"type": "enabled", "budget_tokens": budget_for_level(level, dialect)}, None
-    effort = endpoint.model.thinking_levels.get(level) or _EFFORTS[level]
-    return {"type": "adaptive"}, effort if dialect.effort else None
+    thinking, effort = encode_thinking_object(asked, endpoint)
+    return thinking, effort if dialect.effort else None
 
 
 def default_max_tokens(options: Options, endpoint: Endpoint, thinking: Block | None) -> int:

@@ -18,6 +18,7 @@ before it ("same"). Keys of the wire message that a result begins are kept under
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, TypeVar, cast
 
 from segue.conversation.content import AssistantContent, Extra, TextContent, UserContent
@@ -42,8 +43,9 @@ from segue.protocols.anthropic_messages.content import (
 )
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.encode_errors import locate_failure
 from segue.protocols.kit.json_values import EMPTY, Block, Wire
-from segue.protocols.kit.reading import expect_list, expect_object, is_of_reply
+from segue.protocols.kit.reading import expect_objects, is_of_reply
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 _MESSAGE: Final = "message"
@@ -61,9 +63,8 @@ def decode_turns(items: object, endpoint: Endpoint, model: str) -> tuple[Message
     """
     out: list[Message] = []
     names: dict[str, str] = {}
-    for index, item in enumerate(expect_list(items, ("messages",))):
+    for index, turn in enumerate(expect_objects(items, ("messages",))):
         path = ("messages", index)
-        turn = expect_object(item, path)
         match turn.get("role"):
             case "assistant":
                 out.append(_decode_assistant(turn, path, endpoint, model, names))
@@ -85,16 +86,7 @@ def _decode_content(wire: Block, path: Path, decode: Callable[[Block], _Content]
         return (TextContent(text=content),)
     if content is None:
         return ()
-    return tuple([decode(block) for block in _blocks_of(content, path)])
-
-
-def _blocks_of(content: object, path: Path) -> list[Block]:
-    """Give the blocks of a content; where one is not an object, the error has its path."""
-    blocks = expect_list(content, (*path, "content"))
-    for at, block in enumerate(blocks):
-        if type(block) is not dict:
-            blocks[at] = expect_object(block, (*path, "content", at))
-    return cast("list[Block]", blocks)
+    return tuple([decode(block) for block in expect_objects(content, (*path, "content"))])
 
 
 def _default_content(content: object) -> object:
@@ -166,7 +158,7 @@ class _UserTurn:
             self._add_user(_decode_content(self.turn, self.path, decode_user_block))
             return
         pieces: list[UserContent] = []
-        for at, block in enumerate(_blocks_of(content, self.path)):
+        for at, block in enumerate(expect_objects(content, (*self.path, "content"))):
             call_id = block.get("tool_use_id")
             if block.get("type") != "tool_result" or not isinstance(call_id, str):
                 pieces.append(decode_user_block(block))
@@ -243,21 +235,11 @@ def encode_turns(messages: Sequence[Message], endpoint: Endpoint, *, strings: bo
             else:
                 turns.add(message)
     except EncodeError as error:
-        raise _placed(error, messages[index], endpoint, ("messages", index)) from error
+        encode_assistant = partial(encode_assistant_content, endpoint=endpoint)
+        raise locate_failure(
+            error, messages[index], ("messages", index), encode_assistant, encode_user_content
+        ) from error
     return turns.wire
-
-
-def _placed(error: EncodeError, message: Message, endpoint: Endpoint, path: Path) -> EncodeError:
-    """Find the piece that cannot be written. A second search costs nothing where nothing fails."""
-    for at, piece in enumerate(message.content):
-        try:
-            if message.role == "assistant":
-                encode_assistant_content(cast("AssistantContent", piece), endpoint)
-            else:
-                encode_user_content(cast("UserContent", piece))
-        except EncodeError as inner:
-            return EncodeError(inner.reason, path=(*path, "content", at))
-    return EncodeError(error.reason, path=path)
 
 
 class _Turns:

@@ -12,8 +12,8 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.bedrock_converse.cache import MARK
 from segue.protocols.bedrock_converse.check_turns import Turns, violation
-from segue.protocols.bedrock_converse.thinking import LEAST_BUDGET
 from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
+from segue.protocols.kit.claude_thinking import LEAST_BUDGET
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of

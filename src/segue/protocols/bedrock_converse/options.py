@@ -30,6 +30,8 @@ from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.thinking import decode_thinking, encode_thinking
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of, same
+from segue.protocols.kit.option_table import refuse_options
+from segue.protocols.kit.reading import integer_of, real_of, strings_of
 from segue.protocols.kit.streaming import parse_frame
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
@@ -117,25 +119,14 @@ def _read_values(body: Block, endpoint: Endpoint) -> Wire:
     """Read the fields of `Options`; a value of an unexpected type counts as none."""
     config = object_of(body.get(INFERENCE))
     return {
-        "max_tokens": _number(config.get("maxTokens"), int),
-        "temperature": _number(config.get("temperature"), int | float),
-        "top_p": _number(config.get("topP"), int | float),
-        "stop": _texts(config.get("stopSequences")),
+        "max_tokens": integer_of(config.get("maxTokens")),
+        "temperature": real_of(config.get("temperature")),
+        "top_p": real_of(config.get("topP")),
+        "stop": strings_of(config.get("stopSequences")),
         "tool_choice": _decode_choice(object_of(object_of(body.get(TOOLS)).get("toolChoice"))),
         "output_schema": _decode_schema(object_of(object_of(body.get(OUTPUT)).get("textFormat"))),
         "thinking": decode_thinking(body, endpoint),
     }
-
-
-def _number(value: object, kind: object) -> object:
-    return value if isinstance(value, cast("type[int]", kind)) and not isinstance(value, bool) else None
-
-
-def _texts(value: object) -> tuple[str, ...] | None:
-    if not isinstance(value, list | tuple):
-        return None
-    items = cast("Sequence[object]", value)
-    return tuple(cast("Sequence[str]", items)) if all(isinstance(item, str) for item in items) else None
 
 
 def _decode_choice(choice: Block) -> str | None:
@@ -166,10 +157,7 @@ def encode_options(options: Options, endpoint: Endpoint, model: str | None) -> W
     Raises:
         EncodeError: an option is set that the wire does not support.
     """
-    for name in _UNSUPPORTED:
-        if getattr(options, name) is not None:
-            reason = f"{PROTOCOL} does not support `{name}`; remove it or choose another model"
-            raise EncodeError(reason, path=("options", name))
+    refuse_options(PROTOCOL, options, _UNSUPPORTED)
     wire = _default_options(options, endpoint)
     if options.extra is not None and PROTOCOL in options.extra:
         wire = _restore_options(wire, options, model or endpoint.model.id)

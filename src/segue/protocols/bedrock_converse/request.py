@@ -21,9 +21,10 @@ from segue.protocols.bedrock_converse.document_names import DocumentNames
 from segue.protocols.bedrock_converse.options import decode_options, encode_options
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.tools import decode_tools, encode_tools
-from segue.protocols.bedrock_converse.turns import decode_system, decode_turns, encode_turns, expect_blocks
+from segue.protocols.bedrock_converse.turns import decode_system, decode_turns, encode_turns
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Wire, object_of
+from segue.protocols.kit.reading import expect_objects, text_of
 from segue.protocols.kit.verbatim import keep, restore
 
 _SYSTEM: Final = "system"
@@ -41,8 +42,7 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
         return Prompt(context=Context(messages=decode_turns(body, endpoint, endpoint.model.id)))
     if "messages" not in body:
         raise DecodeError("the request has no `messages`; add them", path=("messages",))
-    named = body.get("modelId")
-    model = named if isinstance(named, str) else None
+    model = text_of(body.get("modelId"))
     config = object_of(body.get("toolConfig"))
     system, tools = body.get(_SYSTEM), config.get(_TOOLS)
     empty: Wire = {}
@@ -53,14 +53,14 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
     context = Context(
         system_prompt=_decode_system(system) if system else None,
         messages=decode_turns(body["messages"], endpoint, model or endpoint.model.id),
-        tools=decode_tools(expect_blocks(tools, ("toolConfig", "tools")), endpoint) if tools else (),
+        tools=decode_tools(expect_objects(tools, ("toolConfig", "tools")), endpoint) if tools else (),
         extra=keep(PROTOCOL, empty, EMPTY, known=_KNOWN) if empty else None,
     )
     return Prompt(context=context, options=decode_options(body, endpoint, model), model=model)
 
 
 def _decode_system(system: object) -> str | tuple[SystemContent, ...]:
-    pieces = decode_system(expect_blocks(system, ("system",)))
+    pieces = decode_system(expect_objects(system, ("system",)))
     only = pieces[0] if len(pieces) == 1 else None
     if only is not None and only.kind == "text" and only.extra is None and only.cache_mark is None:
         return only.text

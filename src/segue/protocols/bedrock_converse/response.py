@@ -31,9 +31,10 @@ from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes
 from segue.protocols.bedrock_converse.turns import find_blocks, texts_of
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_patch import apply, difference
+from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import Block, Wire, object_of
-from segue.protocols.kit.reading import number_of, of_reply, reply_extra, text_of
+from segue.protocols.kit.reading import number_of, of_reply, text_of
+from segue.protocols.kit.replies import read_required_stop, rename_calls, restore_reply
 from segue.protocols.kit.verbatim import keep, restore
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
@@ -47,9 +48,6 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "malformed_model_output": StopReason.ERROR,
     "malformed_tool_use": StopReason.ERROR,
 }
-UNKNOWN_STOP: Final = StopReason.STOP
-"""For unknown reasons: they come with a complete reply."""
-
 _WIRE_REASONS: Final[Mapping[StopReason, str]] = {
     StopReason.STOP: "end_turn",
     StopReason.LENGTH: "max_tokens",
@@ -88,7 +86,7 @@ def decode_response(body: Mapping[str, object], endpoint: Endpoint, tool_names: 
         message = {**cast("Block", turn), "content": received}
         body = {**body, "output": {**output, "message": message}}
     decoded = finish_response(body, tuple(pieces), endpoint)
-    return _rename_calls(decoded, tool_names) if tool_names else decoded
+    return replace(decoded, content=rename_calls(decoded.content, tool_names)) if tool_names else decoded
 
 
 def finish_response(
@@ -96,7 +94,7 @@ def finish_response(
 ) -> AssistantMessage:
     """Make a message of its content and of the whole body, which a stream puts together from its events."""
     raw = text_of(body.get("stopReason"))
-    stop = StopReason.ERROR if error is not None else stop_reason_of(raw, pieces)
+    stop = StopReason.ERROR if error is not None else read_required_stop(STOP_REASONS, raw, pieces)
     if stop == StopReason.ERROR and error is None:
         error = "the reply ended without a stop reason" if raw is None else f"the reply ended with {raw}"
     message = replace(
@@ -111,28 +109,6 @@ def finish_response(
     )
     entry = difference(_default_response(message, endpoint), body)
     return message if entry is None else replace(message, extra=of_reply(PROTOCOL, object_of(without_bytes(entry))))
-
-
-def _rename_calls(message: AssistantMessage, tool_names: Mapping[str, str]) -> AssistantMessage:
-    """Map the wire's names of tools back to the given ones."""
-    content = tuple(
-        replace(piece, name=tool_names[piece.name]) if piece.kind == "toolCall" and piece.name in tool_names else piece
-        for piece in message.content
-    )
-    return replace(message, content=content)
-
-
-def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopReason:
-    """Map a stop reason; a reply that stopped with calls in it waits for their results, whatever the reason is.
-
-    Without a reason only complete calls show that the reply is finished.
-    """
-    calls = [piece for piece in pieces if piece.kind == "toolCall"]
-    if raw is None:
-        is_complete = bool(calls) and all(call.arguments_text is None for call in calls)
-        return StopReason.TOOL_USE if is_complete else StopReason.ERROR
-    stop = STOP_REASONS.get(raw, UNKNOWN_STOP)
-    return StopReason.TOOL_USE if calls and stop == StopReason.STOP else stop
 
 
 def error_text(body: object) -> str:
@@ -178,9 +154,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
     Raises:
         EncodeError: the wire does not support its content.
     """
-    wire = _default_response(message, endpoint)
-    entry = reply_extra(message.extra, PROTOCOL)
-    return wire if entry is None else cast("Wire", apply(wire, entry))
+    return restore_reply(PROTOCOL, _default_response(message, endpoint), message.extra)
 
 
 def _default_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:

@@ -16,6 +16,7 @@ The choice `turn` is "new" for a user message or result that begins a wire messa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, cast
 
 from segue.conversation.content import AssistantContent, Extra, SystemContent, TextContent, UserContent
@@ -42,8 +43,9 @@ from segue.protocols.bedrock_converse.content import (
 from segue.protocols.bedrock_converse.document_names import DocumentNames
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.encode_errors import locate_failure
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
-from segue.protocols.kit.reading import expect_list, expect_object, is_of_reply
+from segue.protocols.kit.reading import expect_objects, is_of_reply
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 _MESSAGE: Final = "message"
@@ -65,9 +67,8 @@ def decode_turns(items: object, endpoint: Endpoint, model: str) -> tuple[Message
         DecodeError: it is not a list of objects with content.
     """
     reader = _Reader(endpoint, model)
-    for index, item in enumerate(expect_list(items, ("messages",))):
+    for index, turn in enumerate(expect_objects(items, ("messages",))):
         path = ("messages", index)
-        turn = expect_object(item, path)
         match turn.get("role"):
             case "assistant":
                 reader.read_assistant(turn, path)
@@ -95,20 +96,7 @@ def find_blocks(content: object, path: Path) -> list[Block] | None:
     Raises:
         DecodeError: it is something else, or a block is not an object.
     """
-    return None if content is None or isinstance(content, str) else expect_blocks(content, path)
-
-
-def expect_blocks(content: object, path: Path) -> list[Block]:
-    """Give a list of blocks.
-
-    Raises:
-        DecodeError: it is not a list, or a block is not an object.
-    """
-    blocks = expect_list(content, path)
-    for at, block in enumerate(blocks):
-        if type(block) is not dict:
-            blocks[at] = expect_object(block, (*path, at))
-    return cast("list[Block]", blocks)
+    return None if content is None or isinstance(content, str) else expect_objects(content, path)
 
 
 def texts_of(content: object) -> tuple[TextContent, ...]:
@@ -279,21 +267,10 @@ def encode_turns(messages: Sequence[Message], endpoint: Endpoint) -> list[Wire]:
         for index, message in enumerate(messages):  # noqa: B007 - the place of a failure
             turns.add(message)
     except EncodeError as error:
-        raise _located(error, messages[index], endpoint, ("messages", index)) from error
+        encode_assistant = partial(encode_assistant_content, endpoint=endpoint, names=DocumentNames())
+        encode_user = partial(encode_user_content, names=DocumentNames())
+        raise locate_failure(error, messages[index], ("messages", index), encode_assistant, encode_user) from error
     return turns.wire
-
-
-def _located(error: EncodeError, message: Message, endpoint: Endpoint, path: Path) -> EncodeError:
-    """Find the content that cannot be written: to search again is free where nothing fails."""
-    for at, piece in enumerate(message.content):
-        try:
-            if message.role == "assistant":
-                encode_assistant_content(cast("AssistantContent", piece), endpoint, DocumentNames())
-            else:
-                encode_user_content(cast("UserContent", piece), DocumentNames())
-        except EncodeError as inner:
-            return EncodeError(inner.reason, path=(*path, "content", at))
-    return EncodeError(error.reason, path=path)
 
 
 class _Turns:

@@ -43,6 +43,7 @@ from segue.protocols.chat_family.message_content import (
 )
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_values import EMPTY, MISSING, Block, Wire
+from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.verbatim import keep, restore
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
@@ -103,8 +104,7 @@ def open_body(body: JsonObject | Sequence[object], endpoint: Endpoint) -> ChatBo
     """Give the body and its model; a bare list of messages becomes a body with the endpoint's model."""
     if not isinstance(body, Mapping):
         return ChatBody({"model": endpoint.model.id, "messages": list(body)}, None)
-    named = body.get("model")
-    return ChatBody(body, named if isinstance(named, str) else None)
+    return ChatBody(body, text_of(body.get("model")))
 
 
 class Turn(NamedTuple):

@@ -20,7 +20,7 @@ from segue.conversation.content import Extra, NativeContent, SystemContent, Text
 from segue.conversation.messages import UserMessage
 from segue.errors import Path
 from segue.protocols.kit.json_values import MISSING, Block, Wire
-from segue.protocols.kit.reading import expect_list, expect_object, native_block
+from segue.protocols.kit.reading import expect_objects, native_block
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 _BY_ROLE: Final = "by_role"
@@ -49,8 +49,12 @@ def decode_content(blocks: Blocks, value: object, path: Path) -> tuple[UserConte
         return (TextContent(text=value),) if value else ()
     if value is MISSING or value is None:
         return ()
-    decode = blocks.decode
-    return tuple(decode(expect_object(block, (*path, index))) for index, block in enumerate(expect_list(value, path)))
+    return tuple(map(blocks.decode, expect_objects(value, path)))
+
+
+def is_call(block: Block) -> bool:
+    """Whether a native block is a call that names no function."""
+    return "type" not in block and isinstance(block.get("tool_calls"), list)
 
 
 def is_default(value: object, content: Sequence[object]) -> bool:

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_request
-from segue.protocols.kit.checking import Found, Messages, calls_of, check_json, messages_of
+from segue.protocols.kit.checking import Found, Messages, calls_of, check_json, messages_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
 
@@ -40,10 +40,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     if isinstance(messages, Violation):
         # "invalid request: message must be at least 1 token long" (Risuai #504); messages is required (cohere 7.3.1)
         return [messages]
-    found = [*check_json(body)]
-    found += [violation for look in _MESSAGE_CHECKS for violation in look(messages, endpoint)]
-    found += [violation for look in _BODY_CHECKS for violation in look(body, endpoint)]
-    return found
+    in_messages = run_checks(_MESSAGE_CHECKS, messages, endpoint)
+    return [*check_json(body), *in_messages, *run_checks(_BODY_CHECKS, body, endpoint)]
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------

@@ -8,30 +8,16 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import cast
-
+from segue.protocols.chat_family.errors import describe_unknown, find_error_object
 from segue.protocols.kit.codec import WireError
-from segue.protocols.kit.json_values import Block, object_of
-from segue.protocols.kit.reading import parse_body, text_of
+from segue.protocols.kit.error_bodies import describe_error
+from segue.protocols.kit.reading import text_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
     """Read an error in any of these formats; in an unknown format the message is the JSON of the body."""
-    body = parse_body(body)
-    if not isinstance(body, Mapping):
-        return WireError(status=status, message=body if isinstance(body, str) else "")
-    outer = cast("Block", body)
-    error = outer.get("error")
-    if isinstance(error, str):
-        return WireError(status=status, message=error)
-    inner = object_of(error) or outer
-    code = inner.get("code")
-    message = text_of(inner.get("message")) or text_of(inner.get("detail"))
-    return WireError(
-        status=status,
-        code=None if code is None else str(code),
-        type=text_of(inner.get("type")),
-        message=message or json.dumps(inner, ensure_ascii=False, default=str),
-    )
+    error = find_error_object(body, status)
+    if isinstance(error, WireError):
+        return error
+    message = text_of(error.get("message")) or text_of(error.get("detail"))
+    return describe_error(error, status, message or describe_unknown(error))

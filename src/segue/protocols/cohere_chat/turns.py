@@ -21,23 +21,16 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from segue.conversation.content import (
-    AssistantContent,
-    Extra,
-    NativeContent,
-    TextContent,
-    ThinkingContent,
-    ToolCall,
-)
+from segue.conversation.content import AssistantContent, Extra, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
 from segue.protocols.chat_family.chat import Turn
-from segue.protocols.chat_family.message_content import decode_text, encode_text, is_default, join_blocks
+from segue.protocols.chat_family.message_content import decode_text, encode_text, is_call, is_default, join_blocks
 from segue.protocols.cohere_chat.content import decode_native
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.kit.functions import decode_call, encode_call
 from segue.protocols.kit.json_values import MISSING, Block, Wire
-from segue.protocols.kit.reading import expect_list, expect_object, native_block
+from segue.protocols.kit.reading import expect_list, expect_objects, native_block
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 CITATIONS: Final = "citations"
@@ -85,8 +78,7 @@ def _decode_calls(
     value: object, path: Path, tool_names: Mapping[str, str], notes: list[Diagnostic], *, reply: bool
 ) -> list[AssistantContent]:
     calls: list[AssistantContent] = []
-    for index, item in enumerate(expect_list(value, path) if value is not None else ()):
-        call = expect_object(item, (*path, index))
+    for call in expect_objects(value, path) if value is not None else ():
         decoded = decode_call(PROTOCOL, call, tool_names, notes, reply=reply)
         calls.append(decoded or NativeContent(protocol=PROTOCOL, block={"tool_calls": [call]}))
     return calls
@@ -99,8 +91,7 @@ def _decode_blocks(value: object, path: Path, field: str, *, reply: bool) -> lis
     if value is MISSING or value is None:
         return []
     pieces: list[AssistantContent] = []
-    for index, item in enumerate(expect_list(value, path)):
-        block = expect_object(item, (*path, index))
+    for block in expect_objects(value, path):
         text, thinking = decode_text(PROTOCOL, block), block.get("thinking")
         if text is not None:
             pieces.append(_text_in(text, block, field, _CONTENT, reply=reply))
@@ -152,7 +143,7 @@ def encode_assistant(content: Sequence[AssistantContent], path: Path, extra: Ext
                 blocks.append(wire if piece.extra is None else restore(wire, piece.extra, PROTOCOL))
             case "native":
                 block = native_block(PROTOCOL, piece, (*path, _CONTENT, index))
-                if not _is_call(block):
+                if not is_call(block):
                     blocks.append(dict(block))
             case "toolCall":
                 pass
@@ -189,13 +180,9 @@ def _encode_calls(content: Sequence[AssistantContent], path: Path) -> list[objec
             calls.append(encode_call(PROTOCOL, piece))
         elif piece.kind == "native":
             block = native_block(PROTOCOL, piece, (*path, _CONTENT, index))
-            if _is_call(block):
+            if is_call(block):
                 calls += expect_list(block["tool_calls"], (*path, _CONTENT, index))
     return calls
-
-
-def _is_call(block: Block) -> bool:
-    return "type" not in block and isinstance(block.get("tool_calls"), list)
 
 
 def _message(blocks: list[Wire], plan: list[str], calls: list[object]) -> Wire:

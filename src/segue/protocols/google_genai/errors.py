@@ -9,38 +9,33 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import cast
 
 from segue.protocols.google_genai.keys import object_of
 from segue.protocols.kit.codec import WireError
-from segue.protocols.kit.json_values import Block
-from segue.protocols.kit.reading import parse_body, text_of
+from segue.protocols.kit.error_bodies import find_error_object
+from segue.protocols.kit.reading import integer_of, parse_body, text_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
     """Read an error body, parsed or not, or the error frame of a stream."""
-    body = parse_body(body)
-    if isinstance(body, list) and body:
-        body = cast("list[object]", body)[0]
-    if not isinstance(body, Mapping):
-        return WireError(status=status, message=body if isinstance(body, str) else "")
-    outer = cast("Block", body)
-    error = outer.get("error", outer)
-    if not isinstance(error, Mapping):
-        return WireError(status=status, message=text_of(error) or "")
-    inner = cast("Block", error)
-    code = inner.get("code")
-    if status is None and isinstance(code, int) and not isinstance(code, bool):
-        status = code
-    reason = _reason(inner.get("details"))
+    parsed = parse_body(body)
+    if isinstance(parsed, list) and parsed:
+        parsed = cast("list[object]", parsed)[0]
+    error = find_error_object(cast("object", parsed), status)
+    if isinstance(error, WireError):
+        return error
+    code = error.get("code")
+    if status is None:
+        status = integer_of(code)
+    reason = _reason(error.get("details"))
     if reason is None and code is not None:
         reason = str(code)
     return WireError(
         status=status,
         code=reason,
-        type=text_of(inner.get("status")),
-        message=text_of(inner.get("message")) or "",
+        type=text_of(error.get("status")),
+        message=text_of(error.get("message")) or "",
     )
 
 

@@ -23,14 +23,14 @@ from msgspec.structs import replace
 
 from segue.conversation.content import Extra
 from segue.conversation.context import Options, ThinkingLevel, Tool
-from segue.errors import EncodeError
 from segue.models.thinking import budget_for_level, level_for_budget
 from segue.protocols.google_genai.keys import keep_format, name_in, object_of, read_keys, texts_of
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.schemas import from_openapi
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
-from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.option_table import refuse_options
+from segue.protocols.kit.reading import integer_of, real_of, strings_of, text_of
 from segue.protocols.kit.verbatim import choose, chosen, data_of, restore
 
 Thinking: TypeAlias = ThinkingLevel | int | None
@@ -93,11 +93,11 @@ def decode_options(body: Block, endpoint: Endpoint, read: Collection[str], tools
     budget, level = thinking.get(BUDGET), thinking.get(LEVEL)
     mode, names = (text_of(calling.get("mode")) or "").upper(), texts_of(calling.get(_NAMES))
     options = Options(
-        max_tokens=cast("int | None", _number(generation.get("maxOutputTokens"), int)),
-        temperature=cast("float | None", _number(generation.get("temperature"), int | float)),
-        top_p=cast("float | None", _number(generation.get("topP"), int | float)),
-        seed=cast("int | None", _number(generation.get("seed"), int)),
-        stop=_texts(generation.get("stopSequences")),
+        max_tokens=integer_of(generation.get("maxOutputTokens")),
+        temperature=real_of(generation.get("temperature")),
+        top_p=real_of(generation.get("topP")),
+        seed=integer_of(generation.get("seed")),
+        stop=strings_of(generation.get("stopSequences")),
         thinking=_thinking(budget, level),
         tool_choice=names[0] if mode == "ANY" and len(names) == 1 else _CHOICES.get(mode),
         output_schema=_schema(generation.get("responseJsonSchema"), generation.get("responseSchema")),
@@ -151,17 +151,6 @@ def _model_id(named: str | None, endpoint: Endpoint) -> str:
     return (named or endpoint.model.id).removeprefix("models/")
 
 
-def _number(value: object, kind: object) -> object:
-    return value if isinstance(value, cast("type[int]", kind)) and not isinstance(value, bool) else None
-
-
-def _texts(value: object) -> tuple[str, ...] | None:
-    if not isinstance(value, list):
-        return None
-    texts = texts_of(cast("list[object]", value))
-    return tuple(texts) if len(texts) == len(cast("list[object]", value)) else None
-
-
 def _thinking(budget: object, level: object) -> Thinking:
     if isinstance(level, str):
         return _LEVELS_IN.get(level.upper())
@@ -185,10 +174,7 @@ def encode_options(options: Options, endpoint: Endpoint, named: str | None, tool
     Raises:
         EncodeError: an option is set that the protocol does not support.
     """
-    for name in _UNSUPPORTED:
-        if getattr(options, name) is not None:
-            reason = f"{PROTOCOL} does not support `{name}`; remove it or choose another model"
-            raise EncodeError(reason, path=("options", name))
+    refuse_options(PROTOCOL, options, _UNSUPPORTED)
     body = _encode_default(options, endpoint, tools)
     extra = options.extra
     if extra is None or PROTOCOL not in extra:

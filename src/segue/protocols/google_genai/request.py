@@ -29,6 +29,7 @@ from segue.protocols.google_genai.tools import decode_tools, encode_tools
 from segue.protocols.google_genai.turns import decode_turns, default_turn, encode_turns, parts_of
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.verbatim import restore
 
 _SYSTEM: Final = "systemInstruction"
@@ -44,8 +45,7 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
         return Prompt(context=Context(messages=decode_turns(body, endpoint, endpoint.model.id)))
     if "contents" not in body:
         raise DecodeError("a request needs `contents`", path=("contents",))
-    named = body.get("model")
-    model = named if isinstance(named, str) else None
+    model = text_of(body.get("model"))
     contents, tools = _decode_contents(body["contents"]), body.get("tools")
     default: Wire = {"contents": contents}
     if tools:

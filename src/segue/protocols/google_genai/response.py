@@ -35,9 +35,10 @@ from segue.protocols.google_genai.keys import TO_CAMEL, object_of, read_keys
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.turns import decode_model_parts, parts_of
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_patch import apply, difference
+from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import Block, Wire
-from segue.protocols.kit.reading import expect_list, expect_object, number_of, of_reply, reply_extra, text_of
+from segue.protocols.kit.reading import expect_list, expect_object, number_of, of_reply, text_of
+from segue.protocols.kit.replies import restore_reply
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "STOP": StopReason.STOP,
@@ -205,8 +206,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> dict[str, 
     body["modelVersion"] = message.response_model or message.model
     if message.response_id is not None:
         body["responseId"] = message.response_id
-    entry = reply_extra(message.extra, PROTOCOL)
-    return body if entry is None else cast("Wire", apply(body, entry))
+    return restore_reply(PROTOCOL, body, message.extra)
 
 
 def _encode_usage(usage: Usage) -> Wire:

@@ -14,6 +14,7 @@ its keys: in `extra`, of a result under `message` there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, cast
 
 from segue.conversation.content import AssistantContent, Extra, TextContent, UserContent
@@ -48,8 +49,9 @@ from segue.protocols.google_genai.tool_results import (
     is_result,
 )
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.encode_errors import locate_failure
 from segue.protocols.kit.json_values import EMPTY, Block, Wire
-from segue.protocols.kit.reading import expect_list, expect_object
+from segue.protocols.kit.reading import expect_objects
 from segue.protocols.kit.verbatim import choose, chosen, restore
 
 _TURN_KEYS: Final = frozenset({"role", "parts"})
@@ -67,9 +69,8 @@ def decode_turns(items: object, endpoint: Endpoint, model: str) -> tuple[Message
     """
     out: list[Message] = []
     calls = Calls()
-    for index, item in enumerate(expect_list(items, ("contents",))):
+    for index, turn in enumerate(expect_objects(items, ("contents",))):
         path: Path = ("contents", index)
-        turn = expect_object(item, path)
         if turn.get("role") == "model":
             out.append(_decode_model(turn, path, endpoint, model, calls))
         else:
@@ -88,11 +89,7 @@ def parts_of(turn: Block, path: Path) -> list[Block]:
         return []
     if isinstance(given, Mapping):
         return [cast("Block", given)]
-    parts = expect_list(given, (*path, "parts"))
-    for at, part in enumerate(parts):
-        if type(part) is not dict:
-            parts[at] = expect_object(part, (*path, "parts", at))
-    return cast("list[Block]", parts)
+    return expect_objects(given, (*path, "parts"))
 
 
 def default_turn(role: str, turn: Block, parts: list[Block]) -> Wire:
@@ -184,21 +181,11 @@ def encode_turns(messages: Sequence[Message], endpoint: Endpoint) -> list[Wire]:
             else:
                 turns.add_user(message)
     except EncodeError as error:
-        raise _placed(error, messages[index], endpoint, ("messages", index)) from error
+        encode_assistant = partial(encode_assistant_content, endpoint=endpoint)
+        raise locate_failure(
+            error, messages[index], ("messages", index), encode_assistant, encode_user_content
+        ) from error
     return turns.finish()
-
-
-def _placed(error: EncodeError, message: Message, endpoint: Endpoint, path: Path) -> EncodeError:
-    """Find the piece that cannot be written; only a failure pays for the search."""
-    for at, piece in enumerate(message.content if message.role != "system" else ()):
-        try:
-            if message.role == "assistant":
-                encode_assistant_content(cast("AssistantContent", piece), endpoint)
-            else:
-                encode_user_content(cast("UserContent", piece))
-        except EncodeError as inner:
-            return EncodeError(inner.reason, path=(*path, "content", at))
-    return EncodeError(error.reason, path=path)
 
 
 class _Turns:

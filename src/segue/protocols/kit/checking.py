@@ -6,14 +6,16 @@ The `check` of each protocol decides which of them apply, and names the source.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypeVar, cast
 
 import msgspec
 
-from segue.protocols.kit.codec import JsonObject, Violation
+from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block
+
+_Given = TypeVar("_Given")
 
 Found: TypeAlias = Iterator[Violation]
 Messages: TypeAlias = list[Block]
@@ -29,6 +31,12 @@ def check_json(body: JsonObject) -> Found:
         msgspec.json.encode(body)
     except (UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
         yield Violation(code="not_json", path=(), message=f"the body is not valid JSON: {error}")
+
+
+def run_checks(checks: Iterable[Callable[[_Given, Endpoint], Found]], given: _Given, endpoint: Endpoint) -> Found:
+    """Give what the checks find, in their order."""
+    for check in checks:
+        yield from check(given, endpoint)
 
 
 def messages_of(body: JsonObject) -> Messages | Violation:

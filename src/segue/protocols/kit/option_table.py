@@ -10,7 +10,7 @@ The `model` of a body belongs to the options as well: it may be absent, or not a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from segue.conversation.context import Options
 from segue.errors import EncodeError
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire
+from segue.protocols.kit.reading import integer_of, real_of, strings_of, text_of
 from segue.protocols.kit.verbatim import keep, restore
 
 Reader: TypeAlias = Callable[[Block, Endpoint], object]
@@ -83,16 +84,25 @@ def encode_settings(table: Settings, body: Wire, options: Options, endpoint: End
         EncodeError: an option is set that the protocol has no parameter for.
     """
     known = {setting.field for setting in table.rows} | _NOT_WRITTEN
-    for name in options.__struct_fields__:
-        if name not in known and getattr(options, name) is not None:
-            reason = f"{table.protocol} does not support `{name}`; remove it or choose another model"
-            raise EncodeError(reason, path=("options", name))
+    refuse_options(table.protocol, options, (name for name in options.__struct_fields__ if name not in known))
     target = endpoint.model.id if model is None else model
     wire: Wire = {"model": target, **_encode_default(table, options, endpoint)}
     restore(wire, options.extra, table.protocol, model=target)
     if model is not None:
         wire["model"] = model
     body |= wire
+
+
+def refuse_options(protocol: str, options: Options, names: Iterable[str]) -> None:
+    """Check that none of the named options is set.
+
+    Raises:
+        EncodeError: one of them is.
+    """
+    for name in names:
+        if getattr(options, name) is not None:
+            reason = f"{protocol} does not support `{name}`; remove it or choose another model"
+            raise EncodeError(reason, path=("options", name))
 
 
 def _encode_default(table: Settings, options: Options, endpoint: Endpoint) -> Wire:
@@ -111,9 +121,7 @@ def number(key: str, *, whole: bool = False) -> Reader:
     """Make the reader of a number."""
 
     def read(body: Block, _: Endpoint) -> object:
-        value = body.get(key)
-        is_number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
-        return value if is_number else None
+        return integer_of(body.get(key)) if whole else real_of(body.get(key))
 
     return read
 
@@ -132,8 +140,7 @@ def text(key: str) -> Reader:
     """Make the reader of a string."""
 
     def read(body: Block, _: Endpoint) -> object:
-        value = body.get(key)
-        return value if isinstance(value, str) else None
+        return text_of(body.get(key))
 
     return read
 
@@ -143,12 +150,7 @@ def texts(key: str) -> Reader:
 
     def read(body: Block, _: Endpoint) -> object:
         value = body.get(key)
-        if isinstance(value, str):
-            return (value,)
-        if not isinstance(value, (list, tuple)):
-            return None
-        items = cast("Sequence[object]", value)
-        return tuple(cast("Sequence[str]", items)) if all(isinstance(item, str) for item in items) else None
+        return (value,) if isinstance(value, str) else strings_of(value)
 
     return read
 

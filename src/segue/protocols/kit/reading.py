@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import cast
 
@@ -82,7 +82,7 @@ def expect_objects(value: object, path: Path) -> list[Mapping[str, object]]:
     """
     items = expect_list(value, path)
     for index, item in enumerate(items):
-        if not isinstance(item, (dict, Mapping)):
+        if type(item) is not dict and not isinstance(item, Mapping):
             raise DecodeError(f"expected an object, got {_name(item)}", path=(*path, index))
     return cast("list[Mapping[str, object]]", items)
 
@@ -100,6 +100,24 @@ def _name(value: object) -> str:
 def text_of(value: object) -> str | None:
     """Give a string unchanged; None for any other value."""
     return value if isinstance(value, str) else None
+
+
+def integer_of(value: object) -> int | None:
+    """Give an integer unchanged; None for any other value. A boolean is no number."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def real_of(value: object) -> float | None:
+    """Give a number unchanged, an integer as well; None for any other value. A boolean is no number."""
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def strings_of(value: object) -> tuple[str, ...] | None:
+    """Give a list of strings as a tuple; None for any other value."""
+    if not isinstance(value, (list, tuple)):
+        return None
+    items = cast("Sequence[object]", value)
+    return tuple(cast("Sequence[str]", items)) if all(isinstance(item, str) for item in items) else None
 
 
 def number_of(value: object) -> int:
@@ -161,6 +179,18 @@ def native_definition(protocol: str, tool: NativeTool, path: Path) -> Mapping[st
     if tool.protocol != protocol:
         raise EncodeError(f"{protocol} does not support a tool of {tool.protocol}; remove it", path=path)
     return tool.definition
+
+
+def body_with_messages(body: Mapping[str, object] | Sequence[object]) -> Mapping[str, object]:
+    """Give the body of a request; a bare list of messages becomes one.
+
+    Raises:
+        DecodeError: it has no messages.
+    """
+    whole = body if isinstance(body, Mapping) else {"messages": list(body)}
+    if "messages" not in whole:
+        raise DecodeError("the request has no `messages`; add them", path=("messages",))
+    return whole
 
 
 def parse_body(body: object) -> object:

@@ -18,6 +18,7 @@ from segue.protocols.kit.checking import (
     check_json,
     matches_alphabet,
     messages_of,
+    run_checks,
     unanswered,
 )
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
@@ -47,10 +48,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     if isinstance(messages, Violation):
         # "Conversation must have at least one message" (mistral-common 1.13.0)
         return [messages]
-    found = [*check_json(body)]
-    found += [violation for look in _MESSAGE_CHECKS for violation in look(messages, endpoint)]
-    found += [violation for look in _BODY_CHECKS for violation in look(body, endpoint)]
-    return found
+    in_messages = run_checks(_MESSAGE_CHECKS, messages, endpoint)
+    return [*check_json(body), *in_messages, *run_checks(_BODY_CHECKS, body, endpoint)]
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------

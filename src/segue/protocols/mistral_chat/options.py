@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from segue.conversation.context import Options, ThinkingLevel
-from segue.models.thinking import level_for_budget
+from segue.models.thinking import LEVELS_BY_EFFORT, level_for_budget
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.option_table import (
@@ -36,15 +36,6 @@ from segue.protocols.kit.option_table import (
 from segue.protocols.mistral_chat.rules import PROTOCOL
 
 _CONVERSATION: Final = frozenset({"messages", "tools"})
-_LEVELS: Final[Mapping[str, ThinkingLevel]] = {
-    "none": "off",
-    "minimal": "minimal",
-    "low": "low",
-    "medium": "medium",
-    "high": "high",
-    "xhigh": "xhigh",
-    "max": "max",
-}
 _MOST: Final[ThinkingLevel] = "high"
 _CHOICES: Final = frozenset({"auto", "none", "required"})
 _SCHEMA_NAME: Final = "output"
@@ -54,7 +45,7 @@ def _read_thinking(body: Block, endpoint: Endpoint) -> object:
     effort = body.get("reasoning_effort")
     if isinstance(effort, str):
         own = {value: level for level, value in endpoint.model.thinking_levels.items() if value is not None}
-        return own.get(effort) or _LEVELS.get(effort)
+        return own.get(effort) or LEVELS_BY_EFFORT.get(effort)
     return _MOST if effort is None and body.get("prompt_mode") == "reasoning" else None
 
 

@@ -22,7 +22,7 @@ from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.errors import Path
 from segue.protocols.chat_family.chat import MessagesReader, encode_frame, encode_result, open_body
-from segue.protocols.chat_family.message_content import decode_content, encode_message
+from segue.protocols.chat_family.message_content import decode_content, encode_message, is_call
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.functions import decode_tools, encode_tools
 from segue.protocols.kit.json_values import MISSING, Block, Wire
@@ -31,7 +31,7 @@ from segue.protocols.kit.verbatim import choose, chosen
 from segue.protocols.mistral_chat.content import BLOCKS
 from segue.protocols.mistral_chat.options import decode_options, encode_options
 from segue.protocols.mistral_chat.rules import PROTOCOL
-from segue.protocols.mistral_chat.turns import decode_assistant, encode_assistant, is_call, keep_assistant
+from segue.protocols.mistral_chat.turns import decode_assistant, encode_assistant, keep_assistant
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 

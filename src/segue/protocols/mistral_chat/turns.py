@@ -22,21 +22,14 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import (
-    AssistantContent,
-    Extra,
-    NativeContent,
-    TextContent,
-    ThinkingContent,
-    ToolCall,
-)
+from segue.conversation.content import AssistantContent, Extra, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
 from segue.protocols.chat_family.chat import Turn
-from segue.protocols.chat_family.message_content import decode_text, encode_text, is_default, join_blocks
+from segue.protocols.chat_family.message_content import decode_text, encode_text, is_call, is_default, join_blocks
 from segue.protocols.kit.functions import decode_call, encode_call
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of
-from segue.protocols.kit.reading import expect_list, expect_object, native_block
+from segue.protocols.kit.reading import expect_objects, native_block
 from segue.protocols.kit.verbatim import data_of, keep, restore
 from segue.protocols.mistral_chat.content import decode_native, join_thoughts
 from segue.protocols.mistral_chat.rules import PROTOCOL
@@ -64,9 +57,8 @@ def decode_assistant(wire: Block, path: Path, tool_names: Mapping[str, str], *, 
     notes: list[Diagnostic] = []
     pieces = decode_chunks(wire.get("content", MISSING), (*path, "content"), reply=reply)
     calls = wire.get("tool_calls")
-    listed = expect_list(calls, (*path, "tool_calls")) if calls is not None else ()
-    for index, call in enumerate(listed):
-        given = expect_object(call, (*path, "tool_calls", index))
+    listed = expect_objects(calls, (*path, "tool_calls")) if calls is not None else ()
+    for index, given in enumerate(listed):
         decoded = decode_call(PROTOCOL, given, tool_names, notes, reply=reply)
         if decoded is None:
             pieces.append(NativeContent(protocol=PROTOCOL, block={"tool_calls": [given]}))
@@ -98,8 +90,7 @@ def decode_chunks(value: object, path: Path, *, reply: bool) -> list[AssistantCo
         return [TextContent(text=value)] if value else []
     if value is MISSING or value is None:
         return []
-    chunks = enumerate(expect_list(value, path))
-    return [_decode_chunk(expect_object(chunk, (*path, index)), reply=reply) for index, chunk in chunks]
+    return [_decode_chunk(chunk, reply=reply) for chunk in expect_objects(value, path)]
 
 
 def _decode_chunk(chunk: Block, *, reply: bool) -> AssistantContent:
@@ -178,11 +169,6 @@ def encode_assistant(
             wire["prefix"] = True
         out.append(wire if extra is None else restore(wire, extra, PROTOCOL))
     return out
-
-
-def is_call(block: Block) -> bool:
-    """Whether a native block is a call that names no function."""
-    return "type" not in block and isinstance(block.get("tool_calls"), list)
 
 
 def _encode_plain(content: Sequence[AssistantContent]) -> Wire | None:

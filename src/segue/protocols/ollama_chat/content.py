@@ -19,7 +19,7 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from segue.conversation.arguments import ParsedArguments, encode_arguments, parse_arguments
-from segue.conversation.content import AssistantContent, NativeContent, ToolCall
+from segue.conversation.content import NativeContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import DecodeError, EncodeError, Path
 from segue.protocols.kit.json_values import Block, Wire, object_of
@@ -94,14 +94,6 @@ def _decode_arguments(received: object, path: Path, notes: list[Diagnostic]) -> 
 def has_text_arguments(call: ToolCall) -> bool:
     """Whether the arguments were received as a string, which the server refuses."""
     return call.extra is not None and isinstance(chosen(call.extra, PROTOCOL, _ARGUMENTS, call.arguments), str)
-
-
-def rename_calls(pieces: Sequence[AssistantContent], tool_names: Mapping[str, str]) -> tuple[AssistantContent, ...]:
-    """Map the tool names of the wire back to the given ones."""
-    return tuple(
-        replace(piece, name=tool_names[piece.name]) if piece.kind == "toolCall" and piece.name in tool_names else piece
-        for piece in pieces
-    )
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------

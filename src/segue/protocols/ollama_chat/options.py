@@ -27,6 +27,7 @@ from segue.conversation.context import Options, ThinkingLevel
 from segue.models.thinking import level_for_budget
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of, same
+from segue.protocols.kit.reading import integer_of, real_of, strings_of
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.ollama_chat.rules import PROTOCOL
 
@@ -62,22 +63,9 @@ def _unchanged(value: object, _: Endpoint) -> object:
     return value
 
 
-def _read_number(value: object) -> object:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _read_integer(value: object) -> object:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
 def _read_limit(value: object) -> object:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
-
-
-def _read_stops(value: object) -> object:
-    if isinstance(value, list) and all(isinstance(item, str) for item in cast("list[object]", value)):
-        return tuple(cast("list[str]", value))
-    return None
+    limit = integer_of(value)
+    return limit if limit is not None and limit > 0 else None
 
 
 def _write_stops(value: object, _: Endpoint) -> object:
@@ -110,10 +98,10 @@ _BODY: Final = (
 )
 _INNER: Final = (
     _Setting("max_tokens", "num_predict", _read_limit, _unchanged),
-    _Setting("temperature", "temperature", _read_number, _unchanged),
-    _Setting("top_p", "top_p", _read_number, _unchanged),
-    _Setting("seed", "seed", _read_integer, _unchanged),
-    _Setting("stop", "stop", _read_stops, _write_stops),
+    _Setting("temperature", "temperature", real_of, _unchanged),
+    _Setting("top_p", "top_p", real_of, _unchanged),
+    _Setting("seed", "seed", integer_of, _unchanged),
+    _Setting("stop", "stop", strings_of, _write_stops),
 )
 
 

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from segue.conversation.context import Context, Options, Prompt
-from segue.errors import DecodeError, EncodeError
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Wire
-from segue.protocols.kit.reading import expect_objects
+from segue.protocols.kit.option_table import refuse_options
+from segue.protocols.kit.reading import body_with_messages, expect_objects, text_of
 from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.ollama_chat.options import decode_options, encode_options, is_verbatim
 from segue.protocols.ollama_chat.rules import PROTOCOL
@@ -34,11 +34,8 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
     Raises:
         DecodeError: it has no messages, or a value of an unexpected type.
     """
-    whole = body if isinstance(body, Mapping) else {"messages": list(body)}
-    if "messages" not in whole:
-        raise DecodeError("the request has no `messages`; add them", path=("messages",))
-    named = whole.get("model")
-    model = named if isinstance(named, str) else None
+    whole = body_with_messages(body)
+    model = text_of(whole.get("model"))
     reader = TurnReader(endpoint, endpoint.model.id if model is None else model)
     turns = expect_objects(whole["messages"], ("messages",))
     reader.read(turns)
@@ -87,7 +84,4 @@ def _check_options(options: Options, endpoint: Endpoint) -> None:
     refused = endpoint.rules.refused_options
     if not endpoint.rules.tool_choices:
         refused = refused | {"tool_choice"}
-    for name in sorted(refused):
-        if getattr(options, name) is not None:
-            reason = f"{PROTOCOL} does not support `{name}`; remove it or choose another model"
-            raise EncodeError(reason, path=("options", name))
+    refuse_options(PROTOCOL, options, sorted(refused))

@@ -14,7 +14,7 @@ The difference between the default format of a reply and the received body stand
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -24,10 +24,9 @@ from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_patch import apply, difference
 from segue.protocols.kit.json_values import Block, Wire
-from segue.protocols.kit.reading import expect_object, number_of, of_reply, reply_extra, text_of
-from segue.protocols.ollama_chat.content import rename_calls
+from segue.protocols.kit.reading import expect_object, number_of, text_of
+from segue.protocols.kit.replies import keep_reply, rename_calls, restore_reply
 from segue.protocols.ollama_chat.errors import decode_error
 from segue.protocols.ollama_chat.rules import PROTOCOL
 from segue.protocols.ollama_chat.turns import decode_assistant, encode_assistant
@@ -93,8 +92,7 @@ def finish_response(
         error_message=error,
         diagnostics=tuple(notes),
     )
-    entry = difference(default_response(message, endpoint), body)
-    return message if entry is None else replace(message, extra=of_reply(PROTOCOL, entry))
+    return replace(message, extra=keep_reply(PROTOCOL, default_response(message, endpoint), body))
 
 
 def stop_reason_of(raw: str | None, pieces: Sequence[AssistantContent]) -> StopReason:
@@ -127,9 +125,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
     Raises:
         EncodeError: a native block of another protocol.
     """
-    wire = default_response(message, endpoint)
-    entry = reply_extra(message.extra, PROTOCOL)
-    return wire if entry is None else cast("Wire", apply(wire, entry))
+    return restore_reply(PROTOCOL, default_response(message, endpoint), message.extra)
 
 
 def default_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:

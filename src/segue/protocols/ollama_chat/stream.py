@@ -20,8 +20,9 @@ from segue.protocols.kit.assembly import Assembly, Part, PartKind
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list
+from segue.protocols.kit.replies import rename_calls
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.ollama_chat.content import decode_call, rename_calls
+from segue.protocols.ollama_chat.content import decode_call
 from segue.protocols.ollama_chat.media import decode_images, native_images
 from segue.protocols.ollama_chat.response import error_text, finish_response
 from segue.protocols.ollama_chat.rules import PROTOCOL

@@ -22,14 +22,7 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import (
-    AssistantContent,
-    Extra,
-    NativeContent,
-    TextContent,
-    ThinkingContent,
-    ToolCall,
-)
+from segue.conversation.content import AssistantContent, Extra, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError, Path
 from segue.protocols.kit.codec import Endpoint

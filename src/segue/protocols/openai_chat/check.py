@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.kit.checking import Found, Messages, messages_of
+from segue.protocols.kit.checking import Found, Messages, messages_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.ranges import check_range
+from segue.protocols.kit.reading import real_of
 from segue.protocols.kit.schemas import is_closed
 from segue.protocols.openai_chat.check_turns import MESSAGE_CHECKS, check_name
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
@@ -26,9 +27,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     if isinstance(messages, Violation):
         # openai-openapi 2.3.0: minItems 1; "[] is too short - 'messages'"
         return [messages]
-    found = [violation for look in MESSAGE_CHECKS for violation in look(messages, endpoint)]
-    found += [violation for look in _BODY_CHECKS for violation in look(body, endpoint)]
-    return found
+    return [*run_checks(MESSAGE_CHECKS, messages, endpoint), *run_checks(_BODY_CHECKS, body, endpoint)]
 
 
 def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -78,10 +77,10 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
     stop = body.get("stop")
     if isinstance(stop, list) and rules.max_stop and len(cast("list[object]", stop)) > rules.max_stop:
         yield Violation(code="stops_many", path=("stop",), message=f"more than {rules.max_stop} texts; remove some")
-    choices = _number(body.get("n"))
+    choices = real_of(body.get("n"))
     if choices is not None and not 1 <= choices <= 128:
         yield Violation(code="choices_range", path=("n",), message="n must be between 1 and 128")
-    likely = _number(body.get("top_logprobs"))
+    likely = real_of(body.get("top_logprobs"))
     if likely is not None and not (0 <= likely <= 20 and body.get("logprobs") is True):
         message = "top_logprobs must be between 0 and 20, and needs logprobs"
         yield Violation(code="top_logprobs", path=("top_logprobs",), message=message)
@@ -133,10 +132,6 @@ def _check_reasoning(body: JsonObject, endpoint: Endpoint) -> Found:
         if message.get("role") == "assistant" and REASONING_KEYS.isdisjoint(message):
             text = "the assistant message has no reasoning field; send it back, or empty"
             yield Violation(code="reasoning_missing", path=("messages", index), message=text)
-
-
-def _number(value: object) -> float | None:
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (

@@ -77,16 +77,20 @@ def _choose_data_url(mime: str | None, form: str) -> Wire:
     return choose("data_url", "typed", form) if mime is None else {}
 
 
+def _content_at(url: str, kind: type[_Media]) -> tuple[_Media, Wire]:
+    """Read a URL, or the data in it; also give the choice to keep."""
+    parts = split_data_url(url)
+    if parts is None:
+        return kind(url=url), {}
+    mime, data = parts
+    return kind(data=standard_base64(data), mime_type=mime), _choose_data_url(mime, "untyped")
+
+
 def _read_image(block: Block) -> ImageContent | None:
     url = _read_url(block, "image_url")
     if url is None:
         return None
-    parts = split_data_url(url)
-    if parts is None:
-        content, choices = ImageContent(url=url), Wire()
-    else:
-        content = ImageContent(data=standard_base64(parts[1]), mime_type=parts[0])
-        choices = _choose_data_url(parts[0], "untyped")
+    content, choices = _content_at(url, ImageContent)
     if len(block) == 2 and len(object_of(block["image_url"])) == 1 and not choices:
         return content
     return _keep_format(content, block, "url", choices)
@@ -99,12 +103,7 @@ def _read_stream_url(key: str) -> Callable[[Block], FileContent | None]:
         url = _read_url(block, key)
         if url is None:
             return None
-        parts = split_data_url(url)
-        if parts is None:
-            content, choices = FileContent(url=url), Wire()
-        else:
-            content = FileContent(data=standard_base64(parts[1]), mime_type=parts[0])
-            choices = _choose_data_url(parts[0], "untyped")
+        content, choices = _content_at(url, FileContent)
         return _keep_format(content, block, "url", {**choices, **choose("field", _default_field(content), key)})
 
     return read

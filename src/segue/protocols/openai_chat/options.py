@@ -19,6 +19,8 @@ from typing import Final, NamedTuple, TypeAlias, cast
 from segue.conversation.context import Context, Options
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of, same
+from segue.protocols.kit.option_table import Reader, flag, number
+from segue.protocols.kit.reading import integer_of
 from segue.protocols.kit.schemas import choose_form, chosen_form, is_closed
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_chat.native import choice_extra
@@ -26,7 +28,6 @@ from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.thinking import THINKING_KEYS, decode_thinking, encode_thinking
 from segue.protocols.openai_chat.tools import decode_tool_choice, encode_tool_choice
 
-_Reader: TypeAlias = Callable[[Block, Endpoint], object]
 _Writer: TypeAlias = Callable[[object, Options, Endpoint], Wire]
 
 _STREAM_USAGE: Final[Block] = {"include_usage": True}
@@ -38,37 +39,17 @@ class _Setting(NamedTuple):
 
     field: str
     keys: tuple[str, ...]
-    read: _Reader
+    read: Reader
     write: _Writer
-
-
-def _number(key: str) -> _Reader:
-    def read(body: Block, _: Endpoint) -> object:
-        value = body.get(key)
-        return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-    return read
 
 
 def _plain(key: str) -> _Writer:
     return lambda value, _options, _endpoint: {key: value}
 
 
-def _flag(key: str) -> _Reader:
-    def read(body: Block, _: Endpoint) -> object:
-        value = body.get(key)
-        return value if isinstance(value, bool) else None
-
-    return read
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
 def _read_limit(body: Block, _: Endpoint) -> object:
-    limit = _whole(body.get("max_completion_tokens"))
-    return _whole(body.get("max_tokens")) if limit is None else limit
+    limit = integer_of(body.get("max_completion_tokens"))
+    return integer_of(body.get("max_tokens")) if limit is None else limit
 
 
 def _write_limit(value: object, _: Options, endpoint: Endpoint) -> Wire:
@@ -90,7 +71,7 @@ def _write_stop(value: object, _: Options, __: Endpoint) -> Wire:
 
 
 def _read_seed(body: Block, _: Endpoint) -> object:
-    return _whole(body.get("seed"))
+    return integer_of(body.get("seed"))
 
 
 def _write_parallel(value: object, _: Options, endpoint: Endpoint) -> Wire:
@@ -136,7 +117,7 @@ def _write_retention(value: object, _: Options, endpoint: Endpoint) -> Wire:
     return {}
 
 
-def _read_text(*keys: str) -> _Reader:
+def _read_text(*keys: str) -> Reader:
     def read(body: Block, _: Endpoint) -> object:
         return next((value for key in keys if isinstance(value := body.get(key), str)), None)
 
@@ -166,18 +147,18 @@ def _write_choice(value: object, _: Options, __: Endpoint) -> Wire:
 
 _SETTINGS: Final[tuple[_Setting, ...]] = (
     _Setting("max_tokens", ("max_completion_tokens", "max_tokens"), _read_limit, _write_limit),
-    _Setting("temperature", ("temperature",), _number("temperature"), _plain("temperature")),
-    _Setting("top_p", ("top_p",), _number("top_p"), _plain("top_p")),
+    _Setting("temperature", ("temperature",), number("temperature"), _plain("temperature")),
+    _Setting("top_p", ("top_p",), number("top_p"), _plain("top_p")),
     _Setting("stop", ("stop",), _read_stop, _write_stop),
     _Setting("seed", ("seed",), _read_seed, _plain("seed")),
     _Setting("thinking", THINKING_KEYS, decode_thinking, _write_thinking),
     _Setting("tool_choice", ("tool_choice", "function_call"), decode_tool_choice, _write_choice),
-    _Setting("parallel_tool_calls", ("parallel_tool_calls",), _flag("parallel_tool_calls"), _write_parallel),
+    _Setting("parallel_tool_calls", ("parallel_tool_calls",), flag("parallel_tool_calls"), _write_parallel),
     _Setting("output_schema", ("response_format",), _read_schema, _write_schema),
     _Setting("cache_retention", ("prompt_cache_retention",), _read_retention, _write_retention),
     _Setting("session_id", ("prompt_cache_key",), _read_text("prompt_cache_key"), _write_session),
     _Setting("user_id", ("user", "safety_identifier"), _read_text("user", "safety_identifier"), _plain("user")),
-    _Setting("stream", ("stream", "stream_options"), _flag("stream"), _write_stream),
+    _Setting("stream", ("stream", "stream_options"), flag("stream"), _write_stream),
 )
 
 

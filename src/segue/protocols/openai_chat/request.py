@@ -19,7 +19,7 @@ from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import Message
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_values import Block, Wire
-from segue.protocols.kit.reading import expect_objects
+from segue.protocols.kit.reading import expect_objects, text_of
 from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.openai_chat.cache import place_marks
 from segue.protocols.openai_chat.options import decode_options, encode_options
@@ -93,8 +93,7 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
         DecodeError: messages or tools are not in the format of the protocol; names the place.
     """
     whole: Block = body if isinstance(body, Mapping) else {"messages": list(body)}
-    named = whole.get("model")
-    model = named if isinstance(named, str) else None
+    model = text_of(whole.get("model"))
     target = _target(model, endpoint)
     wires = expect_objects(whole.get("messages"), ("messages",))
     has_system = bool(wires) and wires[0].get("role") in SYSTEM_ROLES

@@ -19,15 +19,13 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import Extra
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.json_patch import apply, difference
 from segue.protocols.kit.json_values import Block, Wire, object_of
-from segue.protocols.kit.reading import expect_list, expect_object, of_reply, reply_extra
-from segue.protocols.kit.replies import ended_with, read_stop
+from segue.protocols.kit.reading import expect_list, expect_object
+from segue.protocols.kit.replies import ended_with, keep_reply, read_stop, restore_reply
 from segue.protocols.openai_chat.assistant import decode_reply, encode_assistant
 from segue.protocols.openai_chat.errors import decode_error
 from segue.protocols.openai_chat.rules import PROTOCOL
@@ -97,7 +95,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         **fields,
     )
     try:
-        return replace(message, extra=keep_reply(encode_reply(message, endpoint), body))
+        return replace(message, extra=keep_reply(PROTOCOL, encode_reply(message, endpoint), body))
     except EncodeError as error:
         raise DecodeError(error.reason, path=("choices", 0, "message")) from error
 
@@ -117,12 +115,6 @@ def _read_choice(choice: Block, endpoint: Endpoint, tool_names: Mapping[str, str
     }
 
 
-def keep_reply(default: Wire, body: Block) -> Extra | None:
-    """Give the extra of a message: the difference between the default format of its reply and the received one."""
-    entry = difference(default, body)
-    return None if entry is None else of_reply(PROTOCOL, entry)
-
-
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
@@ -132,9 +124,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
     Raises:
         EncodeError: a block of another protocol.
     """
-    default = encode_reply(message, endpoint)
-    entry = reply_extra(message.extra, PROTOCOL)
-    return default if entry is None else cast("Wire", apply(default, entry))
+    return restore_reply(PROTOCOL, encode_reply(message, endpoint), message.extra)
 
 
 def encode_reply(message: AssistantMessage, endpoint: Endpoint) -> Wire:

@@ -20,11 +20,11 @@ from segue.models.model import Model
 from segue.protocols.kit.assembly import Assembly
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
-from segue.protocols.kit.replies import read_stop
+from segue.protocols.kit.replies import keep_reply, read_stop
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.openai_chat.errors import decode_error
 from segue.protocols.openai_chat.fast_decode import Json, find_delta
-from segue.protocols.openai_chat.response import STOP_REASONS, encode_choice, encode_reply, keep_reply
+from segue.protocols.openai_chat.response import STOP_REASONS, encode_choice, encode_reply
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.stream_choice import ChoiceReader
 from segue.protocols.openai_chat.usage import decode_usage
@@ -163,7 +163,7 @@ class ChatReader:
             reader.finish(other)
             other.close_all()
             choices.append(_encode_choice(other.message(), reader, self._endpoint, index))
-        out.extra = keep_reply(default, {**default, "choices": choices, **self._body})
+        out.extra = keep_reply(PROTOCOL, default, {**default, "choices": choices, **self._body})
 
 
 def _encode_choice(message: AssistantMessage, reader: ChoiceReader, endpoint: Endpoint, index: int = 0) -> Wire:

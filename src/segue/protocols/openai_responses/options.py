@@ -30,11 +30,11 @@ from msgspec.structs import replace
 
 from segue.conversation.content import Extra
 from segue.conversation.context import CacheRetention, Options, ThinkingLevel, Tool
-from segue.errors import EncodeError
 from segue.models.thinking import THINKING_LEVELS, level_for_budget
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
-from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.option_table import refuse_options
+from segue.protocols.kit.reading import integer_of, real_of, text_of
 from segue.protocols.kit.schemas import choose_form, chosen_form, is_closed
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_responses.content import drop_replaced
@@ -58,9 +58,9 @@ def decode_options(body: JsonObject, endpoint: Endpoint, tools: Sequence[Tool]) 
     if user_id is None and isinstance(user := body.get("user"), str):
         user_id, field = user, "user"
     found: dict[str, object] = {
-        "max_tokens": _number(body.get("max_output_tokens"), whole=True),
-        "temperature": _number(body.get("temperature")),
-        "top_p": _number(body.get("top_p")),
+        "max_tokens": integer_of(body.get("max_output_tokens")),
+        "temperature": real_of(body.get("temperature")),
+        "top_p": real_of(body.get("top_p")),
         "parallel_tool_calls": _flag(body.get("parallel_tool_calls")),
         "stream": _flag(body.get("stream")),
         "thinking": _level_of(object_of(body.get("reasoning")).get("effort"), endpoint),
@@ -83,12 +83,6 @@ def decode_options(body: JsonObject, endpoint: Endpoint, tools: Sequence[Tool]) 
     drop_replaced(cast("Wire", default.get("reasoning", {})), object_of(received.get("reasoning")), "summary")
     known = ("reasoning.effort", "text.format.description")
     return replace(options, extra=keep(PROTOCOL, received, default, known, choices, only_for=model))
-
-
-def _number(value: object, *, whole: bool = False) -> float | int | None:
-    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-        return None
-    return value
 
 
 def _flag(value: object) -> bool | None:
@@ -136,10 +130,7 @@ def encode_options(options: Options, endpoint: Endpoint, tools: Sequence[Tool], 
     Raises:
         EncodeError: an option that this protocol does not support.
     """
-    for name in _UNSUPPORTED:
-        if getattr(options, name) is not None:
-            reason = f"{PROTOCOL} does not support `{name}`; remove it or choose a model of another protocol"
-            raise EncodeError(reason, path=("options", name))
+    refuse_options(PROTOCOL, options, _UNSUPPORTED)
     model, extra = model or endpoint.model.id, options.extra
     is_sent = endpoint.model.reasoning or chosen(extra, PROTOCOL, "reasoning", "omitted", model=model) == "sent"
     if extra is not None and not is_sent:

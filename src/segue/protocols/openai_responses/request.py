@@ -17,14 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from segue.conversation.content import (
-    AssistantContent,
-    Extra,
-    NativeContent,
-    SystemContent,
-    TextContent,
-    UserContent,
-)
+from segue.conversation.content import AssistantContent, Extra, NativeContent, SystemContent, TextContent, UserContent
 from segue.conversation.context import Context, Prompt, Tool
 from segue.conversation.messages import (
     AssistantMessage,
@@ -39,12 +32,7 @@ from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, text_of
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
-from segue.protocols.openai_responses.content import (
-    decode_content,
-    default_content,
-    encode_content,
-    encode_parts,
-)
+from segue.protocols.openai_responses.content import decode_content, default_content, encode_content, encode_parts
 from segue.protocols.openai_responses.fast_encode import write_turn_fast
 from segue.protocols.openai_responses.native import is_item, native_item, side_of
 from segue.protocols.openai_responses.options import decode_options, encode_options

@@ -22,9 +22,10 @@ from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.json_patch import apply, difference
+from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import Wire, object_of
-from segue.protocols.kit.reading import number_of, of_reply, reply_extra, text_of
+from segue.protocols.kit.reading import number_of, of_reply, text_of
+from segue.protocols.kit.replies import keep_reply, restore_reply
 from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.turns import TurnReader, write_turn
@@ -72,7 +73,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     reader = TurnReader(tool_names)
     entries = cast("list[object]", output) if isinstance(output, list) else []
     items = [cast("JsonObject", item) for item in entries if isinstance(item, Mapping)]
-    content = tuple(piece for item in items for piece in reader.read(item))
+    content = reader.read_all(items)
     reason, raw = stop_of(body, called=any(piece.kind == "toolCall" for piece in content), has_content=bool(content))
     usage, written_long = decode_usage(body.get("usage"))
     if usage is not None:
@@ -90,8 +91,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     )
     # The content holds what its items differ in, so the default has the items as received.
     default = _default_response(message, items, endpoint)
-    found = difference(default, body if isinstance(body, dict) else dict(body))
-    return message if found is None else replace(message, extra=of_reply(PROTOCOL, found))
+    return replace(message, extra=keep_reply(PROTOCOL, default, body if isinstance(body, dict) else dict(body)))
 
 
 def _is_failure(body: JsonObject) -> bool:
@@ -154,9 +154,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
         write_turn(output, message.content, open_reasoning=True)
     except EncodeError as error:
         raise EncodeError(error.reason, path=("content", *error.path)) from error
-    body = _default_response(message, output, endpoint)
-    entry = reply_extra(message.extra, PROTOCOL)
-    return body if entry is None else cast("Wire", apply(body, entry))
+    return restore_reply(PROTOCOL, _default_response(message, output, endpoint), message.extra)
 
 
 def error_extra(message: str, error: object) -> Extra | None:

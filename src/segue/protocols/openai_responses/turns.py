@@ -65,13 +65,9 @@ class TurnReader:
         self.reasoning: str = _SIGNED
         self.tool_names: Mapping[str, str] = tool_names or {}
 
-    def read_all(self, items: Iterable[object]) -> tuple[AssistantContent, ...]:
-        """Read a list of items; entries that are no objects are skipped."""
-        content: list[AssistantContent] = []
-        for item in items:
-            if isinstance(item, (dict, Mapping)):
-                content.extend(self.read(cast("Block", item)))
-        return tuple(content)
+    def read_all(self, items: Iterable[Block]) -> tuple[AssistantContent, ...]:
+        """Read a list of items."""
+        return tuple(piece for item in items for piece in self.read(item))
 
     def read(self, item: Block) -> Sequence[AssistantContent]:
         """Read one item; a message may hold several texts."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from segue.protocols.kit.codec import WireError
+from segue.protocols.kit.error_bodies import describe_error
 from segue.protocols.kit.reading import parse_body, text_of
 
 
@@ -16,12 +17,6 @@ def decode_error(body: object, status: int | None) -> WireError:
         return WireError(status=status, message=text_of(body) or "")
     given = cast("Mapping[str, object]", body).get("error")
     if isinstance(given, Mapping):
-        inner = cast("Mapping[str, object]", given)
-        code = inner.get("code")
-        return WireError(
-            status=status,
-            code=None if code is None else str(code),
-            type=text_of(inner.get("type")),
-            message=text_of(inner.get("message")) or "",
-        )
+        error = cast("Mapping[str, object]", given)
+        return describe_error(error, status, text_of(error.get("message")) or "")
     return WireError(status=status, message=text_of(given) or "")

@@ -21,7 +21,8 @@ from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire
-from segue.protocols.kit.reading import expect_objects, is_of_reply, text_of
+from segue.protocols.kit.option_table import refuse_options
+from segue.protocols.kit.reading import body_with_messages, expect_objects, is_of_reply, text_of
 from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.plain_text.content import decode_text_content, encode_turn
 from segue.protocols.plain_text.rules import PROTOCOL
@@ -39,9 +40,7 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
     Raises:
         DecodeError: it has no messages, or one of them is not a role and a string.
     """
-    whole = body if isinstance(body, Mapping) else {"messages": list(body)}
-    if "messages" not in whole:
-        raise DecodeError("the request has no `messages`; add them", path=("messages",))
+    whole = body_with_messages(body)
     turns = expect_objects(whole["messages"], ("messages",))
     model = text_of(whole.get("model"))
     context = Context()
@@ -91,10 +90,7 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     context, options = prompt.context, prompt.options
     if context.tools:
         raise EncodeError(f"{PROTOCOL} does not support tools; remove them", path=("tools",))
-    for name in sorted(endpoint.rules.refused_options):
-        if getattr(options, name) is not None:
-            reason = f"{PROTOCOL} does not support `{name}`; remove it or choose another model"
-            raise EncodeError(reason, path=("options", name))
+    refuse_options(PROTOCOL, options, sorted(endpoint.rules.refused_options))
     turns: list[Wire] = []
     system = context.system_prompt
     if system is not None and system != ():

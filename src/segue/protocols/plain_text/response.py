@@ -8,7 +8,6 @@ between the default format of a reply and the received body stands in the messag
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 from msgspec.structs import replace
 
@@ -16,9 +15,8 @@ from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_patch import apply, difference
 from segue.protocols.kit.json_values import Block, Wire
-from segue.protocols.kit.reading import of_reply, reply_extra
+from segue.protocols.kit.replies import keep_reply, restore_reply
 from segue.protocols.plain_text.content import decode_text_content, encode_turn
 from segue.protocols.plain_text.errors import decode_error
 from segue.protocols.plain_text.rules import PROTOCOL
@@ -45,8 +43,7 @@ def finish_response(
         stop_reason=StopReason.STOP if error is None else StopReason.ERROR,
         error_message=error,
     )
-    entry = difference(_default_response(message), body)
-    return message if entry is None else replace(message, extra=of_reply(PROTOCOL, entry))
+    return replace(message, extra=keep_reply(PROTOCOL, _default_response(message), body))
 
 
 def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:  # noqa: ARG001 - the contract of every codec
@@ -55,9 +52,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:  # n
     Raises:
         EncodeError: it has more than text.
     """
-    wire = _default_response(message)
-    entry = reply_extra(message.extra, PROTOCOL)
-    return wire if entry is None else cast("Wire", apply(wire, entry))
+    return restore_reply(PROTOCOL, _default_response(message), message.extra)
 
 
 def _default_response(message: AssistantMessage) -> Wire:

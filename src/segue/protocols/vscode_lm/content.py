@@ -14,7 +14,7 @@ is the fallback for other targets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, assert_never, cast
 
 from msgspec.structs import replace
@@ -109,8 +109,8 @@ def _native(part: Block, fallback: tuple[FallbackContent, ...] = ()) -> NativeCo
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------
 
 
-def encode_user_parts(pieces: Sequence[UserContent], path: Path) -> list[Wire]:
-    """Write the parts of a user message or of a tool result. `path` leads to the pieces.
+def encode_parts(pieces: Sequence[UserContent | AssistantContent], path: Path) -> list[Wire]:
+    """Write the parts of a message or of a tool result. `path` leads to the pieces.
 
     Raises:
         EncodeError: the API does not support a piece.
@@ -122,26 +122,6 @@ def encode_user_parts(pieces: Sequence[UserContent], path: Path) -> list[Wire]:
                 part = _encode_text(piece)
             case "image" | "file":
                 part = _encode_media(piece, (*path, at))
-            case "native":
-                parts.append(dict(native_block(PROTOCOL, piece, (*path, at))))
-                continue
-            case _:
-                assert_never(piece)
-        parts.append(part if piece.extra is None else restore(part, piece.extra, PROTOCOL))
-    return parts
-
-
-def encode_assistant_parts(pieces: Sequence[AssistantContent], path: Path) -> list[Wire]:
-    """Write the parts of an assistant message. `path` leads to the pieces.
-
-    Raises:
-        EncodeError: the API does not support a piece.
-    """
-    parts: list[Wire] = []
-    for at, piece in enumerate(pieces):
-        match piece.kind:
-            case "text":
-                part = _encode_text(piece)
             case "toolCall":
                 part = _encode_call(piece)
             case "native":
@@ -171,11 +151,3 @@ def _encode_media(piece: ImageContent | FileContent, path: Path) -> Wire:
     if piece.mime_type is None:
         raise EncodeError("a data part needs a MIME type; set `mime_type`", path=path)
     return {KIND: "data", "data": piece.data, "mimeType": piece.mime_type}
-
-
-def rename_calls(pieces: Sequence[AssistantContent], tool_names: Mapping[str, str]) -> tuple[AssistantContent, ...]:
-    """Map the tool names of the wire back to the given ones."""
-    return tuple(
-        replace(piece, name=tool_names[piece.name]) if piece.kind == "toolCall" and piece.name in tool_names else piece
-        for piece in pieces
-    )

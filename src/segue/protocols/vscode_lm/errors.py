@@ -10,24 +10,17 @@ In segue's JSON: `{"error": {"code", "message", "cause"}}`, in a stream `{"$": "
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import cast
-
 from segue.protocols.kit.codec import WireError
+from segue.protocols.kit.error_bodies import find_error_object
 from segue.protocols.kit.reading import parse_body, text_of
 
 
 def decode_error(body: object, status: int | None) -> WireError:
     """Read an error, parsed or not, or the error line of a stream."""
-    body = parse_body(body)
-    if not isinstance(body, Mapping):
-        return WireError(status=status, message=text_of(body) or "")
-    outer = cast("Mapping[str, object]", body)
-    error = outer.get("error", outer)
-    if not isinstance(error, Mapping):
-        return WireError(status=status, message=text_of(error) or "")
-    inner = cast("Mapping[str, object]", error)
-    texts = (text_of(inner.get("message")), text_of(inner.get("cause")))
+    error = find_error_object(parse_body(body), status)
+    if isinstance(error, WireError):
+        return error
+    texts = (text_of(error.get("message")), text_of(error.get("cause")))
     return WireError(
-        status=status, code=text_of(inner.get("code")), message=": ".join(value for value in texts if value)
+        status=status, code=text_of(error.get("code")), message=": ".join(value for value in texts if value)
     )

@@ -19,7 +19,8 @@ from segue.conversation.context import Context, NativeTool, Options, Prompt, Too
 from segue.errors import DecodeError, EncodeError
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
-from segue.protocols.kit.reading import expect_objects, native_definition, text_of
+from segue.protocols.kit.option_table import refuse_options
+from segue.protocols.kit.reading import body_with_messages, expect_objects, native_definition, text_of
 from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.vscode_lm.rules import PROTOCOL
 from segue.protocols.vscode_lm.turns import TurnReader, encode_turns
@@ -38,9 +39,7 @@ def decode_request(body: Mapping[str, object] | Sequence[object], endpoint: Endp
     Raises:
         DecodeError: it has no messages, or a value of an unexpected type.
     """
-    whole = body if isinstance(body, Mapping) else {"messages": list(body)}
-    if "messages" not in whole:
-        raise DecodeError("the request has no `messages`; add them", path=("messages",))
+    whole = body_with_messages(body)
     model = text_of(whole.get("model"))
     reader = TurnReader(endpoint, model or endpoint.model.id)
     reader.read(expect_objects(whole["messages"], ("messages",)))
@@ -90,10 +89,7 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     if context.system_prompt is not None and context.system_prompt != ():
         reason = f"{PROTOCOL} does not support a system prompt; send a user message"
         raise EncodeError(reason, path=("system_prompt",))
-    for name in sorted(endpoint.rules.refused_options):
-        if getattr(options, name) is not None:
-            reason = f"{PROTOCOL} does not support `{name}`; remove it or choose another model"
-            raise EncodeError(reason, path=("options", name))
+    refuse_options(PROTOCOL, options, sorted(endpoint.rules.refused_options))
     body: Wire = {"messages": encode_turns(context.messages)}
     node = _default_options(options)
     if context.tools:

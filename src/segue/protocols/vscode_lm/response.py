@@ -12,7 +12,6 @@ stands in the message's `extra` under `reply`. Only `encode_response` reads it; 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 from msgspec.structs import replace
 
@@ -20,10 +19,9 @@ from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_patch import apply, difference
 from segue.protocols.kit.json_values import Block, Wire
-from segue.protocols.kit.reading import of_reply, reply_extra
-from segue.protocols.vscode_lm.content import encode_assistant_parts, rename_calls
+from segue.protocols.kit.replies import keep_reply, rename_calls, restore_reply
+from segue.protocols.vscode_lm.content import encode_parts
 from segue.protocols.vscode_lm.errors import decode_error
 from segue.protocols.vscode_lm.rules import PROTOCOL
 from segue.protocols.vscode_lm.turns import decode_assistant_content
@@ -56,8 +54,7 @@ def finish_response(
         stop_reason=stop if error is None else StopReason.ERROR,
         error_message=error,
     )
-    entry = difference(_default_response(message), body)
-    return message if entry is None else replace(message, extra=of_reply(PROTOCOL, entry))
+    return replace(message, extra=keep_reply(PROTOCOL, _default_response(message), body))
 
 
 def error_text(body: Block) -> str:
@@ -72,10 +69,8 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:  # n
     Raises:
         EncodeError: the API does not support its content.
     """
-    wire = _default_response(message)
-    entry = reply_extra(message.extra, PROTOCOL)
-    return wire if entry is None else cast("Wire", apply(wire, entry))
+    return restore_reply(PROTOCOL, _default_response(message), message.extra)
 
 
 def _default_response(message: AssistantMessage) -> Wire:
-    return {"role": "assistant", "content": encode_assistant_parts(message.content, ("content",))}
+    return {"role": "assistant", "content": encode_parts(message.content, ("content",))}

@@ -15,8 +15,9 @@ from collections.abc import Mapping
 from segue.protocols.kit.assembly import Assembly, Part
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.replies import rename_calls
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.vscode_lm.content import KIND, decode_assistant_part, encode_assistant_parts, rename_calls
+from segue.protocols.vscode_lm.content import KIND, decode_assistant_part, encode_parts
 from segue.protocols.vscode_lm.response import error_text, finish_response
 from segue.protocols.vscode_lm.rules import PROTOCOL
 
@@ -85,7 +86,7 @@ class _Reader:
         pieces = tuple(part.closed for part in out.parts if part.closed is not None)
         body: Wire = dict(keys or {})
         if pieces or error is None:
-            content = encode_assistant_parts(pieces, ("content",))
+            content = encode_parts(pieces, ("content",))
             body.update(role="assistant", content=[self._whole.get(at, part) for at, part in enumerate(content)])
         message = finish_response(body, pieces, self._endpoint, error=error)
         out.stop_reason, out.error_message, out.extra = message.stop_reason, message.error_message, message.extra

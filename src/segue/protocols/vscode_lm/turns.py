@@ -26,14 +26,7 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_objects, is_of_reply
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
-from segue.protocols.vscode_lm.content import (
-    KIND,
-    RESULT,
-    decode_assistant_part,
-    decode_user_part,
-    encode_assistant_parts,
-    encode_user_parts,
-)
+from segue.protocols.vscode_lm.content import KIND, RESULT, decode_assistant_part, decode_user_part, encode_parts
 from segue.protocols.vscode_lm.rules import PROTOCOL
 
 _MESSAGE: Final = "message"
@@ -193,14 +186,14 @@ class _Turns:
         self.after_result = False
 
     def add_assistant(self, message: AssistantMessage, path: Path) -> None:
-        wire: Wire = {"role": "assistant", "content": encode_assistant_parts(message.content, (*path, "content"))}
+        wire: Wire = {"role": "assistant", "content": encode_parts(message.content, (*path, "content"))}
         if message.extra is not None and not is_of_reply(message.extra):
             restore(wire, message.extra, PROTOCOL)
         self.wire.append(wire)
         self.open, self.after_result = None, False
 
     def add_user(self, message: UserMessage, path: Path) -> None:
-        parts = encode_user_parts(message.content, (*path, "content"))
+        parts = encode_parts(message.content, (*path, "content"))
         open_parts = self._find_open(message.extra, _NEW)
         if open_parts is not None:
             open_parts += parts
@@ -213,7 +206,7 @@ class _Turns:
         self.after_result = False
 
     def add_result(self, message: ToolResultMessage, path: Path) -> None:
-        content = encode_user_parts(message.content, (*path, "content"))
+        content = encode_parts(message.content, (*path, "content"))
         part: Wire = {KIND: RESULT, "callId": message.tool_call_id, "content": content}
         open_parts = self._find_open(message.extra, _SAME if self.after_result else _NEW)
         turn: Block = {"role": "user"}

@@ -1,0 +1,61 @@
+"""The thinking settings of Claude, which Anthropic's own API and Bedrock have in common.
+
+The facts stand in `anthropic_messages.thinking`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from segue.conversation.context import ThinkingLevel
+from segue.models.thinking import budget_for_level, level_for_budget
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.reading import integer_of
+
+Thinking: TypeAlias = ThinkingLevel | int | None
+
+LEAST_BUDGET: Final = 1_024
+DEFAULT_LEVEL: Final[ThinkingLevel] = "high"
+"""What the API does when a request asks for thinking without an effort; also what an unknown effort is read as."""
+EFFORTS: Final[Mapping[ThinkingLevel, str]] = {
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "xhigh",
+    "max": "max",
+}
+
+
+def effort_of(level: ThinkingLevel, endpoint: Endpoint) -> str:
+    """Give the effort of a level other than `off`."""
+    return endpoint.model.thinking_levels.get(level) or EFFORTS[level]
+
+
+def decode_thinking_object(thinking: Block, level: ThinkingLevel | None) -> Thinking:
+    """Read `thinking`; `level` is that of the effort beside it, which counts where the model decides itself."""
+    match thinking.get("type"):
+        case "disabled":
+            return "off"
+        case "adaptive":
+            return level or DEFAULT_LEVEL
+        case "enabled":
+            budget = integer_of(thinking.get("budget_tokens"))
+            return DEFAULT_LEVEL if budget is None else budget
+        case _:
+            return None
+
+
+def encode_thinking_object(asked: ThinkingLevel | int, endpoint: Endpoint) -> tuple[Wire, str | None]:
+    """Write `thinking`, and the effort beside it for a model that decides itself how long it thinks."""
+    is_adaptive = endpoint.dialect.thinking_format == "adaptive"
+    if isinstance(asked, int) and asked > 0 and not is_adaptive:
+        return {"type": "enabled", "budget_tokens": asked}, None
+    level = level_for_budget(asked) if isinstance(asked, int) else asked
+    if level == "off":
+        return {"type": "disabled"}, None
+    if not is_adaptive:
+        return {"type": "enabled", "budget_tokens": budget_for_level(level, endpoint.dialect)}, None
+    return {"type": "adaptive"}, effort_of(level, endpoint)

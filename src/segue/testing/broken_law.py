@@ -1,0 +1,64 @@
+"""What a law raises that does not hold, with the differences that were found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NoReturn, cast, final
+
+from segue.protocols.kit.protocol import Protocol
+
+
+@final
+class BrokenLaw(AssertionError):
+    """A law does not hold for a protocol."""
+
+
+def fail(record: Protocol, law: str, where: str, detail: str) -> NoReturn:
+    """Report a law that does not hold.
+
+    Raises:
+        BrokenLaw: always.
+    """
+    raise BrokenLaw(f"{record.name}: {law} ({where}): {detail}")
+
+
+def expect_equal(record: Protocol, law: str, where: str, found: object, wanted: object) -> None:
+    """Compare two values.
+
+    Raises:
+        BrokenLaw: they differ; the message has each place where they do.
+    """
+    if found != wanted:
+        fail(record, law, where, "; ".join(_differences(found, wanted)) or f"got {found!r}, expected {wanted!r}")
+
+
+def _differences(found: object, wanted: object, path: str = "") -> Iterator[str]:
+    """Describe where two values differ, by path and in a shortened form."""
+    one, other = _fields(found), _fields(wanted)
+    if one is not None and other is not None:
+        for key in dict.fromkeys((*one, *other)):
+            if key not in one or key not in other:
+                yield f"{path}.{key} is {'missing' if key not in one else 'not expected'}"
+            elif one[key] != other[key]:
+                yield from _differences(one[key], other[key], f"{path}.{key}")
+        return
+    ours, theirs = _items(found), _items(wanted)
+    if ours is None or theirs is None or len(ours) != len(theirs):
+        yield f"{path or 'value'} is {_short(found)}, expected {_short(wanted)}"
+        return
+    for at, (item, expected) in enumerate(zip(ours, theirs, strict=True)):
+        if item != expected:
+            yield from _differences(item, expected, f"{path}[{at}]")
+
+
+def _fields(value: object) -> Mapping[str, object] | None:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else None
+
+
+def _items(value: object) -> list[object] | None:
+    return cast("list[object]", value) if isinstance(value, list) else None
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 300 else f"{text[:300]}..."

@@ -1,0 +1,208 @@
+"""Laws over histories: each takes a model of the protocol and a seed, from which it generates a history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.conversation.context import Context, Options
+from segue.errors import EmptyConversation
+from segue.models.model import Model
+from segue.outbox import Outbox
+from segue.projection.projector import project
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.kit.protocol import Protocol
+from segue.request import Request, prepare
+from segue.testing.broken_law import expect_equal, fail
+from segue.testing.compare import answered_prefixes, joined_turns, message_given, prompt_given, without_fields
+from segue.testing.histories import make_broken_context, make_options, make_own_context
+
+HistoryLaw: TypeAlias = Callable[[Protocol, Model, int], None]
+
+_SENT_OPTIONS: Final = (
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "stop",
+    "seed",
+    "tool_choice",
+    "output_schema",
+    "user_id",
+    "stream",
+)
+"""Options that are read back with the value that was sent; many protocols convert `thinking` to other units."""
+
+
+def history_name(model: Model, seed: int) -> str:
+    """Name a generated history, so that it can be generated again."""
+    return f"model {model.full_name()}, seed {seed}"
+
+
+def _prepare(context: Context, model: Model, options: Options | None = None) -> Request | None:
+    try:
+        return prepare(context, model, options=options)
+    except EmptyConversation:
+        return None
+
+
+def check_valid(record: Protocol, model: Model, seed: int) -> None:
+    """Any history becomes a request that `check` accepts.
+
+    Raises:
+        BrokenLaw: `check` finds a violation, or the request cannot be written.
+    """
+    law, where = "any history becomes a request that check accepts", history_name(model, seed)
+    request = _prepare(make_broken_context(seed, model), model, make_options(seed))
+    if request is None:
+        return
+    if violations := record.check(request.body, resolve_endpoint(model)):
+        fail(record, law, where, repr(violations))
+    if not request.content:
+        fail(record, law, where, "the body is empty")
+
+
+def check_projected_round_trip(record: Protocol, model: Model, seed: int) -> None:
+    """A projected request is decoded to the same conversation, except for `not_carried`, and encoded again unchanged.
+
+    Raises:
+        BrokenLaw: the conversation or the body differs.
+    """
+    request = _prepare(make_broken_context(seed, model), model)
+    if request is None:
+        return
+    law, where, endpoint = "a projected request is read back", history_name(model, seed), resolve_endpoint(model)
+    read = record.decode_request(request.body, endpoint)
+    expect_equal(record, law, where, record.encode_request(read, endpoint), request.body)
+    sent, back = request.projection.context, read.context
+    if "turns" in record.not_carried:
+        sent, back = joined_turns(sent), joined_turns(back)
+    if "pieces" in record.not_carried:
+        given, found = (
+            [message_given(message, record.not_carried) for message in each.messages] for each in (sent, back)
+        )
+        expect_equal(record, law, where, found, given)
+        expect_equal(record, law, where, prompt_given(back), prompt_given(sent))
+        tools = [without_fields(each.tools, record.not_carried | {"extra"}) for each in (back, sent)]
+        expect_equal(record, law, where, *tools)
+        return
+    names = record.not_carried | {"extra"}  # wire format: the first half of this law compares it
+    expect_equal(record, law, where, without_fields(back, names), without_fields(sent, names))
+
+
+def check_own_history(record: Protocol, model: Model, seed: int) -> None:
+    """A well-formed history that the model itself wrote is sent without a change.
+
+    Raises:
+        BrokenLaw: the report has a change.
+    """
+    if model.router:
+        return  # a router is never the origin of a turn: replies name the model that answered
+    request = _prepare(make_own_context(seed, model), model)
+    if request is not None and request.report.changes:
+        law = "the model's own history is sent without a change"
+        fail(record, law, history_name(model, seed), request.report.summary())
+
+
+def check_prefix(record: Protocol, model: Model, seed: int) -> None:
+    """An answered request is a prefix of every later request.
+
+    Raises:
+        BrokenLaw: a later request writes a turn differently.
+    """
+    key = record.turns_key
+    if key is None:
+        return
+    # The law excludes media limits, which remove older images, and cache marks, which move.
+    model = replace(model, rules={**model.rules, "max_images": 0, "max_files": 0, "cache_marks": 0})
+    context = make_broken_context(seed, model)
+    whole = _prepare(context, model)
+    if whole is None:
+        return
+    for place in answered_prefixes(context):
+        earlier = _prepare(replace(context, messages=context.messages[:place]), model)
+        if earlier is not None:
+            before, after = (cast("list[object]", each.body[key]) for each in (earlier, whole))
+            where = f"{history_name(model, seed)}, first {place} messages"
+            expect_equal(record, "an answered request is a prefix of later ones", where, after[: len(before)], before)
+
+
+def check_pure(record: Protocol, model: Model, seed: int) -> None:
+    """`prepare` does not change the history, and gives the same bytes every time.
+
+    Raises:
+        BrokenLaw: the history was changed, or the bytes differ.
+    """
+    law, where, context = "preparing a history is pure", history_name(model, seed), make_broken_context(seed, model)
+    before = msgspec.to_builtins(context)
+    one, other = _prepare(context, model), _prepare(context, model)
+    expect_equal(record, law, where, msgspec.to_builtins(context), before)
+    if one is not None and other is not None:
+        expect_equal(record, law, where, other.content, one.content)
+
+
+def check_idempotent(record: Protocol, model: Model, seed: int) -> None:
+    """Projecting a projected history changes nothing.
+
+    Raises:
+        BrokenLaw: the second report has a change, or the context is another object.
+    """
+    once = project(make_broken_context(seed, model), model)
+    twice = project(once.context, model, options=once.options)
+    law, where = "projecting a projected history changes nothing", history_name(model, seed)
+    if twice.report.changes:
+        fail(record, law, where, twice.report.summary())
+    if twice.context is not once.context:
+        fail(record, law, where, "the context is another object")
+
+
+def check_options(record: Protocol, model: Model, seed: int) -> None:
+    """An option is in the request, or its removal is in the report.
+
+    Raises:
+        BrokenLaw: the body does not hold the options that projection kept.
+    """
+    request = _prepare(make_own_context(seed, model), model, make_options(seed))
+    if request is None:
+        return
+    read = record.decode_request(request.body, resolve_endpoint(model)).options
+    result = request.projection.options
+    names = [name for name in _SENT_OPTIONS if name not in record.not_carried]
+    if result.max_tokens is None and "max_tokens" in names:
+        names.remove("max_tokens")  # some protocols require a limit in every request
+    found = {name: cast("object", getattr(read, name)) for name in names}
+    wanted = {name: cast("object", getattr(result, name)) for name in names}
+    for values in (found, wanted):
+        # Unset means `auto`, which some protocols have to write beside other fields.
+        values["tool_choice"] = values.get("tool_choice") or "auto"
+    expect_equal(record, "an option is sent or its removal is reported", history_name(model, seed), found, wanted)
+
+
+def check_incremental(record: Protocol, model: Model, seed: int) -> None:
+    """An `Outbox` writes the same bytes for a growing history as `prepare` for the whole history.
+
+    Raises:
+        BrokenLaw: the bytes differ.
+    """
+    context, outbox = make_broken_context(seed, model), Outbox(model)
+    for count in range(1, len(context.messages) + 1):
+        grown = replace(context, messages=context.messages[:count])
+        wanted = _prepare(grown, model)
+        if wanted is not None:
+            where = f"{history_name(model, seed)}, first {count} messages"
+            found = outbox.prepare(grown).content
+            expect_equal(record, "an outbox writes what prepare writes", where, found, wanted.content)
+
+
+HISTORY_LAWS: Final[tuple[HistoryLaw, ...]] = (
+    check_valid,
+    check_projected_round_trip,
+    check_own_history,
+    check_prefix,
+    check_pure,
+    check_idempotent,
+    check_options,
+    check_incremental,
+)
