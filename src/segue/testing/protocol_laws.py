@@ -40,7 +40,7 @@ from segue.protocols.kit.protocol import Protocol, Sample
 from segue.protocols.kit.streaming import Frame
 from segue.protocols.registry import register_protocol
 from segue.request import Request, prepare
-from segue.testing.compare import answered_prefixes, joined_turns, message_given, prompt_given, without_fields
+from segue.testing.compare import answered_prefixes, joined_turns, messages_given, prompt_given, without_fields
 from segue.testing.frames import split_stream, write_stream
 from segue.testing.histories import make_broken_context, make_options, make_own_context
 
@@ -471,9 +471,7 @@ def check_projected_round_trip(record: Protocol, model: Model, seed: int) -> Non
     if "turns" in record.not_carried:
         sent, back = joined_turns(sent), joined_turns(back)
     if "pieces" in record.not_carried:
-        given, found = (
-            [message_given(message, record.not_carried) for message in each.messages] for each in (sent, back)
-        )
+        given, found = (messages_given(each, record.not_carried) for each in (sent, back))
         _expect_equal(record, law, where, found, given)
         _expect_equal(record, law, where, prompt_given(back), prompt_given(sent))
         tools = [without_fields(each.tools, record.not_carried | {"extra"}) for each in (back, sent)]
