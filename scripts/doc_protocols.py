@@ -39,6 +39,7 @@ from segue import (
 from segue.models.dialect import Dialect
 from segue.models.family import Family
 from segue.models.rules import Rules
+from segue.projection.report import Change, Loss, describe_loss
 from segue.protocols.registry import PROTOCOLS
 
 # -- facts ------------------------------------------------------------------------------------------------------------
@@ -270,11 +271,14 @@ def _sent(piece: Piece, model: Model) -> tuple[str, str]:
         or _smallest(request.body, _PLACEHOLDER, "")
     )
     place = ("messages", piece.place)
-    reported = [f"`{each.code}`{_LOSSES[each.loss]}" for each in request.report.changes if each.path[:2] == place]
+    reported = [f"`{each.code}`{_dropped(each)}" for each in request.report.changes if each.path[:2] == place]
     return ", ".join(dict.fromkeys(reported)) or "none", f"`{_short(found)}`" if found else "not sent"
 
 
-_LOSSES: Final[Mapping[str, str]] = {"none": "", "opaque": " (signature dropped)", "content": " (content dropped)"}
+def _dropped(change: Change) -> str:
+    return "" if change.loss == Loss.NONE else f" ({describe_loss(change.code, change.loss)} dropped)"
+
+
 _PLACEHOLDER: Final = r"\(\w+ omitted|\[[Ii]mage: "
 """How the texts begin that replace media."""
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from itertools import groupby
 from pathlib import Path
 from typing import cast
 
@@ -21,6 +22,7 @@ from segue.conversation.messages import UserMessage
 from segue.protocols import PROTOCOLS, Clues, all_protocols, get_protocol
 from segue.protocols.detection import _read_tables
 from segue.testing import BrokenLaw, check_protocol
+from segue.testing.protocol_laws import check_projected_round_trip
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "cohere_v1"
@@ -261,6 +263,28 @@ def test_a_fault_is_found(fields, message):
     record = replace(PLAIN, name="toy", example=Model("t", "toy", "toy"), **fields)
     with pytest.raises(BrokenLaw, match=message):
         check_protocol(record, histories=5)
+
+
+@pytest.mark.parametrize("unnamed", [frozenset[str](), frozenset({"id"})], ids=["with ids", "without ids"])
+def test_results_that_answer_another_call_are_found_if_texts_are_joined(monkeypatch, unnamed):
+    """The encoder sorts the ids of adjacent results, so a body that it wrote is written back unchanged."""
+    chat = PROTOCOLS["openai-chat"]
+
+    def sorting(prompt, endpoint):
+        body = chat.encode_request(prompt, endpoint)
+        turns = []
+        for role, group in groupby(cast("list[dict[str, object]]", body["messages"]), key=lambda turn: turn["role"]):
+            run = list(group)
+            if role == "tool":
+                ids = sorted((cast("str", turn["tool_call_id"]) for turn in run), reverse=True)
+                run = [{**turn, "tool_call_id": name} for turn, name in zip(run, ids, strict=True)]
+            turns += run
+        return {**body, "messages": turns}
+
+    record = replace(chat, encode_request=sorting, not_carried=chat.not_carried | unnamed)
+    monkeypatch.setitem(registry._records, chat.name, record)
+    with pytest.raises(BrokenLaw, match=r"a projected request is read back .*toolResult"):
+        check_projected_round_trip(record, record.example, seed=5)
 
 
 def test_a_protocol_without_faults_passes():

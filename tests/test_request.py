@@ -171,6 +171,19 @@ def test_an_unknown_target_needs_target_protocol():
         convert({"what": "is this"}, target="anthropic/claude-opus-4-8")
 
 
+@pytest.mark.parametrize(
+    ("target", "model", "provider"),
+    [
+        ("cohere/command-a-plus", "command-a-plus", "cohere"),  # the catalogue has this id only of a gateway
+        ("meta-llama/house-model", "meta-llama/house-model", "openai"),
+    ],
+    ids=["begins with a provider", "does not"],
+)
+def test_the_provider_of_an_unknown_target(target, model, provider):
+    request = convert(CHAT, target=target, target_protocol="openai-chat")
+    assert (request.body["model"], request.model.provider) == (model, provider)
+
+
 GEMINI = {
     "contents": [
         {"role": "user", "parts": [{"text": "hi"}]},

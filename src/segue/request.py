@@ -295,7 +295,10 @@ def prepare_prompt(
 
 
 def find_target(target: Model | str, protocol: str | None, catalogue: Catalogue | None = None) -> Model:
-    """Find a target by name; with a protocol, the catalogue need not have it."""
+    """Find a target by name; with a protocol, the catalogue need not have it.
+
+    A provider at the start of such a name is the provider of the model; without one, it is that of the protocol.
+    """
     if isinstance(target, Model):
         return target if protocol is None else replace(target, protocol=protocol)
     try:
@@ -303,6 +306,9 @@ def find_target(target: Model | str, protocol: str | None, catalogue: Catalogue 
     except UnknownModel:
         if protocol is None:
             raise
+        provider, _, model_id = target.partition("/")
+        if model_id and (find_row(provider) or (catalogue and catalogue.find_row(provider))):
+            return Model(model_id, provider, protocol)
         return Model(target, get_protocol(protocol).provider, protocol)
     return found if protocol is None or protocol == found.protocol else replace(found, protocol=protocol)
 

@@ -84,6 +84,12 @@ def test_an_unknown_target_needs_a_protocol():
     assert json.loads(made.out)["model"] == "my-model"
 
 
+def test_with_a_protocol_the_provider_of_a_name_is_never_replaced():
+    """The catalogue has `cohere/command-a-plus` only as an id of a gateway."""
+    made = run("convert", SESSION, "--to", "cohere/command-a-plus", "--to-protocol", "cohere-chat")
+    assert json.loads(made.out)["model"] == "command-a-plus"
+
+
 def test_an_own_model_can_come_from_a_catalogue_file(tmp_path):
     own = tmp_path / "models.json"
     own.write_text(json.dumps({"models": [{"id": "mine", "provider": "local", "protocol": "openai-chat"}]}))

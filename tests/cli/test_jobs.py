@@ -242,6 +242,33 @@ def test_ctrl_c_ends_the_run_quietly_and_leaves_no_process(to):
     assert (made.status, made.err.strip()) == (1, "Aborted!")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="of signals")
+def test_ctrl_c_in_a_finalizer_ends_the_run_quietly():
+    """Python prints an exception of a `__del__` and goes on; multiprocessing has such methods and callbacks."""
+    before = (
+        "import signal\n"
+        "from segue.cli import workers\n"
+        "class Interrupted:\n"
+        "    def __del__(self): signal.raise_signal(signal.SIGINT)\n"
+        "enter = workers.Workers.__enter__\n"
+        "def interrupted(self):\n"
+        "    Interrupted()\n"
+        "    return enter(self)\n"
+        "workers.Workers.__enter__ = interrupted\n"
+    )
+    program = command("-", *TARGET, "--jobs", 2, "--report", "none", size=200, before=before)
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(b"\n".join(LINES) + b"\n")
+        process.stdin.flush()
+        try:
+            status = process.wait(timeout=60)  # its input is still open
+        finally:
+            process.kill()
+        assert (status, process.stderr.read().strip()) == (1, b"Aborted!")
+
+
 @needs_proc
 def test_no_process_outlives_a_program_that_was_killed():
     running = Running()

@@ -62,6 +62,33 @@ MISTAKES = {
     "a model that is misspelt": (("convert", SESSION, "--to", "gtp-5.4"), b"", "openai/gpt-5.4"),
     "no target": (("convert", SESSION), b"", "--to"),
     "a wire that is misspelt": (("convert", SESSION, "--to-protocol", "openai"), b"", "openai-chat"),
+    "a protocol instead of a model": (
+        ("convert", SESSION, "--to", "anthropic-messages"),
+        b"",
+        "use --to-protocol anthropic-messages, or a model of it, such as anthropic/claude-opus-4-8",
+    ),
+    "a protocol instead of a model, with a protocol": (
+        ("convert", SESSION, "--to", "ollama-chat", "--to-protocol", "ollama-chat"),
+        b"",
+        "such as ollama/qwen3-vl with --to-protocol ollama-chat",
+    ),
+    "a protocol instead of the model of a chat": (
+        ("chat", "openai-chat"),
+        b"",
+        "MODEL takes a model, and openai-chat is a protocol; use a model of it, such as openai/gpt-5.2",
+    ),
+    "a protocol instead of the writer": (
+        ("convert", SESSION, "--to", "gpt-5.4", "--from-model", "openai-chat"),
+        b"",
+        "use --from openai-chat, or a model",
+    ),
+    "a model like no other": (("convert", SESSION, "--to", "zzzzqqqq"), b"", "such as --to-protocol openai-chat"),
+    "a model like no other, to check": (("check", SESSION, "--for", "zzzzqqqq"), b"", "such as --for openai-chat"),
+    "the model of a gateway under the name of its maker": (
+        ("convert", SESSION, "--to", "cohere/command-a-plus"),
+        b"",
+        "openrouter/cohere/command-a-plus",
+    ),
     "an unknown command": (("covert",), b"", "No such command"),
     "to resume without an output": (("convert", SESSION, "--to", "gpt-5.4", "--resume"), b"", "--output"),
     "a stored file of a later format": (

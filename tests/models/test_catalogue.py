@@ -229,6 +229,17 @@ def test_an_id_without_a_first_party_provider_needs_its_full_name():
     assert all(name in str(raised.value) for name in raised.value.suggestions)
 
 
+def test_a_name_with_a_provider_is_never_a_model_of_another_provider():
+    """A gateway has ids that begin with a provider's name: `cohere/...` there is not Cohere's own API."""
+    with pytest.raises(UnknownModel, match="is not a model of the provider 'cohere'; use a full name") as raised:
+        get_model("Cohere/command-a-plus")
+    assert raised.value.suggestions == ("openrouter/cohere/command-a-plus",)
+
+
+def test_an_id_that_begins_with_the_name_of_no_provider_is_found():
+    assert get_model("qwen/qwen3-14b").full_name() == "openrouter/qwen/qwen3-14b"
+
+
 @pytest.mark.parametrize("name", ["zzzzqqqq", "", "/"])
 def test_a_name_like_no_other_gets_no_suggestions(name):
     with pytest.raises(UnknownModel) as raised:

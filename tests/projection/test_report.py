@@ -29,7 +29,7 @@ from segue.errors import ProjectionRefused, SettingsError
 from segue.models.model import Model
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import project
-from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, Report
+from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, Report, describe_loss
 
 CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=1000)
 OLD_CLAUDE = Model("claude-3-5-haiku-latest", "anthropic", "anthropic-messages", input=("text",))
@@ -341,3 +341,18 @@ def test_a_text_of_the_callers_own_is_used_and_its_braces_are_filled():
     file = FileContent(data=PDF, mime_type="application/pdf")
     sent = project(Context(messages=(UserMessage.of(file),)), GPT, policy=policy).context
     assert sent.messages[0].content == (TextContent(text="<no document {here}>"),)
+
+
+DROPPED = {
+    "a native block has no signature": (ChangeCode.NATIVE_REPLACED, Loss.OPAQUE, "provider data"),
+    "fields of another provider": (ChangeCode.EXTRA_REMOVED, Loss.OPAQUE, "provider data"),
+    "the signature of thinking": (ChangeCode.THINKING_AS_TEXT, Loss.OPAQUE, "signature"),
+    "a native block without a fallback": (ChangeCode.NATIVE_DROPPED, Loss.CONTENT, "content"),
+    "thinking itself": (ChangeCode.THINKING_DROPPED, Loss.CONTENT, "content"),
+    "wire format": (ChangeCode.EXTRA_REMOVED, Loss.NONE, "nothing"),
+}
+
+
+@pytest.mark.parametrize(("code", "loss", "dropped"), DROPPED.values(), ids=DROPPED.keys())
+def test_what_a_change_drops_is_named(code, loss, dropped):
+    assert describe_loss(code, loss) == dropped

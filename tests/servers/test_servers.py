@@ -115,7 +115,7 @@ def test_an_error_body_is_read(codec: Protocol):
 
 
 def test_requests_are_answered_in_the_order_of_the_script_and_recorded():
-    with ScriptedServer(default=Reply.json({"last": True})) as server, httpx2.Client() as client:
+    with ScriptedServer(default=Reply.json({"last": True})) as server, httpx2.Client(timeout=60) as client:
         server.reply(Reply.json({"first": True}, status=429, headers={"retry-after": "7"}), Reply.sse(BODY, split=1))
         refused = client.post(server.url + "/v1/a?b=c", json={"n": 1}, headers={"X-Key": "k"})
         assert (refused.status_code, refused.headers["retry-after"], refused.json()) == (429, "7", {"first": True})
@@ -134,7 +134,7 @@ def test_requests_are_answered_in_the_order_of_the_script_and_recorded():
 
 
 def test_a_request_beyond_the_script_gets_an_error():
-    with ScriptedServer() as server, httpx2.Client() as client:
+    with ScriptedServer() as server, httpx2.Client(timeout=60) as client:
         reply = client.get(server.url + "/x")
         assert reply.status_code == 500
         assert "GET /x" in reply.text
@@ -144,7 +144,7 @@ def test_a_request_beyond_the_script_gets_an_error():
 @pytest.mark.parametrize("keep_alive", [True, False])
 def test_a_body_may_end_in_three_ways(framing, keep_alive: bool):
     with ScriptedServer(default=replace(Reply.sse(BODY, split=3), framing=framing, keep_alive=keep_alive)) as server:
-        with httpx2.Client() as client:
+        with httpx2.Client(timeout=60) as client:
             assert [client.get(server.url).content for _ in range(3)] == [BODY] * 3
         assert server.opened == (1 if keep_alive and framing != "close" else 3)
 
@@ -160,7 +160,7 @@ def read_into(got: bytearray, client: httpx2.Client, url: str) -> None:
 @pytest.mark.parametrize("phase", Phase)
 def test_an_exchange_breaks_at_the_scripted_place(phase: Phase, how, framing):
     script = replace(Reply.sse(BODY, split=12), framing=framing).broken(phase, how)
-    with ScriptedServer() as server, httpx2.Client() as client:
+    with ScriptedServer() as server, httpx2.Client(timeout=60) as client:
         server.reply(Reply.json({}), script)
         client.get(server.url)  # the connection is there and idle: the worst moment
         got = bytearray()
@@ -178,7 +178,7 @@ def test_an_exchange_breaks_at_the_scripted_place(phase: Phase, how, framing):
 
 @pytest.mark.parametrize("phase", Phase)
 def test_a_stalled_reply_continues_when_released(phase: Phase):
-    with ScriptedServer() as server, httpx2.Client() as client:
+    with ScriptedServer() as server, httpx2.Client(timeout=60) as client:
         server.reply(Reply.sse(BODY, split=12).broken(phase, "stall"))
         bodies: list[bytes] = []
         reading = threading.Thread(target=lambda: bodies.append(client.get(server.url).content))
@@ -197,12 +197,13 @@ def test_a_stalled_reply_ends_when_the_client_disconnects(phase: Phase):
         with ask(server):
             server.wait_until(lambda server: server.stalled == 1)
         server.wait_until(lambda server: server.stalled == 0 and server.open == 0)
-        assert server.aborted == (0 if phase == Phase.CONNECTED else 1)
+    # Only a closed server has certainly counted: `stalled` changes a moment before `aborted`, in another thread.
+    assert server.aborted == (0 if phase == Phase.CONNECTED else 1)
 
 
 def test_a_stall_can_follow_any_chunk():
     for after in range(5):
-        with ScriptedServer() as server, httpx2.Client() as client:
+        with ScriptedServer() as server, httpx2.Client(timeout=60) as client:
             server.reply(Reply.sse(BODY, split=12).broken(Phase.BODY, "stall", after))
             with client.stream("GET", server.url) as reply:
                 pieces = reply.iter_raw()

@@ -11,7 +11,7 @@ from typing import cast
 
 import click
 
-from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, complete_model, find_target, open_catalogue
+from segue.cli.targets import CHAT, PROTOCOL_NAMES, catalogue_option, complete_model, find_target, open_catalogue
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
@@ -80,7 +80,7 @@ def _choose(
     from segue.cli.local import find_keyed_models, find_local_models
 
     if name is not None:
-        return find_target(name, protocol, catalogue)
+        return find_target(name, protocol, catalogue, CHAT)
     if session is not None and session.exists():
         for message in reversed(read_session(session).messages):
             if message.role == "assistant":

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final, Literal, NamedTuple, final
 import click
 import msgspec
 
-from segue.cli.targets import catalogue_option, complete_model, find_target, source_option
+from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, source_option
 from segue.documents import BadLine, Document, Source, open_source, read_line
 from segue.errors import EmptyConversation, Path, render_path
 from segue.models.model import Model
@@ -72,7 +72,7 @@ def command(
 
     Exit status: 0 without findings, 1 with findings, 2 for an error.
     """
-    model = find_target(None, target, catalogue) if target in PROTOCOLS else find_target(target, None, catalogue)
+    model = find_target(None, target, catalogue) if target in PROTOCOLS else find_target(target, None, catalogue, FOR)
     wire_only = target in PROTOCOLS
     opened = open_source(file, file.name, protocol=source)
     found = [

@@ -15,7 +15,14 @@ from segue.cli.pieces import SIZE, cut_file, cut_lines, find_again
 from segue.cli.progress import Resumable, show_progress
 from segue.cli.reports import Kinds, numbered_report, report_json, show_kinds, show_report
 from segue.cli.runs import converting
-from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, complete_model, find_target, source_option
+from segue.cli.targets import (
+    FROM,
+    PROTOCOL_NAMES,
+    catalogue_option,
+    complete_model,
+    find_target,
+    source_option,
+)
 from segue.documents import Source, open_source
 from segue.errors import EmptyConversation, ProjectionRefused
 from segue.projection.policy import Policy, ReasoningPolicy
@@ -108,7 +115,7 @@ def command(
         raise click.UsageError("--resume needs --output, the file of the interrupted run")
     model = find_target(target, to_protocol, catalogue)
     policy = Policy(reasoning=reasoning, refuse=_LOSSES if strict else frozenset())
-    wrote = None if writer is None else find_target(writer, source, catalogue)
+    wrote = None if writer is None else find_target(writer, source, catalogue, FROM)
     opened = open_source(file, file.name, protocol=source, model=wrote)
     if opened.document is not None:
         if resume:

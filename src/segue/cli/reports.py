@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 
 from segue.errors import render_path
-from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, Report
+from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, Report, describe_loss
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,7 +18,6 @@ Kinds: TypeAlias = Counter[tuple[Loss, ChangeCode]]
 
 _COLOURS: Final[Mapping[Loss, str]] = {Loss.CONTENT: "bold red", Loss.OPAQUE: "yellow", Loss.NONE: "green"}
 _SEVERITY: Final = (Loss.CONTENT, Loss.OPAQUE, Loss.NONE)
-_DROPPED: Final[Mapping[Loss, str]] = {Loss.CONTENT: "content", Loss.OPAQUE: "signature", Loss.NONE: "nothing"}
 _WIDE: Final = 160
 """Columns of a table in a pipe: a narrow table would split words and could not be searched."""
 _PLACES: Final = 3
@@ -71,7 +70,10 @@ def _show_kinds(console: Console, kinds: Kinds, places: Mapping[tuple[Loss, Chan
         at = f"\nat {', '.join(where[:_PLACES])}{more}" if where else ""
         colour = _COLOURS[loss]
         table.add_row(
-            str(kinds[loss, code]), f"[{colour}]{_DROPPED[loss]}[/]", code.value, _plain(SENTENCES[code] + at)
+            str(kinds[loss, code]),
+            f"[{colour}]{describe_loss(code, loss)}[/]",
+            code.value,
+            _plain(SENTENCES[code] + at),
         )
     console.print(table)
 

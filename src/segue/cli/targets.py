@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar, final
 
 import click
 from click.shell_completion import CompletionItem
@@ -71,21 +71,69 @@ def open_catalogue(path: str | None) -> Catalogue:
     return installed if path is None else installed.with_catalogue(Catalogue.read(path))
 
 
-def find_target(name: str | None, protocol: str | None, catalogue: str | None) -> Model:
-    """Find the target model.
+@final
+class Words(NamedTuple):
+    """How a command names a model and its protocol, for error messages.
+
+    `alone` says that the command also takes a protocol without a model.
+    """
+
+    model: str
+    protocol: str
+    alone: bool = True
+
+
+TO: Final = Words("--to", "--to-protocol")
+FROM: Final = Words("--from-model", "--from")
+FOR: Final = Words("--for", "--for")
+CHAT: Final = Words("MODEL", "--protocol", alone=False)
+
+
+def find_target(name: str | None, protocol: str | None, catalogue: str | None, words: Words = TO) -> Model:
+    """Find a model by its name, or any model of a protocol.
+
+    A name that the catalogue does not have needs a protocol; what stands before its first slash is the provider.
 
     Raises:
+        UsageError: there is neither a name nor a protocol, or the name is that of a protocol.
         UnknownModel: the catalogue has no such name, and no protocol is given.
     """
     if name is None:
         if protocol is None:
-            raise click.UsageError("name the target model with --to, or only its protocol with --to-protocol")
+            raise click.UsageError(
+                f"name the target model with {words.model}, or only its protocol with {words.protocol}"
+            )
         return Model(_ANY_ID, get_protocol(protocol).provider, protocol, reasoning=True, input=_EVERYTHING)
+    known = open_catalogue(catalogue)
     try:
-        found = get_model(name, catalogue=open_catalogue(catalogue))
-    except UnknownModel:
+        found = get_model(name, catalogue=known)
+    except UnknownModel as unknown:
+        if name in PROTOCOLS:
+            raise click.UsageError(_protocol_named(name, known, words)) from None
         if protocol is None:
-            raise
+            raise _explain(unknown, words) from None
         provider, slash, model_id = name.partition("/")
         return Model(model_id, provider, protocol) if slash else Model(name, get_protocol(protocol).provider, protocol)
     return found if protocol is None or protocol == found.protocol else replace(found, protocol=protocol)
+
+
+def _protocol_named(name: str, known: Catalogue, words: Words) -> str:
+    """Explain that a protocol was given where a model is expected, with an example that works."""
+    example = get_protocol(name).example.full_name()
+    try:
+        known.get(example)
+    except UnknownModel:
+        example = f"{example} with {words.protocol} {name}"
+    alone = f"{words.protocol} {name}, or " if words.alone else ""
+    return f"{words.model} takes a model, and {name} is a protocol; use {alone}a model of it, such as {example}"
+
+
+def _explain(unknown: UnknownModel, words: Words) -> UnknownModel:
+    """Replace advice for Python programs with the options of the command."""
+    if unknown.suggestions:
+        return unknown
+    text = (
+        f"the catalogue has no model {unknown.name!r}; `segue models` lists the names. For any other model, "
+        f"name its protocol, such as {words.protocol} openai-chat"
+    )
+    return UnknownModel(text, name=unknown.name)

@@ -20,7 +20,7 @@ from segue.documents import Document, open_source, read_document
 from segue.errors import EmptyConversation, LoadError, SettingsError, render_path
 from segue.models.model import Model
 from segue.projection.policy import Policy
-from segue.projection.report import SENTENCES, Change, Loss
+from segue.projection.report import SENTENCES, Change, Loss, describe_loss
 from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import check
 from segue.protocols.registry import get_protocol
@@ -113,6 +113,7 @@ def _change(change: Change) -> Json:
     return {
         "code": change.code.value,
         "loss": change.loss.value,
+        "dropped": describe_loss(change.code, change.loss),
         "where": render_path(change.path),
         "message": message,
         "sentence": SENTENCES[change.code],

@@ -16,7 +16,8 @@ A package adds models and providers with an entry point of the group `segue.prov
 loaded when a name is not found in the packaged one, or when all models are listed.
 
 A full name is `provider/id`. An id alone is enough if it is unambiguous: the model at its first-party provider, or the
-only model with that id. Case is ignored. Nothing else is guessed: the error lists similar names.
+only model with that id. A name that begins with a provider means a model of that provider: `cohere/command-a` is never
+the model of a gateway whose id begins so. Case is ignored. Nothing else is guessed: the error lists similar names.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from segue.models.catalogue_file import CatalogueFile, Source, parse_catalogue, 
 from segue.models.model import Modality, Model
 from segue.models.model_ids import first_party_providers
 from segue.models.provider import Provider
+from segue.models.providers import PROVIDERS
 
 _NEAR: Final = 0.6
 _PART: Final = 3
@@ -142,9 +144,15 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 (provider_name for provider_name in providers if provider_name in by_provider), None
             ):
                 return by_provider[provider_name]
-        elif len(served) == 1:
+        elif len(served) == 1 and self._provider_of(wanted) is None:
             return served[0]
         raise self._unknown(name, served)
+
+    def _provider_of(self, name: str) -> str | None:
+        """Give the provider that a name begins with; None without a slash, or if it is not a known provider."""
+        provider, slash, _ = name.lower().partition("/")
+        known = slash and (provider in PROVIDERS or provider in self._rows or provider in self._providers)
+        return provider if known else None
 
     def find(
         self,
@@ -193,6 +201,10 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return {row.name: row for row in self.providers}
 
     @cached_property
+    def _providers(self) -> frozenset[str]:
+        return frozenset(model.provider.lower() for model in self.models)
+
+    @cached_property
     def _by_name(self) -> Mapping[str, Model]:
         return {model.full_name().lower(): model for model in self.models}
 
@@ -225,7 +237,9 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         plain = _plain(name)
         alike = (m.full_name() for m in self.models if _plain(m.full_name()) == plain or _is_first_party(m, plain))
         names = tuple(dict.fromkeys((*alike, *(model.full_name() for model in served))))
-        text = f"the model name {name!r} is ambiguous; use a full name: {', '.join(names)}"
+        provider = self._provider_of(name)
+        fault = "is ambiguous" if provider is None else f"is not a model of the provider {provider!r}"
+        text = f"the model name {name!r} {fault}; use a full name: {', '.join(names)}"
         return UnknownModel(text, name=name, suggestions=names)
 
 

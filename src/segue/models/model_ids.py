@@ -2,8 +2,8 @@
 
 This is the only table for facts that several modules need: the catalogue chooses the provider of a bare id, detection
 recognises a request, rules of several protocols select families, `models.equivalence` compares ids of several
-providers, and the scripts that write the catalogue find prices. A pattern that only one protocol needs is in its
-`rules.py`.
+providers, and the scripts that write the catalogue find prices. A family that only the rules of one protocol need is in
+its `rules.py`; every other pattern is here.
 
 Facts this file rests on:
 - The ids of each provider's own catalogue page.                       (catalogue of pi-ai 1.5.0; read 2026-11-15)
@@ -83,7 +83,15 @@ CLAUDE_ADAPTIVE_THINKING_ONLY: Final = r"claude-(?:(?:fable|mythos)-5[-.]1|(?:op
 """These refuse a forced tool choice, with and without thinking."""
 CLAUDE_ALWAYS_THINKS: Final = r"claude-(?:(?:fable|mythos)-(?:\d|preview)|(?:opus|sonnet)-5[-.]5(?!\d))"
 """Thinking cannot be disabled."""
+CLAUDE_ONE_SAMPLING_PARAMETER: Final = r"claude-(?:opus-4[-.]1|\w+-4[-.]5|4[-.]1-opus|4[-.]5-)(?!\d)"
+"""Opus 4.1 and the 4.5 generation; earlier models accept both sampling parameters at once."""
 
+GEMINI_1_AND_2: Final = r"gemini-[12]\."
+"""These have thinking budgets and no levels, and no JSON schema beside tools."""
+GEMINI_2_0: Final = r"gemini-2\.0"
+"""These refuse a content of empty texts; 1.5, 2.5 and 3 Flash accept it (recorded by pydantic-ai and mirascope)."""
+GEMINI_ALWAYS_THINKS: Final = r"gemini-(?:2\.5-pro|3(?:\.\d+)?-pro|3\.5-flash-lite)"
+"""Thinking cannot be disabled: these refuse a budget of 0."""
 GEMINI_3_ON: Final = r"gemini-(?:[3-9]|\d\d)|gemini-(?:pro|flash|flash-lite)-latest"
 """These sign their calls and refuse calls without a signature."""
 
@@ -96,6 +104,9 @@ OPENAI_GPT_5_5_UP: Final = r"(?:^|[/.])gpt-5\.(?:[5-9]|\d\d)(?!\d)"
 """Thinking is on unless it is disabled, and only then sampling parameters are accepted."""
 OPENAI_GPT_6_ON: Final = r"(?:^|[/.])gpt-(?:[6-9]|\d\d)(?!\d)"
 OPENAI_GPT_5_5_ON: Final = f"{OPENAI_GPT_5_5_UP}|{OPENAI_GPT_6_ON}"
+
+OPENAI_WITHOUT_REASONING: Final = r"^(?:chatgpt-4o|gpt-3\.5|gpt-4(?!\d)|gpt-5-chat)"
+"""OpenAI models that were seen to refuse `reasoning.effort`, and their variants."""
 
 MISTRAL: Final = r"(?:^|/)(?:open-)?(?:mistral|ministral|magistral|devstral|codestral|mixtral|pixtral)"
 

@@ -180,6 +180,25 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
 }
 
 
+_SIGNED: Final = frozenset(
+    {
+        ChangeCode.SIGNED_BLOCK_UNUSABLE,
+        ChangeCode.THINKING_DROPPED,
+        ChangeCode.THINKING_AS_TEXT,
+        ChangeCode.THINKING_UNSIGNED,
+        ChangeCode.THINKING_BLANK,
+        ChangeCode.SIGNATURE_REMOVED,
+    }
+)
+"""Changes whose opaque loss is a signature; that of all others is a native block or fields that segue does not know."""
+_DROPPED: Final[dict[Loss, str]] = {Loss.CONTENT: "content", Loss.OPAQUE: "provider data", Loss.NONE: "nothing"}
+
+
+def describe_loss(code: ChangeCode, loss: Loss) -> str:
+    """Give a word for what a change drops: content, signature, provider data or nothing."""
+    return "signature" if loss == Loss.OPAQUE and code in _SIGNED else _DROPPED[loss]
+
+
 @final
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One change, with the path of the changed value in the given conversation."""

@@ -37,7 +37,7 @@ def joined_turns(context: Context) -> Context:
 
 
 def message_given(message: Message, not_carried: Collection[str] = ()) -> tuple[object, ...]:
-    """Give the role, the joined text without whitespace, the calls and the kinds of media of a message.
+    """Give the role, the joined text without whitespace, the calls, the kinds of media and the answered call's id.
 
     It is for protocols that join the texts of a turn. Ids of calls are left out if `not_carried` has `id`.
     """
@@ -49,7 +49,27 @@ def message_given(message: Message, not_carried: Collection[str] = ()) -> tuple[
         if piece.kind == "toolCall"
     ]
     media = [piece.kind for piece in message.content if piece.kind in ("image", "file")]
-    return message.role, text, calls, media
+    answered = message.tool_call_id if has_ids and message.role == "toolResult" else ""
+    return message.role, text, calls, media, answered
+
+
+def messages_given(context: Context, not_carried: Collection[str] = ()) -> list[tuple[object, ...]]:
+    """Give `message_given` of every message, and for each result the place of the call that it answers.
+
+    The place is the number of the last earlier call with the id of the result, counted from the start of the
+    conversation. It is compared besides the id: without ids on the wire, it shows that results were mixed up.
+    """
+    count = 0
+    places: dict[str, int] = {}
+    given: list[tuple[object, ...]] = []
+    for message in context.messages:
+        place = places.get(message.tool_call_id) if message.role == "toolResult" else None
+        given.append((*message_given(message, not_carried), place))
+        if message.role == "assistant":
+            calls = message.tool_calls()
+            places |= {call.id: count + position for position, call in enumerate(calls)}
+            count += len(calls)
+    return given
 
 
 def prompt_given(context: Context) -> str:

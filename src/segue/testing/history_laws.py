@@ -17,7 +17,7 @@ from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.protocol import Protocol
 from segue.request import Request, prepare
 from segue.testing.broken_law import expect_equal, fail
-from segue.testing.compare import answered_prefixes, joined_turns, message_given, prompt_given, without_fields
+from segue.testing.compare import answered_prefixes, joined_turns, messages_given, prompt_given, without_fields
 from segue.testing.histories import make_broken_context, make_options, make_own_context
 
 HistoryLaw: TypeAlias = Callable[[Protocol, Model, int], None]
@@ -80,9 +80,7 @@ def check_projected_round_trip(record: Protocol, model: Model, seed: int) -> Non
     if "turns" in record.not_carried:
         sent, back = joined_turns(sent), joined_turns(back)
     if "pieces" in record.not_carried:
-        given, found = (
-            [message_given(message, record.not_carried) for message in each.messages] for each in (sent, back)
-        )
+        given, found = (messages_given(each, record.not_carried) for each in (sent, back))
         expect_equal(record, law, where, found, given)
         expect_equal(record, law, where, prompt_given(back), prompt_given(sent))
         tools = [without_fields(each.tools, record.not_carried | {"extra"}) for each in (back, sent)]

@@ -100,7 +100,7 @@ function draw() {
     LOSSES.indexOf(a.loss) - LOSSES.indexOf(b.loss) || a.code.localeCompare(b.code));
   $("matrix").tHead.replaceChildren(make("tr", {}, make("th", { scope: "col" }, "Target"),
     ...LOSSES.map((loss) => make("th", { scope: "col" }, inWords(loss))),
-    ...kinds.map((kind) => make("th", { scope: "col", title: kind.sentence }, kind.code.replaceAll("_", " "), make("small", {}, inWords(kind.loss))))));
+    ...kinds.map((kind) => make("th", { scope: "col", title: kind.sentence }, kind.code.replaceAll("_", " "), make("small", {}, `${kind.dropped} dropped`)))));
   $("matrix").tBodies[0].replaceChildren(...targets.map((target, at) => make("tr", {
     tabindex: at === state.selected ? "0" : "-1", "aria-selected": String(at === state.selected),
     onclick: () => select(at), onkeydown: (event) => moveRow(event, at),
@@ -111,7 +111,7 @@ function draw() {
 }
 
 function inWords(loss) {
-  return { content: "content dropped", opaque: "signature dropped", none: "nothing dropped" }[loss];
+  return { content: "content dropped", opaque: "provider data dropped", none: "nothing dropped" }[loss];
 }
 
 function cell(count, loss) {
@@ -205,7 +205,7 @@ function drawRows(target) {
 
 function row(changes, stored, sent, differs = false) {
   const marks = changes.length && make("ul", { class: "changes", "aria-label": "Changes" }, ...changes.map((change) =>
-    make("li", { class: change.loss }, make("b", {}, inWords(change.loss)), " ",
+    make("li", { class: change.loss }, make("b", {}, `${change.dropped} dropped`), " ",
       make("code", {}, change.code), ` at ${change.where}: ${change.sentence}`, change.detail ? ` (${change.detail})` : "")));
   const item = make("li", { class: changes.length || differs ? "changed" : "" }, stored, sent);
   if (marks) item.append(marks);

@@ -56,9 +56,13 @@ def decode_image(block: Block) -> ImageContent | None:
         image = ImageContent(url=url, cache_mark=mark)
     else:
         return None
-    if len(block) == 2 and len(source) == (3 if image.url is None else 2):
+    if (
+        len(block) == 2
+        and len(source) == (3 if image.url is None else 2)
+        and (image.data is None or image.data is data)
+    ):
         return image
-    return replace(image, extra=keep(PROTOCOL, block, _with_data(encode_image(image), source)))
+    return replace(image, extra=keep(PROTOCOL, block, encode_image(image)))
 
 
 def decode_document(block: Block) -> FileContent | None:
@@ -78,19 +82,12 @@ def decode_document(block: Block) -> FileContent | None:
     else:
         return None
     is_plain = len(source) == keys and (keys == 2 or mime in _SOURCES) and not choice
+    is_plain = is_plain and (kind != "base64" or file.data is data)
     if is_plain and len(block) == (2 if name is None else 3):
         return file
     if choice:
         file = replace(file, extra=keep(PROTOCOL, EMPTY, EMPTY, choices=choice))
-    return replace(file, extra=keep(PROTOCOL, block, _with_data(encode_file(file), source), choices=choice))
-
-
-def _with_data(default: Wire, received: Block) -> Wire:
-    """Give a default block with base64 as received: its alphabet is not kept."""
-    source = cast("Wire", default["source"])
-    if received.get("type") != "base64" or source.get("type") != "base64":
-        return default
-    return {**default, "source": {**source, "data": received.get("data")}}
+    return replace(file, extra=keep(PROTOCOL, block, encode_file(file), choices=choice))
 
 
 def _base64_of(text: str) -> str:

@@ -22,6 +22,7 @@ from segue.models.model_ids import (
     CLAUDE_4_6,
     CLAUDE_ADAPTIVE_THINKING_ONLY,
     CLAUDE_ALWAYS_THINKS,
+    CLAUDE_ONE_SAMPLING_PARAMETER,
     CLAUDE_READS_SYSTEM,
     CLAUDE_UP_TO_4_5,
 )
@@ -33,8 +34,6 @@ PROVIDER: Final = "anthropic"
 _IMAGES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _MEDIA: Final = (*_IMAGES, "application/pdf", "text/plain")
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
-_ONE_SAMPLING_SETTING: Final = r"claude-(?:opus-4[-.]1|\w+-4[-.]5|4[-.]1-opus|4[-.]5-)(?!\d)"
-"""Opus 4.1 and the 4.5 generation; earlier models accept both parameters at once."""
 _OPUS_4_5: Final = r"claude-(?:opus-4[-.]5|4[-.]5-opus)(?!\d)"
 
 RULES: Final = Rules(
@@ -126,7 +125,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=_ONE_SAMPLING_SETTING,
+        pattern=CLAUDE_ONE_SAMPLING_PARAMETER,
         rules={"exclusive_options": _SAMPLING},
         source="'`temperature` and `top_p` cannot both be specified for this model' (litellm #15097, opencode #28930)",
         read="2026-11-15",

@@ -62,7 +62,6 @@ def decode_file(kind: Kind, inner: object, names: DocumentNames) -> FileContent 
     data = file_id = None
     if field == _BYTES and isinstance(value, str):
         data = standard_base64(value)
-        source = {_BYTES: data}
     elif field == _TEXT and kind == "document" and isinstance(value, str):
         data = base64.b64encode(value.encode("utf-8", "surrogatepass")).decode("ascii")
     elif field == _S3 and isinstance(uri := object_of(value).get("uri"), str) and uri:

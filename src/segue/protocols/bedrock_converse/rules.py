@@ -29,6 +29,7 @@ from segue.models.model_ids import (
     CLAUDE_4_6,
     CLAUDE_ADAPTIVE_THINKING_ONLY,
     CLAUDE_ALWAYS_THINKS,
+    CLAUDE_ONE_SAMPLING_PARAMETER,
     CLAUDE_UP_TO_4_5,
     OPENAI_GPT_5_5_ON,
     OPENAI_GPT_5_ALONE,
@@ -42,8 +43,6 @@ PROVIDER: Final = "amazon-bedrock"
 _IMAGES: Final = tuple(FORMATS["image"])
 _DOCUMENTS: Final = tuple(FORMATS["document"])
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
-_ONE_SAMPLING_SETTING: Final = r"claude-(?:opus-4[-.]1|\w+-4[-.]5|4[-.]1-opus|4[-.]5-)(?!\d)"
-"""Opus 4.1 and the 4.5 generation; the models before them accept both settings at once."""
 _CACHED_FIVE_MINUTES: Final = r"claude-(?:instant|v?[123](?:[-.:@]|$)|(?:opus|sonnet)-4(?:[-.][01])?(?:-\d{8}|$))"
 """The Claude models before 4.5: their caches last five minutes."""
 
@@ -141,7 +140,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=_ONE_SAMPLING_SETTING,
+        pattern=CLAUDE_ONE_SAMPLING_PARAMETER,
         rules={"exclusive_options": _SAMPLING},
         source="'`temperature` and `top_p` cannot both be specified for this model' (litellm #15097, opencode #28930)",
         read="2026-11-15",

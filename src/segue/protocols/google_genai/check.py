@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final, cast
 
 from segue.errors import Path
+from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_ALWAYS_THINKS
 from segue.models.rules import Rules
 from segue.protocols.google_genai.check_turns import check_turns, objects_of
 from segue.protocols.google_genai.keys import object_of, read_keys, texts_of
@@ -22,8 +23,8 @@ from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import text_of
 
-_BUDGET_ONLY: Final = re.compile(r"gemini-(?:1|2)\.")
-_ALWAYS_THINKS: Final = re.compile(r"gemini-(?:2\.5-pro|3(?:\.\d+)?-pro|3\.5-flash-lite)")
+_BUDGET_ONLY: Final = re.compile(GEMINI_1_AND_2)
+_ALWAYS_THINKS: Final = re.compile(GEMINI_ALWAYS_THINKS)
 _NAMING_MODES: Final = frozenset({"ANY", "VALIDATED"})
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from segue.errors import Path
+from segue.models.model_ids import GEMINI_2_0
 from segue.protocols.google_genai.content import CALL, RESULT, SIGNATURE
 from segue.protocols.google_genai.keys import object_of, read_keys
 from segue.protocols.kit.codec import Endpoint, Violation
@@ -23,9 +24,7 @@ _ROLES: Final = frozenset({"user", "model", "function", None})
 _NO_DATA: Final = frozenset({"thought", SIGNATURE, "partMetadata"})
 """Keys that are not data. `videoMetadata` may stand in a part of its own, behind the video: 2.0 Flash accepts that
 (recorded by pydantic-ai)."""
-_REFUSES_EMPTY: Final = re.compile(r"gemini-2\.0")
-"""Models that refuse a content of empty texts; older and newer ones accept it (1.5, 2.5 and 3 Flash, recorded by
-pydantic-ai and mirascope)."""
+_REFUSES_EMPTY: Final = re.compile(GEMINI_2_0)
 
 
 def objects_of(value: object) -> Iterator[tuple[int, Block]]:

@@ -20,7 +20,7 @@ from typing import Final
 
 from segue.models.dialect import Dialect
 from segue.models.family import Family
-from segue.models.model_ids import GEMINI_3_ON
+from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_3_ON
 from segue.models.rules import Rules
 
 PROTOCOL: Final = "google-genai"
@@ -91,7 +91,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=r"gemini-[12]\.",
+        pattern=GEMINI_1_AND_2,
         rules={"schema_with_tools": False},
         source="'Function calling with a response mime type: application/json is unsupported' (symfony/ai #1777, #803)",
         read="2026-11-15",

@@ -12,8 +12,8 @@ Entries:
     {"inner": path, "from": d}     the same for an object or a list
     {"json": true}                 the default is JSON text; the value of that JSON was received
                                    (with `unwrap`: the text at `path` inside the default)
-    {"base64": [...]}              the default is standard base64; received were "url" (URL-safe base64) and/or
-                                   "bare" (no padding)
+    {"base64": [...]}              the default is standard base64, or a data URL of it; received were "url" (URL-safe
+                                   base64) and/or "bare" (no padding)
     {"in": patch}                  both are objects; the patch for their keys
     {"at": {"0": entry}, "of": n}  both are lists, the default has n items; entries by position. `more` are the
                                    received items beyond those
@@ -46,7 +46,7 @@ from segue.protocols.kit.json_values import (
 _LITERAL_LENGTH: Final = 64
 """Defaults up to this many characters are stored in full, longer ones as a digest."""
 NO_NAMES: Final[Mapping[str, str]] = {}
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+_BASE64: Final = re.compile(r"(?:data:[^,]*;base64,)?[A-Za-z0-9+/]+={0,2}")
 _TO_URL_SAFE: Final = str.maketrans("+/", "-_")
 
 
@@ -306,7 +306,8 @@ def _base64_form(default: str, received: str) -> list[str] | None:
     """Give the form in which a long base64 text was received; None if it is another text or not base64."""
     if len(default) <= _LITERAL_LENGTH or not 0 <= len(default) - len(received) <= 2:
         return None
-    form = ["url"] if "-" in received or "_" in received else []
+    digits = received.rpartition(",")[2]
+    form = ["url"] if "-" in digits or "_" in digits else []
     if len(default) > len(received):
         form.append("bare")
     return form if _in_base64_form(default, form) == received and _BASE64.fullmatch(default) else None
@@ -314,5 +315,6 @@ def _base64_form(default: str, received: str) -> list[str] | None:
 
 def _in_base64_form(data: str, form: Sequence[object]) -> str:
     if "url" in form:
-        data = data.translate(_TO_URL_SAFE)
+        head, comma, digits = data.rpartition(",")
+        data = f"{head}{comma}{digits.translate(_TO_URL_SAFE)}"
     return data.rstrip("=") if "bare" in form else data

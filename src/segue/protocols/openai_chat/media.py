@@ -17,7 +17,7 @@ Choices that media keep:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -51,20 +51,11 @@ def decode_media(block: Block) -> ImageContent | FileContent | None:
     return None if reader is None else reader(block)
 
 
-def _keep_format(content: _Media, block: Block, payload: str, choices: Wire) -> _Media:
-    """Add the mark and the extra of a part.
-
-    The payload itself is not compared: it may be large, and base64 is written in the standard alphabet.
-    """
+def _keep_format(content: _Media, block: Block, choices: Wire) -> _Media:
+    """Add the mark and the extra of a part."""
     content = replace(content, cache_mark=find_mark(block), extra=keep(PROTOCOL, EMPTY, EMPTY, choices=choices))
     default = encode_image(content, ()) if isinstance(content, ImageContent) else encode_file(content, ())
-    key = cast("str", block["type"])
-    received, written = block[key], object_of(default[key])
-    if isinstance(received, str):
-        received = written[payload]
-    elif payload in written:
-        received = {**cast("Block", received), payload: written[payload]}
-    return replace(content, extra=keep(PROTOCOL, {**block, key: received}, default, choices=choices))
+    return replace(content, extra=keep(PROTOCOL, block, default, choices=choices))
 
 
 def _read_url(block: Block, key: str) -> str | None:
@@ -91,9 +82,10 @@ def _read_image(block: Block) -> ImageContent | None:
     if url is None:
         return None
     content, choices = _content_at(url, ImageContent)
-    if len(block) == 2 and len(object_of(block["image_url"])) == 1 and not choices:
+    is_standard = content.data is None or url.endswith(content.data)
+    if len(block) == 2 and len(object_of(block["image_url"])) == 1 and not choices and is_standard:
         return content
-    return _keep_format(content, block, "url", choices)
+    return _keep_format(content, block, choices)
 
 
 def _read_stream_url(key: str) -> Callable[[Block], FileContent | None]:
@@ -104,7 +96,7 @@ def _read_stream_url(key: str) -> Callable[[Block], FileContent | None]:
         if url is None:
             return None
         content, choices = _content_at(url, FileContent)
-        return _keep_format(content, block, "url", {**choices, **choose("field", _default_field(content), key)})
+        return _keep_format(content, block, {**choices, **choose("field", _default_field(content), key)})
 
     return read
 
@@ -119,7 +111,7 @@ def _read_audio(block: Block) -> FileContent | None:
         content = FileContent(url=data, mime_type=mime)
     else:
         content = FileContent(data=standard_base64(data), mime_type=mime)
-    return _keep_format(content, block, "data", {})
+    return _keep_format(content, block, {})
 
 
 def _read_file(block: Block) -> FileContent | None:
@@ -146,7 +138,7 @@ def _read_file(block: Block) -> FileContent | None:
         mime_type=mime,
         name=name if isinstance(name, str) and not is_default_name else None,
     )
-    return _keep_format(content, block, "file_data", {**choices, **choose("field", _default_field(content), "file")})
+    return _keep_format(content, block, {**choices, **choose("field", _default_field(content), "file")})
 
 
 _READERS: Final[Mapping[str, Callable[[Block], ImageContent | FileContent | None]]] = {

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Final, cast
 
 from segue.errors import Path
+from segue.models.model_ids import OPENAI_WITHOUT_REASONING
 from segue.models.rules import Rules
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block, object_of
@@ -23,8 +24,7 @@ from segue.protocols.kit.schemas import is_closed
 from segue.protocols.openai_responses.native import kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
 
-_NEVER_REASON: Final = re.compile(r"(chatgpt-4o|gpt-3\.5|gpt-4(?!\d)|gpt-5-chat)")
-"""OpenAI models that were seen to refuse `reasoning.effort`, and their variants."""
+_NEVER_REASON: Final = re.compile(OPENAI_WITHOUT_REASONING)
 _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})  # openai 3.49.0: EasyInputMessage
 _STORED: Final = ("previous_response_id", "conversation", "prompt")
 _ID_PREFIXES: Final[Mapping[str, str]] = {"reasoning": "rs", "message": "msg", "function_call": "fc"}

@@ -91,10 +91,6 @@ def decode_part(part: Block) -> UserContent:
 
 def _keep_part(part: Block, content: UserContent) -> Extra | None:
     default = encode_part(content, ())
-    for key in ("image_url", "file_data"):
-        if key in default and key in part and getattr(content, "data", None) is not None:
-            # Media are stored once, in standard base64; the alphabet that was received is not kept.
-            part = {**part, key: default[key]}
     drop_replaced(default, part, "detail")
     return keep(PROTOCOL, part, default)
 
