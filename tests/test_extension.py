@@ -22,7 +22,7 @@ from segue.conversation.messages import UserMessage
 from segue.protocols import PROTOCOLS, Clues, all_protocols, get_protocol
 from segue.protocols.detection import _read_tables
 from segue.testing import BrokenLaw, check_protocol
-from segue.testing.protocol_laws import check_projected_round_trip
+from segue.testing.history_laws import check_projected_round_trip
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "cohere_v1"

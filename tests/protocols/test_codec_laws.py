@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from projection.histories import TARGETS
 from property_testing import scaled_examples
 from protocols.every_protocol import all_codecs
-from segue.conversation.context import Context, Options
+from segue.conversation.context import Context, NativeTool, Options
 from segue.conversation.messages import UserMessage
 from segue.protocols.api import resolve_endpoint
+from segue.protocols.registry import get_protocol
 from segue.request import prepare
 from segue.testing import HISTORY_LAWS, SAMPLE_LAWS
+from segue.testing.compare import tools_given
 from segue.testing.protocol_laws import check_record
 
 CODECS = all_codecs()
@@ -44,6 +46,16 @@ def test_a_law_holds_for_every_sample(codec, law):
 @given(data=st.data())
 def test_a_law_holds_for_any_history(codec, law, data):
     law(codec, data.draw(st.sampled_from(TARGETS[codec.name])), data.draw(st.integers(0, 2**32)))
+
+
+def test_what_a_native_tool_has_beside_its_definition_is_read_back_inside_it():
+    """So the law compares native tools by the body that they are written to, which it does first."""
+    tool = NativeTool(protocol="openai-chat", definition={"type": "web"}, extra={"openai-chat": {"vendor": "1"}})
+    model = next(model for model in TARGETS["openai-chat"] if model.id == "gpt-5.2")
+    request = prepare(Context(tools=(tool,)).add(UserMessage.of("hello")), model)
+    back = get_protocol("openai-chat").decode_request(request.body, resolve_endpoint(model)).context
+    assert back.tools == (NativeTool(protocol="openai-chat", definition={"type": "web", "vendor": "1"}),)
+    assert tools_given(back, {"extra"}) == tools_given(request.projection.context, {"extra"})
 
 
 @of_every_protocol

@@ -7,7 +7,7 @@ from typing import cast
 
 import msgspec
 
-from segue.conversation.context import Context
+from segue.conversation.context import Context, NativeTool
 from segue.conversation.messages import Message
 
 
@@ -78,6 +78,14 @@ def prompt_given(context: Context) -> str:
     if isinstance(prompt, tuple):
         prompt = "".join(piece.text for piece in prompt if piece.kind == "text")
     return "".join((prompt or "").split())
+
+
+def tools_given(context: Context, names: Collection[str]) -> list[object]:
+    """Give the tools without the named fields.
+
+    A native tool is only its protocol: a key that its `extra` adds is read back as part of the definition.
+    """
+    return [tool.protocol if isinstance(tool, NativeTool) else without_fields(tool, names) for tool in context.tools]
 
 
 def answered_prefixes(context: Context) -> list[int]:
