@@ -340,6 +340,16 @@ def test_a_reply_that_breaks_off_is_an_error_that_keeps_what_arrived(frames):
     assert message.text() == ("hi" if len(frames) > 1 else "")
 
 
+REDACTED = {"with data": {"data": "opaque"}, "without data": {}, "with data that is no text": {"data": 1}}
+
+
+@pytest.mark.parametrize("fields", REDACTED.values(), ids=REDACTED.keys())
+def test_streamed_redacted_thinking_is_that_of_the_whole_reply(fields):
+    block = {"type": "redacted_thinking", **fields}
+    _, message = decoded(START, opened(0, **block), closed(0), STOP)
+    assert message == CODEC.decode_response({**START["message"], "content": [block]}, SONNET, {})
+
+
 def test_a_stream_without_a_reason_is_the_whole_reply_without_one():
     _, message = decoded(START, opened(0, type="text", text="hi"), closed(0), STOP)
     whole = {**START["message"], "content": [{"type": "text", "text": "hi"}]}

@@ -181,9 +181,9 @@ class _Reader:
             case "thinking":
                 part = out.open_thinking()
                 self._grow_part(part, wire.get("thinking"), out)
-            case "redacted_thinking":
+            case "redacted_thinking" if isinstance(data := wire.get("data"), str):
                 part = out.open_thinking()
-                part.redacted, part.signature = True, text_of(wire.get("data")) or ""
+                part.redacted, part.signature = True, data
             case "tool_use":
                 part = out.open_call(text_of(wire.get("id")) or "", text_of(wire.get("name")) or "")
             case _:
