@@ -84,7 +84,7 @@ def encode_settings(table: Settings, body: Wire, options: Options, endpoint: End
         EncodeError: an option is set that the protocol has no parameter for.
     """
     known = {setting.field for setting in table.rows} | _NOT_WRITTEN
-    refuse_options(table.protocol, options, (name for name in options.__struct_fields__ if name not in known))
+    refuse_options(table.protocol, options, [name for name in options.__struct_fields__ if name not in known])
     target = endpoint.model.id if model is None else model
     wire: Wire = {"model": target, **_encode_default(table, options, endpoint)}
     restore(wire, options.extra, table.protocol, model=target)
