@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from projection.histories import TARGETS, make_options, make_own, make_ugly
 from property_testing import scaled_examples
 from protocols.every_protocol import all_codecs
-from segue.conversation.content import TextContent
+from segue.conversation.content import CacheMark, TextContent, ToolCall
 from segue.conversation.context import Context, Options, ToolDefinition
-from segue.conversation.messages import UserMessage
+from segue.conversation.messages import Message, ToolResultMessage, UserMessage
 from segue.errors import EmptyConversation
 from segue.models.model import Model
+from segue.models.origin import new_assistant_message
 from segue.outbox import Outbox
 from segue.request import prepare
 
@@ -113,6 +114,64 @@ def test_old_messages_are_not_encoded_again(protocol, monkeypatch):
     )
     outbox.prepare(context.add(UserMessage.of("and now?")))
     assert sum(written) < len(context.messages) / 2
+
+
+def turns(model: Model, *, marked: bool = False) -> tuple[Message, ...]:
+    """Call a tool twice, each time after a question; `marked` puts a cache mark on the first question."""
+    mark = CacheMark() if marked else None
+    messages: list[Message] = []
+    for step in ("one", "two"):
+        call = ToolCall(id=f"call{step}12", name="read")
+        messages += [
+            UserMessage(content=(TextContent(text=step, cache_mark=mark if step == "one" else None),)),
+            new_assistant_message(model, content=(call,)),
+            ToolResultMessage(tool_call_id=call.id, tool_name=call.name, content=(TextContent(text="done"),)),
+            new_assistant_message(model, content=(TextContent(text="so"),)),
+        ]
+    return (*messages, UserMessage.of("and?"))
+
+
+@pytest.mark.parametrize("protocol", NAMES)
+def test_a_user_message_in_the_place_of_a_reply_joins_the_results_before_it(protocol):
+    """The kept turns end behind the results, so the user message must not begin a turn that the whole has not."""
+    for model in TARGETS[protocol]:
+        context, outbox = Context(messages=turns(model)), Outbox(model)
+        compare(outbox, context, model)
+        for cut in (7, 3):
+            shorter = replace(context, messages=(*context.messages[:cut], UserMessage.of("wait")))
+            compare(outbox, shorter, model)
+            compare(outbox, context, model)
+
+
+@pytest.mark.parametrize("protocol", NAMES)
+def test_calls_in_the_kept_turns_decide_over_the_rest_of_the_body(protocol):
+    """Some targets need `tools` in a request whose history has calls, also where there are none."""
+    for model in (*TARGETS[protocol], *(Model("gpt-4o", "litellm", name) for name in {protocol} & {"openai-chat"})):
+        context, outbox = Context(messages=turns(model)), Outbox(model)
+        compare(outbox, context, model)
+        compare(
+            outbox,
+            context.add(new_assistant_message(model, content=(TextContent(text="yes"),)), UserMessage.of("ok")),
+            model,
+        )
+
+
+@pytest.mark.parametrize("protocol", NAMES)
+@pytest.mark.parametrize("retention", ["short", "long"])
+def test_cache_marks_of_the_conversation_leave_no_others(protocol, retention):
+    for model in TARGETS[protocol]:
+        context, outbox, options = (
+            Context(messages=turns(model, marked=True)),
+            Outbox(model),
+            Options(cache_retention=retention),
+        )
+        compare(outbox, context, model, options)
+        compare(
+            outbox,
+            context.add(new_assistant_message(model, content=(TextContent(text="yes"),)), UserMessage.of("ok")),
+            model,
+            options,
+        )
 
 
 def test_reset_drops_the_kept_bytes():

@@ -98,3 +98,18 @@ def test_a_status_without_a_message_is_classified(status: int, kind: FailureKind
 )
 def test_an_unknown_code_of_an_overflow_is_recognised(word: str) -> None:
     assert classify({"error": {"code": word, "message": "no"}}).kind == FailureKind.OVERFLOW
+
+
+UNCLEAR = (FailureKind.INVALID_REQUEST, FailureKind.SERVER)
+
+
+@pytest.mark.parametrize("code", VAGUE_CODES)
+@pytest.mark.parametrize("status", [status for status, kind in STATUSES.items() if kind not in UNCLEAR])
+def test_a_status_with_a_meaning_of_its_own_comes_before_a_vague_code(status: int, code: str) -> None:
+    assert classify({"error": {"type": code}}, status=status).kind == STATUSES[status]
+
+
+def test_a_body_of_too_many_bytes_is_no_overflow_unless_the_message_is_about_the_context() -> None:
+    assert classify("Please reduce the length of the messages.", status=400).kind == FailureKind.OVERFLOW
+    assert classify("Please reduce the length of the messages.", status=413).kind == STATUSES[413]
+    assert classify("prompt is too long: 213462 tokens > 200000 maximum", status=413).kind == FailureKind.OVERFLOW

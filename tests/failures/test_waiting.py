@@ -85,7 +85,8 @@ def test_google_sends_the_wait_in_its_details() -> None:
 def test_a_daily_quota_of_google_is_not_a_rate_limit() -> None:
     def body(quota: str) -> dict[str, object]:
         failed = {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": quota}]}
-        error = {"code": 429, "message": "You exceeded it.", "status": "RESOURCE_EXHAUSTED", "details": [failed]}
+        said = "You exceeded your current quota, please check your plan and billing details."
+        error = {"code": 429, "message": said, "status": "RESOURCE_EXHAUSTED", "details": [failed]}
         return {"error": error}
 
     assert classify(body("GenerateRequestsPerDayPerProjectPerModel-FreeTier")).kind == "quota"
@@ -99,3 +100,7 @@ def test_codex_sends_the_wait_in_a_field() -> None:
 
 def test_headers_come_before_the_message() -> None:
     assert classify("try again in 9s", status=429, headers={"retry-after": "2"}).retry_after == 2.0
+
+
+def test_the_first_of_two_headers_with_one_name_counts():
+    assert classify("slow down", status=429, headers=[("Retry-After", "5"), ("retry-after", "9")]).retry_after == 5  # pyright: ignore[reportArgumentType]

@@ -30,7 +30,7 @@ from segue.conversation.messages import Message
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import Projector, project
-from segue.projection.report import Loss
+from segue.projection.report import ChangeCode, Loss
 
 OPENAI: Final = Model("gpt-4o", "openai", "openai-chat")
 OTHER: Final = Model("other-1", "other", "openai-chat", rules={"portable_extra": ["shared"]})
@@ -147,3 +147,12 @@ def test_a_projector_that_continues_behind_a_cut_removes_the_same():
         context = conversation(*messages[:count])
         assert projector.project(context) == project(context, OTHER)
     assert [message.extra for message in sent(*messages)] == [DATA, None, PORTABLE, None, DATA, None, None]
+
+
+def test_data_of_an_image_in_a_result_is_not_sent_with_the_user_turn_that_it_moves_to():
+    seen = replace(image(), extra=DATA)
+    projection = project(conversation(user("hi"), CALL, result("call_1", "ok", seen)), OPENAI)
+    moved = [piece for message in projection.context.messages for piece in message.content if piece.kind == "image"]
+    assert moved == [image()]
+    [change] = projection.report.of(ChangeCode.MEDIA_MOVED)
+    assert (change.path, change.loss) == (("messages", 2, "content", 1), Loss.OPAQUE)

@@ -198,6 +198,12 @@ SYSTEM: Final[Mapping[str, Row]] = {
         sends=(user("hi"), assistant(FABLE, "Hello."), user(BRIEF), user("more")),
         reports=("system_as_user at messages[2]",),
     ),
+    "and after a tool's result, which is the user's turn there": Row(
+        threads="langchain#38849",
+        given=(user("hi"), assistant(FABLE, call("toolu_1")), result("toolu_1", "ok"), system("be brief")),
+        targets=(FABLE,),
+        sends=(user("hi"), assistant(FABLE, call("toolu_1")), result("toolu_1", "ok"), system("be brief")),
+    ),
     "they never move to the system prompt: the cached prefix stays": Row(
         threads="langchain#38849",
         given=conversation(

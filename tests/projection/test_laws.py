@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from projection.building import FABLE, SONNET, assistant, system, user
 from projection.compare import idle, unreported
 from projection.histories import (
     TARGETS,
@@ -25,12 +26,15 @@ from projection.histories import (
 )
 from projection.validity import find_faults
 from property_testing import scaled_examples
-from segue.conversation.content import TextContent, ThinkingContent
+from segue.conversation.content import Extra, TextContent, ThinkingContent
 from segue.conversation.context import Context, Options
-from segue.conversation.messages import UserMessage
+from segue.conversation.messages import Message, UserMessage
+from segue.errors import Path
+from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.projection.policy import Policy
 from segue.projection.projector import project
+from segue.projection.report import Loss
 from segue.protocols.registry import PROTOCOLS
 
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -106,19 +110,61 @@ def test_the_report_is_complete_and_has_no_needless_change(protocol, data):
     assert idle(context, asked or Options(), projection) == []
 
 
+@every_protocol
+@thorough
+@given(data=st.data())
+def test_data_that_is_not_sent_is_reported_as_lost(protocol, data):
+    model = data.draw(targets(protocol))
+    drawn, policy = data.draw(ugly_contexts(model)), data.draw(policies())
+    origin = data.draw(st.sampled_from((None, model)))
+    messages = [_with_data(message, index, model, origin) for index, message in enumerate(drawn.messages)]
+    context = replace(drawn, messages=tuple(messages))
+    projection = project(context, model, policy=policy)
+    sent = repr(plain(projection.context))
+    lossy = [change.path for change in projection.report.changes if change.loss != Loss.NONE]
+    for index, message in enumerate(context.messages):
+        for path, mark in _marks(index, message).items():
+            if mark not in sent:
+                assert any(path[: len(reported)] == reported for reported in lossy), (path, projection.report.changes)
+
+
+def _marks(index: int, message: Message) -> dict[Path, str]:
+    """Name the data of a message and of each of its pieces."""
+    marks: dict[Path, str] = {("messages", index): f"<{index}>"}
+    return marks | {("messages", index, "content", at): f"<{index}.{at}>" for at in range(len(message.content))}
+
+
+def _with_data(message: Message, index: int, target: Model, origin: Model | None) -> Message:
+    """Give a message and its pieces data that the target would send back, and the turns another origin."""
+    if message.role == "assistant" and origin is not None:
+        message = replace(message, protocol=origin.protocol, provider=origin.provider, model=origin.id)
+
+    def extra(*place: int) -> Extra:
+        mark = f"<{'.'.join(map(str, place))}>"
+        return {target.protocol: {"data": mark}}
+
+    content = [replace(piece, extra=extra(index, at)) for at, piece in enumerate(message.content)]
+    return replace(message, content=tuple(content), extra=extra(index))
+
+
 def _answered_requests(context: Context) -> list[int]:
-    """Find every k at which a request was sent and answered for good."""
+    """Find every k at which a request was sent and answered for good, perhaps after a reply that failed."""
     messages = context.messages
     found: list[int] = []
     for k in range(1, len(messages)):
         turn = messages[k]
         if turn.role != "assistant" or turn.stop_reason in ("error", "aborted"):
             continue
-        if messages[k - 1].role not in ("user", "toolResult"):
+        if not _is_sent_after(messages[k - 1]):
             continue
         if not _reaches_back(context, k):
             found.append(k)
     return found
+
+
+def _is_sent_after(message: Message) -> bool:
+    """Whether a request is sent when this is the last message."""
+    return message.role != "assistant" or message.stop_reason in ("error", "aborted")
 
 
 def _reaches_back(context: Context, k: int) -> bool:
@@ -188,10 +234,37 @@ def test_projecting_to_another_model_and_back_changes_nothing(protocol, data):
 
 # -- single histories that the laws have to hold for as well -----------------------------------------------------------
 
+ANSWERED = {
+    "a reply failed behind a turn that ends in white space": (
+        SONNET,
+        (
+            user("hi"),
+            assistant(SONNET, "and so "),
+            assistant(SONNET, "it", stop="error"),
+            assistant(SONNET, "so it is"),
+        ),
+        3,
+    ),
+    "instructions were answered by an empty turn": (
+        FABLE,
+        (user("hi"), system("be brief"), assistant(FABLE, " "), user("well?")),
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize(("model", "messages", "k"), ANSWERED.values(), ids=ANSWERED.keys())
+def test_prefix_stable_in_a_single_history(model, messages, k):
+    whole = project(Context(messages=messages), model).context.messages
+    sent = project(Context(messages=messages[:k]), model).context.messages
+    assert whole[: len(sent)] == sent
+
+
 _CORPUS = """
 import sys
 from projection.histories import TARGETS, make_ugly, ALL_TARGETS, make_options, make_policy, make_ugly
 from segue.projection.projector import project
+from segue.projection.report import Loss
 
 for seed, model in enumerate(ALL_TARGETS * 2):
     projection = project(make_ugly(seed, model), model, options=make_options(seed), policy=make_policy(seed + 1))

@@ -21,6 +21,9 @@ BEDROCK = Model("amazon.nova-pro-v1:0", "amazon-bedrock", "bedrock-converse")
 OLLAMA = Model("qwen3", "ollama", "ollama-chat", reasoning=True)
 PLAIN = Model("anything", "plain-text", "plain-text")
 FLASH = Model("gemini-2.5-flash", "google", "google-genai", reasoning=True)
+FLASH_LITE = Model("gemini-2.5-flash-lite", "google", "google-genai", reasoning=True)
+GEMINI = Model("gemini-3-pro-preview", "google", "google-genai", reasoning=True)
+COHERE = Model("command-a", "cohere", "cohere-chat")
 MAGISTRAL = Model("magistral-small", "mistral", "mistral-chat", reasoning=True)
 MUTE = Model("some-model", "openai", "openai-chat", reasoning=True, dialect={"effort": False})
 GROQ = Model("some-model", "groq", "openai-chat", reasoning=True)
@@ -110,6 +113,7 @@ OPTIONS = {
     ),
     "a budget beyond what the model can write": (CLAUDE, Options(thinking=100_000), Options(thinking=30_976)),
     "a budget beyond the model's bounds": (FLASH, Options(thinking=100_000), Options(thinking=24_576)),
+    "a budget below the model's bounds": (FLASH_LITE, Options(thinking=100), Options(thinking=512)),
     "a budget within them": (FLASH, Options(thinking=24_576), Options(thinking=24_576)),
     "a model that cannot stop thinking thinks least": (ALWAYS, Options(thinking="off"), Options(thinking="low")),
     "an effort that the protocol does not have": (NEW_CLAUDE, Options(thinking="minimal"), Options(thinking="low")),
@@ -119,6 +123,11 @@ OPTIONS = {
     "and that one stays": (OLLAMA, Options(thinking="medium"), Options(thinking="medium")),
     "a target without a parameter for thinking gets none": (MUTE, Options(thinking="high"), Options()),
     "a target without a value for it cannot disable thinking": (GROQ, Options(thinking="off"), Options()),
+    "a model may have a value for it that its target has not": (
+        replace(GROQ, thinking_levels={"off": "none"}),
+        Options(thinking="off"),
+        Options(thinking="off"),
+    ),
     "a budget that is too small is the smallest": (CLAUDE, Options(thinking=100), Options(thinking=1024)),
     "half a surrogate pair": (
         GPT,
@@ -168,6 +177,41 @@ def test_a_forced_tool_choice_is_removed_where_thinking_refuses_it():
     assert asked(CLAUDE, Options(thinking="low", tool_choice="required"), READ).tool_choice is None
     assert asked(CLAUDE, Options(tool_choice="required"), READ).tool_choice == "required"
     assert asked(NEW_CLAUDE, Options(thinking="low", tool_choice="required"), READ).tool_choice == "required"
+
+
+@pytest.mark.parametrize(("choice", "is_kept"), {"auto": True, "none": True, "required": False, "read": False}.items())
+def test_an_output_schema_is_removed_where_a_forced_choice_refuses_it(choice, is_kept):
+    fitted = asked(GEMINI, Options(output_schema=OBJECT, tool_choice=choice), READ)
+    assert (fitted.output_schema is not None) == is_kept
+    assert fitted.tool_choice == choice
+
+
+@pytest.mark.parametrize(
+    ("model", "part"),
+    [
+        (COHERE, {"response_format": {"type": "json_object"}}),
+        (FLASH, {"generationConfig": {"responseMimeType": "application/json"}}),
+    ],
+    ids=["Cohere", "Gemini 2"],
+)
+def test_json_without_a_schema_is_refused_beside_tools_as_a_schema_is(model, part):
+    options = Options(extra={model.protocol: part})
+    assert asked(model, options) is options
+    assert asked(model, options, READ) == Options()
+    assert asked(model, Options(output_schema=OBJECT), READ) == Options()
+
+
+STOPS = {
+    "an empty one is never sent": (("", "a"), Loss.NONE),
+    "one too many": (tuple("abcde"), Loss.CONTENT),
+    "one too many beside an empty one": (("", *"abcde"), Loss.CONTENT),
+}
+
+
+@pytest.mark.parametrize(("stop", "loss"), STOPS.values(), ids=STOPS.keys())
+def test_only_stop_words_with_a_meaning_are_lost(stop, loss):
+    [change] = project(Context(messages=(HI,)), GPT, options=Options(stop=stop)).report.changes
+    assert change.loss == loss
 
 
 def test_removing_auto_loses_nothing():

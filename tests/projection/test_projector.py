@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from projection.histories import PNG, options, policies, targets, ugly_contexts
+from projection.histories import PNG, TARGETS, options, policies, targets, ugly_contexts
 from property_testing import scaled_examples
 from segue.conversation.content import ImageContent, TextContent, ToolCall
 from segue.conversation.context import Context
@@ -136,6 +136,16 @@ def test_calls_that_are_left_open_are_answered_later():
     agrees(projector, messages, MISTRAL, policy)
     messages += [turn(text="well"), UserMessage.of("go on")]
     agrees(projector, messages, MISTRAL, policy)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_calls_without_a_result_are_closed_when_the_model_goes_on(protocol):
+    model, policy = TARGETS[protocol][0], Policy(trailing_calls="open")
+    projector = Projector(model, policy)
+    messages: list[Message] = [UserMessage.of("go"), turn("call one", "call two"), result("call one")]
+    agrees(projector, messages, model, policy)
+    messages += [turn(text="well"), UserMessage.of("go on")]
+    agrees(projector, messages, model, policy)
 
 
 # -- what is kept ------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from projection.building import (
     FABLE,
@@ -24,6 +25,7 @@ from projection.building import (
     call,
     calls_of,
     conversation,
+    image,
     is_paired,
     missing,
     result,
@@ -108,6 +110,18 @@ def test_an_early_id_does_not_depend_on_a_later_one():
     assert transform_messages(longer, MISTRAL)[:3] == transform_messages(history, MISTRAL)
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_new_id_is_not_one_that_the_conversation_has(is_first):
+    """Where ids are unique in the whole request, neither an id before a new one nor one after it may be the same."""
+    strict = replace(MISTRAL, rules={"call_id_scope": "conversation"})
+    refused = (assistant(SONNET, call("toolu_01AAAA")), result("toolu_01AAAA", "1"))
+    same = (assistant(MISTRAL, call("UGXcLMKna")), result("UGXcLMKna", "2"))
+    sent = transform_messages((user("hi"), *(same + refused if is_first else refused + same)), strict)
+    first, second = calls_of(sent)
+    assert first.id == "UGXcLMKna" != second.id
+    assert is_paired(sent)
+
+
 def test_a_new_id_is_the_same_in_every_release():
     """A changed hash would cost every running conversation its prompt cache, once."""
     sent = transform_messages((user("hi"), assistant(SONNET, call("toolu_01AAAA"))), MISTRAL)
@@ -148,6 +162,18 @@ POLICIES: Final = {
         SONNET,
         Policy(trailing_calls="open"),
         (user("hi"), assistant(SONNET, call("a"), call("b")), result("a", "ok")),
+    ),
+    "they stay open where results without a call are kept: the last result has one": (
+        (user("hi"), assistant(SONNET, call("a"), call("b")), result("a", "ok"), result("a", "again")),
+        SONNET,
+        Policy(trailing_calls="open", orphan_results="text"),
+        (user("hi"), assistant(SONNET, call("a"), call("b")), result("a", "ok")),
+    ),
+    "media of their results wait for the other results": (
+        (user("hi"), assistant(GPT_4O, call("a"), call("b")), result("a", "ok", image())),
+        GPT_4O,
+        Policy(trailing_calls="open"),
+        (user("hi"), assistant(GPT_4O, call("a"), call("b")), result("a", "ok")),
     ),
     "earlier ones are closed all the same": (
         (user("hi"), assistant(SONNET, call("a")), user("and?"), assistant(SONNET, call("b"))),

@@ -368,3 +368,11 @@ def test_all_of_them_in_one_conversation():
         own = ONE_CLAUDE if target.id in ONE_CLAUDE else {target.id}
         assert signatures_of(sent) <= {f"sig-of-{model_id}" for model_id in own} | {SKIPPED}
         assert sum(message.role == "assistant" for message in sent) >= 2 * len(TARGETS)
+
+
+def test_calls_move_behind_texts_and_not_past_thinking():
+    """Thinking belongs to the calls behind it, where a target takes the thinking of others and calls come last."""
+    target = Model("kimi-k2", "fireworks", "anthropic-messages", reasoning=True)
+    turn = assistant(MISTRAL, call("a"), "One.", thinking("hm"), call("b"), "Two.")
+    [_, sent, *_] = project(conversation(user("hi"), turn), target).context.messages
+    assert sent == assistant(MISTRAL, "One.", call("a"), thinking("hm"), "Two.", call("b"))

@@ -258,6 +258,9 @@ EXPECTED: list[tuple[tuple[str, str], str, str, object]] = [
     # Signatures behind gateways.
     (("vercel-ai-gateway", "anthropic-messages"), "zai/glm-5.3", "reasoning_replay", "open"),
     (("vercel-ai-gateway", "anthropic-messages"), "anthropic/claude-opus-5", "reasoning_replay", "signed"),
+    # Claude's own wire behind Bedrock takes no media by reference.
+    (("amazon-bedrock", "anthropic-messages"), "anthropic.claude-opus-5", "image_sources", frozenset({"data"})),
+    (("amazon-bedrock", "anthropic-messages"), "anthropic.claude-opus-5", "file_sources", frozenset({"data"})),
     # Gemini: signed calls and media in results from 3 on, no prefill from 3.6 and 3.5 Flash-Lite on.
     (GOOGLE, "gemini-2.5-pro", "call_signature", "free"),
     (GOOGLE, "gemini-3-flash-preview", "call_signature", "required"),

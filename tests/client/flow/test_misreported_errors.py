@@ -33,7 +33,8 @@ each_sse = pytest.mark.parametrize("wire", SSE, ids=lambda wire: wire.protocol)
 @both_clients
 @pytest.mark.parametrize("headers", [EVENTS, {}, {"content-type": "text/plain"}], ids=["events", "nothing", "text"])
 def test_a_json_document_with_another_content_type_is_read(server: ScriptedServer, wire: Wire, is_async, headers):
-    for chunks in (wire.answer().chunks, (b"\n\n", *wire.answer().chunks)):
+    document = wire.answer().chunks
+    for chunks in (document, (b"\n\n", *document), (b"\xef\xbb\xbf" + document[0], *document[1:])):
         server.reply(replace(wire.answer(), headers=headers, chunks=chunks))
         received = stream_reply(wire.model(server.url), is_async=is_async, api_key="nobody").check()
         assert received.types == ["start", "done"]
@@ -63,6 +64,16 @@ def test_an_error_with_a_good_status_leads_to_the_fallback_model(server: Scripte
     received = stream_reply(wire.model(server.url), api_key="nobody", fallback_models=[CHAT.model(server.url)]).check()
     assert [attempt.failure and attempt.failure.kind for attempt in received.attempts] == [FailureKind.RATE_LIMIT, None]
     assert received.message.text() == TEXT
+
+
+@pytest.mark.parametrize("wire", [wire for wire in CODECS if wire not in LINES], ids=lambda wire: wire.protocol)
+def test_an_unknown_error_with_a_good_status_keeps_its_text(server: ScriptedServer, wire: Wire):
+    unreadable = dict.fromkeys(("candidates", "choices", "content", "message", "output"), 5)
+    server.reply(Reply.json({"error": "gremlins", **unreadable}))
+    received = stream_reply(wire.model(server.url), api_key="nobody").check()
+    [attempt] = received.attempts
+    assert attempt.failure is not None
+    assert "gremlins" in (received.message.error_message or "")
 
 
 def test_an_incomplete_document_is_a_network_failure(server: ScriptedServer):

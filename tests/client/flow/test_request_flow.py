@@ -98,6 +98,15 @@ def test_retries_are_limited():
     assert "Slow down" in (reported.flow.message.error_message or "")
 
 
+def test_an_error_body_without_end_is_not_read_to_its_end():
+    page = b'{"error": {"message": "no such model"}}' + b" " * 600_000
+    reported = run(ask(), ScriptedAnswer(Head(404, {}), (page, page, page, page)))
+    assert reported.kinds.count("read") == 2
+    assert "close" in reported.kinds
+    assert "drain" not in reported.kinds
+    assert kinds(reported) == [FailureKind.NOT_FOUND]
+
+
 def test_no_retry_after_an_event_has_reached_the_caller():
     frames = WIRES["anthropic-messages"].frames
     broken = ScriptedAnswer(Head(200, {}), (*frames[:5], Broken("the connection failed")))
@@ -241,6 +250,12 @@ def test_an_overflow_goes_to_the_first_model_with_a_larger_window():
     assert reported.asked == [CLAUDE.id, QWEN.id]
 
 
+def test_the_window_has_to_hold_the_tokens_that_the_provider_counted():
+    small = Model("gpt-small", "openai", "openai-chat", context_window=1400)
+    reported = run(ask(CLAUDE, small, GPT), TOO_LONG, good("openai-chat"))
+    assert reported.asked == [CLAUDE.id, GPT.id]
+
+
 def test_an_overflow_fails_if_no_window_is_large_enough():
     reported = run(ask(GPT, CLAUDE), bad(400, {"error": {"code": "context_length_exceeded", "message": "too long"}}))
     assert kinds(reported) == [FailureKind.OVERFLOW]
@@ -252,6 +267,14 @@ def test_a_silent_overflow_goes_to_a_model_with_a_larger_window():
     assert reported.asked == [GPT.id, QWEN.id]
     alone = run(ask(crowded, emits=False), good("openai-chat"))
     assert alone.events[-1].type == "done"
+
+
+def test_a_silent_overflow_of_a_reply_that_the_caller_has_is_no_failure():
+    crowded = Model(GPT.id, GPT.provider, GPT.protocol, context_window=4)
+    reported = run(ask(crowded, QWEN), good("openai-chat"))
+    assert reported.asked == [GPT.id]
+    assert kinds(reported) == [None]
+    assert reported.events[-1].type == "done"
 
 
 def test_a_refusal_is_an_answer_unless_fallback_on_includes_it():

@@ -15,6 +15,7 @@ from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
 from segue.protocols.anthropic_messages.protocol import PROTOCOL as CODEC
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.verbatim import data_of
 from segue.protocols.registry import resolve_dialect, resolve_rules
 
 P = "anthropic-messages"
@@ -198,6 +199,12 @@ def test_a_changed_message_is_written_in_the_default_format():
     block = body["messages"][-1]["content"][0]
     assert block["is_error"] is True
     assert [piece["text"] for piece in block["content"]] == ["a", "b"]
+
+
+def test_that_a_result_is_no_error_is_format_and_not_data():
+    [*_, result] = read(asked(user({**RESULT, "is_error": False}))).messages
+    assert result.extra is not None
+    assert data_of(result.extra, P) == {}
 
 
 OLD = {"shape": {"joined": True, "content": "string", "is_error": False, "null": ["x"], "direct": True}, "x": 1}

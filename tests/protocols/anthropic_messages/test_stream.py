@@ -295,6 +295,12 @@ def test_counts_that_come_late_replace_the_early_ones_and_the_others_stay():
     assert (usage.input, usage.output, usage.cache_read, usage.total_tokens) == (20, 50, 4, 74)
 
 
+def test_a_count_without_a_value_replaces_none():
+    usage = decoded(START, ended("end_turn", input_tokens=None, output_tokens=5), STOP)[1].usage
+    assert usage is not None
+    assert (usage.input, usage.output, usage.cache_read) == (10, 5, 4)
+
+
 def test_the_names_of_tools_are_mapped_back():
     _, message = finished(opened(0, **CALL, input={}), closed(0), reason="tool_use", tool_names={"f": "my.f"})
     assert message.content == (ToolCall(id="t1", name="my.f"),)

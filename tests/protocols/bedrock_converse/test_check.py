@@ -305,6 +305,10 @@ TAKEN = {
     "an older Claude is begun for": (body(user(TEXT), assistant(TEXT)), SONNET),
     "a blank text beside other text": (body(user(TEXT), assistant({"text": "\n"}, TEXT), user(TEXT)), SONNET),
     "results, text and a cache point": (body(*CYCLE[:2], user(RESULT, POINT, TEXT), **TOOLS), SONNET),
+    "a budget where the user's words end the cycle": (
+        body(*CYCLE[:2], user(RESULT, TEXT), **TOOLS, **BUDGET),
+        SONNET,
+    ),
     "an id of Kimi's": (
         body(
             user(TEXT),

@@ -138,6 +138,14 @@ def test_a_result_of_a_call_without_an_id_has_none_either():
 
 
 TURNS = {
+    "a result behind a turn without calls": {
+        "contents": [
+            HI,
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+            {"role": "model", "parts": [{"text": "wait"}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "x"}}}]},
+        ]
+    },
     "a content without a role": {"contents": [{"parts": [{"text": "hi"}]}]},
     "an old role": {"contents": [{"role": "function", "parts": [{"functionResponse": {"name": "f", "response": {}}}]}]},
     "one part without its list": {"contents": [{"role": "user", "parts": {"text": "hi"}}]},

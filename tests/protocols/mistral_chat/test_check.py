@@ -47,6 +47,10 @@ REFUSED = {
     "Assistant message with prefix True must be last message": ([HI, {**ANSWER, "prefix": True}, HI], ["prefix"]),
     "Conversation must start with a user message or system message": ([DONE], ["first_turn", "result_without_call"]),
     "Not the same number of function calls and responses": ([HI, CALLING, HI], ["call_without_result"]),
+    "Not the same number of function calls and responses, the response behind the user's turn": (
+        [HI, CALLING, HI, DONE],
+        ["role_order", "call_without_result", "result_twice"],
+    ),
     "Duplicate tool call id in tool results": ([HI, CALLING, DONE, DONE], ["result_twice"]),
     "Unexpected tool call id in tool results": (
         [HI, CALLING, DONE, {**DONE, "tool_call_id": "zzzzzz123"}],

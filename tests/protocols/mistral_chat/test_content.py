@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from protocols.mistral_chat.endpoints import LARGE, MEDIUM
 from segue.conversation.content import (
@@ -245,6 +246,27 @@ def test_tools_that_the_provider_ran_are_messages_of_their_own_again():
     turn = AssistantMessage(content=(TextContent(text="Let me look."), ran, TextContent(text="There.")))
     assert written(turn, UserMessage.of("ok"))[:3] == [
         {"role": "assistant", "content": "Let me look."},
+        {"role": "tool", "tool_call_id": "a", "content": "found"},
+        {"role": "assistant", "content": "There."},
+    ]
+
+
+def test_references_in_thinking_are_sent_as_long_as_the_text_is_theirs():
+    inner = [{"type": "text", "text": "hm"}, REFERENCE]
+    chunk = {"type": "thinking", "thinking": inner}
+    [turn] = read([{"role": "assistant", "content": [chunk]}]).messages
+    [thought] = turn.content
+    assert written(turn)[0]["content"] == [chunk]
+    edited = replace(turn, content=(replace(thought, thinking="so"),))
+    assert written(edited)[0]["content"] == [{"type": "thinking", "thinking": [{"type": "text", "text": "so"}]}]
+
+
+def test_a_call_before_a_tool_that_the_provider_ran_is_written_once():
+    ran = native({"role": "tool", "tool_call_id": "a", "content": "found"})
+    call = ToolCall(id="abcdef123", name="f", arguments={"a": 1})
+    turn = AssistantMessage(content=(call, ran, TextContent(text="There.")))
+    assert written(turn, UserMessage.of("ok"))[:3] == [
+        {"role": "assistant", "content": "", "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "a", "content": "found"},
         {"role": "assistant", "content": "There."},
     ]

@@ -46,6 +46,12 @@ def answer(*content) -> AssistantMessage:
 CALL = ToolCall(id="c1", name="f", arguments={"a": 1})
 WIRE_CALL = {"id": "c1", "function": {"name": "f", "arguments": {"a": 1}}}
 
+
+def test_a_native_block_adds_keys_and_replaces_none():
+    block = NativeContent(protocol=P, block={"role": "user", "content": "other", "mood": "calm"})
+    assert write(answer(text("yes"), block)) == [{"role": "assistant", "content": "yes", "mood": "calm"}]
+
+
 BOTH_WAYS = {
     "text": ({"role": "user", "content": "hi"}, UserMessage.of("hi")),
     "an image, its type found from its bytes": (

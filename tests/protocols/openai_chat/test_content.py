@@ -465,6 +465,18 @@ def test_a_signature_of_gemini_stays_with_its_call_and_its_text():
     assert write(message, at=at)["messages"] == [turn]
 
 
+def test_a_signature_of_gemini_beside_several_texts_is_of_none_of_them():
+    at = endpoint("openrouter", "google/gemini-3-pro")
+    turn = {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
+        "extra_content": {"google": {"thought_signature": "s"}},
+    }
+    message = read(HI, turn, at=at).context.messages[1]
+    assert [piece.text_signature for piece in message.content] == [None, None]
+    assert write(message, at=at)["messages"] == [turn]
+
+
 ASSISTANT_TURNS = {
     "texts are one string": ((TextContent(text="a"), TextContent(text="b")), {"content": "ab"}),
     "calls alone have null beside them": (

@@ -323,6 +323,10 @@ USAGES = {
         {"prompt_tokens": 35, "completion_tokens": 12, "total_tokens": 126},
         Usage(input=35, output=91, reasoning=79, total_tokens=126),
     ),
+    "cached tokens that only the total includes are no thinking": (
+        {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 35, "cache_read_input_tokens": 20},
+        Usage(input=0, output=5, cache_read=20, total_tokens=35),
+    ),
     "cached tokens in Claude's own keys": (
         {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15, "cache_read_input_tokens": 8},
         Usage(input=4, output=3, cache_read=8, total_tokens=15),

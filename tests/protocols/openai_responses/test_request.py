@@ -73,6 +73,15 @@ BODIES = {
     "an output of a file": {"input": [user(), call(), output([{"type": "input_file", "file_id": "file-1"}])]},
     "an output that is no text": {"input": [user(), call(), output({"a": 1})]},
     "a custom output for a function call": {"input": [user(), call(), output(type="custom_tool_call_output")]},
+    "a function call with the id of an earlier custom call": {
+        "input": [
+            user(),
+            {"type": "custom_tool_call", "call_id": "call_1", "name": "sql", "input": "select"},
+            output(type="custom_tool_call_output"),
+            call(),
+            output(),
+        ]
+    },
     "bare reasoning of a stored reply": {
         "input": [user(), {"type": "reasoning", "id": "rs_1", "summary": []}, text_item()]
     },

@@ -113,6 +113,20 @@ def test_events_that_a_vendor_leaves_out_are_made_up_for(case, left_out):
     assert len(starts) == len(set(starts))
 
 
+def test_items_without_output_indexes_grow_apart():
+    def added(call_id):
+        item = call(id=f"fc_{call_id}", call_id=call_id, arguments="")
+        return {"type": "response.output_item.added", "item": item}
+
+    def more(call_id, text):
+        return {"type": "response.function_call_arguments.delta", "item_id": f"fc_{call_id}", "delta": text}
+
+    frames = [added("a"), added("b"), more("a", '{"path":'), more("b", "{"), more("a", '"a"}'), more("b", "}")]
+    for form in (frames, [json.dumps(frame).encode() for frame in frames]):
+        _, message = fold(form)
+        assert [piece.arguments for piece in message.tool_calls()] == [{"path": "a"}, {}]
+
+
 @pytest.mark.parametrize("case", [case for case in CASES if case != "failed"])
 def test_a_vendor_without_output_indexes_and_final_output_is_read(case):
     frames = fixture(case, "stream")

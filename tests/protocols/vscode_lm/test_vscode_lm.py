@@ -188,6 +188,7 @@ ONE, TWO = result("c1", part_of("1")), result("c2", part_of("2"))
 TURNS = {
     "results in one message, text in the next": [BATCH, turn("user", ONE, TWO), turn("user", part_of("x"))],
     "results apart": [BATCH, turn("user", ONE), turn("user", TWO)],
+    "results on both sides of the text": [BATCH, turn("user", ONE), turn("user", part_of("x")), turn("user", TWO)],
     "text behind results": [BATCH, turn("user", ONE, TWO, part_of("x"))],
     "text before results": [BATCH, turn("user", part_of("x"), ONE, TWO)],
     "text between results": [BATCH, turn("user", ONE, part_of("x"), TWO, part_of("y"), name="bob")],

@@ -146,7 +146,8 @@ def with_message(event: Ending, message: AssistantMessage) -> Ending:
 
 
 def parse_body(body: bytes) -> object:
-    """Parse a whole body; anything that is not JSON is returned as text."""
+    """Parse a whole body, also one that begins with a byte order mark; what is not JSON is returned as text."""
+    body = body.removeprefix(_BOM)
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import FileContent, ImageContent, TextContent
 from segue.models.model import Modality
-from segue.projection.passes.extra import kept_extra
+from segue.projection.passes.extra import kept_extra, lost_extra
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.surrogates import clean_text
@@ -159,7 +159,8 @@ def _supplied(piece: Media, target: Target, patterns: tuple[str, ...], *, in_res
         kept = kept_extra(supplied.extra, target.model.protocol, target.rules, same_provider=True)
         supplied = replace(supplied, extra=kept)
     fit = fit_media(supplied, target, patterns, in_result=in_result)
-    fit.changes = ((ChangeCode.MEDIA_RESOLVED, Loss.NONE, clean_text(_reference(piece) or "")), *fit.changes)
+    change = (ChangeCode.MEDIA_RESOLVED, lost_extra(piece.extra), clean_text(_reference(piece) or ""))
+    fit.changes = (change, *fit.changes)
     return fit
 
 
@@ -197,4 +198,4 @@ def _as_text(piece: Media) -> Fit | None:
         text = base64.b64decode(piece.data, validate=True).decode("utf-8")
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return None
-    return Fit(TextContent(text=text), (ChangeCode.FILE_AS_TEXT, Loss.NONE, piece.name or ""))
+    return Fit(TextContent(text=text), (ChangeCode.FILE_AS_TEXT, lost_extra(piece.extra), piece.name or ""))

@@ -242,7 +242,7 @@ class _Reasoning:
         if piece.redacted:
             workspace.note(_DROPPED, path, _OPAQUE, "redacted")
         elif piece.thinking.isspace() or not piece.thinking:
-            workspace.note(_BLANK, path, _OPAQUE if signature else _NONE)
+            workspace.note(_BLANK, path, _OPAQUE if signature else lost_extra(piece.extra))
         elif self.treatment == "text":
             loss = _OPAQUE if signature else lost_extra(piece.extra)
             workspace.changes.append(Change(code=_AS_TEXT, path=path, loss=loss))

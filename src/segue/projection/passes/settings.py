@@ -214,9 +214,10 @@ class _Options:
                 is_default = name in _SAMPLING and getattr(given, name) == 1
                 self.remove(name, why, Loss.NONE if is_default else Loss.CONTENT)
             elif name in self.rules.exclusive_options:
-                if chosen is not None:
+                if chosen is None:
+                    chosen = name
+                else:
                     self.remove(name, f"the target refuses it together with {chosen}")
-                chosen = chosen or name
 
     def refusal(self, name: str, *, thinks: bool) -> str | None:
         """Give the reason why the target refuses an option; None if it accepts it."""
