@@ -37,17 +37,21 @@ def find_model(model_id: str, provider: str) -> Model | None:
 def vouched_for(context: Context) -> Context:
     """Remove native content, native tools and `extra`, which the types of a provider's SDK do not cover."""
 
+    def plain(value):
+        mark = getattr(value, "cache_mark", None)
+        changes = {} if mark is None else {"cache_mark": msgspec.structs.replace(mark, extra=None)}
+        return msgspec.structs.replace(value, extra=None, **changes)
+
     def pieces(given):
-        return tuple(msgspec.structs.replace(piece, extra=None) for piece in given if piece.kind != "native")
+        return tuple(plain(piece) for piece in given if piece.kind != "native")
 
     prompt = context.system_prompt
     return Context(
         system_prompt=pieces(prompt) if isinstance(prompt, tuple) else prompt,
         messages=tuple(
-            msgspec.structs.replace(message, content=pieces(message.content), extra=None)
-            for message in context.messages
+            msgspec.structs.replace(plain(message), content=pieces(message.content)) for message in context.messages
         ),
-        tools=tuple(msgspec.structs.replace(tool, extra=None) for tool in context.tools if tool.kind != "native"),
+        tools=tuple(plain(tool) for tool in context.tools if tool.kind != "native"),
     )
 
 
