@@ -114,7 +114,7 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     received = {key: value for key, value in whole.items() if key not in _FRAME_KEYS}
     default: Wire = {"model": endpoint.model.id if model is None else model}
     required = required_field(endpoint)
-    if required is not None:
+    if required is not None and any(map(_lacks_reasoning, wires)):
         # A body whose messages lack the required field is written as it was; a new request has the field.
         received["messages"] = [{} for _ in wires]
         default["messages"] = [{required: ""} if _lacks_reasoning(wire) else {} for wire in wires]
