@@ -261,7 +261,9 @@ class _Turns:
             blocks: list[Wire] = [{"type": "text", "text": piece.text}]
         else:
             blocks = encode_user_blocks(content)
-        block = _result_block(message.tool_call_id, blocks, is_error=message.is_error)
+        block: Wire = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": blocks}
+        if message.is_error:
+            block["is_error"] = True
         if message.cache_mark is not None:
             block[CACHE_CONTROL] = encode_mark(message.cache_mark)
         if self.open is not None and self.after_result:

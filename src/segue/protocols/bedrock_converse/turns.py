@@ -265,7 +265,14 @@ def encode_turns(messages: Sequence[Message], endpoint: Endpoint) -> list[Wire]:
     index = 0
     try:
         for index, message in enumerate(messages):  # noqa: B007 - the place of a failure
-            turns.add(message)
+            if type(message) is ToolResultMessage and message.extra is None:
+                turns.add_plain_result(message)
+            elif type(message) is AssistantMessage and (message.extra is None or is_of_reply(message.extra)):
+                blocks = encode_assistant_blocks(message.content, endpoint, turns.documents)
+                turns.wire.append({"role": "assistant", "content": blocks})
+                turns.open, turns.after_result = None, False
+            else:
+                turns.add(message)
     except EncodeError as error:
         encode_assistant = partial(encode_assistant_content, endpoint=endpoint, names=DocumentNames())
         encode_user = partial(encode_user_content, names=DocumentNames())
@@ -311,8 +318,20 @@ class _Turns:
             self.open = blocks if content is blocks else None
         self.after_result = False
 
-    def _add_result(self, message: ToolResultMessage) -> None:
-        extra, content = message.extra, message.content
+    def add_plain_result(self, message: ToolResultMessage) -> None:
+        """Write a result without `extra`: beside the results before it, else in a turn of its own."""
+        blocks: list[Wire] = [{_RESULT: self._encode_result(message)}]
+        if message.cache_mark is not None:
+            blocks.append(encode_mark(message.cache_mark))
+        if self.open is not None and self.after_result:
+            self.open += blocks
+        else:
+            self.open = blocks
+            self.wire.append({"role": "user", "content": blocks})
+            self.after_result = True
+
+    def _encode_result(self, message: ToolResultMessage) -> Wire:
+        content = message.content
         piece = content[0] if len(content) == 1 else None
         if type(piece) is TextContent and piece.extra is None and piece.cache_mark is None:
             inner: list[Wire] = [{"text": piece.text}]
@@ -321,20 +340,22 @@ class _Turns:
         result: Wire = {"toolUseId": message.tool_call_id, "content": inner}
         if message.is_error and self.flags:
             result["status"] = "error"
-        open_blocks = self._find_open(extra, is_result=True)
-        turn: Block = {"role": "user"}
-        if extra is not None:
-            node: Wire = {_RESULT: result} if open_blocks is not None else {_RESULT: result, _MESSAGE: turn}
-            restore(node, extra, PROTOCOL)
-            result, turn = cast("Wire", node[_RESULT]), object_of(node.get(_MESSAGE))
-        blocks: list[Wire] = [{_RESULT: result}]
+        return result
+
+    def _add_result(self, message: ToolResultMessage) -> None:
+        open_blocks = self._find_open(message.extra, is_result=True)
+        node: Wire = {_RESULT: self._encode_result(message)}
+        if open_blocks is None:
+            node[_MESSAGE] = {"role": "user"}
+        restore(node, message.extra, PROTOCOL)
+        blocks: list[Wire] = [{_RESULT: node[_RESULT]}]
         if message.cache_mark is not None:
             blocks.append(encode_mark(message.cache_mark))
         if open_blocks is not None:
             open_blocks += blocks
         else:
             self.open = blocks
-            self.wire.append({**turn, "content": blocks})
+            self.wire.append({**object_of(node.get(_MESSAGE)), "content": blocks})
         self.after_result = True
 
     def _find_open(self, extra: Extra | None, *, is_result: bool) -> list[Wire] | None:

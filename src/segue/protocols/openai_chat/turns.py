@@ -74,7 +74,6 @@ def encode_messages(given: Sequence[Message], endpoint: Endpoint) -> list[Wire]:
     messages: list[Wire] = []
     wire: Wire | None
     for index, message in enumerate(given):
-        path: Path = ("messages", index)
         if type(message) is ToolResultMessage:
             content = message.content
             piece = content[0] if len(content) == 1 else None
@@ -87,26 +86,28 @@ def encode_messages(given: Sequence[Message], endpoint: Endpoint) -> list[Wire]:
                 # The fast path: these are most of an agent's messages.
                 wire = {"role": "tool", "tool_call_id": message.tool_call_id, "content": piece.text}
             else:
-                wire = encode_result(message, endpoint, path)
+                wire = encode_result(message, endpoint, ("messages", index))
         elif type(message) is AssistantMessage:
             is_common = not message.prefix and (message.extra is None or is_of_reply(message.extra))
             wire = fast_encode(message.content, field, empty) if is_common else None
             if wire is None:
-                extra, prefix = message.extra, message.prefix
+                extra, prefix, path = message.extra, message.prefix, ("messages", index)
                 wire = encode_assistant(message.content, endpoint, path, extra=extra, prefix=prefix, required=required)
             elif required is not None and required not in wire:
                 add_required_reasoning(wire, required)
         else:
             role = "user" if message.role == "user" else system_role(endpoint)
-            wire = _encode_message(role, message.content, message.extra, path)
+            wire = _encode_message(role, message.content, message.extra, ("messages", index))
         messages.append(wire)
     return messages
 
 
 def _encode_message(role: str, content: Sequence[UserContent], extra: Extra | None, path: Path) -> Wire:
-    if extra is None:
-        return {"role": role, "content": encode_content(content, None, (*path, "content"))}
     only = content[0] if len(content) == 1 else None
+    if extra is None:
+        if type(only) is TextContent and only.extra is only.cache_mark is None:
+            return {"role": role, "content": only.text}
+        return {"role": role, "content": encode_content(content, None, (*path, "content"))}
     if only is not None and only.kind == "native" and chosen(extra, PROTOCOL, "message", role) == "native":
         return encode_native(only, path)
     wire: Wire = {"role": role, "content": encode_content(content, extra, (*path, "content"))}
