@@ -172,6 +172,38 @@ def test_the_program_converts_to_the_protocol_of_a_package_and_back(site):
     assert [message["role"] for message in json.loads(back.stdout)["messages"]][-2:] == ["assistant", "tool"]
 
 
+NAMES = "import segue.protocols, sys; from segue.protocols.registry import protocol_names; print(protocol_names()[-1])"
+
+
+def test_the_metadata_of_packages_are_read_only_if_one_adds_a_protocol(site, tmp_path):
+    """Importing the library's reader takes longer than the rest of the program's start."""
+    told = f"{NAMES}; print('importlib.metadata' in sys.modules)"
+    assert run(site, "-c", told).stdout.split() == ["cohere-v1", "True"]
+    assert run(tmp_path, "-c", told).stdout.split()[-1] == "False"
+
+
+def test_a_package_in_an_archive_is_found(site, tmp_path):
+    archive = shutil.make_archive(str(tmp_path / "packages"), "zip", site)
+    assert run(Path(archive), "-c", NAMES).stdout.split() == ["cohere-v1"]
+
+
+FINDER = """
+import sys
+from importlib.metadata import PathDistribution
+from pathlib import Path
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        return None
+    def find_distributions(self, context):
+        return map(PathDistribution, Path(sys.argv[1]).glob("*.dist-info"))
+sys.meta_path.append(Finder())
+"""
+
+
+def test_a_package_that_another_finder_knows_is_found(site, tmp_path):
+    assert run(tmp_path, "-c", FINDER + NAMES, str(site)).stdout.split() == ["cohere-v1"]
+
+
 def test_a_package_is_not_imported_before_its_protocol_is_needed(site):
     program = (
         "import sys; from segue.protocols import PROTOCOLS, get_protocol; names = list(PROTOCOLS); "

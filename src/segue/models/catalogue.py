@@ -36,6 +36,7 @@ from warnings import warn
 
 import msgspec
 
+from segue._entry_points import find_entry_points
 from segue.errors import ModelError, UnknownModel
 from segue.models.catalogue_file import CatalogueFile, Source, parse_catalogue, toml_as_json
 from segue.models.model import Modality, Model
@@ -309,11 +310,8 @@ def installed_catalogue() -> Catalogue:
 
     A package whose catalogue cannot be loaded causes a warning and is skipped.
     """
-    # Imported here: it costs as much as reading the packaged catalogue, and most look-ups do not need it.
-    from importlib.metadata import entry_points
-
     catalogue = packaged_catalogue()
-    for point in entry_points(group=ENTRY_POINTS):
+    for point in find_entry_points(ENTRY_POINTS):
         package = point.dist.name if point.dist is not None else point.value
         try:
             found = cast("object", point.load())

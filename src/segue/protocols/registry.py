@@ -19,6 +19,7 @@ from warnings import warn
 
 import msgspec
 
+from segue._entry_points import find_entry_points
 from segue.conversation.context import Options
 from segue.errors import SettingsError, UnknownProtocol
 from segue.models.catalogue import get_model
@@ -85,10 +86,7 @@ def register_protocol(record: Protocol) -> None:
 
 
 def _entry_points() -> Mapping[str, EntryPoint]:
-    # Imported here: the import takes as long as the rest of segue, and only names of other packages need it.
-    from importlib.metadata import entry_points
-
-    return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in _FOLDERS}
+    return {point.name: point for point in find_entry_points(ENTRY_POINTS) if point.name not in _FOLDERS}
 
 
 def _load_entry_point(point: EntryPoint) -> Protocol:
