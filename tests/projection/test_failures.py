@@ -341,6 +341,7 @@ KNOWN: Final = (
     "zed#37021, hermes#20154, hermes#84944, mistral-vibe#578",
     "rig#1130",
     "Rapid-MLX#1543, Qwen3.8#164, langchain#38849",
+    "langchain#35071",
     "llxprt#1977, llxprt#3695, copilot-api#261, hermes#50055",
     "arunalabs/mode#9, LiteLLM: fills empty texts",
     "pydantic-ai and strands: leave out empty turns",

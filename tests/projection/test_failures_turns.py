@@ -48,6 +48,7 @@ from projection.building import (
     user,
 )
 from projection.failure_rows import Row, prove
+from segue.conversation.content import TextContent
 from segue.conversation.context import ToolDefinition
 
 CITED: Final = {"anthropic-messages": {"tool_call_ids": ["a"]}}
@@ -126,6 +127,13 @@ ORDER: Final[Mapping[str, Row]] = {
         given=(user("hi"), assistant(SONNET, "The answer is")),
         targets=(SONNET, OPUS, BEDROCK_SONNET, GPT, GPT_4O),
         sends=(user("hi"), assistant(SONNET, "The answer is")),
+    ),
+    "the space at its end goes, also with a signature that the target does not get": Row(
+        threads="langchain#35071",
+        given=(user("hi"), assistant(SONNET, TextContent(text="The answer is ", text_signature="sig"))),
+        targets=(SONNET,),
+        sends=(user("hi"), assistant(SONNET, TextContent(text="The answer is", text_signature="sig"))),
+        reports=("final_space at messages[1].content[0]",),
     ),
     "a turn that the provider paused is sent back as it is": Row(
         threads="copilot-api#261",

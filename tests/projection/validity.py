@@ -131,7 +131,8 @@ class _Judge:
         if not self.rules.last_assistant and not (paused and any(piece.kind == "native" for piece in last.content)):
             yield "the last turn is the assistant's"
         piece = last.content[-1]
-        spaced = piece.kind == "text" and not piece.text_signature and piece.text != piece.text.rstrip()
+        is_signed = piece.kind == "text" and piece.text_signature and self.rules.text_signatures
+        spaced = piece.kind == "text" and not is_signed and piece.text != piece.text.rstrip()
         if self.rules.refused_final_space and spaced:
             yield "the last turn ends in white space"
 

@@ -142,7 +142,7 @@ def _end_on_user(workspace: Workspace, last: AssistantMessage) -> None:
         workspace.keep([*workspace.messages, closing], [*workspace.places, place])
     elif rules.refused_final_space and last.content:
         piece = last.content[-1]
-        if piece.kind == "text" and not piece.text_signature and piece.text != piece.text.rstrip():
+        if piece.kind == "text" and not (piece.text_signature and rules.text_signatures) and piece.text[-1:].isspace():
             # Only a signed turn can still have a blank text here; it gets a short text.
             text = piece.text.rstrip() or texts.empty_turn
             workspace.note(ChangeCode.FINAL_SPACE, workspace.content_path(index, len(last.content) - 1), Loss.NONE)
