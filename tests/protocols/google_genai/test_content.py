@@ -176,6 +176,10 @@ MODEL = {
         {"functionCall": {"id": "c", "name": "f", "args": {}, "note": 1}, "partMetadata": {"a": 1}},
         ToolCall(id="c", name="f", extra=kept(partMetadata={"a": 1}, functionCall={"note": 1})),
     ),
+    "a call with a null": (
+        {"functionCall": {"id": "c", "name": "f", "args": {}, "note": None}},
+        ToolCall(id="c", name="f", extra=formatted(functionCall={"in": {"note": {"to": None}}})),
+    ),
     "a program": ({"executableCode": {"code": "1"}}, native({"executableCode": {"code": "1"}})),
     "what it printed": (
         {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "42\n"}},

@@ -164,9 +164,8 @@ def _decode_call(wire: Block, inside: Block, new_id: str, tool_names: Mapping[st
 def _is_default_call(wire: Block, inside: Block, call: ToolCall) -> bool:
     """Whether a call is in the default format, as nearly all are."""
     keys = 1 if call.thought_signature is None else 2
-    return (
-        len(wire) == keys and len(inside) == 3 and inside.get("id") == call.id and inside.get("args") is call.arguments
-    )
+    is_plain = len(wire) == keys and inside is wire.get(CALL) and len(inside) == 3
+    return is_plain and inside.get("id") == call.id and inside.get("args") is call.arguments
 
 
 def _with_extra(
