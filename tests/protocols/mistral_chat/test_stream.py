@@ -156,6 +156,13 @@ def test_odd_frames_do_no_harm(frame):
     assert message.text() == "a"
 
 
+@pytest.mark.parametrize("delta", [{"content": 0}, {"content": [0]}, {"tool_calls": 0}, {"tool_calls": ["x"]}], ids=str)
+def test_a_tool_message_of_any_form_is_kept(delta):
+    events, message = decoded(chunk({"role": "tool", **delta}, "stop"))
+    assert events[-1].type == "done"
+    assert message.content == (NativeContent(protocol="mistral-chat", block={"role": "tool", **delta}),)
+
+
 def test_a_stream_of_one_tool_message_keeps_its_calls():
     """Calls inside the message of a tool that the provider ran are no calls of the reply."""
     events, message = decoded(chunk({"role": "tool", "content": "hi", "tool_calls": [call("a")]}, "stop"))

@@ -109,7 +109,7 @@ def _read_trace(
         place = (*path, index)
         ran_next = index + 1 < len(messages) and messages[index + 1].get("role") == "tool"
         if wire.get("role") == "tool":
-            content.append(decode_ran(wire, (*place, "content")))
+            content.append(decode_ran(wire))
         elif ran_next and wire.get("tool_calls"):
             content += decode_chunks(wire.get("content", MISSING), (*place, "content"), reply=True)
             block = {"role": "assistant", "content": "", "tool_calls": wire["tool_calls"]}
@@ -121,10 +121,12 @@ def _read_trace(
     return tuple(content), notes
 
 
-def decode_ran(wire: Block, path: Path) -> NativeContent:
-    """Keep the message of a tool that the provider ran, with its text as the fallback."""
-    chunks = decode_chunks(wire.get("content", MISSING), path, reply=True)
-    text = "\n".join(piece.text for piece in chunks if piece.kind == "text")
+def decode_ran(wire: Block) -> NativeContent:
+    """Keep the message of a tool that the provider ran, whatever its content is, with its text as the fallback."""
+    content = wire.get("content")
+    chunks = map(object_of, cast("list[object]", content)) if isinstance(content, list) else ()
+    texts = [content] if isinstance(content, str) else [chunk.get("text") for chunk in chunks]
+    text = "\n".join(text for text in texts if isinstance(text, str))
     fallback = (TextContent(text=text),) if text.strip() else ()
     return NativeContent(protocol=PROTOCOL, block=wire, fallback=fallback)
 
@@ -165,12 +167,13 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:  # n
 def encode_choice(message: AssistantMessage, index: int = 0) -> Wire:
     """Write one choice of a reply in the default format."""
     wires = encode_assistant(message.content, ("choices", index, "message"))
-    if len(wires) == 1:
-        calls = [
+    if len(wires) == 1 and message.tool_calls():
+        wires[0]["tool_calls"] = [
             {**{key: value for key, value in call.items() if key != "type"}, "index": number}
-            for number, call in enumerate(cast("list[Wire]", wires[0].get("tool_calls", [])))
+            for number, call in enumerate(cast("list[Wire]", wires[0]["tool_calls"]))
         ]
-        wires[0]["tool_calls"] = calls or None
+    elif len(wires) == 1:
+        wires[0].setdefault("tool_calls", None)
     content: Wire = {"message": wires[0]} if len(wires) == 1 else {"messages": wires}
     reason = message.raw_stop_reason or _FINISH_REASONS[StopReason(message.stop_reason)]
     return {"index": index, **content, "finish_reason": reason}

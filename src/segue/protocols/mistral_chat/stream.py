@@ -271,7 +271,7 @@ class _Choice:
     def _end_ran(self, out: Assembly) -> None:
         ran, self._ran = self._ran, None
         if ran:
-            native = decode_ran(ran, ())
+            native = decode_ran(ran)
             out.close(out.add_native(native.block, native.fallback))
 
 
