@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
-from segue.errors import DecodeError
+from segue.errors import DecodeError, Path, render_path
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.detection import detect_protocol, detect_reply
 from segue.protocols.kit.clues import Clues
@@ -134,11 +134,28 @@ def check_tool_names(record: Protocol, sample: Sample) -> None:
         expect_equal(record, law, f"{sample.name}, stream", [c.name for c in mapped], [names[name] for name in wire])
 
 
-def check_damaged_bodies(record: Protocol, sample: Sample) -> None:
-    """A body with a key removed or replaced is written back unchanged, or refused with `DecodeError`.
+def check_damaged_stream(record: Protocol, sample: Sample) -> None:
+    """A stream of which one frame has a key removed, replaced or added at any depth ends with one terminal event.
 
     Raises:
-        BrokenLaw: `check` or the codec raises another exception, or the body is not written back unchanged.
+        BrokenLaw: the decoder raises, or the stream has no terminal event, or several.
+    """
+    frames = list(sample.stream or ())
+    for at, frame in enumerate(frames):
+        for damaged, change in _damaged(frame):
+            where = f"{sample.name}, frame {at}{change}"
+            try:
+                events, _ = _decode_stream(record, [*frames[:at], damaged, *frames[at + 1 :]])
+            except Exception as error:  # noqa: BLE001 - any exception is the finding
+                fail(record, "a damaged stream is read", where, f"{type(error).__name__}: {error}")
+            _check_events(record, where, events)
+
+
+def check_damaged_bodies(record: Protocol, sample: Sample) -> None:
+    """A body with a key removed, replaced or added at any depth is written back unchanged, or refused.
+
+    Raises:
+        BrokenLaw: `check` or the codec raises anything but `DecodeError`, or the body is not written back unchanged.
     """
     endpoint, law = resolve_endpoint(record.example), "a damaged body is read or refused"
     for body, where in _damaged(sample.request):
@@ -161,18 +178,30 @@ def check_damaged_bodies(record: Protocol, sample: Sample) -> None:
 
 
 _ODD_VALUES: Final[tuple[object, ...]] = (None, 7, "odd", [], {}, [None])
+_UNKNOWN: Final = "vendor_key"
 
 
-def _damaged(body: dict[str, object] | None) -> Iterator[tuple[dict[str, object], str]]:
-    """Give copies of a body, each with one key removed, replaced or added, and a description of the change."""
-    for key in body or ():
-        copied = dict(body or {})
-        del copied[key]
-        yield copied, f" without {key}"
-        for value in _ODD_VALUES:
-            yield {**(body or {}), key: value}, f" with {key}: {value!r}"
-    if body is not None:
-        yield {**body, "vendor_key": {"a": [1]}}, " with vendor_key"
+def _damaged(value: object, path: Path = ()) -> Iterator[tuple[Any, str]]:
+    """Give copies of a JSON value, each with one key removed, replaced or added, and a description of the change.
+
+    The change is in an object at any depth.
+    """
+    if isinstance(value, dict):
+        node = cast("dict[str, object]", value)
+        for key, inner in node.items():
+            place = render_path((*path, key))
+            yield {name: item for name, item in node.items() if name != key}, f" without {place}"
+            for odd in _ODD_VALUES:
+                yield {**node, key: odd}, f" with {place}: {odd!r}"
+            for changed, where in _damaged(inner, (*path, key)):
+                yield {**node, key: changed}, where
+        for added in (None, {"a": [1]}):
+            yield {**node, _UNKNOWN: added}, f" with {render_path((*path, _UNKNOWN))}: {added!r}"
+    elif isinstance(value, list):
+        items = cast("list[object]", value)
+        for at, item in enumerate(items):
+            for changed, where in _damaged(item, (*path, at)):
+                yield [*items[:at], changed, *items[at + 1 :]], where
 
 
 def _decode_stream(
@@ -200,5 +229,6 @@ SAMPLE_LAWS: Final[tuple[SampleLaw, ...]] = (
     check_split_stream,
     check_broken_stream,
     check_tool_names,
+    check_damaged_stream,
     check_damaged_bodies,
 )

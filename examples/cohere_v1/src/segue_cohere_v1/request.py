@@ -37,7 +37,7 @@ from segue import (
     new_assistant_message,
 )
 from segue.protocols import Endpoint, JsonObject, choose, chosen, keep, restore
-from segue.protocols.kit.reading import expect_objects, text_of
+from segue.protocols.kit.reading import expect_object, expect_objects, text_of
 from segue_cohere_v1.rules import NAME
 from segue_cohere_v1.tools import decode_tools, encode_tools
 
@@ -283,7 +283,8 @@ class _Reader:
             return
         if message and not self._open:
             self.messages.append(user)
-            calls = self._read_calls([cast("JsonObject", it.get("call")) or {} for it in results], ())
+            wires = [expect_object(it.get("call"), ("tool_results", at, "call")) for at, it in enumerate(results)]
+            calls = self._read_calls(wires, ())
             self._open = list(calls)
             extra = keep(NAME, {}, {}, choices=choose("message", "default", "native"))
             self.messages.append(replace(self._origin, content=calls, extra=extra))
