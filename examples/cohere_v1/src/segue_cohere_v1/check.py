@@ -7,8 +7,8 @@ from typing import Final, cast
 
 from segue.protocols import Endpoint, JsonObject, Violation
 from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
+from segue.protocols.kit.json_values import object_of
 from segue_cohere_v1.request import KEYS
-from segue_cohere_v1.tools import object_of
 
 _ROLES: Final = ("USER", "CHATBOT", "SYSTEM", "TOOL")
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from segue import AssistantMessage, DecodeError, StopReason, TextContent, Usage, WireError, new_assistant_message
 from segue.protocols import Assembly, Endpoint, JsonObject, Part, StreamDecoder, apply, difference
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.reading import (
     expect_object,
     expect_objects,
@@ -27,7 +28,6 @@ from segue.protocols.kit.reading import (
 )
 from segue_cohere_v1.request import decode_call
 from segue_cohere_v1.rules import NAME
-from segue_cohere_v1.tools import object_of
 
 _STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "COMPLETE": StopReason.STOP,

@@ -18,7 +18,8 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from segue import EncodeError, NativeTool, Tool, ToolDefinition
-from segue.protocols import JsonObject, keep, restore
+from segue.protocols import keep, restore
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.reading import expect_objects, text_of
 from segue_cohere_v1.rules import NAME
 
@@ -34,11 +35,6 @@ _JSON_TYPES: Final = {python: kind for kind, python in _PYTHON_TYPES.items()}
 _PARAMETER_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SCHEMA: Final = "\n\nParameters (JSON Schema): "
 _KEYS: Final = frozenset({"name", "description", "parameter_definitions"})
-
-
-def object_of(value: object) -> JsonObject:
-    """Give a JSON object unchanged; an empty one for any other value."""
-    return cast("JsonObject", value) if isinstance(value, Mapping) else {}
 
 
 def encode_tools(tools: tuple[Tool, ...]) -> list[dict[str, object]]:

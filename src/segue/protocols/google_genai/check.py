@@ -16,10 +16,10 @@ from segue.errors import Path
 from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_ALWAYS_THINKS
 from segue.models.rules import Rules
 from segue.protocols.google_genai.check_turns import check_turns, objects_of
-from segue.protocols.google_genai.keys import object_of, read_keys, texts_of
+from segue.protocols.google_genai.keys import read_keys, texts_of
 from segue.protocols.kit.checking import check_json
 from segue.protocols.kit.codec import Endpoint, Violation
-from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import text_of
 

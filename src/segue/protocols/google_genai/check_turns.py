@@ -15,9 +15,9 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.models.model_ids import GEMINI_2_0
 from segue.protocols.google_genai.content import CALL, RESULT, SIGNATURE
-from segue.protocols.google_genai.keys import object_of, read_keys
+from segue.protocols.google_genai.keys import read_keys
 from segue.protocols.kit.codec import Endpoint, Violation
-from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
 
 _ROLES: Final = frozenset({"user", "model", "function", None})

@@ -30,12 +30,12 @@ from segue.conversation.content import (
     ToolCall,
     UserContent,
 )
-from segue.protocols.google_genai.keys import keep_format, object_of, read_keys
+from segue.protocols.google_genai.keys import keep_format, read_keys
 from segue.protocols.google_genai.media import MEDIA_FIELDS, decode_media, encode_file, encode_image
 from segue.protocols.google_genai.native import decode_native
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import native_block
 from segue.protocols.kit.verbatim import data_of, keep, restore
 

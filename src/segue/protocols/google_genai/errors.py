@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from segue.protocols.google_genai.keys import object_of
 from segue.protocols.kit.codec import WireError
 from segue.protocols.kit.error_bodies import find_error_object
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.reading import integer_of, parse_body, text_of
 
 

@@ -97,8 +97,3 @@ def texts_of(value: object) -> Sequence[str]:
     if not isinstance(value, (list, tuple)):
         return ()
     return [item for item in cast("Sequence[object]", value) if isinstance(item, str)]
-
-
-def object_of(value: object) -> Block:
-    """Give a JSON object; an empty one for anything else."""
-    return cast("Block", value) if isinstance(value, (dict, Mapping)) else EMPTY

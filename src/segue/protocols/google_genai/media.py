@@ -17,8 +17,8 @@ from typing import Final
 
 from segue.conversation.content import FileContent, ImageContent
 from segue.errors import EncodeError
-from segue.protocols.google_genai.keys import object_of, read_keys
-from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.google_genai.keys import read_keys
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import standard_base64, text_of
 
 INLINE: Final = "inlineData"

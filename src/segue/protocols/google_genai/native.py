@@ -13,10 +13,10 @@ So the output of a program, a transcript and an image have a fallback; calls and
 from __future__ import annotations
 
 from segue.conversation.content import FallbackContent, NativeContent, TextContent
-from segue.protocols.google_genai.keys import object_of, read_keys
+from segue.protocols.google_genai.keys import read_keys
 from segue.protocols.google_genai.media import MEDIA_FIELDS, decode_media
 from segue.protocols.google_genai.rules import PROTOCOL
-from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.json_values import Block, object_of
 
 
 def decode_native(part: Block) -> NativeContent:

@@ -24,11 +24,11 @@ from msgspec.structs import replace
 from segue.conversation.content import Extra
 from segue.conversation.context import Options, ThinkingLevel, Tool
 from segue.models.thinking import budget_for_level, level_for_budget
-from segue.protocols.google_genai.keys import keep_format, name_in, object_of, read_keys, texts_of
+from segue.protocols.google_genai.keys import keep_format, name_in, read_keys, texts_of
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.schemas import from_openapi
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.option_table import refuse_options
 from segue.protocols.kit.reading import integer_of, real_of, strings_of, text_of
 from segue.protocols.kit.verbatim import choose, chosen, data_of, restore

@@ -31,12 +31,12 @@ from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
 from segue.protocols.google_genai.content import encode_assistant_parts
 from segue.protocols.google_genai.errors import decode_error
-from segue.protocols.google_genai.keys import TO_CAMEL, object_of, read_keys
+from segue.protocols.google_genai.keys import TO_CAMEL, read_keys
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.turns import decode_model_parts, parts_of
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_patch import difference
-from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, number_of, of_reply, text_of
 from segue.protocols.kit.replies import restore_reply
 

@@ -13,9 +13,9 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from segue.protocols.google_genai.keys import TO_CAMEL, object_of
+from segue.protocols.google_genai.keys import TO_CAMEL
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import standard_base64
 
 _BYTES: Final = frozenset({"thoughtSignature", "thought_signature", "continuationToken", "continuation_token"})

@@ -22,7 +22,7 @@ from typing import Final, cast
 from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, Diagnostic
 from segue.protocols.google_genai.content import CALL, SIGNATURE, decode_assistant_part
-from segue.protocols.google_genai.keys import object_of, read_keys
+from segue.protocols.google_genai.keys import read_keys
 from segue.protocols.google_genai.native import fallback_of
 from segue.protocols.google_genai.response import (
     block_reason,
@@ -36,7 +36,7 @@ from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.stream_calls import PartialCall
 from segue.protocols.kit.assembly import Assembly, Part
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.streaming import StreamDecoder
 

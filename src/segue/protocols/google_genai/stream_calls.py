@@ -15,9 +15,9 @@ import re
 from typing import Final, TypeAlias, cast
 
 from segue.protocols.google_genai.content import CALL, SIGNATURE
-from segue.protocols.google_genai.keys import object_of, read_keys
+from segue.protocols.google_genai.keys import read_keys
 from segue.protocols.kit.assembly import Part, join_chunks
-from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.json_values import Block, Wire, object_of
 
 Step: TypeAlias = str | int
 

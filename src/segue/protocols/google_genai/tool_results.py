@@ -28,10 +28,10 @@ from segue.conversation.content import TextContent, ToolResultContent
 from segue.conversation.messages import ToolResultMessage
 from segue.errors import EncodeError
 from segue.protocols.google_genai.content import RESULT, decode_user_part, encode_user_content
-from segue.protocols.google_genai.keys import keep_format, object_of, read_keys
+from segue.protocols.google_genai.keys import keep_format, read_keys
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import EMPTY, Block, Wire
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.verbatim import choose, chosen, restore
 
