@@ -14,6 +14,8 @@ from msgspec.structs import replace
 from projection.building import FABLE, SONNET, assistant, system, user
 from projection.compare import idle, unreported
 from projection.histories import (
+    PDF,
+    PNG,
     TARGETS,
     fresh,
     make_ugly,
@@ -26,15 +28,23 @@ from projection.histories import (
 )
 from projection.validity import find_faults
 from property_testing import scaled_examples
-from segue.conversation.content import Extra, TextContent, ThinkingContent
+from segue.conversation.content import (
+    CacheMark,
+    Extra,
+    FileContent,
+    ImageContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+)
 from segue.conversation.context import Context, Options
-from segue.conversation.messages import Message, UserMessage
+from segue.conversation.messages import Message, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import Path
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.projection.policy import Policy
 from segue.projection.projector import project
-from segue.projection.report import Loss
+from segue.projection.report import ChangeCode, Loss
 from segue.protocols.registry import PROTOCOLS
 
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -264,7 +274,7 @@ _CORPUS = """
 import sys
 from projection.histories import TARGETS, make_ugly, ALL_TARGETS, make_options, make_policy, make_ugly
 from segue.projection.projector import project
-from segue.projection.report import Loss
+from segue.projection.report import ChangeCode, Loss
 
 for seed, model in enumerate(ALL_TARGETS * 2):
     projection = project(make_ugly(seed, model), model, options=make_options(seed), policy=make_policy(seed + 1))
@@ -304,3 +314,44 @@ def test_redacted_thinking_with_a_label_is_unchanged_for_the_same_model():
     turn = new_assistant_message(model, content=(thought, TextContent(text="so")))
     context = Context(messages=(UserMessage.of("hi"), turn, UserMessage.of("and")))
     assert project(context, model).context is context
+
+
+MARK = CacheMark(ttl="1h")
+TEXT_FILE = FileContent(data="aGVsbG8=", mime_type="text/plain", cache_mark=MARK)
+CALL = ToolCall(id="call1abcd", name="read", cache_mark=MARK)
+CALLED = (user("hi"), assistant(FABLE, replace(CALL, cache_mark=None)))
+FAILED = ToolResultMessage(
+    tool_call_id="call1abcd",
+    tool_name="read",
+    content=(TextContent(text="no"), TextContent(text="such file", cache_mark=MARK)),
+    is_error=True,
+)
+MARKED: dict[str, tuple[Message, ...]] = {
+    "an image": (UserMessage(content=(ImageContent(data=PNG, mime_type="image/png", cache_mark=MARK),)),),
+    "an image of no type": (UserMessage(content=(ImageContent(data="AAAA", cache_mark=MARK),)),),
+    "an image by URL": (UserMessage(content=(ImageContent(url="https://example.org/i.png", cache_mark=MARK),)),),
+    "a document": (UserMessage(content=(FileContent(data=PDF, mime_type="application/pdf", cache_mark=MARK),)),),
+    "a text file": (UserMessage(content=(TEXT_FILE,)),),
+    "a file by id": (UserMessage(content=(FileContent(file_id="file_1", cache_mark=MARK),)),),
+    "sound": (UserMessage(content=(FileContent(data="AAAA", mime_type="audio/wav", cache_mark=MARK),)),),
+    "the second of two equal files": (UserMessage(content=(replace(TEXT_FILE, cache_mark=None), TEXT_FILE)),),
+    "a call": (user("hi"), assistant(FABLE, CALL), replace(FAILED, content=(TextContent(text="ok"),), is_error=False)),
+    "a result": (
+        user("hi"),
+        assistant(FABLE, replace(CALL, cache_mark=None)),
+        replace(FAILED, content=(), cache_mark=MARK),
+    ),
+    "instructions": (user("hi"), SystemMessage(content=(TextContent(text="Be brief.", cache_mark=MARK),)), user("so")),
+    "the text of an error": (*CALLED, FAILED),
+}
+
+
+@pytest.mark.parametrize("messages", MARKED.values(), ids=MARKED.keys())
+@every_protocol
+def test_a_cache_mark_is_kept_or_its_removal_is_reported(protocol, messages):
+    """Content that replaces marked content has its mark."""
+    for model in TARGETS[protocol]:
+        projection = project(Context(messages=messages), model)
+        kept = repr(projection.context).count("cache_mark=CacheMark(")
+        removed = [change for change in projection.report.changes if change.code == ChangeCode.CACHE_MARK_REMOVED]
+        assert kept + len(removed) == 1, (model.full_name(), projection.report.summary())

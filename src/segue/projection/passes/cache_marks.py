@@ -10,14 +10,19 @@ A mark does not change the meaning of a request, so removing one leaves the cach
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 from msgspec.structs import replace
 
-from segue.conversation.content import AnyContent
+from segue.conversation.content import AnyContent, CacheMark, UserContent
 from segue.conversation.context import Tool
 from segue.conversation.messages import Message
 from segue.errors import Path
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.workspace.workspace import SystemPrompt, Target, Workspace
+
+_Markable = TypeVar("_Markable", bound=UserContent)
 
 Mark = tuple[int, int | None, Path]
 """Index of the marked message in the projection; index of the marked content, None for the message itself; path in the
@@ -81,6 +86,17 @@ def limit_marks(
     paths = [*places[:excess], *(path for _, _, path in removed)]
     limited.changes = tuple(Change(code=ChangeCode.CACHE_MARK_REMOVED, path=path, loss=Loss.NONE) for path in paths)
     return limited
+
+
+def moved_mark(content: _Markable, mark: CacheMark | None) -> _Markable:
+    """Give content with the mark of the content that it replaces; a mark of its own stays."""
+    return content if mark is None or content.cache_mark is not None else replace(content, cache_mark=mark)
+
+
+def last_mark(content: Sequence[AnyContent]) -> CacheMark | None:
+    """Give the last mark among texts that are joined to one; it covers the earlier ones."""
+    marks = [piece.cache_mark for piece in content if piece.kind == "text" and piece.cache_mark is not None]
+    return marks[-1] if marks else None
 
 
 def _is_marked(content: AnyContent) -> bool:

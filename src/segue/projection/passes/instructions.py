@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from segue.conversation.content import SystemContent, TextContent
 from segue.conversation.messages import SystemMessage, UserMessage
+from segue.projection.passes.cache_marks import last_mark
 from segue.projection.passes.extra import lost_extra
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
@@ -77,7 +78,8 @@ def _place_later(workspace: Workspace) -> None:
 def _as_user(workspace: Workspace, index: int, message: SystemMessage) -> None:
     """Convert a system message to a user message: the text first, then native blocks of the target's protocol."""
     text = joined_text(message.content)
-    texts = (TextContent(text=fill(workspace.target.policy.texts.system_message, text=text)),)
+    filled = fill(workspace.target.policy.texts.system_message, text=text)
+    texts = (TextContent(text=filled, cache_mark=last_mark(message.content)),)
     natives = [position for position, piece in enumerate(message.content) if piece.kind == "native"]
     if natives and not text.strip():
         texts = ()

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from segue.conversation.content import AnyContent, FallbackContent, NativeContent, TextContent, UserContent
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import Path
+from segue.projection.passes.cache_marks import moved_mark
 from segue.projection.passes.extra import lost_extra
 from segue.projection.passes.media_fit import Fit, Media, fit_media, kind_of
 from segue.projection.policy import fill
@@ -64,6 +65,7 @@ class _Pieces:
         if fit.placeholder and fit.content.kind == "text" and self.content:
             last = self.content[-1]
             if last.kind == "text" and last.text == fit.content.text:
+                self.content[-1] = moved_mark(last, fit.content.cache_mark)
                 return
         self.add(fit.content, position)
 
@@ -86,8 +88,8 @@ def _fallback_without_extra(piece: NativeContent) -> list[FallbackContent]:
             spares.append(TextContent(text=spare.text, cache_mark=spare.cache_mark))
         else:
             spares.append(spare if spare.extra is None else replace(spare, extra=None))
-    if piece.cache_mark is not None and spares and spares[-1].cache_mark is None:
-        spares[-1] = replace(spares[-1], cache_mark=piece.cache_mark)
+    if spares:
+        spares[-1] = moved_mark(spares[-1], piece.cache_mark)
     return spares
 
 
@@ -268,6 +270,7 @@ class _Media:
     def fit(self, piece: Media, path: Path, patterns: tuple[str, ...], *, in_result: bool) -> Fit:
         """Fit one piece and report the changes."""
         fit = self.evicted(piece, fit_media(piece, self.workspace.target, patterns, in_result=in_result))
+        fit.content = moved_mark(fit.content, piece.cache_mark)
         for code, loss, detail in fit.changes:
             self.workspace.note(code, path, loss, detail)
         if fit.needed is not None:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import FileContent, ImageContent, TextContent
 from segue.models.model import Modality
-from segue.projection.passes.extra import kept_extra, lost_extra
+from segue.projection.passes.extra import extra_loss, kept_extra, lost_extra
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.surrogates import clean_text
@@ -155,11 +155,13 @@ def _supplied(piece: Media, target: Target, patterns: tuple[str, ...], *, in_res
     supplied = target.policy.media.get(_reference(piece) or "")
     if supplied is None or not _is_reachable(supplied, target):
         return None
+    loss = lost_extra(piece.extra)
     if supplied.extra is not None:
         kept = kept_extra(supplied.extra, target.model.protocol, target.rules, same_provider=True)
+        loss = extra_loss(supplied.extra, kept) if loss == Loss.NONE else loss
         supplied = replace(supplied, extra=kept)
     fit = fit_media(supplied, target, patterns, in_result=in_result)
-    change = (ChangeCode.MEDIA_RESOLVED, lost_extra(piece.extra), clean_text(_reference(piece) or ""))
+    change = (ChangeCode.MEDIA_RESOLVED, loss, clean_text(_reference(piece) or ""))
     fit.changes = (change, *fit.changes)
     return fit
 

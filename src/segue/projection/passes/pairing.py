@@ -18,8 +18,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from segue.conversation.content import AssistantContent, TextContent, ToolCall
+from segue.conversation.content import AssistantContent, TextContent, ToolCall, UserContent
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from segue.projection.passes.cache_marks import last_mark, moved_mark
 from segue.projection.passes.extra import lost_extra
 from segue.projection.passes.matching import Call, match_results
 from segue.projection.policy import Texts, fill
@@ -140,7 +141,10 @@ def result_as_user(
         text = fill(texts.error_result, text=text)
     text = fill(template, name=clean_text(message.tool_name), text=text)
     media = [(piece, origin) for piece, origin in zip(message.content, origins, strict=True) if piece.kind != "text"]
-    user = UserMessage(content=(TextContent(text=text), *(piece for piece, _ in media)), timestamp=message.timestamp)
+    joined = TextContent(text=text, cache_mark=last_mark(message.content))
+    pieces: list[UserContent] = [joined, *(piece for piece, _ in media)]
+    pieces[-1] = moved_mark(pieces[-1], message.cache_mark)
+    user = UserMessage(content=tuple(pieces), timestamp=message.timestamp)
     extras = (message.extra, *(piece.extra for piece in message.content if piece.kind == "text"))
     return user, [INSERTED, *(origin for _, origin in media)], lost_extra(*extras)
 

@@ -18,6 +18,7 @@ from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import AnyContent, AssistantContent, TextContent
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.models.rules import Rules
+from segue.projection.passes.cache_marks import last_mark
 from segue.projection.passes.extra import lost_extra
 from segue.projection.passes.pairing import is_error_text, result_as_user
 from segue.projection.policy import fill
@@ -69,7 +70,7 @@ def _flatten_calls(workspace: Workspace, index: int, message: AssistantMessage) 
             workspace.note(ChangeCode.CALL_AS_TEXT, workspace.content_path(index, position), loss)
             arguments = encode_arguments(piece.arguments)
             text = fill(workspace.target.policy.texts.call, name=clean_text(piece.name), arguments=arguments)
-            content[position] = TextContent(text=text)
+            content[position] = TextContent(text=text, cache_mark=piece.cache_mark)
             changed = True
     if changed:
         workspace.put(index, replace(message, content=tuple(content)), origins)
@@ -102,7 +103,7 @@ def _write_error_as_text(workspace: Workspace, index: int, message: ToolResultMe
         return
     workspace.note(ChangeCode.ERROR_AS_TEXT, workspace.path(index), lost_extra(*(piece.extra for piece in texts)))
     media = [position for position, piece in enumerate(message.content) if piece.kind != "text"]
-    content = (TextContent(text=text), *(message.content[position] for position in media))
+    content = (TextContent(text=text, cache_mark=last_mark(texts)), *(message.content[position] for position in media))
     known = workspace.origins(index)
     origins = [INSERTED, *(known[position] for position in media)]
     workspace.put(index, replace(message, content=content, is_error=False), origins)
