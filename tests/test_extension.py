@@ -22,7 +22,7 @@ from segue.conversation.messages import UserMessage
 from segue.protocols import PROTOCOLS, Clues, all_protocols, get_protocol
 from segue.protocols.detection import _read_tables
 from segue.testing import BrokenLaw, check_protocol
-from segue.testing.history_laws import check_projected_round_trip
+from segue.testing.history_laws import check_own_history, check_projected_round_trip
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "cohere_v1"
@@ -88,6 +88,15 @@ def test_the_name_of_another_record_is_refused():
 def test_a_record_of_segue_may_be_registered_again():
     register_protocol(PLAIN)
     assert get_protocol("plain-text") is PLAIN
+
+
+@pytest.mark.parametrize("limits", [{"call_id_alphabet": "0-9"}, {"call_id_min": 12, "call_id_max": 12}], ids=str)
+def test_the_kit_generates_ids_and_names_that_the_rules_allow(limits):
+    """A correct protocol with narrow rules sends its own history without a change."""
+    codec = get_protocol("openai-chat")
+    rules = {**limits, "tool_name_alphabet": "a-z", "tool_name_max": 8}
+    for seed in range(20):
+        check_own_history(codec, replace(codec.example, rules=rules), seed)
 
 
 # -- in a package ------------------------------------------------------------------------------------------------------

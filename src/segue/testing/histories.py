@@ -41,6 +41,8 @@ from segue.conversation.messages import (
 )
 from segue.models.model import Model
 from segue.models.rules import Rules
+from segue.projection.passes.ids import digest
+from segue.projection.passes.names import wire_name
 from segue.protocols.registry import resolve_rules
 
 T = TypeVar("T")
@@ -80,6 +82,8 @@ _IDS: Final = (
     "Ab3dE6gH9",
     "abcdef",
 )
+_ID_LENGTH: Final = 12
+_OWN_NAMES: Final = ("read", "write_file")
 _NAMES: Final = ("read", "write", "mcp.server/tool", "", "n" * 100, "na\ud800me", "9lives", "tool_9")
 _ARGUMENTS: Final[tuple[dict[str, object], ...]] = (
     {},
@@ -407,13 +411,12 @@ class _OwnTurns:
 
     def call(self, position: int) -> ToolCall:
         self.made += 1
-        number = f"{self.made:09d}" if self.rules.call_id_min == 9 else f"call{self.made}"
-        if self.rules.call_id_alphabet == "a-z":
-            number = "abcdefghij"[self.made % 10] * (1 + self.made // 10)
+        longest = min(self.rules.call_id_max or _ID_LENGTH, _ID_LENGTH)
+        call_id = digest(str(self.made), max(longest, self.rules.call_id_min), self.rules.call_id_alphabet)
         signed = position == 0 and (self.rules.call_signature == "required" or self.chance(3))
         return ToolCall(
-            id=number,
-            name=self.pick(("read", "write_file")),
+            id=call_id,
+            name=wire_name(self.pick(_OWN_NAMES), self.rules),
             arguments=self.pick(_ARGUMENTS[:3]),
             thought_signature="signature" if signed else None,
         )
@@ -461,5 +464,5 @@ def make_own_context(seed: int, model: Model, most: int = 10) -> Context:
     tools: tuple[ToolDefinition, ...] = ()
     if turns.rules.tools:
         schema: dict[str, object] = {"type": "object", "properties": {}}
-        tools = tuple(ToolDefinition(name=name, parameters=schema) for name in ("read", "write_file"))
+        tools = tuple(ToolDefinition(name=wire_name(name, turns.rules), parameters=schema) for name in _OWN_NAMES)
     return Context(system_prompt=prompt, messages=fresh(messages), tools=tools)
