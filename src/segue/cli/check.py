@@ -72,8 +72,8 @@ def command(
 
     Exit status: 0 without findings, 1 with findings, 2 for an error.
     """
-    model = find_target(None, target, catalogue) if target in PROTOCOLS else find_target(target, None, catalogue, FOR)
     wire_only = target in PROTOCOLS
+    model = find_target(None, target, catalogue) if wire_only else find_target(target, None, catalogue, FOR)
     opened = open_source(file, file.name, protocol=source)
     found = [
         finding

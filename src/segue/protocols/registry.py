@@ -176,8 +176,8 @@ def all_clues() -> dict[str, Clues]:
 
 
 def registered_count() -> int:
-    """Count the loaded records. The count changes when one is added, so it can be the cache key of derived tables."""
-    return len(_records)
+    """Count the records that others added. The count changes with each, so it can be the cache key of their tables."""
+    return len(_records.keys() - _FOLDERS.keys())
 
 
 @final
