@@ -79,7 +79,7 @@ CLAUDE_READS_SYSTEM: Final = (
     r"|(?:sonnet|haiku)-(?:5[-.][5-9]|[6-9]|\d\d)(?!\d))"
 )
 """Opus 4.8 and later: system messages in the middle of a conversation are accepted. Sources disagree on Sonnet 5."""
-CLAUDE_ADAPTIVE_THINKING_ONLY: Final = r"claude-(?:(?:fable|mythos)-5[-.]1|(?:opus|sonnet)-5[-.]5)(?!\d)"
+CLAUDE_REFUSES_FORCED_CHOICE: Final = r"claude-(?:(?:fable|mythos)-5[-.]1|(?:opus|sonnet)-5[-.]5)(?!\d)"
 """These refuse a forced tool choice, with and without thinking."""
 CLAUDE_ALWAYS_THINKS: Final = r"claude-(?:(?:fable|mythos)-(?:\d|preview)|(?:opus|sonnet)-5[-.]5(?!\d))"
 """Thinking cannot be disabled."""

@@ -27,9 +27,9 @@ from segue.models.family import Family
 from segue.models.model_ids import (
     CLAUDE,
     CLAUDE_4_6,
-    CLAUDE_ADAPTIVE_THINKING_ONLY,
     CLAUDE_ALWAYS_THINKS,
     CLAUDE_ONE_SAMPLING_PARAMETER,
+    CLAUDE_REFUSES_FORCED_CHOICE,
     CLAUDE_UP_TO_4_5,
     OPENAI_GPT_5_5_ON,
     OPENAI_GPT_5_ALONE,
@@ -152,7 +152,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=CLAUDE_ADAPTIVE_THINKING_ONLY,
+        pattern=CLAUDE_REFUSES_FORCED_CHOICE,
         rules={"tool_choices": frozenset({"auto"})},
         source='\'type "tool" and "any" are not supported for this model\' (vercel/ai #21364, oh-my-pi #12939)',
         read="2026-11-15",
