@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 from msgspec.structs import replace
 
 from segue.errors import UnknownModel
-from segue.models.catalogue import Catalogue, get_model, installed_catalogue
+from segue.models.catalogue import Catalogue, get_model, installed_catalogue, load_catalogue
 from segue.models.model import Modality, Model
 from segue.protocols.registry import PROTOCOLS, get_protocol
 
@@ -67,8 +67,7 @@ def open_catalogue(path: str | None) -> Catalogue:
     Raises:
         ModelError: the file is no catalogue.
     """
-    installed = installed_catalogue()
-    return installed if path is None else installed.with_catalogue(Catalogue.read(path))
+    return installed_catalogue() if path is None else load_catalogue(path)
 
 
 @final

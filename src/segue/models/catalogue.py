@@ -141,10 +141,9 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if providers := first_party_providers(wanted):
             # An id with the prefix of a first-party provider means the model there, never one of a third party.
             by_provider = {model.provider: model for model in served}
-            if provider_name := next(
-                (provider_name for provider_name in providers if provider_name in by_provider), None
-            ):
-                return by_provider[provider_name]
+            for provider in providers:
+                if provider in by_provider:
+                    return by_provider[provider]
         elif len(served) == 1 and self._provider_of(wanted) is None:
             return served[0]
         raise self._unknown(name, served)
@@ -279,12 +278,12 @@ def _nearest(name: str, models: Iterable[Model]) -> Iterator[str]:
         score = max(likeness(model.full_name()), likeness(bare))
         if score >= _NEAR:
             providers = first_party_providers(bare.lower())
-            provider_name = providers.index(model.provider) if model.provider in providers else _THIRD_PARTY_RANK
-            ranked.append((-score, provider_name, _plain(bare), model.full_name()))
+            rank = providers.index(model.provider) if model.provider in providers else _THIRD_PARTY_RANK
+            ranked.append((-score, rank, _plain(bare), model.full_name()))
     ranked.sort(key=lambda row: row[2], reverse=True)  # among equals the higher version first
     ranked.sort(key=lambda row: row[:2])
     best: dict[str, str] = {}
-    for _score, _provider_name, plain, full_name in ranked:
+    for _score, _rank, plain, full_name in ranked:
         best.setdefault(plain, full_name)
     return islice(best.values(), _SUGGESTIONS)
 
@@ -333,12 +332,12 @@ def _broken_package(package: str, value: str, reason: str) -> str:
 
 
 def load_catalogue(path: str | PathLike[str]) -> Catalogue:
-    """Read models and providers from a JSON or TOML file, and add them to the packaged catalogue.
+    """Read models and providers from a JSON or TOML file, and add them to those of segue and of installed packages.
 
     Raises:
         ModelError: the file cannot be read or is not a catalogue; the message has the path of the problem.
     """
-    return packaged_catalogue().with_catalogue(Catalogue.read(path))
+    return installed_catalogue().with_catalogue(Catalogue.read(path))
 
 
 def get_model(name: str | Model, *, catalogue: Catalogue | None = None) -> Model:
