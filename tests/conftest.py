@@ -15,7 +15,7 @@ from hypothesis import settings
 from property_testing import fix_constants
 from protocols import traffic
 
-settings.load_profile("default")  # whatever the environment says: Hypothesis itself would look for CI
+settings.load_profile("default")  # regardless of the environment: Hypothesis itself would look for CI
 fix_constants()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -33,9 +33,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[object]:
-    """Keep what is collected out of the garbage collector's reach: it lives as long as the session.
+    """Exclude the collected tests from garbage collection: they live as long as the session.
 
-    Otherwise each full collection, and each `gc.collect()` of a test, would look at all of it, for a second.
+    Otherwise each full collection, and each `gc.collect()` of a test, would traverse all of them, which takes a second.
     """
     gc.disable()
     try:
@@ -62,7 +62,7 @@ class NetworkRefused(AssertionError):
 
 
 def is_local(address: object) -> bool:
-    """Say whether an address stays on this machine: loopback by number or by name, or a Unix socket's path."""
+    """Return whether an address stays on this machine: loopback by number or by name, or a Unix socket's path."""
     if not isinstance(address, tuple):
         return True
     host = address[0]

@@ -110,7 +110,7 @@ def test_a_cancellation_in_on_attempt_stays_a_cancellation(server: ScriptedServe
 def test_a_task_cancelled_while_connecting_leaks_nothing():
     async def run() -> None:
         with socket.create_server(("127.0.0.1", 0), backlog=0) as busy, contextlib.ExitStack() as others:
-            for _ in range(4):  # fill what the system keeps of those who wait to be let in: nobody else is answered
+            for _ in range(4):  # fill the accept backlog, so no further connection is accepted
                 waiting = others.enter_context(socket.socket())
                 waiting.settimeout(0)
                 waiting.connect_ex(busy.getsockname())

@@ -20,7 +20,7 @@ TEXT = "Grüße, wörld → 🌍!"
 
 @dataclass(frozen=True)
 class Wire:
-    """What a server of one protocol says; `frames` are the bytes of one event each."""
+    """What a server of one protocol sends; `frames` are the bytes of one event each."""
 
     protocol: str
     provider: str

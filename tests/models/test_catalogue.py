@@ -124,12 +124,12 @@ FACTS = {
         lambda model: model.cost.cache_write_long == 2 * model.cost.input,
     ),
     "Claude reads documents": ("anthropic/claude-opus-4-8", lambda model: "document" in model.input),
-    "Gemini hears and sees": (
+    "Gemini accepts documents, audio and video": (
         "google/gemini-3.5-flash",
         lambda model: {"document", "audio", "video"} <= set(model.input),
     ),
     "a divided window limits the input": ("openai/gpt-5", lambda model: model.max_input == 272_000),
-    "DeepSeek wants its reasoning back": (
+    "DeepSeek requires its reasoning": (
         "deepseek/deepseek-v4-pro",
         lambda model: model.rules["reasoning_replay"] == "required",
     ),

@@ -242,7 +242,7 @@ def results_of(messages: Iterable[Message]) -> tuple[ToolResultMessage, ...]:
 
 
 def is_paired(messages: Sequence[Message]) -> bool:
-    """Say whether each batch is directly followed by one result per call, in call order, and no result is elsewhere."""
+    """Return whether one result per call directly follows each batch, in call order, and no result is elsewhere."""
     wanted: list[str] = []
     for message in messages:
         if message.role == "toolResult":

@@ -127,7 +127,7 @@ def _message_differences(given: Sequence[Message], out: Sequence[Message]) -> se
 
 
 def _sources(given: Sequence[Message], out: Sequence[Message]) -> list[int | None]:
-    """Say for every message that came out which given one it is or was made of."""
+    """Return for every projected message the index of the given message it is or was made from."""
     by_identity = {id(message): index for index, message in enumerate(given)}
     by_time = {message.timestamp: index for index, message in enumerate(given) if message.role != "system"}
     sources: list[int | None] = []
@@ -141,7 +141,7 @@ def _sources(given: Sequence[Message], out: Sequence[Message]) -> list[int | Non
 
 
 def _find_instructions(given: Sequence[Message], out: Sequence[Message], sources: list[int | None]) -> None:
-    """Instructions have no timestamp: look for their words in what is left, behind the neighbours already found."""
+    """Instructions have no timestamp: find their text in the remaining messages, after the neighbours already found."""
     waiting = [index for index, message in enumerate(given) if message.role == "system" and index not in sources]
     for position, message in enumerate(out):
         if sources[position] is not None or message.role not in ("user", "system"):

@@ -1,4 +1,4 @@
-"""OpenAI's items and Gemini's contents: pairs that were torn, ids that were not theirs, turns in the wrong order.
+"""OpenAI's items and Gemini's contents: separated pairs, ids of other items, turns in the wrong order.
 
 What providers answered: "Item 'rs_...' of type 'reasoning' was provided without its required following item.", "Item
 'fc_...' of type 'function_call' was provided without its required 'reasoning' item", "The encrypted content ... could
@@ -120,7 +120,7 @@ RESPONSES: Final[Mapping[str, Row]] = {
             "signature_removed at messages[3].content[1]",
         ),
     ),
-    "reasoning that came without its ciphertext is no reasoning item, and its neighbours lose their ids": Row(
+    "reasoning without encrypted content is not sent as a reasoning item, and adjacent items lose their ids": Row(
         threads="opencode#7724, opencode#8987, oh-my-pi#41, vercel/ai#7543",
         given=(user("hi"), assistant(GPT, thinking("hm"), call("call_1", signature="fc_1")), result("call_1", "ok")),
         targets=(GPT,),
@@ -292,7 +292,7 @@ CONTENTS: Final[Mapping[str, Row]] = {
         ),
         reports=("result_moved at messages[3]", "result_missing at messages[3]"),
     ),
-    "words between the results of a step come after them": Row(
+    "text between the results of a step is sent after them": Row(
         threads="bifrost#1391",
         given=(
             user("hi"),
@@ -319,7 +319,7 @@ CONTENTS: Final[Mapping[str, Row]] = {
         sends=(user(TEXTS.first_turn), assistant(SONNET, call("a")), result("a", "1"), user("and?")),
         reports=("turn_inserted at messages",),
     ),
-    "a call that follows the model's own words directly is parted from them": Row(
+    "a call directly after a text turn of the model is separated from it": Row(
         threads="gemini-cli#11814, gemini-cli#26956",
         given=(user("hi"), assistant(SONNET, "Looking."), assistant(SONNET, call("a")), result("a", "1")),
         targets=(GEMINI_2,),
@@ -339,7 +339,7 @@ CONTENTS: Final[Mapping[str, Row]] = {
         sends=(user("hi"), assistant(SONNET, "Well."), user("ok")),
         reports=("result_orphaned at messages[1]",),
     ),
-    "a conversation that ends with the model goes on with a word of the user's": Row(
+    "a conversation that ends with the model is followed by a short user turn": Row(
         threads="crewAI#6973",
         given=(user("hi"), assistant(SONNET, "Hello.")),
         targets=(GEMINI_LAST_USER, FABLE),

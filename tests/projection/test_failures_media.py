@@ -207,7 +207,7 @@ MEDIA: Final[Mapping[str, Row]] = {
         targets=(SONNET, FABLE, GPT, GPT_4O),
         sends=(user("see", image(url=CAT)), assistant(GPT, "A cat."), user("ok")),
     ),
-    "a file that lies at one provider is asked for at another": Row(
+    "a file stored at one provider is replaced by a text at another": Row(
         threads="pydantic-ai: files of one provider only",
         given=(user("see", file(file_id="file-abc123")), assistant(GPT, "Hm."), user("ok")),
         targets=(GEMINI_2, SONNET, BEDROCK_SONNET),
@@ -278,7 +278,7 @@ SERVER: Final[Mapping[str, Row]] = {
         lacks=("citations",),
         reports=("extra_removed at messages[1]",),
     ),
-    "a refusal is its words for others": Row(
+    "a refusal is sent to other models as text": Row(
         threads="LangChain: keeps refusals for Responses only",
         given=(
             user("hi"),

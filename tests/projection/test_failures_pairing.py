@@ -132,7 +132,7 @@ PAIRS: Final[Mapping[str, Row]] = {
         sends=(user("hi"), user("again?")),
         reports=("unfinished_turn at messages[1]", "unfinished_result at messages[2]"),
     ),
-    "words between a call and its result are kept, behind the result": Row(
+    "text between a call and its result is kept, after the result": Row(
         threads="LiteLLM: deletes the user's message",
         given=(user("hi"), assistant(GPT, call("a")), user("hurry"), result("a", "1"), user("thanks")),
         targets=(SONNET, GPT, GPT_CHAT, KIMI),
@@ -180,7 +180,7 @@ PAIRS: Final[Mapping[str, Row]] = {
         ),
         reports=("result_missing at messages[4]",),
     ),
-    "words stand behind the results, however they came": Row(
+    "text is sent after the results, even if it came before them": Row(
         threads="vercel/ai#8318",
         given=(user("hi"), assistant(GPT, call("a"), call("b")), user("see:"), result("a", "1"), result("b", "2")),
         targets=(SONNET, FABLE),
@@ -217,7 +217,7 @@ PAIRS: Final[Mapping[str, Row]] = {
         ),
         reports=("result_moved at messages[4]",),
     ),
-    "words beside a call are sent on every route": Row(
+    "text beside a call is sent on every route": Row(
         threads="any-llm: drops the text beside calls",
         given=(
             user("hi"),

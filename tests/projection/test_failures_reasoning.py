@@ -234,7 +234,7 @@ ACROSS: Final[Mapping[str, Row]] = {
         sends=(user("hi"), assistant(DEEPSEEK, "Hello."), user("ok")),
         reports=("extra_removed at messages[1]",),
     ),
-    "where reasoning is demanded on every turn, the words of others go there": Row(
+    "where reasoning is required on every turn, the thinking of other models is sent as reasoning": Row(
         threads="pi#3636, kimi-cli#2141, openclaw#73417, openclaude#878, langchain#35093, openai-agents#2669",
         given=(
             user("hi"),
@@ -364,7 +364,7 @@ OWN: Final[Mapping[str, Row]] = {
         sends=(user("hi"), assistant(SONNET, "Hello."), user("ok")),
         reports=("thinking_blank at messages[1].content[0]",),
     ),
-    "and comes back to nobody, its own model included": Row(
+    "blank thinking is sent to no model, including its own": Row(
         threads="opencode#11571",
         given=(user("hi"), assistant(LLAMA_CPP, thinking("\n"), "Hello."), user("ok")),
         targets=(LLAMA_CPP,),
@@ -428,7 +428,7 @@ CYCLES: Final[Mapping[str, Row]] = {
         targets=(SONNET,),
         options=THINK,
     ),
-    "after the next words of the user it can think again": Row(
+    "after the next user message it can think again": Row(
         threads="pydantic-ai#2040",
         given=(user("hi"), assistant(GPT, call("a")), result("a", "ok"), assistant(GPT, "It is."), user("and now?")),
         targets=(SONNET, OPUS, BEDROCK_SONNET),

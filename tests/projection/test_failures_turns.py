@@ -1,4 +1,4 @@
-"""Roles in the wrong order, system text in the wrong place, turns without words, turns that never ended.
+"""Roles in the wrong order, system text in the wrong place, turns without text, turns that never ended.
 
 What providers answered: "roles must alternate between "user" and "assistant"", "Unexpected role 'user' after role
 'tool'", "Expected last role User or Tool", "System message must be at the beginning.", "This model does not support
@@ -62,7 +62,7 @@ SEARCH: Final = native(
 
 
 ORDER: Final[Mapping[str, Row]] = {
-    "neighbouring words of the user are one turn where turns alternate": Row(
+    "consecutive user messages are one turn where turns alternate": Row(
         threads="coai#209, OpenManus#580, vllm#6862",
         given=conversation(user("one"), user("two"), assistant(GPT, "Hello."), user("three"), user("four")),
         targets=(PERPLEXITY, VLLM_MISTRAL, GEMINI_2, BEDROCK_NOVA, BEDROCK_SONNET),
@@ -108,7 +108,7 @@ ORDER: Final[Mapping[str, Row]] = {
         ),
         reports=("result_missing at messages[1]", "turn_inserted at messages[1]"),
     ),
-    "a last turn of the assistant's is followed by a word of the user's, at Mistral": Row(
+    "a last assistant turn is followed by a short user turn, at Mistral": Row(
         threads="rig#1130",
         given=(user("hi"), assistant(GPT, "Hello.")),
         targets=(MISTRAL, VLLM_MISTRAL),
@@ -141,7 +141,7 @@ ORDER: Final[Mapping[str, Row]] = {
         targets=(FABLE,),
         sends=(user("hi"), assistant(FABLE, "Searching", SEARCH, raw_stop="pause_turn")),
     ),
-    "a greeting of the assistant's is preceded by a word of the user's": Row(
+    "a first assistant turn is preceded by a short user turn": Row(
         threads="hermes#41985",
         given=(assistant(GPT, "Welcome."), user("hi")),
         targets=(BEDROCK_NOVA, BEDROCK_OSS, GEMINI_2, MISTRAL),
@@ -199,7 +199,7 @@ SYSTEM: Final[Mapping[str, Row]] = {
         sends=(user("hi"), assistant(GPT, "Hello."), user("more", BRIEF), assistant(GPT, "No."), user("ok")),
         reports=("system_as_user at messages[3]", "turn_merged at messages[3]"),
     ),
-    "new Claudes hear them after the user and before the assistant only": Row(
+    "newer Claude models accept them after the user and before the assistant only": Row(
         threads="langchain#38849",
         given=(user("hi"), assistant(FABLE, "Hello."), system("be brief"), user("more")),
         targets=(FABLE,),
@@ -224,7 +224,7 @@ SYSTEM: Final[Mapping[str, Row]] = {
 }
 
 EMPTY: Final[Mapping[str, Row]] = {
-    "a text without words goes, and its turn with it if it had no others": Row(
+    "a blank text is removed, and its turn with it if it has no other content": Row(
         threads="arunalabs/mode#9, LiteLLM: fills empty texts",
         given=(user("hi"), assistant(GPT, "", call("a")), result("a", "ok"), user("", "and?"), user("  ")),
         targets=(SONNET, FABLE, EDITOR),
@@ -344,7 +344,7 @@ UNFINISHED: Final[Mapping[str, Row]] = {
         sends=(user("hi"), user("go on")),
         reports=("unfinished_turn at messages[1]",),
     ),
-    "turns before it keep theirs": Row(
+    "turns before an unfinished turn keep their thinking": Row(
         threads="oh-my-pi#2145",
         given=(
             user("hi"),

@@ -27,7 +27,7 @@ COHERE = Model("command-a", "cohere", "cohere-chat")
 MAGISTRAL = Model("magistral-small", "mistral", "mistral-chat", reasoning=True)
 MUTE = Model("some-model", "openai", "openai-chat", reasoning=True, dialect={"effort": False})
 GROQ = Model("some-model", "groq", "openai-chat", reasoning=True)
-ONE_WORD = replace(GROQ, thinking_levels={"minimal": "low"})
+ONE_VALUE = replace(GROQ, thinking_levels={"minimal": "low"})
 ALWAYS = replace(NEW_CLAUDE, thinking_levels={"off": None})
 GPT_5_5 = Model("gpt-5.5", "openai", "openai-responses", reasoning=True)
 LOW_AND_HIGH = replace(CLAUDE, thinking_levels={"minimal": None, "medium": None, "low": "low", "high": "high"})
@@ -81,10 +81,10 @@ OPTIONS = {
     "or is taken where it means something": (CLAUDE, Options(max_tokens=0), Options(max_tokens=0)),
     "a limit below nothing is none": (GPT, Options(max_tokens=-1), Options()),
     "a budget below nothing is none": (CLAUDE, Options(thinking=-1), Options()),
-    "empty stop words go": (GPT, Options(stop=("", "a", "\n")), Options(stop=("a", "\n"))),
+    "empty stop sequences are removed": (GPT, Options(stop=("", "a", "\n")), Options(stop=("a", "\n"))),
     "blank ones where they are refused": (CLAUDE, Options(stop=("", "a", "\n")), Options(stop=("a",))),
     "and all of them, if there are no others": (GPT, Options(stop=("",)), Options()),
-    "stop words beyond the limit go": (GPT, Options(stop=tuple("abcdef")), Options(stop=tuple("abcd"))),
+    "stop sequences beyond the limit are removed": (GPT, Options(stop=tuple("abcdef")), Options(stop=tuple("abcd"))),
     "more tokens than the model gives": (CLAUDE, Options(max_tokens=50_000), Options(max_tokens=32_000)),
     "a budget leaves room for the answer": (
         CLAUDE,
@@ -117,7 +117,7 @@ OPTIONS = {
     "a budget within them": (FLASH, Options(thinking=24_576), Options(thinking=24_576)),
     "a model that cannot stop thinking thinks least": (ALWAYS, Options(thinking="off"), Options(thinking="low")),
     "an effort that the protocol does not have": (NEW_CLAUDE, Options(thinking="minimal"), Options(thinking="low")),
-    "two levels with one word are one": (ONE_WORD, Options(thinking="minimal"), Options(thinking="low")),
+    "two levels with one wire value are one": (ONE_VALUE, Options(thinking="minimal"), Options(thinking="low")),
     "levels without data are the two that all have": (MAGISTRAL, Options(thinking="low"), Options(thinking="high")),
     "of a switch all levels are one": (OLLAMA, Options(thinking="high"), Options(thinking="medium")),
     "and that one stays": (OLLAMA, Options(thinking="medium"), Options(thinking="medium")),
@@ -209,7 +209,7 @@ STOPS = {
 
 
 @pytest.mark.parametrize(("stop", "loss"), STOPS.values(), ids=STOPS.keys())
-def test_only_stop_words_with_a_meaning_are_lost(stop, loss):
+def test_only_non_empty_stop_sequences_count_as_lost(stop, loss):
     [change] = project(Context(messages=(HI,)), GPT, options=Options(stop=stop)).report.changes
     assert change.loss == loss
 

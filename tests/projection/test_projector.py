@@ -176,7 +176,7 @@ def test_a_history_that_became_shorter_is_seen():
     agrees(projector, messages, MISTRAL)
 
 
-def test_reset_forgets():
+def test_reset_drops_the_cached_prefix():
     projector = Projector(MISTRAL)
     agrees(projector, long_history(2), MISTRAL)
     projector.reset()

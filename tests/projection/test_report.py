@@ -325,8 +325,8 @@ REFUSED_POLICIES = {
     "a misspelt way with orphans": (Policy, {"orphan_results": "keep"}),
     "a misspelt way with duplicates": (Policy, {"duplicate_results": "both"}),
     "a code that does not exist": (Policy, {"refuse": frozenset({"id_change"})}),
-    "a text without words": (Texts, {"bridge": " "}),
-    "a text that no wire can carry": (Texts, {"last_turn": "\ud800"}),
+    "a blank text": (Texts, {"bridge": " "}),
+    "a text that is not valid Unicode": (Texts, {"last_turn": "\ud800"}),
 }
 
 

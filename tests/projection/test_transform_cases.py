@@ -64,7 +64,7 @@ REASONING: Final[Mapping[str, Case]] = {
         target=SONNET,
         sends=(user("hi"), assistant(SONNET, thinking("Let me see.", "sig0"), "Hello.")),
     ),
-    "signed thinking without words is kept for its model": Case(
+    "signed thinking without text is kept for its model": Case(
         after="pi and go: same-model signed empty thinking",
         given=(user("hi"), assistant(SONNET, thinking("", "sig0"), "Hello.")),
         target=SONNET,
@@ -102,7 +102,7 @@ REASONING: Final[Mapping[str, Case]] = {
         sends=(user("hi"), assistant(SONNET, "Let me see.", "Hello.")),
         deviation="this function does the same (readable thinking becomes text); `project` has a policy for it",
     ),
-    "redacted thinking of another model goes, words and all": Case(
+    "redacted thinking of another model is removed, including its text": Case(
         after="go DropsCrossModelReasoningAndRemapsToolResult",
         given=(user("hi"), assistant(OPUS, redacted("payload", "[Reasoning redacted]"), "Hello.")),
         target=SONNET,
@@ -293,14 +293,14 @@ PAIRING: Final[Mapping[str, Case]] = {
         deviation="'each tool_use must have a single result'",
     ),
     "a result that no call asked for goes": Case(
-        after="nobody but roo",
+        after="no library but roo",
         given=(user("hi"), result("lost", "found"), assistant(GPT, "Hello."), user("ok")),
         target=SONNET,
         sends=(user("hi"), assistant(GPT, "Hello."), user("ok")),
         deviation="every provider refuses it",
     ),
     "a result before its call is no result of that call": Case(
-        after="nobody: tool results before any assistant turn",
+        after="no library: tool results before any assistant turn",
         given=(result("1", "early"), user("hi"), assistant(GPT, call("1")), user("ok")),
         target=SONNET,
         sends=(user("hi"), assistant(GPT, call("1")), missing("1"), user("ok")),
@@ -339,13 +339,13 @@ PAIRING: Final[Mapping[str, Case]] = {
         ),
     ),
     "consecutive turns of one role are not changed": Case(
-        after="nobody: consecutive turns of one role",
+        after="no library: consecutive turns of one role",
         given=(user("one"), user("two"), assistant(GPT, "a"), assistant(GPT, "b")),
         target=SONNET,
         sends=(user("one"), user("two"), assistant(GPT, "a"), assistant(GPT, "b")),
     ),
     "nor is a history that begins with the assistant": Case(
-        after="nobody: first message not the user's",
+        after="no library: first message not the user's",
         given=(assistant(GPT, "Welcome."), user("hi")),
         target=GEMINI,
         sends=(assistant(GPT, "Welcome."), user("hi")),
@@ -502,7 +502,7 @@ MEDIA: Final[Mapping[str, Case]] = {
         sends=(user("hi"), assistant(SONNET, call("a")), result("a", "a shot", image())),
     ),
     "a file that the model cannot read becomes a text as well": Case(
-        after="nobody: base64 images only",
+        after="no library: base64 images only",
         given=(user("see", file()),),
         target=BLIND,
         sends=(user("see", TEXTS.file_omitted.format(kind="document")),),

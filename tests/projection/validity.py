@@ -1,6 +1,6 @@
 """What a projected conversation has to obey, read off the target's rules: law 1 before there is a wire.
 
-Written as a judge would: it looks at the conversation alone and names what the target would refuse.
+Written independently of the projection: it reads only the conversation and names what the target would refuse.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from segue.protocols.registry import resolve_rules
 
 def find_faults(projection: Projection, model: Model, policy: Policy) -> list[str]:
     """Name everything the target would refuse."""
-    judge = _Judge(model, policy)
+    validator = _Validator(model, policy)
     messages = projection.context.messages
     return [
-        *judge.pairs(messages),
-        *judge.ids(messages),
-        *judge.order(messages),
-        *(fault for message in messages for fault in judge.message(message)),
-        *judge.last(messages),
-        *judge.counts(messages),
-        *judge.settings(projection),
-        *judge.characters(projection),
+        *validator.pairs(messages),
+        *validator.ids(messages),
+        *validator.order(messages),
+        *(fault for message in messages for fault in validator.message(message)),
+        *validator.last(messages),
+        *validator.counts(messages),
+        *validator.settings(projection),
+        *validator.characters(projection),
     ]
 
 
-class _Judge:
+class _Validator:
     def __init__(self, model: Model, policy: Policy) -> None:
         self.model = model
         self.policy = policy

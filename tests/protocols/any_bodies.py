@@ -35,7 +35,7 @@ def as_standard(value: Any, key: object = None) -> Any:
     return standard_base64(value) if key == "bytes" and isinstance(value, str) else value
 
 
-def assert_judged(codec: Protocol, body: Any, endpoint: Endpoint) -> None:
+def assert_checked(codec: Protocol, body: Any, endpoint: Endpoint) -> None:
     for violation in codec.check(body, endpoint):
         assert violation.message
 

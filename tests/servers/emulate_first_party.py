@@ -1,4 +1,4 @@
-"""How Anthropic, Google and Amazon tell it.
+"""Wire formats of Anthropic, Google and Amazon.
 
 Facts this file rests on:
 - Anthropic: blocks open, grow and stop one after the other; the signature comes last; the reason to stop and the counts
@@ -17,7 +17,7 @@ from servers.emulate_replies import ARGUMENTS, BUSY, PIECES, SIGNATURE, THINKING
 
 
 def anthropic_messages(words: Sequence[str]) -> EmulatedReply:
-    """Tell it in blocks."""
+    """Encode the reply as content blocks."""
 
     def typed(name: str, **data: object) -> Frame:
         return name, {"type": name, **data}
@@ -61,7 +61,7 @@ def anthropic_messages(words: Sequence[str]) -> EmulatedReply:
 
 
 def google_genai(words: Sequence[str]) -> EmulatedReply:
-    """Tell it in parts."""
+    """Encode the reply as parts."""
     usage: Wire = {
         "promptTokenCount": 125,
         "candidatesTokenCount": 48,
@@ -93,7 +93,7 @@ def google_genai(words: Sequence[str]) -> EmulatedReply:
 
 
 def bedrock_converse(words: Sequence[str]) -> EmulatedReply:
-    """Tell it in blocks that have no names."""
+    """Encode the reply as content blocks without a type field."""
 
     def block(index: int, deltas: Iterable[Wire]) -> list[Frame]:
         grown: list[Frame] = [("contentBlockDelta", {"contentBlockIndex": index, "delta": delta}) for delta in deltas]

@@ -1,4 +1,4 @@
-"""How OpenAI's two wires tell it.
+"""Wire formats of OpenAI's two protocols.
 
 Facts this file rests on:
 - Chat: the id and name of a call come with its first piece alone; usage comes last, in a chunk without choices;
@@ -15,7 +15,7 @@ from servers.emulate_replies import BUSY, ENCODED, PIECES, SIGNATURE, THINKING, 
 
 
 def openai_chat(words: Sequence[str]) -> EmulatedReply:
-    """Tell it in chunks with a delta."""
+    """Encode the reply as chunks with a delta."""
     head: Wire = {"id": "chatcmpl-1", "created": 1_794_700_000, "model": "deepseek-v4"}
     usage: Wire = {
         "prompt_tokens": 125,
@@ -64,7 +64,7 @@ def openai_chat(words: Sequence[str]) -> EmulatedReply:
 
 
 def openai_responses(words: Sequence[str]) -> EmulatedReply:
-    """Tell it in items."""
+    """Encode the reply as items."""
     summary: Wire = {"type": "summary_text", "text": "".join(THINKING)}
     given: Wire = {"type": "output_text", "text": "".join(words), "annotations": [], "logprobs": []}
     thought: Wire = {"id": "rs_1", "type": "reasoning", "summary": [summary], "encrypted_content": SIGNATURE}

@@ -1,13 +1,13 @@
-"""How Mistral, Ollama, Cohere, VS Code and bare text tell it.
+"""Wire formats of Mistral, Ollama, Cohere, VS Code and plain text.
 
 Facts this file rests on:
-- Mistral: thinking is a chunk of the content, words are a bare text; calls come whole; usage comes with the last
+- Mistral: thinking is a chunk of the content, text is a plain string; calls come whole; usage comes with the last
   chunk.                                                                             (mistralai 3.7.0, read 2026-11-15)
 - Ollama: a line each; thinking beside the content; calls whole, arguments as an object; counts and the reason in the
   last line, which names no call.                                       (ollama server @fb30760; ollama 0.6.3, 2026-11)
 - Cohere: content opens, grows and ends by its index; calls alike; the end carries the reason and the usage, or the
   error.                                                                                (cohere 7.3.1, read 2026-11-15)
-- VS Code and bare text have no wire: their JSON is ours, without thinking; bare text knows no calls either.
+- VS Code and plain text have no wire format: their JSON is ours, without thinking; plain text has no calls either.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from servers.emulate_replies import ARGUMENTS, BUSY, ENCODED, PIECES, THINKING, 
 
 
 def mistral_chat(words: Sequence[str]) -> EmulatedReply:
-    """Tell it in chunks of content."""
+    """Encode the reply as content chunks."""
     head: Wire = {"id": "cmpl-1", "created": 1_794_700_000, "model": "magistral-medium-latest"}
     usage: Wire = {"prompt_tokens": 125, "completion_tokens": 60, "total_tokens": 185}
 
@@ -48,7 +48,7 @@ def mistral_chat(words: Sequence[str]) -> EmulatedReply:
 
 
 def ollama_chat(words: Sequence[str]) -> EmulatedReply:
-    """Tell it in lines."""
+    """Encode the reply as lines."""
     head: Wire = {"model": "qwen3", "created_at": "2026-11-15T05:00:00.000000Z"}
     counts: Wire = {
         "total_duration": 9_000_000,
@@ -83,7 +83,7 @@ def ollama_chat(words: Sequence[str]) -> EmulatedReply:
 
 
 def cohere_chat(words: Sequence[str]) -> EmulatedReply:
-    """Tell it in events of a message."""
+    """Encode the reply as message events."""
 
     def event(kind: str, message: Wire, **more: object) -> Frame:
         return kind, {"type": kind, **more, "delta": {"message": message}}
@@ -136,7 +136,7 @@ def cohere_chat(words: Sequence[str]) -> EmulatedReply:
 
 
 def vscode_lm(words: Sequence[str]) -> EmulatedReply:
-    """Tell it in the parts of a response."""
+    """Encode the reply as response parts."""
     call: Wire = {"$": "toolCall", "callId": "call_1", "name": TOOL, "input": ARGUMENTS}
     return EmulatedReply(
         words=[("", {"$": "text", "value": word}) for word in words],
@@ -148,7 +148,7 @@ def vscode_lm(words: Sequence[str]) -> EmulatedReply:
 
 
 def plain_text(words: Sequence[str]) -> EmulatedReply:
-    """Tell the words; there is nothing else."""
+    """Encode the text only."""
     return EmulatedReply(
         words=[("", {"content": word}) for word in words],
         call=[],

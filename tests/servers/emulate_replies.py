@@ -1,4 +1,4 @@
-"""What every reply of `replies.py` says, and how a wire tells it before it becomes bytes."""
+"""The content of every reply of `replies.py`, and its form in a protocol before it is encoded to bytes."""
 
 from __future__ import annotations
 

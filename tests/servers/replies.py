@@ -1,8 +1,7 @@
 """What each provider would answer, in its own bytes: a stream, a whole reply, an error, an error in mid-stream.
 
-All of them say the same: they think aloud where the wire can, say some words beyond ASCII, and call one tool. They are
-written by hand from the shapes of the providers' own clients (see the files called `telling`), so that a codec is
-judged by something it did not write itself.
+All replies have the same content: thinking where the protocol supports it, non-ASCII text, one tool call. Written by
+hand from the SDK types (see `emulate_*.py`), so a codec is tested against independent data.
 
     replies("anthropic-messages").streamed            # bytes to be sent, `content_type` says what they are
     replies("openai-chat", words=["very "] * 10_000)  # a long one

@@ -22,9 +22,9 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class Break:
-    """What goes wrong: a reset, an orderly end too early, or silence until `go_on` or until the peer has had enough.
+    """What goes wrong: a reset, an orderly end too early, or a stall until `go_on` is called or the peer closes.
 
-    `after` says behind how many chunks of the body; half of them when it is not given.
+    `after` is the number of body chunks sent before it; half of them when it is not given.
     """
 
     phase: Phase
@@ -33,7 +33,7 @@ class Break:
 
 
 def _phrase(status: int) -> str:
-    """Say a status in words; some providers have statuses of their own, such as 529."""
+    """Return the reason phrase of a status; some providers have statuses of their own, such as 529."""
     return HTTPStatus(status).phrase if status in set(HTTPStatus) else "Something Of Its Own"
 
 

@@ -1,4 +1,4 @@
-"""Replies that are not what they say: documents for streams, streams for documents, pages, redirections, nonsense."""
+"""Replies that are not what their headers declare: documents, streams, HTML pages, redirects, invalid data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EVENTS = {"content-type": "text/event-stream"}
 PAGE = b"<!doctype html><html><head><title>Welcome to the portal</title></head></html>"
 SSE = [wire for wire in CODECS if wire.content_type.startswith("text/event-stream")]
 LINES = [wire for wire in CODECS if wire.content_type == "application/x-ndjson"]
-"""There every line is a frame, and those that say nothing are passed over."""
+"""In these protocols every line is a frame, and lines without content are skipped."""
 each_sse = pytest.mark.parametrize("wire", SSE, ids=lambda wire: wire.protocol)
 
 
@@ -49,7 +49,7 @@ def test_a_stream_is_read_even_if_none_was_requested(server: ScriptedServer, wir
         assert client.complete(HELLO, wire.model(server.url)).text() == TEXT
 
 
-DISGUISED = {
+WITH_STATUS_200 = {
     "a provider's own": {"error": {"message": "Rate limit reached", "code": "rate_limit_exceeded"}},
     "a gateway's": {"message": "Too many requests, please wait"},
     "MiniMax's": {"base_resp": {"status_code": 1002, "status_msg": "rate limit"}},
@@ -57,7 +57,7 @@ DISGUISED = {
 
 
 @pytest.mark.parametrize("wire", [wire for wire in CODECS if wire not in LINES], ids=lambda wire: wire.protocol)
-@pytest.mark.parametrize("body", DISGUISED.values(), ids=DISGUISED.keys())
+@pytest.mark.parametrize("body", WITH_STATUS_200.values(), ids=WITH_STATUS_200.keys())
 @pytest.mark.parametrize("headers", [EVENTS, {"content-type": "application/json"}], ids=["events", "JSON"])
 def test_an_error_with_a_good_status_leads_to_the_fallback_model(server: ScriptedServer, wire: Wire, body, headers):
     server.reply(replace(Reply.json(body), headers=headers), CHAT.stream())

@@ -349,7 +349,7 @@ def test_a_change_refused_for_one_model_leads_to_the_fallback():
 STRANGE = {
     "no JSON": (b"<html>It works!</html>", FailureKind.SERVER),
     "a list": (b"[]", FailureKind.SERVER),
-    "an error in disguise": (b'{"error": {"message": "Rate limit reached", "code": 429}}', FailureKind.RATE_LIMIT),
+    "an error with status 200": (b'{"error": {"message": "Rate limit reached", "code": 429}}', FailureKind.RATE_LIMIT),
     "nothing": (b"", FailureKind.SERVER),
 }
 

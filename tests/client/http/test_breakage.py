@@ -1,4 +1,4 @@
-"""A server that resets, closes, stalls or talks nonsense in every phase: one end, and what arrived is kept."""
+"""A server that resets, closes, stalls or sends invalid data in every phase: one final event, received data is kept."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_stream_breaks(server: ScriptedServer, breaks: Break, is_async: bool):
     received = stream_reply(
         wire.model(server.url), is_async=is_async, api_key="nobody", timeout=patience(breaks)
     ).check()
-    if breaks.phase == Phase.END:  # everything was said: only the goodbye is missing
+    if breaks.phase == Phase.END:  # complete except for the end of the HTTP body
         assert received.events[-1].type == "done"
         assert received.message.text() == TEXT
     else:

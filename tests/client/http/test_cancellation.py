@@ -27,7 +27,7 @@ COUNTS = {wire.protocol: len(wire.frames) for wire in CODECS}
 
 
 def stalling(wire: Wire, after: int) -> Reply:
-    """Say so many events, then nothing until someone has had enough."""
+    """Send this many events, then stall until the peer closes."""
     return wire.stream().broken(Phase.BODY, "stall", after)
 
 
@@ -40,7 +40,7 @@ def check_aborted(events: list[Event], received: Received) -> None:
 
 @each_wire
 def test_a_stream_is_closed_at_every_event(server: ScriptedServer, wire: Wire):
-    impatient: ClientSettings = {**SETTINGS, "timeout": 1.0}  # some wires say nothing in the end but that it is the end
+    impatient: ClientSettings = {**SETTINGS, "timeout": 1.0}  # some protocols end with a frame that gives no event
     with Client(**impatient) as client:
         server.reply(wire.stream())
         whole = len(list(client.stream(HELLO, wire.model(server.url))))

@@ -1,4 +1,4 @@
-"""Whom the tests speak to: targets of this wire, resolved."""
+"""Resolved targets of this protocol for tests."""
 
 from __future__ import annotations
 

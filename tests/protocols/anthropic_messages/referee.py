@@ -1,4 +1,4 @@
-"""The SDK's own request types, made strict, as judges of our requests.
+"""The SDK's own request types as strict validators of our requests.
 
 As they stand they prove nothing: unknown keys are ignored and iterables are looked at only when they are used. So they
 are written anew: every typed dict forbids what it does not name, and every iterable is a list.
@@ -27,7 +27,7 @@ _MARKS = (typing_extensions.Required, typing_extensions.NotRequired, typing.Requ
 
 
 @lru_cache
-def judge(*, beta: bool = False) -> TypeAdapter:
+def validator(*, beta: bool = False) -> TypeAdapter:
     """Give what accepts a request body, or raises."""
     module = beta_message_create_params if beta else message_create_params
     strict = _Strict()
@@ -85,7 +85,7 @@ def complaints(body: dict[str, object], endpoint: object = None) -> list[str]:  
     """List what the SDK's own types refuse in a request; sampling parameters are no longer among them."""
     named = {key: value for key, value in body.items() if key not in ("temperature", "top_p", "top_k")}
     try:
-        judge().validate_python(named)
+        validator().validate_python(named)
     except ValidationError as error:
         return [str(error)]
     return []

@@ -1,4 +1,4 @@
-"""Bodies put together at random: whatever JSON comes, it is judged, read and written, or refused by name."""
+"""Random bodies: any JSON is checked, and is read and written or refused with an error that names the cause."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from property_testing import scaled_examples
 from protocols.anthropic_messages.endpoints import OPUS, SONNET, endpoint_of
-from protocols.any_bodies import ODD, assert_judged, assert_reply_comes_back, assert_request_comes_back, one, some
+from protocols.any_bodies import ODD, assert_checked, assert_reply_comes_back, assert_request_comes_back, one, some
 from segue.protocols.anthropic_messages.protocol import PROTOCOL as CODEC
 
 ENDPOINTS = (SONNET, OPUS, endpoint_of("MiniMax-M2.7", "minimax"), endpoint_of("m", "somebody"))
@@ -64,8 +64,8 @@ REPLY = some(
 
 @scaled_examples(3)
 @given(body=BODY, endpoint=st.sampled_from(ENDPOINTS))
-def test_any_body_is_judged(body, endpoint):
-    assert_judged(CODEC, body, endpoint)
+def test_any_body_is_checked(body, endpoint):
+    assert_checked(CODEC, body, endpoint)
 
 
 @scaled_examples(3)

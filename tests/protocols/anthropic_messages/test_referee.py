@@ -1,4 +1,4 @@
-"""The official SDK as a judge: its types of our requests, its accumulator of our streams."""
+"""The official SDK as a strict validator: its types of our requests, its accumulator of our streams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from property_testing import scaled_examples
 from protocols import traffic
 from protocols.anthropic_messages.endpoints import OPUS, SONNET, endpoint_of
-from protocols.anthropic_messages.referee import judge
+from protocols.anthropic_messages.referee import validator
 from protocols.every_protocol import vouched_for
 from protocols.exchanges import ANTHROPIC
 from segue.conversation.context import Options, Prompt
@@ -38,27 +38,27 @@ SAID = {
 
 
 @pytest.mark.parametrize("wrong", SAID.values(), ids=SAID.keys())
-def test_the_judge_is_strict(wrong):
+def test_the_validator_is_strict(wrong):
     with pytest.raises(ValidationError):
-        judge().validate_python({"model": "m", "max_tokens": 1, "messages": [], **wrong})
+        validator().validate_python({"model": "m", "max_tokens": 1, "messages": [], **wrong})
 
 
 @pytest.mark.parametrize("case", ANTHROPIC.having("request"))
-def test_the_judge_accepts_what_we_wrote_for_tests(case):
-    judge(beta=True).validate_python(ANTHROPIC.part(case, "request"))
+def test_the_validator_accepts_what_we_wrote_for_tests(case):
+    validator(beta=True).validate_python(ANTHROPIC.part(case, "request"))
 
 
 @pytest.mark.traffic
-def test_the_judge_accepts_what_was_answered():
+def test_the_validator_accepts_what_was_answered():
     for row in traffic.of_protocol("anthropic-messages"):
         body = traffic.read(row["file"])["request"]
         if body is not None and row["status"] == 200:
-            judge(beta=True).validate_python(body)
+            validator(beta=True).validate_python(body)
 
 
 @scaled_examples(1.5)
 @given(storable_contexts())
-def test_the_judge_accepts_every_projected_history(context):
+def test_the_validator_accepts_every_projected_history(context):
     for endpoint in (SONNET, OPUS):
         try:
             projection = project(
@@ -67,7 +67,7 @@ def test_the_judge_accepts_every_projected_history(context):
         except EmptyConversation:
             continue
         body = CODEC.encode_request(Prompt(context=projection.context, options=projection.options), endpoint)
-        judge().validate_python(body)
+        validator().validate_python(body)
         again = CODEC.encode_request(CODEC.decode_request(body, endpoint), endpoint)
         assert again == body
 

@@ -1,4 +1,4 @@
-"""botocore's own description of the service, walked strictly, as a judge of our requests.
+"""botocore's own description of the service, walked strictly, as a validator of our requests.
 
 boto3 itself checks types and required members and leaves enumerations, patterns and most limits to the server; here
 they count: no member that is not named, unions with exactly one, every word, pattern and length as described.
@@ -28,17 +28,17 @@ def request_shape() -> Any:
 
 def complaints(body: Mapping[str, Any], endpoint: Endpoint) -> list[str]:
     """List where a body is not what the service describes; the model stands in the address, so it is added."""
-    return list(_judge({"modelId": endpoint.model.id, **body}, request_shape(), ""))
+    return list(_validate({"modelId": endpoint.model.id, **body}, request_shape(), ""))
 
 
-def _judge(value: Any, shape: Shape, path: str) -> Iterator[str]:
-    judge = _JUDGES.get(shape.type_name)
+def _validate(value: Any, shape: Shape, path: str) -> Iterator[str]:
+    validator = _VALIDATORS.get(shape.type_name)
     if getattr(shape, "is_document_type", False):
         return
-    if judge is None:
+    if validator is None:
         yield f"{path}: {shape.type_name} is not known to the referee"
         return
-    yield from judge(value, shape, path)
+    yield from validator(value, shape, path)
 
 
 def _structure(value: Any, shape: Any, path: str) -> Iterator[str]:
@@ -51,7 +51,7 @@ def _structure(value: Any, shape: Any, path: str) -> Iterator[str]:
         yield f"{path}: a union has one member, not {sorted(value)}"
     for name, inner in value.items():
         if name in shape.members:
-            yield from _judge(inner, shape.members[name], f"{path}.{name}")
+            yield from _validate(inner, shape.members[name], f"{path}.{name}")
 
 
 def _list(value: Any, shape: Any, path: str) -> Iterator[str]:
@@ -60,7 +60,7 @@ def _list(value: Any, shape: Any, path: str) -> Iterator[str]:
         return
     yield from _length(len(value), shape, path)
     for index, inner in enumerate(value):
-        yield from _judge(inner, shape.member, f"{path}[{index}]")
+        yield from _validate(inner, shape.member, f"{path}[{index}]")
 
 
 def _map(value: Any, shape: Any, path: str) -> Iterator[str]:
@@ -69,8 +69,8 @@ def _map(value: Any, shape: Any, path: str) -> Iterator[str]:
         return
     yield from _length(len(value), shape, path)
     for name, inner in value.items():
-        yield from _judge(name, shape.key, f"{path} key")
-        yield from _judge(inner, shape.value, f"{path}.{name}")
+        yield from _validate(name, shape.key, f"{path} key")
+        yield from _validate(inner, shape.value, f"{path}.{name}")
 
 
 def _string(value: Any, shape: Any, path: str) -> Iterator[str]:
@@ -96,13 +96,13 @@ def _blob(value: Any, shape: Any, path: str) -> Iterator[str]:
 
 
 def _number(*kinds: type) -> Callable[[Any, Any, str], Iterator[str]]:
-    def judge(value: Any, shape: Any, path: str) -> Iterator[str]:
+    def validator(value: Any, shape: Any, path: str) -> Iterator[str]:
         if not isinstance(value, kinds) or isinstance(value, bool):
             yield f"{path}: a number is wanted"
         else:
             yield from _length(value, shape, path)
 
-    return judge
+    return validator
 
 
 def _boolean(value: Any, shape: Any, path: str) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _length(size: float, shape: Any, path: str) -> Iterator[str]:
         yield f"{path}: {size} is not between {least} and {most}"
 
 
-_JUDGES: dict[str, Callable[[Any, Any, str], Iterator[str]]] = {
+_VALIDATORS: dict[str, Callable[[Any, Any, str], Iterator[str]]] = {
     "structure": _structure,
     "list": _list,
     "map": _map,

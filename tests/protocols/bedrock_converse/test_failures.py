@@ -82,7 +82,7 @@ def test_redacted_reasoning_is_the_same_data_at_bedrock_and_at_anthropic():
     assert turns[1]["content"][0] == {"type": "redacted_thinking", "data": data}
 
 
-def test_reasoning_whose_words_were_withheld_is_replayed_with_an_empty_text():
+def test_reasoning_without_readable_text_is_replayed_with_an_empty_text():
     withheld = ThinkingContent(thinking="", thinking_signature="signature-1")
     turns = sent(SONNET.model, HI, reply(SONNET.model, withheld, HM), UserMessage.of("so?"))
     assert turns[1]["content"][0] == {"reasoningContent": {"reasoningText": {"text": "", "signature": "signature-1"}}}
@@ -108,7 +108,7 @@ def test_history_with_calls_and_no_tools_brings_the_tools_it_used():
     assert request.tool_names == {name: "mcp.server/look"}
 
 
-def test_all_results_of_a_batch_share_one_turn_with_the_words_behind_them():
+def test_all_results_of_a_batch_share_one_turn_with_the_text_after_them():
     turns = sent(
         SONNET.model,
         HI,
@@ -121,7 +121,7 @@ def test_all_results_of_a_batch_share_one_turn_with_the_words_behind_them():
     assert [block["toolResult"]["toolUseId"] for block in turns[2]["content"][:2]] == ["a", "b"]
 
 
-def test_results_stand_alone_for_llama_and_words_follow_a_short_answer():
+def test_results_have_their_own_turn_for_llama_and_text_follows_a_short_answer():
     turns = sent(
         LLAMA.model, HI, reply(GPT_4O, call(), stop=StopReason.TOOL_USE), result("a", HM), UserMessage.of("so?")
     )

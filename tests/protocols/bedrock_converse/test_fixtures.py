@@ -1,4 +1,4 @@
-"""Whole exchanges written for these tests, in the eyes of the service; what every wire promises is tested elsewhere."""
+"""Exchanges written for these tests, validated by the service model; the laws of all protocols are tested elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from segue.protocols.bedrock_converse.protocol import PROTOCOL as CODEC
 
 @pytest.mark.parametrize("endpoint", [SONNET, OPUS, NOVA, NOVA_2, LLAMA, KIMI, OSS, ANYONE], ids=lambda e: e.model.id)
 @pytest.mark.parametrize("case", BEDROCK.having("request"))
-def test_a_request_comes_out_as_it_was_whoever_it_was_for(case, endpoint):
+def test_a_request_is_written_back_unchanged_for_every_model(case, endpoint):
     body = BEDROCK.part(case, "request")
     assert CODEC.encode_request(CODEC.decode_request(body, endpoint), endpoint) == body
 

@@ -1,4 +1,4 @@
-"""The SDK's own types, made strict, as a judge of our requests."""
+"""The SDK's own types as a strict validator of our requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protocols.strict_models import Strict
 
 
 @lru_cache
-def judge() -> TypeAdapter[object]:
+def validator() -> TypeAdapter[object]:
     """Give what accepts a request body, or raises: the arguments of the client's method are the keys of the body."""
     strict, method = Strict(), V2Client.chat
     hints = get_type_hints(method)
@@ -28,7 +28,7 @@ def judge() -> TypeAdapter[object]:
 def complaints(body: dict[str, object], endpoint: object = None) -> list[str]:
     """List the errors of the SDK's own types for a request."""
     try:
-        judge().validate_python(body)
+        validator().validate_python(body)
     except ValidationError as error:
         return [str(error)]
     return []

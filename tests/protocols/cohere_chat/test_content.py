@@ -176,7 +176,7 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("message", FORMATS.values(), ids=FORMATS.keys())
-def test_a_format_comes_back(message):
+def test_a_format_is_written_back_unchanged(message):
     calling = {"role": "assistant", "tool_calls": [CALL]}
     body = {"model": "m", "messages": [{"role": "user", "content": "hi"}, calling, message, message]}
     assert CODEC.encode_request(CODEC.decode_request(body, PLAIN), PLAIN) == body

@@ -1,4 +1,4 @@
-"""The provider's own code as a judge: the SDK's types, and the client itself."""
+"""The provider's own code as a strict validator: the SDK's types, and the client itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from projection.histories import TARGETS, make_options, own_contexts, ugly_contexts
 from property_testing import scaled_examples
 from protocols.cohere_chat.endpoints import REASONING
-from protocols.cohere_chat.referee import complaints, judge
+from protocols.cohere_chat.referee import complaints, validator
 from protocols.every_protocol import vouched_for
 from protocols.exchanges import COHERE
 from segue.errors import EmptyConversation
@@ -34,21 +34,21 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
-def test_the_judge_is_strict(wrong):
+def test_the_validator_is_strict(wrong):
     with pytest.raises(ValidationError):
-        judge().validate_python({"model": "m", "messages": [{"role": "user", "content": "hi"}], **wrong})
+        validator().validate_python({"model": "m", "messages": [{"role": "user", "content": "hi"}], **wrong})
 
 
 @pytest.mark.parametrize("case", COHERE.names)
 def test_a_request_written_for_tests_is_one_that_the_provider_knows(case):
     body = COHERE.part(case, "request")
-    judge().validate_python(body)
+    validator().validate_python(body)
     assert CODEC.check(body, REASONING) == []
 
 
 @scaled_examples(1.5)
 @given(data=st.data())
-def test_the_judge_accepts_every_request(data):
+def test_the_validator_accepts_every_request(data):
     model = data.draw(st.sampled_from(TARGETS["cohere-chat"]))
     context = data.draw(st.one_of(ugly_contexts(model), own_contexts(model)))
     options = make_options(data.draw(st.integers(0, 2**32)))

@@ -157,7 +157,7 @@ def test_a_tool_survives_both_directions(tool):
 
 
 @pytest.mark.parametrize("tools", [[], None], ids=["an empty list", "null"])
-def test_an_empty_list_of_tools_comes_back(tools):
+def test_an_empty_list_of_tools_is_written_back_unchanged(tools):
     body = {"messages": [HI], "tools": tools}
     assert CODEC.encode_request(CODEC.decode_request(body, PLAIN), PLAIN) == body
 

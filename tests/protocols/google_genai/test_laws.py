@@ -92,7 +92,7 @@ def test_every_foreign_step_gets_the_placeholder_on_its_first_call_beside_it():
     assert all("thoughtSignature" not in part["functionCall"] for part in sent_parts[1])  # claude-relay #967
 
 
-def test_an_own_seal_comes_back_on_the_very_part_it_came_on():
+def test_an_own_signature_is_sent_back_on_its_own_part():
     own = (
         ThinkingContent(thinking="hm"),
         TextContent(text="so", text_signature="dGV4dA=="),
@@ -108,7 +108,7 @@ def test_an_own_seal_comes_back_on_the_very_part_it_came_on():
     ]
 
 
-def test_no_foreign_seal_is_ever_sent():
+def test_no_foreign_signature_is_sent():
     """It would be answered with `Corrupted thought signature.` (9router #4136, CLIProxyAPI #994)."""
     sent_parts = parts(
         UserMessage.of("hi"),

@@ -1,4 +1,4 @@
-"""The provider's own code as a judge of our requests: the SDK's types, made strict, and the library's validators.
+"""The provider's own code as a strict validator of our requests: the SDK's types and the library's validators.
 
 mistral-common knows the order of roles, ids and chunks by the version of a model's tokenizer. It has a format of
 its own: thinking is a string there, and documents are not known; so a body is converted to it first.
@@ -23,7 +23,7 @@ VERSIONS = (TokenizerVersion.v11, TokenizerVersion.v13, TokenizerVersion.v15)
 
 
 @lru_cache
-def judge() -> TypeAdapter[object]:
+def validator() -> TypeAdapter[object]:
     """Give what accepts a request body, or raises."""
     return Strict().adapter(models.ChatCompletionRequest)
 
@@ -31,7 +31,7 @@ def judge() -> TypeAdapter[object]:
 def complaints(body: dict[str, object], endpoint: object = None) -> list[str]:
     """List the errors of the SDK's own types and the library's validators for a request."""
     try:
-        judge().validate_python(body)
+        validator().validate_python(body)
     except ValidationError as error:
         return [str(error)]
     return [complaint for version in VERSIONS for complaint in objections(body, version)]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocols.any_bodies import (
-    assert_judged,
+    assert_checked,
     assert_reply_comes_back,
     assert_request_comes_back,
     assert_stream_ends_once,
@@ -92,7 +92,7 @@ ENDPOINTS = st.sampled_from([LARGE, MEDIUM, endpoint_of(rules={"last_assistant":
 @settings(max_examples=200)
 @given(body=BODY, endpoint=ENDPOINTS)
 def test_any_body_is_checked(body, endpoint):
-    assert_judged(CODEC, body, endpoint)
+    assert_checked(CODEC, body, endpoint)
 
 
 @settings(max_examples=500)

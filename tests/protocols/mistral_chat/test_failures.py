@@ -39,7 +39,7 @@ def result(call_id, *pieces, **fields) -> ToolResultMessage:
 
 
 def sent(model: Model, *messages: Message) -> list[dict[str, Any]]:
-    """Prepare a history, have everyone judge it, and give its messages."""
+    """Prepare a history, check it with every validator, and return its messages."""
     request = prepare(Context(messages=messages), model)
     endpoint = resolve_endpoint(model)
     assert CODEC.check(request.body, endpoint) == []

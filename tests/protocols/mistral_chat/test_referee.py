@@ -1,4 +1,4 @@
-"""The provider's own code as a judge: the SDK's types, the library's validators, and the client itself."""
+"""The provider's own code as a strict validator: the SDK's types, the library's validators, and the client itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from protocols import traffic
 from protocols.every_protocol import vouched_for, without_fields
 from protocols.exchanges import MISTRAL
 from protocols.mistral_chat.endpoints import MEDIUM
-from protocols.mistral_chat.referee import complaints, judge, objections
+from protocols.mistral_chat.referee import complaints, objections, validator
 from segue.conversation.context import Context, Options
 from segue.errors import EmptyConversation, EncodeError
 from segue.protocols.api import resolve_endpoint
@@ -40,9 +40,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
-def test_the_judge_is_strict(wrong):
+def test_the_validator_is_strict(wrong):
     with pytest.raises(ValidationError):
-        judge().validate_python({"model": "m", "messages": [{"role": "user", "content": "hi"}], **wrong})
+        validator().validate_python({"model": "m", "messages": [{"role": "user", "content": "hi"}], **wrong})
 
 
 def test_the_validators_differ_by_the_version_of_the_tokenizer():
@@ -60,7 +60,7 @@ def test_the_validators_differ_by_the_version_of_the_tokenizer():
 
 
 @pytest.mark.traffic
-def test_the_judges_accept_what_was_answered():
+def test_the_validators_accept_what_was_answered():
     for row in traffic.of_protocol("mistral-chat"):
         body = traffic.read(row["file"])["request"]
         if body is not None and row["status"] == 200:
@@ -70,13 +70,13 @@ def test_the_judges_accept_what_was_answered():
 @pytest.mark.parametrize("case", MISTRAL.names)
 def test_a_request_written_for_tests_is_one_that_the_provider_knows(case):
     body = MISTRAL.part(case, "request")
-    judge().validate_python(body)
+    validator().validate_python(body)
     assert CODEC.check(body, MEDIUM) == []
 
 
 @scaled_examples(1.5)
 @given(data=st.data())
-def test_the_judges_accept_every_request(data):
+def test_the_validators_accept_every_request(data):
     model = data.draw(st.sampled_from(TARGETS["mistral-chat"]))
     context = data.draw(st.one_of(ugly_contexts(model), own_contexts(model)))
     options = make_options(data.draw(st.integers(0, 2**32)))

@@ -167,7 +167,7 @@ def test_the_first_system_message_is_the_prompt(content, prompt):
 BEGUN = {"role": "assistant", "content": "Once", "prefix": True}
 
 
-def test_a_prefix_comes_back_wherever_it_stood():
+def test_a_prefix_is_written_back_unchanged_at_any_position():
     for messages in ([HI, BEGUN], [HI, BEGUN, HI]):
         body = {"model": "m", "messages": messages}
         assert CODEC.encode_request(CODEC.decode_request(body, LARGE), LARGE) == body
@@ -267,7 +267,7 @@ def test_a_tool_survives_both_directions(tool):
 
 
 @pytest.mark.parametrize("tools", [[], None], ids=["an empty list", "null"])
-def test_an_empty_list_of_tools_comes_back(tools):
+def test_an_empty_list_of_tools_is_written_back_unchanged(tools):
     body = {"model": "m", "messages": [HI], "tools": tools}
     assert CODEC.encode_request(CODEC.decode_request(body, LARGE), LARGE) == body
 
@@ -289,7 +289,7 @@ def test_a_bare_list_of_messages_is_read():
 
 
 @pytest.mark.parametrize("model", [{}, {"model": None}, {"model": 3}], ids=["absent", "null", "a number"])
-def test_a_body_without_a_model_comes_back_so(model):
+def test_a_body_without_a_model_is_written_back_unchanged(model):
     body = {"messages": [HI], **model}
     assert CODEC.encode_request(CODEC.decode_request(body, LARGE), LARGE) == body
 

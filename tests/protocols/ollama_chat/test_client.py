@@ -185,7 +185,7 @@ def test_an_error_line_ends_the_clients_stream_and_ours(server):
     assert (message.stop_reason, message.text()) == (StopReason.ERROR, "Hello, naïve")
 
 
-def test_what_the_client_cannot_be_told_is_refused_by_name():
+def test_a_field_without_a_client_argument_is_an_error_that_names_it():
     request = prepare(HISTORY, QWEN.model, options=Options(extra={"ollama-chat": {"truncate": False}}))
     assert request.body["truncate"] is False
     with pytest.raises(EncodeError, match="truncate"):

@@ -1,4 +1,4 @@
-"""The judge of a whole request, for tests that go over every wire."""
+"""The validator of a whole request, for tests that cover every protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The official SDK's types of a request, made strict, as a judge of what we write.
+"""The official SDK's request types as a strict validator of what we write.
 
 As they are they prove nothing: unknown keys are ignored and iterables are validated lazily. Here every iterable is a
 list, unknown keys are forbidden and nothing is coerced.
@@ -25,7 +25,7 @@ _STRICT = ConfigDict(extra="forbid", strict=True)
 
 @lru_cache
 def request_type(*, stream: bool) -> TypeAdapter[object]:
-    """Give the judge of whole request bodies."""
+    """Return the validator of whole request bodies."""
     kind = CompletionCreateParamsStreaming if stream else CompletionCreateParamsNonStreaming
     return TypeAdapter(_strict(kind))
 

@@ -211,7 +211,7 @@ MESSAGES = {
         "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA", "detail": "low"}}],
     },
     "an assistant with annotations": {"role": "assistant", "content": "x", "annotations": []},
-    "an assistant to be gone on with": {"role": "assistant", "content": "x", "prefix": True},
+    "an assistant message to be continued": {"role": "assistant", "content": "x", "prefix": True},
     "an assistant without calls": {"role": "assistant", "content": "x", "tool_calls": []},
     "an assistant with null for calls": {"role": "assistant", "content": "x", "tool_calls": None},
     "instructions of a developer": {"role": "developer", "content": "x"},
@@ -634,6 +634,6 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("message", FOREIGN.values(), ids=FOREIGN.keys())
-def test_what_the_wire_has_no_word_for_is_an_error_with_its_place(message):
+def test_unsupported_content_is_an_error_with_its_path(message):
     with pytest.raises(EncodeError, match=r"^messages\[0\]"):
         write(message)

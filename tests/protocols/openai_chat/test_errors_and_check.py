@@ -128,7 +128,7 @@ REFUSED = {
     "a picture in a result": (body(HI, asks(), answers(content=[PICTURE])), GPT, ["media_misplaced"]),
     "a picture of the assistant's": (body(HI, {"role": "assistant", "content": [PICTURE]}), GPT, ["media_misplaced"]),
     "a picture by its address": (body({"role": "user", "content": [PICTURE]}), KIMI, ["image_url_refused"]),
-    "sound for a model that does not hear": (
+    "audio for a model that does not accept audio": (
         body({"role": "user", "content": [SOUND]}),
         endpoint("openai", "gpt-5-mini"),
         ["media_type_refused"],
@@ -229,7 +229,7 @@ ACCEPTED = {
     "a tool without a schema": (body(HI, tools=[{"type": "function", "function": {"name": "f"}}]), GPT),
     "a tool of the provider's own": (body(HI, tools=[{"type": "openrouter:advisor"}]), endpoint("openrouter", "x")),
     "long ids where they are accepted": (body(HI, asks(call("c" * 43)), answers("c" * 43)), endpoint("xai", "grok-4")),
-    "sound for a model that hears": (
+    "audio for a model that accepts audio": (
         body({"role": "user", "content": [SOUND]}),
         endpoint("openai", "gpt-4o-audio-preview"),
     ),
@@ -267,9 +267,9 @@ ACCEPTED = {
         body(HI, temperature=0.5, reasoning_effort="none"),
         endpoint("openai", "gpt-5.6"),
     ),
-    "an assistant who drew": (with_fields(content=None, images=[{"type": "image_url"}]), GPT),
-    "an assistant who spoke": (with_fields(content=None, audio={"id": "a"}), GPT),
-    "an assistant who called as of old": (
+    "an assistant message with images": (with_fields(content=None, images=[{"type": "image_url"}]), GPT),
+    "an assistant message with audio": (with_fields(content=None, audio={"id": "a"}), GPT),
+    "an assistant message with a legacy function call": (
         with_fields(content=None, function_call={"name": "f", "arguments": "{}"}),
         GPT,
     ),
@@ -284,7 +284,7 @@ ACCEPTED = {
         THINKER,
     ),
     "no reasoning where thinking is off": (body(HI, {"role": "assistant", "content": "a"}, HI), THINKER),
-    "an assistant to be gone on with": (
+    "an assistant message to be continued": (
         body(HI, {"role": "assistant", "content": "a", "prefix": True}),
         endpoint("llama.cpp", "x"),
     ),

@@ -1,4 +1,4 @@
-"""The official SDK judges: its types accept what we write, and its client reads streams the way we do."""
+"""The official SDK as a strict validator: its types accept what we write, and its client decodes streams as we do."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("body", WRONG.values(), ids=WRONG.keys())
-def test_the_types_are_strict_enough_to_judge(body):
+def test_the_validator_is_strict(body):
     with pytest.raises(ValidationError):
         request_type(stream=False).validate_python(body)
 
@@ -154,7 +154,7 @@ AGREED = (
 
 
 @pytest.mark.parametrize("case", AGREED)
-def test_the_client_hears_the_same(case):
+def test_the_client_decodes_the_same(case):
     frames, _ = test_streams.CONTENTS[case]
     compare(test_streams.sse(*frames, "[DONE]"), list(frames), endpoint())
 
@@ -164,13 +164,13 @@ STREAMED = [row for row in traffic.of_protocol(PROTOCOL) if traffic.read(str(row
 
 @pytest.mark.traffic
 @pytest.mark.parametrize("row", STREAMED, ids=lambda row: str(row["file"]))
-def test_the_client_hears_the_same_in_recorded_streams(row):
+def test_the_client_decodes_the_same_in_recorded_streams(row):
     frames = traffic.read(str(row["file"]))["stream"]
     assert isinstance(frames, list)
     compare(test_streams.sse(*frames), frames, endpoint(str(row["provider"]), str(row["model"])))
 
 
-def test_a_reply_of_the_clients_is_read_without_a_word_where_a_vendor_strays_from_its_types():
+def test_a_reply_of_the_client_is_read_without_a_warning_where_a_vendor_deviates_from_its_types():
     body = reply({"content": {"a": 1}}, created="yesterday")
     message = decode_response(openai.types.chat.ChatCompletion.construct(**body))
     assert message == decode_response(body)

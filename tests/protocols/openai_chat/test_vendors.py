@@ -236,7 +236,7 @@ def test_usage_is_not_requested_where_it_is_unknown():
     assert message_given(Options(stream=True), at) == {"stream": True, "store": False}
 
 
-def test_its_makers_own_r1_takes_a_prompt_and_wants_the_user_to_begin():
+def test_r1_at_deepseek_accepts_a_system_prompt_and_requires_a_user_message_first():
     # "The first message (except the system message) of deepseek-reasoner must be a user message" (lobehub #5620)
     model = Model("deepseek-reasoner", "deepseek", PROTOCOL, reasoning=True)
     request = prepare(Context(system_prompt="be brief", messages=(HELLO,)), model)
@@ -253,8 +253,8 @@ def test_its_makers_own_r1_takes_a_prompt_and_wants_the_user_to_begin():
 
 
 @pytest.mark.parametrize("model_id", ["deepseek-ai/DeepSeek-R1", "deepseek-r1-distill-llama-70b"])
-def test_r1_keeps_its_prompt_wherever_it_is_served(model_id):
-    # Its maker advises against one; whoever serves it takes one all the same.
+def test_r1_keeps_its_system_prompt_at_every_provider(model_id):
+    # DeepSeek advises against one; every provider accepts one.
     request = prepare(Context(system_prompt="be brief", messages=(HELLO,)), Model(model_id, "together", PROTOCOL))
     assert request.report.changes == ()
     assert check({**request.body, "model": model_id}, protocol=PROTOCOL) == []

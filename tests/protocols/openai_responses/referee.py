@@ -17,13 +17,13 @@ from protocols.openai_responses.strict_types import strict
 def complaints(body: dict[str, object], endpoint: object = None) -> list[str]:  # the same in every folder
     """List the errors of the SDK's types for a request."""
     try:
-        _judge(stream=bool(body.get("stream"))).validate_python(body)
+        _validator(stream=bool(body.get("stream"))).validate_python(body)
     except pydantic.ValidationError as error:
         return [str(error)]
     return []
 
 
 @lru_cache
-def _judge(*, stream: bool) -> pydantic.TypeAdapter[object]:
+def _validator(*, stream: bool) -> pydantic.TypeAdapter[object]:
     kind = ResponseCreateParamsStreaming if stream else ResponseCreateParamsNonStreaming
     return pydantic.TypeAdapter(cast("Any", strict(kind)))

@@ -26,9 +26,9 @@ SCHEMA = {
     },
     "additionalProperties": False,
 }
-_JUDGE = Draft202012Validator(SCHEMA)
+_VALIDATOR = Draft202012Validator(SCHEMA)
 
 
 def complaints(body: Any, endpoint: object = None) -> list[str]:  # the same in every folder
     """Say what the description of the form has against a request."""
-    return [f"{error.json_path}: {error.message}" for error in _JUDGE.iter_errors(body)]
+    return [f"{error.json_path}: {error.message}" for error in _VALIDATOR.iter_errors(body)]
