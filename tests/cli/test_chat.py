@@ -9,7 +9,7 @@ import pytest
 
 from cli.running import SESSION, run
 from cli.terminal import NO_KEYS, Terminal
-from segue import read_session
+from segue import AssistantMessage, TextContent, UserMessage, append_message, read_session
 
 pytest.importorskip("httpx2")
 
@@ -154,3 +154,14 @@ class SlowServer:
         self._listener.close()
         for connection in self._connections:
             connection.close()
+
+
+def test_an_answer_without_a_model_does_not_choose_one(tmp_path):
+    """Files of other tools have such answers; the last answer that names its model decides."""
+    session = tmp_path / "s.jsonl"
+    chat("hello\n", "echo", "--session", session)
+    append_message(session, UserMessage.of("and?"))
+    append_message(session, AssistantMessage(content=(TextContent(text="yes"),)))
+    chatted = chat("again\n", "--session", session)
+    assert chatted.status == 0, chatted.err
+    assert read_session(session).messages[-1].model == "echo"

@@ -83,7 +83,7 @@ def _choose(
         return find_target(name, protocol, catalogue, CHAT)
     if session is not None and session.exists():
         for message in reversed(read_session(session).messages):
-            if message.role == "assistant":
+            if message.role == "assistant" and message.model:
                 return known.get(f"{message.provider}/{message.model}")
     offered = [*find_keyed_models(known), *find_local_models(), ECHO]
     if not sys.stdin.isatty() or len(offered) == 1:
