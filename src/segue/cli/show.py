@@ -157,7 +157,8 @@ class _Reader:
         for name in self._colours:
             own = [turn for turn in turns if _writer(turn) == name]
             cost = sum(map(self._cost, own))
-            self._body(f"{name}: {len(own)} turns, {_usage(_added(own), cost)}", style=self._colours[name])
+            count = "1 turn" if len(own) == 1 else f"{len(own)} turns"
+            self._body(f"{name}: {count}, {_usage(_added(own), cost)}", style=self._colours[name])
 
 
 def _writer(message: AssistantMessage) -> str:
