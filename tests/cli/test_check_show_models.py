@@ -69,10 +69,15 @@ def test_show_prints_turns_models_calls_media_and_costs():
         "[image: image/png, 0.1 KB]",
         "[aborted: Request was aborted]",
         "5 result  run toolu_01Nh2WcYx9rMq4sTz7kLvPbE failed",
-        "openai/gpt-5.4: ",
+        "openai/gpt-5.4: 2 turns, ",
         "$0.0110",
     ):
         assert given in out
+
+
+def test_show_counts_a_single_turn():
+    answer = AssistantMessage.of("Hello.", model="m", provider="p", usage=Usage(input=1, output=1))
+    assert "p/m: 1 turn, 1 input" in run("show", "-", stdin=dump(Context(messages=(answer,)))).out
 
 
 def test_show_shortens_thinking_without_full():
