@@ -76,8 +76,10 @@ def test_show_prints_turns_models_calls_media_and_costs():
 
 
 def test_show_counts_a_single_turn():
-    answer = AssistantMessage.of("Hello.", model="m", provider="p", usage=Usage(input=1, output=1))
-    assert "p/m: 1 turn, 1 input" in run("show", "-", stdin=dump(Context(messages=(answer,)))).out
+    text = {"type": "text", "text": "Hello."}
+    answer = {"role": "assistant", "content": [text], "provider": "p", "model": "m", "usage": {"input": 1, "output": 1}}
+    stored = {"format": "segue/1", "messages": [answer]}
+    assert "p/m: 1 turn, 1 input" in run("show", "-", stdin=json.dumps(stored)).out
 
 
 def test_show_shortens_thinking_without_full():
