@@ -15,14 +15,14 @@ BENCH ?=
 QUICK := tests/conversation tests/framing tests/models tests/projection tests/protocols/kit tests/protocols/test_*.py \
 	tests/client/flow tests/test_errors.py tests/test_outbox.py tests/test_request.py tests/test_sessions.py
 
-# Compiled files are kept whatever the environment says: the tests start hundreds of Python programs.
+# Compiled files are kept regardless of the environment: the tests start hundreds of Python programs.
 unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv
 PY := $(VENV)/bin/python
 
 # A stamp is touched only after its step has succeeded, so an interrupted step runs again, and a finished one never does
-# until pyproject.toml changes. `make demo` installs the library and its program; only developers pay for the
+# until pyproject.toml changes. `make demo` installs the library and its program; only developers install the
 # tools.
 CREATED := $(VENV)/.created
 LIBRARY := $(VENV)/.library
@@ -42,7 +42,7 @@ demo: $(LIBRARY) ## show an example conversation that ran over several providers
 	@echo
 	$(PY) examples/demo.py
 
-quick: $(TOOLS) ## run the tests of the core with few examples, for between two edits (under a minute)
+quick: $(TOOLS) ## run the tests of the core with few examples, to run between edits (under a minute)
 	$(PY) -m pytest -n auto -q --hypothesis-profile=quick -m 'not proof and not traffic' $(QUICK) $(PYTEST)
 
 test: $(TOOLS) ## run all tests but the heavy ones; the same examples every time (about 3 minutes)
@@ -69,7 +69,7 @@ format: $(TOOLS) ## format the code and fix what the linter can
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-docs: $(TOOLS) ## write the generated files anew
+docs: $(TOOLS) ## regenerate the generated files
 	@for writer in $(WRITERS); do echo "$(PY) $$writer"; $(PY) $$writer || exit 1; done
 
 pictures: $(TOOLS) ## take the pictures of the inspector that the documentation shows

@@ -65,7 +65,7 @@ def _measure_wire(model: Model, base_url: str, words: str, effort: Effort) -> It
     protocol, stream = model.protocol, mixed_stream(model)
     here = replace(model, base_url=base_url)
     is_live = words == "live"
-    if is_live:  # it takes its time, whoever reads
+    if is_live:  # the server sets the pace, not the reader
         effort = Effort(rounds=max(3, effort.rounds // 4), sample_ns=1)
     with httpx2.Client(timeout=60) as transport, Client(api_key=_KEY, timeout=60.0) as client:
         subjects: dict[str, Callable[[], object]] = {

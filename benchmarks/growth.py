@@ -55,7 +55,7 @@ def _compare(prepared: PreparedCase, length: int, effort: Effort, peers: Sequenc
     context, target, body = prepared.context, prepared.case.target, prepared.body
     subjects = {"prepare": lambda: prepare(context, target).body, "orjson.dumps": lambda: orjson.dumps(body)}
     asked = str(length)
-    able = [peer for peer in peers if not peer.reasons.get(asked, "it was not asked")]
+    able = [peer for peer in peers if not peer.reasons.get(asked, "not measured")]
     return compare("orjson.dumps", subjects, effort, [peer.sampler(asked) for peer in able])
 
 

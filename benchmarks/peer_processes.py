@@ -78,7 +78,7 @@ def start_peer(environment: Environment, tasks: Sequence[Task], sample_ns: int) 
         return
     with tempfile.TemporaryDirectory() as folder:
         given = Path(folder) / "tasks.json"
-        given.write_bytes(orjson.dumps({"sample_ns": sample_ns, "tasks": tasks}))  # it knows dataclasses
+        given.write_bytes(orjson.dumps({"sample_ns": sample_ns, "tasks": tasks}))  # orjson supports dataclasses
         child = subprocess.Popen(
             [str(environment.python), str(_FOLDER / "worker.py"), _MODULES[name], str(given)],
             stdin=subprocess.PIPE,

@@ -59,7 +59,7 @@ def measure_requests(effort: Effort, length: int, environments: Sequence[Environ
 
 
 def _able(peers: Sequence[PeerProcess], prepared: PreparedCase) -> list[PeerProcess]:
-    return [peer for peer in peers if not peer.reasons.get(prepared.case.name, "it was not asked")]
+    return [peer for peer in peers if not peer.reasons.get(prepared.case.name, "not measured")]
 
 
 def _compare(prepared: PreparedCase, effort: Effort, peers: Sequence[PeerProcess]) -> Comparison:

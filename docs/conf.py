@@ -1,8 +1,8 @@
 # ruff: noqa: INP001, A001 - Sphinx reads this file by its place and these names
 """How the site is built: `make site`. The pages are plain Markdown that reads as well where nothing is built.
 
-So that it does, two things stand here that pages of Sphinx usually hold themselves: the table of contents, and the
-documents that lie at the root of the repository.
+So that it does, two things are here that pages of Sphinx usually contain themselves: the table of contents, and the
+documents that are at the root of the repository.
 """
 
 from __future__ import annotations

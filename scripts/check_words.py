@@ -204,7 +204,7 @@ def _find_in_text(path: Path, node: ast.Constant, words: frozenset[str]) -> Iter
 
 
 def main() -> int:
-    """Print every finding; the exit status says whether there was one."""
+    """Print every finding; the exit status is 1 if there is one."""
     files = [path for folder in SOURCES for path in sorted((ROOT / folder).rglob("*.py"))]
     findings = [finding for path in files for finding in find_in_source(path, path.read_text(encoding="utf-8"))]
     for finding in sorted(set(findings)):

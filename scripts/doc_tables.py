@@ -139,7 +139,7 @@ def _describe(name: str, module: str) -> tuple[str, str]:
 
 
 def _module_of(name: str, module: str) -> str:
-    """Find the module that defines a name which does not say so itself."""
+    """Find the module that defines a name that has no `__module__`."""
     if name in _OF_PACKAGE:
         return _OF_PACKAGE[name]
     return read_stub((Path(str(import_module(module).__file__)).with_suffix(".pyi")).read_text("utf-8"))[0][name]

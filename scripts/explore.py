@@ -2,7 +2,7 @@
 
 Runs every property test in rounds, each with a new random seed, until the time is over or a round has found something.
 A find is printed with its failing example, the seed and the command that repeats it, and ends the run with 1. The seed
-decides every example; the profile `explore` in `tests/property_testing.py` says how many a round draws.
+decides every example; the profile `explore` in `tests/property_testing.py` sets how many a round draws.
 
 This file is also a plugin of the pytest that runs a round: it writes down what failed, and stops when the time is over.
 """

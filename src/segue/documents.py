@@ -82,10 +82,10 @@ def open_source(file: BinaryIO, name: str, *, protocol: str | None, model: Model
     second = next(numbered, None)
     lines = chain((first,), () if second is None else (second,), numbered)
     if second is None:
-        return Source(_read_alone(first[1], protocol, model), iter(()))
+        return Source(_read_alone(first, protocol, model), iter(()))
     value = _parse_fast(first[1])
     if value is None and (first[1].strip() in _OPENINGS or _parse_fast(second[1]) is None):
-        return Source(read_document(b"".join(line for _, line in lines), protocol, model=model), iter(()))
+        return Source(read_document(_join(lines), protocol, model=model), iter(()))
     if isinstance(value, dict) and _is_session(cast("dict[str, object]", value)):
         return Source(_read_session((line for _, line in lines), name), iter(()))
     return Source(None, lines)
@@ -129,11 +129,22 @@ def read_line(data: bytes, protocol: str | None, line: int, *, model: Model | No
         return BadLine(line, str(error))
 
 
-def _read_alone(line: bytes, protocol: str | None, model: Model | None) -> Document:
+def _join(lines: Lines) -> bytes:
+    """Join lines, with the blank ones that were left out, so that errors give the line of the file."""
+    pieces: list[bytes] = []
+    last = 0
+    for number, line in lines:
+        pieces += (b"\n" * (number - last - 1), line)
+        last = number
+    return b"".join(pieces)
+
+
+def _read_alone(numbered: tuple[int, bytes], protocol: str | None, model: Model | None) -> Document:
+    line = numbered[1]
     value = _parse_fast(line)
     if protocol is None and isinstance(value, dict) and "role" in value and "messages" not in value:
         return _read_session(iter((line,)), "")
-    return read_document(line, protocol, model=model)
+    return read_document(_join(iter((numbered,))), protocol, model=model)
 
 
 def _read_session(lines: Iterator[bytes], name: str) -> Document:

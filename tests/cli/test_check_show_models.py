@@ -69,10 +69,17 @@ def test_show_prints_turns_models_calls_media_and_costs():
         "[image: image/png, 0.1 KB]",
         "[aborted: Request was aborted]",
         "5 result  run toolu_01Nh2WcYx9rMq4sTz7kLvPbE failed",
-        "openai/gpt-5.4: ",
+        "openai/gpt-5.4: 2 turns, ",
         "$0.0110",
     ):
         assert given in out
+
+
+def test_show_counts_a_single_turn():
+    text = {"type": "text", "text": "Hello."}
+    answer = {"role": "assistant", "content": [text], "provider": "p", "model": "m", "usage": {"input": 1, "output": 1}}
+    stored = {"format": "segue/1", "messages": [answer]}
+    assert "p/m: 1 turn, 1 input" in run("show", "-", stdin=json.dumps(stored)).out
 
 
 def test_show_shortens_thinking_without_full():

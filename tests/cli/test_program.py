@@ -56,8 +56,22 @@ def test_without_its_packages_the_program_names_what_to_install():
 MISTAKES = {
     "a file that is not there": (("convert", "nowhere.json", "--to", "openai/gpt-5.4"), b"", "No such file"),
     "no JSON": (("convert", "-", "--to", "openai/gpt-5.4"), b"hello", "not valid JSON"),
-    "an empty file": (("convert", "-", "--to", "openai/gpt-5.4"), b"", "empty"),
-    "JSON that is no conversation": (("convert", "-", "--to", "openai/gpt-5.4"), b"17", "neither a conversation"),
+    "no JSON behind a blank line": (
+        ("show", "-"),
+        b'{\n\n"messages": }',
+        "segue: <stdin>: not valid JSON: line 3, column 13: Expecting value; correct the file",
+    ),
+    "no JSON on the only line": (
+        ("check", "-", "--for", "openai/gpt-5.4"),
+        b"\n\nhello",
+        "segue: <stdin>: not valid JSON: line 3, column 1: Expecting value; correct the file",
+    ),
+    "an empty file": (("convert", "-", "--to", "openai/gpt-5.4"), b"", "segue: <stdin>: the file is empty; "),
+    "JSON that is no conversation": (
+        ("convert", "-", "--to", "openai/gpt-5.4"),
+        b"17",
+        "segue: <stdin>: this is neither",
+    ),
     "a request of no wire": (("convert", "-", "--to", "openai/gpt-5.4"), b'{"a": 1}', "--from"),
     "a model that is misspelt": (("convert", SESSION, "--to", "gtp-5.4"), b"", "openai/gpt-5.4"),
     "no target": (("convert", SESSION), b"", "--to"),
@@ -83,6 +97,7 @@ MISTAKES = {
         "use --from openai-chat, or a model",
     ),
     "a model like no other": (("convert", SESSION, "--to", "zzzzqqqq"), b"", "such as --to-protocol openai-chat"),
+    "a model like no other, to list": (("models", "zzzzqqqq"), b"", "Add a model of your own with --catalogue FILE"),
     "a model like no other, to check": (("check", SESSION, "--for", "zzzzqqqq"), b"", "such as --for openai-chat"),
     "the model of a gateway under the name of its maker": (
         ("convert", SESSION, "--to", "cohere/command-a-plus"),

@@ -67,6 +67,10 @@ def test_a_code_decides_wherever_it_stands(key: str, code: str, kind: FailureKin
     assert failure.evidence == f"code {code}"
 
 
+def test_evidence_quotes_the_deciding_part_of_the_message() -> None:
+    assert classify("prompt is too long: 9 tokens > 8").evidence.startswith("message: ")
+
+
 @pytest.mark.parametrize(("code", "kind"), VAGUE_CODES.items())
 def test_a_vague_code_decides_only_if_the_message_does_not(code: str, kind: FailureKind) -> None:
     assert classify({"error": {"message": "an unknown text", "code": code}}).kind == kind

@@ -280,10 +280,10 @@ def test_a_summary_lists_each_code_once_the_worst_loss_first():
         Change(code=C.RESULT_ORPHANED, path=("messages", 5), loss=CONTENT),
     )
     assert Report(changes).summary() == (
-        "3 changes, something lost:\n"
-        "     1 x result_orphaned [content] "
+        "3 changes; content or provider data is dropped:\n"
+        "     1 x result_orphaned [content dropped] "
         f"{SENTENCES[C.RESULT_ORPHANED]} First at messages[5].\n"
-        "     2 x id_changed [none] "
+        "     2 x id_changed [nothing dropped] "
         f"{SENTENCES[C.ID_CHANGED]} First at messages[1].content[0].id."
     )
 

@@ -52,7 +52,8 @@ def command(
     """Chat with MODEL. `/model NAME` switches to another model and shows the changes; `/help` lists all commands.
 
     API keys are read from the environment variable of each provider, such as OPENAI_API_KEY. Without MODEL, the program
-    offers a choice: providers whose key is set, servers on this machine, and the echo model, which needs no key.
+    offers a choice: providers whose key is set, servers on this machine, and the echo model, which needs no key. If
+    only the echo model is available, it starts directly.
     """
     from segue.cli.chat_session import ChatSession
     from segue.cli.echo import ECHO, ECHO_MOUNT

@@ -28,7 +28,7 @@ from segue.sessions import append_header, append_message
 
 _HELP: Final = """\
 /model NAME   switch to another model and show what changes
-/models WORDS list the models of the catalogue whose names contain WORDS
+/models QUERY list the models of the catalogue whose names contain QUERY
 /image PATH   attach an image or another file to your next message
 /undo         remove your last message and the answer
 /save PATH    write the conversation to a session file; /save! PATH overwrites an existing file

@@ -8,8 +8,9 @@ from typing import BinaryIO, Final, Literal, NamedTuple, final
 import click
 import msgspec
 
+from segue.cli.inputs import open_input
 from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, source_option
-from segue.documents import BadLine, Document, Source, open_source, read_line
+from segue.documents import BadLine, Document, Source, read_line
 from segue.errors import EmptyConversation, Path, render_path
 from segue.models.model import Model
 from segue.projection.policy import Policy
@@ -74,7 +75,7 @@ def command(
     """
     wire_only = target in PROTOCOLS
     model = find_target(None, target, catalogue) if wire_only else find_target(target, None, catalogue, FOR)
-    opened = open_source(file, file.name, protocol=source)
+    opened = open_input(file, source)
     found = [
         finding
         for document in _documents(opened, source)

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from segue.cli.batches import Batch, Job
+from segue.cli.inputs import open_input
 from segue.cli.pieces import SIZE, cut_file, cut_lines, find_again
 from segue.cli.progress import Resumable, show_progress
 from segue.cli.reports import Kinds, numbered_report, report_json, show_kinds, show_report
@@ -23,7 +24,7 @@ from segue.cli.targets import (
     find_target,
     source_option,
 )
-from segue.documents import Source, open_source
+from segue.documents import Source
 from segue.errors import EmptyConversation, ProjectionRefused
 from segue.projection.policy import Policy, ReasoningPolicy
 from segue.projection.report import Loss, Report
@@ -116,7 +117,7 @@ def command(
     model = find_target(target, to_protocol, catalogue)
     policy = Policy(reasoning=reasoning, refuse=_LOSSES if strict else frozenset())
     wrote = None if writer is None else find_target(writer, source, catalogue, FROM)
-    opened = open_source(file, file.name, protocol=source, model=wrote)
+    opened = open_input(file, source, wrote)
     if opened.document is not None:
         if resume:
             raise click.UsageError(

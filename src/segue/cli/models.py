@@ -66,7 +66,7 @@ def command(
             model = known.get(query)
         except UnknownModel as unknown:
             if not known.find(query):
-                raise unknown from None
+                raise unknown if unknown.suggestions else _explain(unknown) from None
         else:
             _show_one(model, as_json=as_json)
             click.echo(describe_date(known, dt.datetime.now(tz=dt.UTC).date()), err=True)
@@ -85,6 +85,15 @@ def command(
     else:
         _show_table(found)
     click.echo(describe_date(known, dt.datetime.now(tz=dt.UTC).date()), err=True)
+
+
+def _explain(unknown: UnknownModel) -> UnknownModel:
+    """Replace advice for Python programs with the options of the command."""
+    text = (
+        f"the catalogue has no model {unknown.name!r}; `segue models` lists the names. Add a model of your own with"
+        " --catalogue FILE"
+    )
+    return UnknownModel(text, name=unknown.name)
 
 
 def describe_date(catalogue: Catalogue, today: dt.date) -> str:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import click
 import msgspec
 
+from segue.cli.inputs import open_input, raise_named
 from segue.cli.reports import open_console
 from segue.cli.targets import catalogue_option, open_catalogue, source_option
 from segue.conversation.content import AnyContent, FileContent, ImageContent
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage
-from segue.documents import BadLine, Document, open_source, read_line
+from segue.documents import BadLine, Document, read_line
 from segue.errors import LoadError, UnknownModel
 from segue.models.catalogue import Catalogue
 from segue.models.price import compute_cost
@@ -44,16 +45,16 @@ def command(*, file: BinaryIO, source: str | None, line: int | None, full: bool,
 
 
 def _pick(file: BinaryIO, source: str | None, line: int | None) -> Document:
-    opened = open_source(file, file.name, protocol=source)
+    opened = open_input(file, source)
     if opened.document is not None:
         return opened.document
     for number, data in opened.lines:
         if number == (line or number):
             document = read_line(data, source, number)
             if isinstance(document, BadLine):
-                raise LoadError(document.reason, line=number)
+                raise_named(LoadError(document.reason, line=number), file.name)
             return document
-    raise LoadError(f"the file has no conversation on line {line}; choose another --line")
+    raise LoadError(f"{file.name}: the file has no conversation on line {line}; choose another --line")
 
 
 class _Reader:
@@ -157,7 +158,8 @@ class _Reader:
         for name in self._colours:
             own = [turn for turn in turns if _writer(turn) == name]
             cost = sum(map(self._cost, own))
-            self._body(f"{name}: {len(own)} turns, {_usage(_added(own), cost)}", style=self._colours[name])
+            count = "1 turn" if len(own) == 1 else f"{len(own)} turns"
+            self._body(f"{name}: {count}, {_usage(_added(own), cost)}", style=self._colours[name])
 
 
 def _writer(message: AssistantMessage) -> str:

@@ -29,7 +29,7 @@ class _ProtocolNames(click.Choice[str]):
 
     @choices.setter
     def choices(self, names: object) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Ignore what the base class sets: the names are read anew."""
+        """Ignore what the base class sets: the names are read again."""
 
 
 PROTOCOL_NAMES: Final = _ProtocolNames()
@@ -44,7 +44,7 @@ def catalogue_option(command: _Command) -> _Command:
         "--catalogue",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False),
-        help="A JSON or TOML file of your own models and providers; they win over the packaged ones.",
+        help="A JSON or TOML file of your own models and providers; they override the packaged ones.",
     )(command)
 
 
@@ -74,7 +74,7 @@ def open_catalogue(path: str | None) -> Catalogue:
 class Words(NamedTuple):
     """How a command names a model and its protocol, for error messages.
 
-    `alone` says that the command also takes a protocol without a model.
+    If `alone` is true, the command also takes a protocol without a model.
     """
 
     model: str

@@ -19,7 +19,7 @@ _LOOPBACK = "127.0.0.1"
     "--host",
     default=_LOOPBACK,
     show_default=True,
-    help="The address to listen on; with any other, other machines can connect.",
+    help="The address to listen on. An address other than 127.0.0.1 allows connections from other machines.",
 )
 @click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
 @catalogue_option

@@ -155,4 +155,4 @@ def _explain(error: json.JSONDecodeError) -> str:
             f"the input holds more than one JSON value, the second one on line {error.lineno}; "
             "use read_session() for session files"
         )
-    return f"not valid JSON: {error}"
+    return f"not valid JSON: line {error.lineno}, column {error.colno}: {error.msg}"

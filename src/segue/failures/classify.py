@@ -167,7 +167,7 @@ def _find_kind(symptoms: Symptoms, text: str) -> _Verdict:
         found = find_row(WORDINGS, text, provider)
     if found is None:
         return _last_resort(symptoms)
-    kind, terms = found[0].kind, f"words: {found[1]}"
+    kind, terms = found[0].kind, f"message: {found[1]}"
     if kind == FailureKind.OVERFLOW and asks_too_much_output(text):
         kind = FailureKind.INVALID_REQUEST
     return _rate_or_quota((kind, terms), symptoms, text)
@@ -207,7 +207,7 @@ def _rate_or_quota(verdict: _Verdict, symptoms: Symptoms, text: str) -> _Verdict
     if "PerMinute" in quota_ids:
         return verdict
     found = find_row(QUOTAS, text, symptoms.provider)
-    return verdict if found is None else (FailureKind.QUOTA, f"{verdict[1]}, words: {found[1]}")
+    return verdict if found is None else (FailureKind.QUOTA, f"{verdict[1]}, message: {found[1]}")
 
 
 def _last_resort(symptoms: Symptoms) -> _Verdict:

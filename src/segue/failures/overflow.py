@@ -67,7 +67,7 @@ CERTAIN: Final[tuple[Row, ...]] = (
         rf"\({_NUMBER} > {_NUMBER} - {_NUMBER}\)",
         sample="'max_tokens' is too large: 2000. This model's maximum context length is 4096 tokens and your request "
         "has 3000 input tokens (2000 > 4096 - 3000).",
-        source="vLLM; when the output alone is above the window, `asks_too_much_output` says so",
+        source="vLLM; when the output alone is above the window, `asks_too_much_output` is true",
     ),
     _overflow(
         "context limit",
@@ -79,7 +79,7 @@ CERTAIN: Final[tuple[Row, ...]] = (
         "(no body)",
         r"^4(?:00|13)\s*(?:status code)?\s*\(no body\)",
         sample="400 status code (no body)",
-        source="Cerebras says no more than this",
+        source="Cerebras sends only this text",
         scope=("cerebras",),
     ),
 )
@@ -302,7 +302,7 @@ LOOSE: Final[tuple[Row, ...]] = (
         rf"of) (?:this|the|your|a) {_NOUN}|\b(?:prompt|input|conversation)\b[^\n.]{{0,15}}\bcannot be (?:longer|larger|"
         rf"more) than\b|\b(?:past|beyond|over|outside)\b[^\n.]{{0,20}}\b{_NUMBER} ?(?:token )?window",
         sample="You have reached the maximum length for this conversation",
-        source="chat applications, in their own words",
+        source="messages written by chat applications",
     ),
     _overflow(
         ">|number of",

@@ -344,7 +344,7 @@ OVERFLOW_FALSE_POSITIVES: Final[tuple[Row, ...]] = (
         "cannot be read",
         r"\b(?:stream|reply|frame)\b[^\n.]{0,20}\bcannot be read",
         sample="the stream cannot be read: the checksum of the beginning of a message does not hold",
-        source="segue's own words for a reply that is not what its protocol says",
+        source="segue's message for a reply that does not match its protocol",
     ),
     row(
         FailureKind.SERVER,

@@ -199,7 +199,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         key_variables=("MISTRAL_API_KEY",),
         rules={"openai-chat": {"reasoning_replay": "none"}},
         dialect={"openai-chat": {"max_tokens_field": "max_tokens"}},
-        source="pi-ai 1.5.0; qwen-code #3304 (reasoning_content answers 422 on the OpenAI shape)",
+        source="pi-ai 1.5.0; qwen-code #3304 (reasoning_content answers 422 in the OpenAI format)",
         read=_READ,
     ),
     Provider(
@@ -227,7 +227,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         },
         source=(
             "pi-ai 1.5.0; litellm #37470, DeepSeek-V3 #1376 (forced tool choice); "
-            "recorded traffic, 2026-11 (words between the calls of a turn are refused)"
+            "recorded traffic, 2026-11 (text between the calls of a turn is refused)"
         ),
         read=_READ,
     ),

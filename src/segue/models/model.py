@@ -1,7 +1,7 @@
 """A target: one model at one provider over one protocol, with its abilities and prices.
 
 `Model("my-model", "my-provider", "openai-chat")` is enough for a model of your own; every other field has a
-conservative default. The catalogue has complete entries for the models it knows.
+conservative default. The catalogue has complete entries for its models.
 """
 
 from __future__ import annotations

@@ -240,11 +240,11 @@ class Report(msgspec.Struct, frozen=True):
         first = {(change.loss, change.code): change for change in reversed(self.changes)}
         severity = (Loss.CONTENT, Loss.OPAQUE, Loss.NONE)
         count = "1 change" if len(self.changes) == 1 else f"{len(self.changes)} changes"
-        lines = [f"{count}, {'nothing' if self.lossless else 'something'} lost:"]
+        lines = [f"{count}; {'nothing' if self.lossless else 'content or provider data'} is dropped:"]
         for key in sorted(counts, key=lambda key: (severity.index(key[0]), -counts[key], key[1])):
             loss, code = key
-            place = render_path(first[key].path)
-            lines.append(f"  {counts[key]:>4} x {code.value} [{loss.value}] {SENTENCES[code]} First at {place}.")
+            dropped, place = describe_loss(code, loss), render_path(first[key].path)
+            lines.append(f"  {counts[key]:>4} x {code.value} [{dropped} dropped] {SENTENCES[code]} First at {place}.")
         return "\n".join(lines)
 
     def to_json(self) -> bytes:

@@ -109,7 +109,7 @@ class _BaseConversation:
         self._policy = settings.get("policy")
         self._fallback_models = tuple(settings.get("fallback_models", ()))
         self._sticky = settings.get("sticky", False)
-        self._reply: ref[Shell] | None = None  # the last reply; weak, so that one that nobody reads any more ends
+        self._reply: ref[Shell] | None = None  # the last reply; weak, so that an unreferenced reply is closed
         self._turn = Lock()  # when two threads ask at once, one of them is refused
         self._outboxes = Outboxes()
         self._attempts: tuple[Attempt, ...] = ()
@@ -202,7 +202,7 @@ class _BaseConversation:
         return ()
 
     def _running(self) -> Shell | None:
-        """Return the reply that has not ended, unless nobody holds it any more."""
+        """Return the reply that has not ended, unless it is no longer referenced."""
         reply = None if self._reply is None else self._reply()
         return reply if reply is not None and not reply.is_over else None
 

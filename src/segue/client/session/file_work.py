@@ -26,13 +26,13 @@ class FileWork:
         self._is_running = False
 
     def submit(self, work: Callable[[], _Result]) -> Future[_Result]:
-        """Add a function to the queue. It runs even if nobody waits for the result."""
+        """Add a function to the queue. It runs even if no caller waits for the result."""
         future: Future[_Result] = Future()
 
         def run() -> None:
             try:
                 future.set_result(work())
-            except BaseException as error:  # noqa: BLE001  # whoever waits for the result gets it
+            except BaseException as error:  # noqa: BLE001  # the exception is raised in the waiting caller
                 future.set_exception(error)
 
         with self._lock:

@@ -168,13 +168,13 @@ def encode_options(options: Options, endpoint: Endpoint, named: str | None) -> W
         for key, value in data_of(options.extra, PROTOCOL).items():
             is_inner = key in before and isinstance(value, Mapping) and "type" not in value
             if is_inner and before[key].get("type") in (None, _OFF):
-                # Data inside of an object is not written where the object is gone, or turns thinking off.
+                # Data inside of an object is not written if the object was removed, or turns thinking off.
                 wire.pop(key, None)
                 if before[key]:
                     wire[key] = before[key]
     _join_config(wire)
     if named is not None:
-        wire["model"] = named  # a body without a model is written so again only where nobody names one
+        wire["model"] = named  # a body is written without a model again only if the caller passes none
     return wire
 
 

@@ -1,4 +1,4 @@
-"""What most error bodies have in common: a text, or an object that may lie under `error`."""
+"""What most error bodies have in common: a text, or an object that may be under `error`."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def _message(chunks: list[Wire], calls: list[object]) -> Wire:
 
 
 def encode_thinking(content: ThinkingContent) -> Wire:
-    """Write a thinking chunk; with its references as long as its text is theirs."""
+    """Write a thinking chunk, with its references if the text is unchanged."""
     inner: object = [{"type": "text", "text": content.thinking}] if content.thinking else []
     extra = content.extra
     if extra is not None:

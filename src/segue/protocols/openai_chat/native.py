@@ -1,4 +1,4 @@
-"""Content that only this protocol knows: parts of unknown types, calls of unknown types, and fields of a message.
+"""Content that only this protocol has: parts of unknown types, calls of unknown types, and fields of a message.
 
 Facts this file rests on:
 - `refusal`, `audio` (a request names it by its id) and generated `images` are fields beside the content of an assistant
@@ -45,7 +45,7 @@ _TEXT_KEYS: Final = ("text", "refusal", "content", "transcript")
 
 
 def keep_native(block: Block) -> NativeContent:
-    """Keep a block that only this protocol knows; what is text in it is the fallback for other targets."""
+    """Keep a block that only this protocol has; what is text in it is the fallback for other targets."""
     mark = find_mark(block)
     kept = dict(block) if mark is None else {key: value for key, value in block.items() if key != MARK}
     text = next((value for key in _TEXT_KEYS if isinstance(value := block.get(key), str) and value), None)
