@@ -164,4 +164,6 @@ def test_an_answer_without_a_model_does_not_choose_one(tmp_path):
     append_message(session, AssistantMessage(content=(TextContent(text="yes"),)))
     chatted = chat("again\n", "--session", session)
     assert chatted.status == 0, chatted.err
-    assert read_session(session).messages[-1].model == "echo"
+    last = read_session(session).messages[-1]
+    assert last.role == "assistant"
+    assert last.model == "echo"
