@@ -169,6 +169,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "tool_choices": frozenset({"auto", "required", "name"}),
             "tool_error": "flag",
             "result_media": _IMAGES,
+            "last_assistant": True,  # a last turn of the assistant was answered with 200 (recorded traffic, 2026-11)
             "cache_marks": 4,
             "refused_options": ["-cache_retention"],
         },

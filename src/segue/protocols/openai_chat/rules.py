@@ -164,6 +164,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=MISTRAL,
+        rules={"user_after_result": True},
+        providers=("mistral",),
+        source="mistral-common 1.13.0; answered with 200 by Mistral's own service (recorded traffic, 2026-11)",
+        read="2026-11-15",
+    ),
+    Family(
         pattern=r"deepseek-(?:r1|reasoner)",
         rules={"alternate": True, "system_messages": "none"},
         # DeepSeek advises against a system prompt, but the models accept one: recorded replies of DeepSeek and of Groq.
