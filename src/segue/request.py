@@ -16,6 +16,7 @@ from segue.errors import DecodeError, EmptyConversation, SettingsError, UnknownM
 from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.models.providers import find_row
+from segue.projection.passes.instructions import has_instructions
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection, project
 from segue.projection.report import Change, ChangeCode, Loss, Report
@@ -148,7 +149,7 @@ def prepare(
     def projecting(asked: Options | None) -> Projection:
         return project(context, target, options=asked, policy=policy)
 
-    projection = fit_request(projecting, target, options, policy)
+    projection = fit_request(context, projecting, target, options, policy)
     return Request(projection, resolve_endpoint(target), get_protocol(target.protocol))
 
 
@@ -177,7 +178,11 @@ def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy |
 
 
 def fit_request(
-    projecting: Callable[[Options | None], Projection], model: Model, options: Options | None, policy: Policy | None
+    given: Context,
+    projecting: Callable[[Options | None], Projection],
+    model: Model,
+    options: Options | None,
+    policy: Policy | None,
 ) -> Projection:
     """Project, meet the requirements of the model, and check that there is content to send.
 
@@ -187,12 +192,32 @@ def fit_request(
     projection = projecting(options)
     if projection.requirements:
         projection = _disable_thinking(projection, projecting, model, options)
-    if not _has_text(projection.context.messages, _DEFAULT_TEXTS if policy is None else policy.texts):
-        raise EmptyConversation(
-            "the conversation has no content to send: it has no messages, or only empty or unfinished ones; add a user"
-            " message"
-        )
+    sent, report = projection.context, projection.report
+    has_text = _has_text(sent.messages, _DEFAULT_TEXTS if policy is None else policy.texts)
+    # Where instructions become a user turn, that turn is not a reason to drop the results beside them.
+    if not has_text or all(message.role in ("toolResult", "system") for message in given.messages):
+        is_unpaired = bool(report.of(ChangeCode.RESULT_ORPHANED))
+        if is_unpaired or not (has_text or _has_instructions(sent)):
+            raise EmptyConversation(f"the conversation has no content to send: {_explain_empty(report)}")
     return projection
+
+
+def _has_instructions(context: Context) -> bool:
+    return has_instructions(context.system_prompt) or any(
+        message.role == "system" and has_instructions(message.content) for message in context.messages
+    )
+
+
+def _explain_empty(report: Report) -> str:
+    """Say why nothing is left to send, and what to do."""
+    if report.of(ChangeCode.RESULT_ORPHANED):
+        return (
+            "it has only tool results whose calls are missing, and every provider refuses a result without its call;"
+            ' add the assistant message with the calls, or send the results as text: Policy(orphan_results="text")'
+        )
+    if report.of(ChangeCode.UNFINISHED_TURN):
+        return "its turns ended in an error or were aborted, and unfinished turns are not sent; add a user message"
+    return "it has no instructions and no messages, or only empty ones; add a user message"
 
 
 def _disable_thinking(

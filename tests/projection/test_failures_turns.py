@@ -112,7 +112,7 @@ ORDER: Final[Mapping[str, Row]] = {
         reports=("result_missing at messages[1]", "turn_inserted at messages[1]"),
     ),
     "Mistral's own service gets the user turn right after the tool result": Row(
-        threads="recorded traffic: answered with 200",
+        threads="hermes#20154",
         given=(user("hi"), assistant(MISTRAL, call("abcdef123")), result("abcdef123", "ok"), user("stop")),
         targets=(MISTRAL, MISTRAL_CHAT),
         sends=(user("hi"), assistant(MISTRAL, call("abcdef123")), result("abcdef123", "ok"), user("stop")),

@@ -29,6 +29,7 @@ _LOCAL_SERVER: Final[Mapping[str, object]] = {
     "reasoning_replay": "open",
     "last_assistant": False,
     "system_messages": "none",
+    "instructions_alone": False,  # "No user query found in messages." (dify #33152: vLLM)
     "image_sources": frozenset({"data"}),
     "file_sources": frozenset[str](),
 }

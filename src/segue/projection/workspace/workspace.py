@@ -92,6 +92,7 @@ class Workspace:
         "evicted",
         "final",
         "follows",
+        "given",
         "has_moves",
         "messages",
         "needed",
@@ -113,6 +114,7 @@ class Workspace:
         settings: Settings | None = None,
         evicted: tuple[int, int] = (0, 0),
     ) -> None:
+        self.given: Sequence[Message] = messages
         self.messages: list[Message] = list(messages)
         self.places: Sequence[int] = range(offset, offset + len(messages))
         self.blocks: dict[int, list[int]] = {}
