@@ -22,6 +22,7 @@ class PrefixState:
         "cycle_begins",
         "files",
         "has_begun",
+        "has_references",
         "hoisted",
         "images",
         "last_place",
@@ -49,6 +50,8 @@ class PrefixState:
         self.has_begun: bool = parent is not None and parent.has_begun
         """Whether a message is sent, or a request of instructions alone was answered: later instructions do not become
         part of the system prompt."""
+        self.has_references: bool = parent is not None and parent.has_references
+        """Whether a message names a stored item, which may be the call of a later result."""
         self.last_role: str | None = None if parent is None else parent.last_role
         self.last_place: int | None = None if parent is None else parent.last_place
         """The role of the last projected message, and the index of the last given one that was kept."""

@@ -22,7 +22,7 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss
-from segue.projection.requirements import MediaNeeded
+from segue.projection.requirements import HistoryNeeded, MediaNeeded
 from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import Scan, scan_messages
@@ -120,7 +120,7 @@ class Workspace:
         self.blocks: dict[int, list[int]] = {}
         self.scan: Scan = scan_messages(messages, target.ownership)
         self.changes: list[Change] = []
-        self.needed: list[MediaNeeded] = []
+        self.needed: list[MediaNeeded | HistoryNeeded] = []
         self.cross_model: set[int] = set()
         """Places of own turns that lost a signed block: their other signatures cannot be replayed either."""
         self.changed: bool = False
