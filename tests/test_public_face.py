@@ -27,8 +27,8 @@ PROMISED = """
     AnyContent AssistantContent AssistantMessage AsyncClient AsyncConversation AsyncStream Attempt AwsEvent
     AwsEventStreamDecoder CacheRetention Catalogue Change ChangeCode Client Context Conversation ConversationError
     DecodeError Diagnostic Dialect DoneEvent DumpError EmptyConversation EncodeError ErrorEvent Event Extra Failure
-    FailureKind FallbackContent FileContent ImageContent JsonArrayDecoder LoadError Loss MediaNeeded Message
-    MissingExtra Modality Model ModelError NativeContent NativeTool NdjsonDecoder NewerFormat Options Outbox
+    FailureKind FallbackContent FileContent HistoryNeeded ImageContent JsonArrayDecoder LoadError Loss MediaNeeded
+    Message MissingExtra Modality Model ModelError NativeContent NativeTool NdjsonDecoder NewerFormat Options Outbox
     ParsedArguments Policy Price PriceTier Projection ProjectionError ProjectionRefused Projector Prompt Report
     Request RequestFailed Requirement Retry Rules SegueError SessionLocked SettingsError SseDecoder SseEvent
     StartEvent StopReason Stream StreamDecoder SystemContent SystemMessage TextContent TextDelta TextEnd TextStart

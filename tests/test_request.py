@@ -66,7 +66,7 @@ NOTHING = {
     "a blank message": (UserMessage.of("  \n"),),
     "an empty message": (UserMessage(content=()),),
     "unfinished turns alone": (reply(TextContent(text="half"), stop=StopReason.ABORTED),),
-    "instructions alone": (SystemMessage.of("Be brief."), SystemMessage.of("And kind.")),
+    "blank instructions": (SystemMessage.of("  "),),
     "a result without a call": (ToolResultMessage(tool_call_id="x", content=(TextContent(text="r"),)),),
     "thinking alone, of another model": (reply(ThinkingContent(thinking="hm"), model=LOCAL),),
 }

@@ -122,6 +122,7 @@ from segue.projection.report import Change as Change
 from segue.projection.report import ChangeCode as ChangeCode
 from segue.projection.report import Loss as Loss
 from segue.projection.report import Report as Report
+from segue.projection.requirements import HistoryNeeded as HistoryNeeded
 from segue.projection.requirements import MediaNeeded as MediaNeeded
 from segue.projection.requirements import Requirement as Requirement
 from segue.projection.requirements import ThinkingOff as ThinkingOff

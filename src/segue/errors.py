@@ -149,7 +149,10 @@ class ProjectionError(SegueError):
 
 
 class EmptyConversation(ProjectionError):
-    """Nothing visible would be left to send: no messages, only blank ones, or only unfinished turns."""
+    """Nothing visible would be left to send: no instructions, and no messages or only ones that are not sent.
+
+    The message names the reason: empty messages, unfinished turns, or tool results whose calls are missing.
+    """
 
 
 class ProjectionRefused(ProjectionError):

@@ -117,7 +117,7 @@ class Outbox:
         def projecting(asked: Options | None) -> Projection:
             return self._projector.project(context, options=asked)
 
-        projection = fit_request(projecting, self._model, options, self._policy)
+        projection = fit_request(context, projecting, self._model, options, self._policy)
         # A wire whose turns do not stand in one list has nothing that could be kept: the body is written as a whole.
         content = self._write(projection) if self._turns_key else None
         return Request(projection, self._endpoint, self._codec, content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Any, Final
 
@@ -13,9 +14,11 @@ from segue.conversation.content import AnyContent, Extra
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import DecodeError, EmptyConversation, SettingsError, UnknownModel
-from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
+from segue.models.catalogue import Catalogue, find_models, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.models.providers import find_row
+from segue.projection.passes.held_content import SOURCE_MARK, held_content_of, holds_content
+from segue.projection.passes.instructions import has_instructions
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection, project
 from segue.projection.report import Change, ChangeCode, Loss, Report
@@ -148,7 +151,7 @@ def prepare(
     def projecting(asked: Options | None) -> Projection:
         return project(context, target, options=asked, policy=policy)
 
-    projection = fit_request(projecting, target, options, policy)
+    projection = fit_request(context, projecting, target, options, policy)
     return Request(projection, resolve_endpoint(target), get_protocol(target.protocol))
 
 
@@ -177,7 +180,11 @@ def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy |
 
 
 def fit_request(
-    projecting: Callable[[Options | None], Projection], model: Model, options: Options | None, policy: Policy | None
+    given: Context,
+    projecting: Callable[[Options | None], Projection],
+    model: Model,
+    options: Options | None,
+    policy: Policy | None,
 ) -> Projection:
     """Project, meet the requirements of the model, and check that there is content to send.
 
@@ -187,12 +194,35 @@ def fit_request(
     projection = projecting(options)
     if projection.requirements:
         projection = _disable_thinking(projection, projecting, model, options)
-    if not _has_text(projection.context.messages, _DEFAULT_TEXTS if policy is None else policy.texts):
-        raise EmptyConversation(
-            "the conversation has no content to send: it has no messages, or only empty or unfinished ones; add a user"
-            " message"
-        )
+    sent, report = projection.context, projection.report
+    has_text = _has_text(sent.messages, _DEFAULT_TEXTS if policy is None else policy.texts)
+    # Where instructions become a user turn, that turn is not a reason to drop the results beside them.
+    if not has_text or all(message.role in ("toolResult", "system") for message in given.messages):
+        is_unpaired = bool(report.of(ChangeCode.RESULT_ORPHANED))
+        is_held = holds_content(projection.options, model.protocol)
+        if is_unpaired or not (has_text or is_held or _has_instructions(sent)):
+            raise EmptyConversation(f"the conversation has no content to send: {_explain_empty(report)}")
     return projection
+
+
+def _has_instructions(context: Context) -> bool:
+    return has_instructions(context.system_prompt) or any(
+        message.role == "system" and has_instructions(message.content) for message in context.messages
+    )
+
+
+def _explain_empty(report: Report) -> str:
+    """Say why nothing is left to send, and what to do."""
+    if held := report.of(ChangeCode.PROVIDER_HISTORY):
+        return f"the rest of it is held by another provider ({held[0].detail}); add that content to the conversation"
+    if report.of(ChangeCode.RESULT_ORPHANED):
+        return (
+            "it has only tool results whose calls are missing, and every provider refuses a result without its call;"
+            ' add the assistant message with the calls, or send the results as text: Policy(orphan_results="text")'
+        )
+    if report.of(ChangeCode.UNFINISHED_TURN):
+        return "its turns ended in an error or were aborted, and unfinished turns are not sent; add a user message"
+    return "it has no instructions and no messages, or only empty ones; add a user message"
 
 
 def _disable_thinking(
@@ -269,7 +299,7 @@ def convert(
     writer = source_model if source_model is None else get_model(source_model, catalogue=catalogue)
     prompt = decode_request(body, protocol=protocol, model=writer)
     model = find_target(target, target_protocol, catalogue)
-    return prepare_prompt(prompt, model, source=protocol, policy=policy, catalogue=catalogue)
+    return prepare_prompt(prompt, model, source=protocol, writer=writer, policy=policy, catalogue=catalogue)
 
 
 def prepare_prompt(
@@ -277,20 +307,26 @@ def prepare_prompt(
     model: Model,
     *,
     source: str,
+    writer: Model | None = None,
     policy: Policy | None = None,
     catalogue: Catalogue | None = None,
 ) -> Request:
-    """Make a request for a model from one that was decoded from the protocol `source`."""
+    """Make a request for a model from one that was decoded from the protocol `source`; `writer` was its model."""
+    if prompt.model is not None and held_content_of(source).is_stored_prompt(prompt.model) and prompt.model != model.id:
+        stored = {f"{source}{SOURCE_MARK}prompt": {"modelId": prompt.model}}
+        prompt = replace(prompt, options=replace(prompt.options, extra={**(prompt.options.extra or {}), **stored}))
     if source != model.protocol:
         prompt = replace(prompt, options=copy_title(prompt.options, source))
     else:
-        named = prompt.model or ""
-        if _writer(prompt) not in (None, model.provider) and named != model.id:
-            prompt = replace(
-                prompt,
-                context=_strip_leading_extra(prompt.context, source),
-                options=replace(prompt.options, extra=None),
-            )
+        named = prompt.model or (writer.id if writer is not None else "")
+        provider = writer.provider if writer is not None else _writer(prompt) or _other_provider(prompt, model)
+        other = f"{source}{SOURCE_MARK}{provider}" if provider not in (None, model.provider) else None
+        if other is not None and named != model.id:
+            prompt = _rename_extra(prompt, source, other)
+        if other is not None and (named != model.id or writer is not None):
+            prompt = _rename_references(prompt, source, other)
+        elif named and named.removeprefix("models/") != model.id:
+            prompt = _rename_keys(prompt, source, f"{source}{SOURCE_MARK}{named}", held_content_of(source).per_model)
     return prepare(prompt.context, model, options=prompt.options, policy=policy, catalogue=catalogue)
 
 
@@ -311,6 +347,60 @@ def find_target(target: Model | str, protocol: str | None, catalogue: Catalogue 
             return Model(model_id, provider, protocol)
         return Model(target, get_protocol(protocol).provider, protocol)
     return found if protocol is None or protocol == found.protocol else replace(found, protocol=protocol)
+
+
+def _other_provider(prompt: Prompt, model: Model) -> str | None:
+    """Give the provider of a body with references and no replies, by the model that it names.
+
+    None if the catalogue does not know that model, or the target's provider has it too.
+    """
+    named, protocol = prompt.model, model.protocol
+    has_native = any(piece.kind == "native" for message in prompt.context.messages for piece in message.content)
+    if named in (None, model.id) or not (has_native or holds_content(prompt.options, protocol)):
+        return None
+    providers = [each.provider for each in find_models(protocol=protocol) if each.id == named]
+    return providers[0] if providers and model.provider not in providers else None
+
+
+# What only the source's provider accepts gets another protocol's name: projection removes it, and reports the loss.
+
+
+def _rename_extra(prompt: Prompt, source: str, name: str) -> Prompt:
+    """Rename the extra fields of the options, and drop those of the messages before the first answer."""
+    extra = prompt.options.extra
+    if extra is not None and source in extra:
+        extra = {name if key == source else key: part for key, part in extra.items()}
+    options = replace(prompt.options, extra=extra)
+    return replace(prompt, context=_strip_leading_extra(prompt.context, source), options=options)
+
+
+def _rename_references(prompt: Prompt, source: str, name: str) -> Prompt:
+    """Rename the references to content that the source's provider holds."""
+    held = held_content_of(source)
+    prompt = _rename_keys(prompt, source, name, held.keys.keys() | held.values.keys())
+    messages = list(prompt.context.messages)
+    for index, message in enumerate(messages):
+        if held.blocks and any(piece.kind == "native" for piece in message.content):
+            content = tuple(
+                replace(piece, protocol=name)
+                if piece.kind == "native" and piece.protocol == source and held.reference_of(piece.block) is not None
+                else piece
+                for piece in message.content
+            )
+            messages[index] = replace(message, content=content)
+    return replace(prompt, context=replace(prompt.context, messages=tuple(messages)))
+
+
+def _rename_keys(prompt: Prompt, source: str, name: str, keys: AbstractSet[str]) -> Prompt:
+    """Rename some keys of the options' extra fields."""
+    extra = prompt.options.extra
+    part = (extra or {}).get(source)
+    if extra is None or part is None or keys.isdisjoint(part):
+        return prompt
+    lost = {key: value for key, value in part.items() if key in keys}
+    rest = {key: value for key, value in part.items() if key not in keys}
+    parts = {**extra, source: rest, name: lost}
+    return replace(prompt, options=replace(prompt.options, extra={key: each for key, each in parts.items() if each}))
 
 
 def _writer(prompt: Prompt) -> str | None:

@@ -173,6 +173,12 @@ CASES: dict[ChangeCode, Needs] = {
     ),
     C.SIGNATURE_PLACEHOLDER: Needs(GEMINI, (HI, by(call()), result()), ("messages", 1, "content", 0), NONE),
     C.EXTRA_REMOVED: Needs(GPT, (HI, by(REPLY, extra={"ollama-chat": {"odd": 1}}), HI), ("messages", 1), OPAQUE),
+    C.PROVIDER_HISTORY: Needs(
+        CLAUDE,
+        (UserMessage.of(NativeContent(protocol="openai-responses", block={"type": "item_reference", "id": "i"})), HI),
+        ("messages", 0, "content", 0),
+        Loss.CONTENT,
+    ),
     C.CALL_MOVED: Needs(CLAUDE, (HI, by(call(), REPLY), result()), ("messages", 1, "content"), NONE),
     C.ID_CHANGED: Needs(MISTRAL, (HI, by(call("no")), result("no")), ("messages", 1, "content", 0, "id"), NONE),
     C.NAME_CHANGED: Needs(GPT, (HI, by(call(name="mcp.read")), result()), ("messages", 1, "content", 0, "name"), NONE),

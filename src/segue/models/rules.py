@@ -48,6 +48,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether a tool may be forced (`required` or by name) while thinking is on."""
     choice_of_functions: bool = False
     """Whether a tool choice is refused if all tools are the provider's own."""
+    paired_calls: bool = True
+    """Whether `check` reports a call without a result and a result without a call: some servers accept both. Projection
+    pairs them for every target."""
     calls_last: bool = False
     """Whether nothing may follow the calls of an assistant turn."""
     tool_error: Literal["flag", "text"] = "flag"
@@ -102,6 +105,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     system_messages: Literal["anywhere", "before_assistant", "none"] = "anywhere"
     """Where system messages are allowed: anywhere after the first turn; only after a user turn and before an assistant
     turn (or last); nowhere."""
+    instructions_alone: bool = True
+    """Whether a request may have instructions and no other turn; otherwise a short user turn is added. A target that
+    requires a user turn first or last requires one here too."""
     refused_text: Literal["none", "empty", "blank"] = "none"
     """Which texts are refused: none, empty ones, or also those of white space. Projection removes every such text;
     providers refuse only turns without any other text, so `check` reports only those."""

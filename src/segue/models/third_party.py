@@ -29,6 +29,7 @@ _LOCAL_SERVER: Final[Mapping[str, object]] = {
     "reasoning_replay": "open",
     "last_assistant": False,
     "system_messages": "none",
+    "instructions_alone": False,  # "No user query found in messages." (dify #33152: vLLM)
     "image_sources": frozenset({"data"}),
     "file_sources": frozenset[str](),
 }
@@ -259,7 +260,12 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         protocol="ollama-chat",
         base_url="http://localhost:11434",
         key_variables=("OLLAMA_API_KEY",),
-        rules={"openai-chat": {**_LOCAL_SERVER, "last_assistant": True}},
+        # An unanswered call was answered with 200 (recorded by others, 2026-11): the server does not check pairs.
+        rules={
+            "openai-chat": {**_LOCAL_SERVER, "last_assistant": True, "paired_calls": False},
+            "openai-responses": {"paired_calls": False},
+            "anthropic-messages": {"paired_calls": False},
+        },
         dialect={
             "openai-chat": {
                 "reasoning_field": "reasoning",

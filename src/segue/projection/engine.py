@@ -18,6 +18,7 @@ from segue.conversation.context import Context, Options
 from segue.conversation.messages import Message
 from segue.projection.passes.cache_marks import Mark, find_marks
 from segue.projection.passes.extra import withhold_extra
+from segue.projection.passes.held_content import holds_history
 from segue.projection.passes.ids import assign_ids
 from segue.projection.passes.instructions import place_instructions
 from segue.projection.passes.matching import Unsettled
@@ -32,7 +33,7 @@ from segue.projection.passes.text import clean_texts
 from segue.projection.passes.turns import repair_turns
 from segue.projection.passes.unfinished import leave_out_unfinished
 from segue.projection.report import Change
-from segue.projection.requirements import MediaNeeded
+from segue.projection.requirements import HistoryNeeded, MediaNeeded
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import UNFINISHED
 from segue.projection.workspace.workspace import Settings, SystemPrompt, Target, Workspace
@@ -80,7 +81,7 @@ class Settled:
         self.given: list[Message] = []
         self.out: list[Message] = []
         self.changed: bool = False
-        self.needed: list[MediaNeeded] = []
+        self.needed: list[MediaNeeded | HistoryNeeded] = []
         self.marks: list[Mark] = []
         self.prefix_state: PrefixState = PrefixState()
         self.prefix_state.system_prompt, changes = fit_system_prompt(prompt, target)
@@ -134,8 +135,8 @@ class Outcome:
         """Give all cache marks."""
         return [*self.settled.marks, *find_marks(self.workspace, len(self.settled.out))]
 
-    def needed(self) -> tuple[MediaNeeded, ...]:
-        """Give all media that the caller can supply."""
+    def needed(self) -> tuple[MediaNeeded | HistoryNeeded, ...]:
+        """Give all content that the caller can supply."""
         return (*self.settled.needed, *self.workspace.needed)
 
 
@@ -174,8 +175,11 @@ class Engine:
     def run(self, context: Context, options: Options, *, settle: bool = False) -> Outcome:
         """Project the whole conversation, or the messages behind the settled prefix.
 
-        Limits on media apply to the whole conversation: if some have to be evicted, all passes run again.
+        Limits on media apply to the whole conversation: if some have to be evicted, all passes run again. Nothing is
+        settled while the provider holds earlier turns: results without a call may answer calls there.
         """
+        if settle and options.extra is not None and holds_history(options, self.target):
+            self.settled, settle = None, False
         while True:
             try:
                 outcome = self._attempt(context, options, settle=settle)

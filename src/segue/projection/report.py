@@ -60,6 +60,7 @@ class ChangeCode(StrEnum):
     SIGNATURE_REMOVED = "signature_removed"
     SIGNATURE_PLACEHOLDER = "signature_placeholder"
     EXTRA_REMOVED = "extra_removed"
+    PROVIDER_HISTORY = "provider_history"
     PREFIX_REMOVED = "prefix_removed"
     CALL_MOVED = "call_moved"
     # ids and names
@@ -147,6 +148,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "The target requires a signature here; the placeholder that its documentation allows is added."
     ),
     ChangeCode.EXTRA_REMOVED: "Fields that only another protocol or provider supports (extra) are removed.",
+    ChangeCode.PROVIDER_HISTORY: (
+        "A reference to content that only another provider holds is removed; add that content to the conversation."
+    ),
     ChangeCode.PREFIX_REMOVED: "The target cannot continue a given message (prefix); the flag is removed.",
     ChangeCode.CALL_MOVED: (
         "Tool calls are moved to the end of their turn, because the target accepts nothing after them."

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias, cast
 
 import msgspec
 from msgspec.structs import replace
 
+from segue.conversation.content import SystemContent
 from segue.conversation.context import Context, Options
+from segue.conversation.messages import SystemMessage, UserMessage
 from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.outbox import Outbox
@@ -201,6 +203,35 @@ def check_incremental(record: Protocol, model: Model, seed: int) -> None:
             expect_equal(record, "an outbox writes what prepare writes", where, found, wanted.content)
 
 
+def check_instructions(record: Protocol, model: Model, seed: int) -> None:
+    """Instructions before the first turn stay instructions, each a text of its own, also without any turn.
+
+    Raises:
+        BrokenLaw: a text is missing, joined with another one or in a user turn, or `check` finds a violation.
+    """
+    law, where = "instructions before the first turn stay instructions", history_name(model, seed)
+    texts = [f"Rule {number}." for number in range(1, 2 + seed % 3)]
+    prompt = texts[0] if seed % 2 else None
+    leading = tuple(SystemMessage.of(text) for text in texts[seed % 2 :])
+    turns = (UserMessage.of("hi"),) if seed % 5 else ()
+    request = prepare(Context(system_prompt=prompt, messages=(*leading, *turns)), model)
+    endpoint = resolve_endpoint(model)
+    if violations := record.check(request.body, endpoint):
+        fail(record, law, where, repr(violations))
+    if not endpoint.rules.system_prompt:
+        return
+    sent = request.projection.context
+    found = [sent.system_prompt] if isinstance(sent.system_prompt, str) else _texts_of(sent.system_prompt or ())
+    for message in sent.messages:
+        if message.role == "system":
+            found += _texts_of(message.content)
+    expect_equal(record, law, where, found, texts)
+
+
+def _texts_of(content: Sequence[SystemContent]) -> list[str]:
+    return [piece.text for piece in content if piece.kind == "text"]
+
+
 HISTORY_LAWS: Final[tuple[HistoryLaw, ...]] = (
     check_valid,
     check_projected_round_trip,
@@ -210,4 +241,5 @@ HISTORY_LAWS: Final[tuple[HistoryLaw, ...]] = (
     check_idempotent,
     check_options,
     check_incremental,
+    check_instructions,
 )

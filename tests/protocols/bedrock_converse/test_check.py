@@ -7,6 +7,7 @@ import pytest
 from protocols import traffic
 from protocols.bedrock_converse.endpoints import (
     ANYONE,
+    DEEPSEEK,
     KIMI,
     LLAMA,
     NOVA,
@@ -78,7 +79,7 @@ REFUSED = {
     "a turn without content": ("no_content", body(user()), SONNET),
     "a blank turn": ("blank_text", body(user({"text": " "})), SONNET),
     "the assistant begins": ("first_turn", body(assistant(TEXT), user(TEXT)), NOVA),
-    "the last turn is the assistant's": ("last_assistant", body(user(TEXT), assistant(TEXT)), NOVA),
+    "the last turn is the assistant's": ("last_assistant", body(user(TEXT), assistant(TEXT)), DEEPSEEK),
     "the newest Claude is not begun for": ("last_assistant", body(user(TEXT), assistant(TEXT)), OPUS),
     "a forced tool for a model that chooses itself": (
         "tool_choice",
@@ -341,6 +342,8 @@ TAKEN = {
         body(*CYCLE, assistant(TEXT), user(TEXT), **TOOLS, **BUDGET),
         SONNET,
     ),
+    "a last turn of the assistant for Nova": (body(user(TEXT), assistant(TEXT)), NOVA),
+    "and for the next Nova": (body(user(TEXT), assistant(TEXT)), NOVA_2),
     "a video in S3 for Nova": (
         body(user({"video": {"format": "mp4", "source": {"s3Location": {"uri": "s3://bucket/a.mp4"}}}})),
         NOVA_2,

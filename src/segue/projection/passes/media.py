@@ -25,6 +25,7 @@ from segue.conversation.messages import AssistantMessage, Message, SystemMessage
 from segue.errors import Path
 from segue.projection.passes.cache_marks import moved_mark
 from segue.projection.passes.extra import lost_extra
+from segue.projection.passes.held_content import note_reference, reference_of_native
 from segue.projection.passes.media_fit import Fit, Media, fit_media, kind_of
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
@@ -265,7 +266,11 @@ class _Media:
         if piece.fallback:
             self.workspace.note(ChangeCode.NATIVE_REPLACED, path, Loss.OPAQUE, piece.protocol)
         else:
-            self.workspace.note(ChangeCode.NATIVE_DROPPED, path, Loss.CONTENT, piece.protocol)
+            reference = reference_of_native(piece)
+            if reference is not None:
+                note_reference(self.workspace, reference, path)
+            else:
+                self.workspace.note(ChangeCode.NATIVE_DROPPED, path, Loss.CONTENT, piece.protocol)
 
     def fit(self, piece: Media, path: Path, patterns: tuple[str, ...], *, in_result: bool) -> Fit:
         """Fit one piece and report the changes."""

@@ -14,6 +14,7 @@ An inserted result has no timestamp and no random id: it is the same in every pr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from segue.conversation.content import AssistantContent, TextContent, ToolCall, 
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.projection.passes.cache_marks import last_mark, moved_mark
 from segue.projection.passes.extra import lost_extra
+from segue.projection.passes.held_content import has_reference, holds_history
 from segue.projection.passes.matching import Call, match_results
 from segue.projection.policy import Texts, fill
 from segue.projection.report import ChangeCode, Loss
@@ -33,8 +35,16 @@ def pair_results(workspace: Workspace) -> None:
     """Pair calls and results; a history that is already paired is not changed."""
     if not workspace.scan.paired:
         _Pairing(workspace).run()
+    elif workspace.scan.native:
+        _record_references(workspace)
     if workspace.scan.original:
         _repair_arguments(workspace)
+
+
+def _record_references(workspace: Workspace) -> None:
+    protocol = workspace.target.model.protocol
+    if any(map(partial(has_reference, protocol=protocol), workspace.messages)):
+        workspace.prefix_state.has_references = True
 
 
 class _Pairing:
@@ -48,6 +58,11 @@ class _Pairing:
         self.places: list[int] = []
         self.order: list[int] = []
         """The previous index of each message of the new list; -1 for an inserted one."""
+        options = workspace.settings.options if workspace.settings is not None else None
+        self.is_continued = workspace.prefix_state.has_references or (
+            options is not None and holds_history(options, workspace.target)
+        )
+        """Whether a result without a call may answer a call of a turn that the provider holds."""
 
     def run(self) -> None:
         """Rebuild the list: each turn, its results, then the messages that were between them."""
@@ -66,6 +81,8 @@ class _Pairing:
                     self.emit_results(index, calls, is_trailing=index == last_turn and self.workspace.final)
             elif message.role != "toolResult":
                 self.emit(index)
+                if self.workspace.scan.native and has_reference(message, self.workspace.target.model.protocol):
+                    self.is_continued = self.workspace.prefix_state.has_references = True
             elif index in taken:
                 continue
             elif index in repeated:
@@ -121,6 +138,9 @@ class _Pairing:
 
     def emit_orphan(self, index: int, message: ToolResultMessage) -> None:
         workspace, path = self.workspace, self.workspace.path(index)
+        if self.is_continued:
+            self.emit(index)
+            return
         if workspace.target.policy.orphan_results == "drop":
             workspace.note(ChangeCode.RESULT_ORPHANED, path, Loss.CONTENT, clean_text(message.tool_call_id))
             return

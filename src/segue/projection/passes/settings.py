@@ -22,6 +22,7 @@ from segue.conversation.content import Extra
 from segue.conversation.context import Options, Tool, ToolDefinition
 from segue.errors import Path
 from segue.projection.passes.extra import extra_loss, kept_extra
+from segue.projection.passes.held_content import lost_references, note_reference
 from segue.projection.passes.names import wire_name
 from segue.projection.passes.schemas import fit_schema
 from segue.projection.passes.text import is_clean_extra
@@ -29,6 +30,7 @@ from segue.projection.passes.thinking import fit_thinking
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.workspace.surrogates import AnyValue, clean_value, is_clean_value, only_joins
 from segue.projection.workspace.workspace import FittedTools, Target, Workspace
+from segue.protocols.kit.held_content import Reference
 from segue.protocols.kit.schemas import is_closed
 
 _NO_OPTIONS: Final = Options()
@@ -164,6 +166,7 @@ class _Options:
     """Fits the options of a request to one target."""
 
     def __init__(self, workspace: Workspace, tools: Sequence[Tool]) -> None:
+        self.workspace = workspace
         self.target = workspace.target
         self.model = workspace.target.model
         self.rules = workspace.target.rules
@@ -319,7 +322,12 @@ class _Options:
             kept = kept_extra(given.extra, self.model.protocol, self.rules, same_provider=True)
             kept = self.without_refused(kept, given, thinks=thinks)
             if kept is not given.extra:
-                self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), extra_loss(given.extra, kept))
+                lost = lost_references(given.extra, kept)
+                for _, reference in lost:
+                    note_reference(self.workspace, reference, ("options", "extra"))
+                others = _without_references(given.extra, lost) if lost else given.extra
+                if others != kept:
+                    self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), extra_loss(others or {}, kept))
                 self.changed["extra"] = kept
             if kept is not None and not is_clean_extra(kept, self.model.protocol):
                 self.note(ChangeCode.SURROGATE_REPLACED, ("options", "extra"), Loss.OPAQUE)
@@ -345,6 +353,16 @@ class _Options:
                 loss = Loss.NONE if only_joins(value) else Loss.CONTENT
                 self.note(ChangeCode.SURROGATE_REPLACED, ("options", name), loss)
                 self.changed[name] = clean_value(value)
+
+
+def _without_references(extra: Extra, lost: Sequence[tuple[str, Reference]]) -> Extra | None:
+    """Remove the references that are reported on their own."""
+    parts = {
+        protocol: {key: value for key, value in part.items() if (protocol, key) not in names}
+        for names in [{(protocol, reference.key) for protocol, reference in lost}]
+        for protocol, part in extra.items()
+    }
+    return {protocol: part for protocol, part in parts.items() if part} or None
 
 
 def _without_keys(given: Mapping[str, object], refused: frozenset[str] | set[str]) -> Mapping[str, object]:

@@ -88,8 +88,10 @@ def _write_errors_as_text(workspace: Workspace) -> None:
         message = workspace.messages[index]
         if message.role == "toolResult" and is_error_text(message, texts):
             # After pairing, every result follows the turn with its call.
-            caller = workspace.messages[roles.rindex("a", 0, index)]
-            if caller.role == "assistant" and not ownership.is_own(caller):
+            # Only a result for a turn that the provider holds follows none.
+            at = roles.rfind("a", 0, index)
+            caller = workspace.messages[at] if at >= 0 else None
+            if caller is None or (caller.role == "assistant" and not ownership.is_own(caller)):
                 _write_error_as_text(workspace, index, message)
 
 

@@ -21,6 +21,8 @@ class PrefixState:
         "called",
         "cycle_begins",
         "files",
+        "has_begun",
+        "has_references",
         "hoisted",
         "images",
         "last_place",
@@ -45,6 +47,11 @@ class PrefixState:
         self.system_prompt: str | tuple[SystemContent, ...] | None = None if parent is None else parent.system_prompt
         self.hoisted: bool = parent is not None and parent.hoisted
         """The system prompt to send, and whether it was made from leading system messages."""
+        self.has_begun: bool = parent is not None and parent.has_begun
+        """Whether a message is sent, or a request of instructions alone was answered: later instructions do not become
+        part of the system prompt."""
+        self.has_references: bool = parent is not None and parent.has_references
+        """Whether a message names a stored item, which may be the call of a later result."""
         self.last_role: str | None = None if parent is None else parent.last_role
         self.last_place: int | None = None if parent is None else parent.last_place
         """The role of the last projected message, and the index of the last given one that was kept."""

@@ -22,7 +22,7 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss
-from segue.projection.requirements import MediaNeeded
+from segue.projection.requirements import HistoryNeeded, MediaNeeded
 from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import Scan, scan_messages
@@ -92,6 +92,7 @@ class Workspace:
         "evicted",
         "final",
         "follows",
+        "given",
         "has_moves",
         "messages",
         "needed",
@@ -113,12 +114,13 @@ class Workspace:
         settings: Settings | None = None,
         evicted: tuple[int, int] = (0, 0),
     ) -> None:
+        self.given: Sequence[Message] = messages
         self.messages: list[Message] = list(messages)
         self.places: Sequence[int] = range(offset, offset + len(messages))
         self.blocks: dict[int, list[int]] = {}
         self.scan: Scan = scan_messages(messages, target.ownership)
         self.changes: list[Change] = []
-        self.needed: list[MediaNeeded] = []
+        self.needed: list[MediaNeeded | HistoryNeeded] = []
         self.cross_model: set[int] = set()
         """Places of own turns that lost a signed block: their other signatures cannot be replayed either."""
         self.changed: bool = False

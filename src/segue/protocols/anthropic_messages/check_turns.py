@@ -159,6 +159,8 @@ class Turns:
     # -- calls and results ---------------------------------------------------------------------------------------------
 
     def _check_pairing(self, position: int, run: Run) -> Iterator[Violation]:
+        if not self.rules.paired_calls:
+            return
         if run.role == "assistant":
             following = self.runs[position + 1] if position + 1 < len(self.runs) else None
             answered = (

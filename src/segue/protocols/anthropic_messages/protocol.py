@@ -14,11 +14,19 @@ from segue.protocols.anthropic_messages.rules import DIALECT, FAMILIES, PROVIDER
 from segue.protocols.anthropic_messages.rules import PROTOCOL as NAME
 from segue.protocols.anthropic_messages.stream import stream_decoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
     return endpoint.dialect.path or "/v1/messages"
+
+
+_HELD_CONTENT: Final = HeldContent(
+    keys={"container": "the files of a container", "thread": "a stored thread"},
+    history=frozenset({"thread"}),
+)
+"""anthropic 2.8.0: `container` by its id (one of skills alone has none), `thread` of the beta types."""
 
 
 PROTOCOL: Final = Protocol(
@@ -74,6 +82,7 @@ PROTOCOL: Final = Protocol(
     ),
     clues=CLUES,
     example=Model("claude-opus-4-8", "anthropic", NAME, reasoning=True, input=("text", "image", "document")),
+    held_content=_HELD_CONTENT,
     samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="Anthropic Messages",

@@ -57,6 +57,7 @@ RULES: Final = Rules(
     resumable_stops=frozenset({"pause_turn"}),  # anthropic 2.8.0: the reply is sent back as it is
     refused_text="blank",  # "text content blocks must be non-empty" / "must contain non-whitespace text"
     refused_final_space=True,  # "final assistant content cannot end with trailing whitespace"
+    instructions_alone=False,  # "messages: at least one message is required" (langchain #31657)
     system_messages="none",  # "role 'system' is not supported on this model" before Opus 4.8
     # -- reasoning
     reasoning_replay="signed",  # "thinking.signature: Field required" (opencode #42735)

@@ -17,6 +17,7 @@ from segue.protocols.bedrock_converse.rules import PROTOCOL as NAME
 from segue.protocols.bedrock_converse.sdk import sdk_arguments
 from segue.protocols.bedrock_converse.stream import stream_decoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 
 
@@ -25,6 +26,15 @@ def _path(endpoint: Endpoint, stream: bool) -> str:
     if endpoint.dialect.path is not None:
         return endpoint.dialect.path
     return f"/model/{quote(endpoint.model.id, safe='')}/{'converse-stream' if stream else 'converse'}"
+
+
+_HELD_CONTENT: Final = HeldContent(
+    keys={"modelId": "a stored prompt"},
+    values={"promptVariables": "a stored prompt"},
+    per_model=frozenset({"promptVariables"}),
+    model_pattern=r":prompt/",
+)
+"""botocore 1.44.0: `modelId` may be the ARN of a prompt of Prompt management, which `promptVariables` fill in."""
 
 
 PROTOCOL: Final = Protocol(
@@ -70,6 +80,7 @@ PROTOCOL: Final = Protocol(
         reasoning=True,
         input=("text", "image", "document"),
     ),
+    held_content=_HELD_CONTENT,
     samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="Amazon Bedrock Converse",

@@ -72,6 +72,7 @@ RULES: Final = Rules(
     alternate=True,
     first_user=True,
     last_assistant=False,  # semantic-kernel #10281
+    instructions_alone=False,  # Claude too needs a message: "at least one message is required" (langchain #31657)
     system_messages="none",  # the role is in the service model; no model is known to accept it
     refused_text="blank",  # "The text field in the ContentBlock object ... is blank"
     empty_result=False,  # refused in error results, and by Nemotron (strands)
@@ -169,6 +170,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "tool_choices": frozenset({"auto", "required", "name"}),
             "tool_error": "flag",
             "result_media": _IMAGES,
+            "last_assistant": True,  # a last turn of the assistant was answered with 200 (recorded traffic, 2026-11)
             "cache_marks": 4,
             "refused_options": ["-cache_retention"],
         },

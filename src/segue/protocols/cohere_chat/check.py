@@ -51,7 +51,8 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
     """Check roles and content types (cohere 7.3.1), and text beside calls.
 
     "text content is not allowed when tool_calls are provided ... 'messages[2].content[0]'" (vercel/ai #5794,
-    2025-04-15); a model without vision refuses images (Cohere documentation: image inputs).
+    2025-04-15), but an empty one was answered with 200 (recorded traffic, 2026-11); a
+    model without vision refuses images (Cohere documentation: image inputs).
     """
     for index, message in enumerate(messages):
         role, content = message.get("role"), message.get("content")
@@ -70,7 +71,7 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
                 allowed = ", ".join(sorted(_BLOCKS[role]))
                 reason = f"content type {kind!r} is not accepted in the role {role!r}; use {allowed}"
                 yield Violation(code="block_unknown", path=path, message=reason)
-            elif kind == "text" and has_calls:
+            elif kind == "text" and has_calls and object_of(block).get("text"):
                 yield _text_beside_calls(path)
             elif kind == "image_url" and "image" not in endpoint.model.input:
                 reason = "the model does not support images; remove it or choose another model"

@@ -15,6 +15,7 @@ from segue.protocols.google_genai.rules import PROTOCOL as NAME
 from segue.protocols.google_genai.sdk import sdk_arguments
 from segue.protocols.google_genai.stream import stream_decoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 
 _PATH_PREFIXES: Final = ("models/", "tunedModels/", "projects/", "publishers/")
@@ -31,6 +32,14 @@ def _path(endpoint: Endpoint, stream: bool) -> str:
         if model_id.startswith(start):
             return path[: path.find(start)] + model_id + method if start in path else f"/{model_id}{method}"
     return path.replace("{model}", model_id.removeprefix("models/")) + method
+
+
+_HELD_CONTENT: Final = HeldContent(
+    keys={"cachedContent": "a cached prompt: turns, instructions and tools"},
+    history=frozenset({"cachedContent"}),
+    per_model=frozenset({"cachedContent"}),
+)
+"""google-genai 3.1.0: GenerateContentConfig.cached_content; a cache is made for one model (Google documentation)."""
 
 
 PROTOCOL: Final = Protocol(
@@ -65,6 +74,7 @@ PROTOCOL: Final = Protocol(
     sdk_arguments=sdk_arguments,
     clues=CLUES,
     example=Model("gemini-3.5-flash", "google", NAME, reasoning=True, input=("text", "image", "document")),
+    held_content=_HELD_CONTENT,
     samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="Google GenAI (Gemini API and Vertex)",

@@ -28,6 +28,7 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation, WireError
+from segue.protocols.kit.held_content import NO_HELD_CONTENT, HeldContent
 from segue.protocols.kit.streaming import StreamDecoder
 
 Framing: TypeAlias = Literal["sse", "ndjson", "aws-event-stream", "none"]
@@ -75,6 +76,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `framing`: how a streamed reply is split into frames.
     - `not_carried`: the fields of neutral types that a request body cannot hold. `turns`: the body does not separate
       two turns of the same role. `pieces`: the body joins the texts of a turn.
+    - `held_content`: which parts of a body refer to content that only the provider has.
     - `headers`: headers of every request, besides the key.
     - `sdk_parameters`: the arguments of the provider's own client; other keys go to `extra_body`.
     - `clues`: keys and values by which detection recognises a body.
@@ -114,6 +116,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     example: Model
     documentation: Documentation
     samples: Callable[[], tuple[Sample, ...]] = _no_samples
+    held_content: HeldContent = NO_HELD_CONTENT
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     affects_later: Callable[[Message], bool] | None = None
     sdk_parameters: frozenset[str] = frozenset()

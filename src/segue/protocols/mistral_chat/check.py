@@ -59,9 +59,10 @@ def _check_order(messages: Messages, endpoint: Endpoint) -> Found:
     """Check the order of roles.
 
     "Input tag 'developer' found using 'role' does not match any of the expected tags" (chatgpt-md #189); "Unexpected
-    role 'user' after role 'tool'", code 3230 (zed #37021, hermes-agent #20154); "Unexpected role 'system' after role
-    'assistant'" (spring-ai #2380); "Expected last role User or Tool (or Assistant with prefix True) for serving but got
-    assistant" (rig #1130); "Conversation must start with a user message or system message" (mistral-common 1.13.0).
+    role 'user' after role 'tool'" by hosts of older versions of the library, as their rules say (hermes-agent #20154);
+    "Unexpected role 'system' after role 'assistant'" (spring-ai #2380); "Expected last role User or Tool (or Assistant
+    with prefix True) for serving but got assistant" (rig #1130); "Conversation must start with a user message or system
+    message" (mistral-common 1.13.0).
     """
     before: str | None = None
     for index, wire in enumerate(messages):

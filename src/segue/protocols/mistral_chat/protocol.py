@@ -7,6 +7,7 @@ from typing import Final
 from segue.errors import EncodeError
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
+from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.mistral_chat.check import check
 from segue.protocols.mistral_chat.clues import CLUES
@@ -71,6 +72,13 @@ def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  
     return dict(body)
 
 
+_HELD_CONTENT: Final = HeldContent(
+    keys={"agent_id": "the instructions and tools of an agent", "conversation_id": "a stored conversation"},
+    history=frozenset({"conversation_id"}),
+)
+"""mistralai 3.7.0: agents and conversations."""
+
+
 PROTOCOL: Final = Protocol(
     name=NAME,
     provider=PROVIDER,
@@ -103,6 +111,7 @@ PROTOCOL: Final = Protocol(
     sdk_arguments=_sdk_arguments,
     clues=CLUES,
     example=Model("mistral-large-4", "mistral", NAME, reasoning=True, input=("text", "image", "document")),
+    held_content=_HELD_CONTENT,
     samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="Mistral Chat",

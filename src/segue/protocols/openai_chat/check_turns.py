@@ -63,7 +63,7 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
     "Duplicate value for 'tool_call_id' of ..., in messages[7] and messages[8]" (agno #5116, opencode #1211, Azure:
     search2ai #30; for one batch DeepSeek: agent-native #2312, 2026-07-22).
     """
-    if not endpoint.rules.tools:
+    if not endpoint.rules.tools or not endpoint.rules.paired_calls:
         return
     open_ids: list[object] = []
     batch: set[object] = set()

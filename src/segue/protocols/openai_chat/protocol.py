@@ -6,6 +6,7 @@ from typing import Final
 
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.openai_chat.check import check
 from segue.protocols.openai_chat.clues import CLUES
@@ -64,6 +65,19 @@ _SDK_PARAMETERS: Final = frozenset(
 )
 """The arguments of `chat.completions.create` (openai 3.49.0; read 2026-11-15)."""
 
+_HELD_CONTENT: Final = HeldContent(
+    keys={
+        "previous_response_id": "an earlier response and everything before it",
+        "conversation_id": "a stored conversation",
+        "context_id": "a stored context",
+    },
+    history=frozenset({"previous_response_id", "conversation_id", "context_id"}),
+    blocks={"audio": "a spoken reply"},
+)
+"""A request names earlier audio by its id (openai 3.49.0); the keys are those of vendors of this protocol (Volcengine:
+`context_id` of its context API; Z.ai: `conversation_id`; 2026-11)."""
+
+
 PROTOCOL: Final = Protocol(
     name=NAME,
     provider=PROVIDER,
@@ -99,6 +113,7 @@ PROTOCOL: Final = Protocol(
     sdk_parameters=_SDK_PARAMETERS,
     clues=CLUES,
     example=Model("gpt-5.2", "openai", NAME, reasoning=True, input=("text", "image", "document")),
+    held_content=_HELD_CONTENT,
     samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="OpenAI Chat Completions",

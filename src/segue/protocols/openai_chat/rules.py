@@ -120,7 +120,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=CLAUDE,
-        rules={"last_assistant": False, "refused_options": _SAMPLING},
+        rules={"last_assistant": False, "refused_options": _SAMPLING, "instructions_alone": False},
         source="the refusals of Claude hold on this protocol too (llxprt-code #1977, pr-agent #2488)",
         read="2026-11-15",
     ),
@@ -145,7 +145,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"qwen|llama|gemma",
-        rules={"system_messages": "none"},
+        # "No user query found in messages." (Qwen 3.5: dify #33152); Llama 3 ignores it (chat_templates #15)
+        rules={"system_messages": "none", "instructions_alone": False},
         source="'System message must be at the beginning.' in their chat templates (Rapid-MLX #1543, 2026-08-06)",
         read="2026-11-15",
     ),
@@ -161,6 +162,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "last_assistant": False,
         },
         source="mistral-common 1.13.0; hermes-agent #20154 (NIM, 2026-05-05), crush #279, vllm #6862",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=MISTRAL,
+        rules={"user_after_result": True},
+        providers=("mistral",),
+        source="mistral-common 1.13.0; answered with 200 by Mistral's own service (recorded traffic, 2026-11)",
         read="2026-11-15",
     ),
     Family(
@@ -212,6 +220,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"gemini-",
+        rules={"instructions_alone": False},  # "contents is not specified" (chatgpt-plugin #733)
         dialect={"google_signatures": True},
         source="extra_content.google.thought_signature (langchain #34056, ruby_llm #591)",
         read="2026-11-15",

@@ -57,7 +57,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         found.extend(_item(index, item, endpoint.rules, own=own))
         if own and body.get("store") is False:
             found.extend(_unstored(index, item))
-    if not any(body.get(key) for key in _STORED):
+    if endpoint.rules.paired_calls and not any(body.get(key) for key in _STORED):
         found.extend(_pairs(items))
     if endpoint.rules.calls_last:
         found.extend(_text_after_calls(items))

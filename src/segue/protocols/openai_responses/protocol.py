@@ -6,6 +6,7 @@ from typing import Final
 
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.openai_responses.check import check
 from segue.protocols.openai_responses.clues import CLUES
@@ -81,6 +82,18 @@ def _path(endpoint: Endpoint, stream: bool) -> str:
     return endpoint.dialect.path or "/responses"
 
 
+_HELD_CONTENT: Final = HeldContent(
+    keys={
+        "previous_response_id": "an earlier response and everything before it",
+        "conversation": "a stored conversation",
+        "prompt": "a stored prompt",
+    },
+    history=frozenset({"previous_response_id", "conversation"}),
+    blocks={"item_reference": "a stored item", "image_generation_call": "a generated image"},
+)
+"""openai 3.49.0: response_create_params, ItemReference; an image call with its id alone was accepted (recorded)."""
+
+
 PROTOCOL: Final = Protocol(
     name=NAME,
     provider=PROVIDER,
@@ -100,6 +113,7 @@ PROTOCOL: Final = Protocol(
     sdk_parameters=_SDK_PARAMETERS,
     clues=CLUES,
     example=Model("gpt-5.4", "openai", NAME, reasoning=True, input=("text", "image", "document")),
+    held_content=_HELD_CONTENT,
     samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="OpenAI Responses",
