@@ -73,6 +73,13 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether a result that is an error may have media."""
     image_sources: frozenset[MediaSource] = frozenset({"data", "url"})
     file_sources: frozenset[MediaSource] = frozenset({"data", "url", "file_id"})
+    """How images, and all other files, can be given."""
+    url_media: tuple[str, ...] = ("*",)
+    """MIME types that the target fetches from a URL, where its sources have `url`."""
+    exact_image_types: bool = False
+    """Whether the MIME type of an image has to be the one that its bytes show."""
+    media_type_required: bool = False
+    """Whether media by URL or file id need a MIME type that names their format."""
     file_id_pattern: str | None = None
     """A regular expression for this provider's file ids; other ids belong to other providers."""
     max_images: int = 0
