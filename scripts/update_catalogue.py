@@ -241,7 +241,7 @@ Nova Lite, Pro and Premier accept video. (AWS documentation: Nova understanding 
 def read_modalities(model: PiModel, *rows: Row) -> tuple[Modality, ...]:
     """Return text and images from pi, the others from litellm, and those of `READ_WITH_IMAGES` and `READ_BY_ID`."""
     more = row_modalities(*rows)
-    more += [kind for pattern, kind in READ_BY_ID.items() if kind not in more and re.search(pattern, model.id)]
+    more.extend(kind for pattern, kind in READ_BY_ID.items() if kind not in more and re.search(pattern, model.id))
     known = READ_WITH_IMAGES.get(model.provider)
     if known is not None and "image" in model.input and known not in more:
         more.insert(0, known)

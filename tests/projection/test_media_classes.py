@@ -299,3 +299,37 @@ def test_sound_by_url_is_needed_where_only_data_is_accepted():
     ]
     document = project(in_user_turn(FileContent(url="https://example.org/a.pdf")), OPENROUTER)
     assert not document.report
+
+
+# -- addresses that are no addresses -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", TARGETS.values(), ids=TARGETS.keys())
+def test_the_data_of_a_data_url_is_sent_as_data(model):
+    for mime, kind in (("image/png", ImageContent), ("application/pdf", ImageContent), ("image/png", FileContent)):
+        piece = kind(url=f"data:{mime};base64,{DATA[mime]}")
+        named = kind(data=DATA[mime], mime_type=mime)
+        assert prepare(in_user_turn(piece), model).body == prepare(in_user_turn(named), model).body
+        assert not project(in_user_turn(piece), model).requirements
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/a.png", "gs://bucket/a.png", "file:///tmp/a.png"])
+def test_a_stored_image_is_sent_only_to_its_provider(url):
+    readers = {"s3": "bedrock-converse", "gs": "google-genai"}
+    for model in TARGETS.values():
+        projection = project(in_user_turn(ImageContent(url=url)), model)
+        reader = readers.get(url.partition(":")[0])
+        if model.protocol == "plain-text":
+            continue
+        if model.protocol == reader and "claude" not in model.id:
+            assert not projection.requirements, model.full_name()
+            assert url in json.dumps(prepare(in_user_turn(ImageContent(url=url)), model).body)
+        else:
+            assert [need.kind for need in projection.requirements] == ["mediaNeeded"], model.full_name()
+
+
+def test_images_by_file_id_count_as_images():
+    model = Model("us.amazon.nova-2-lite-v1:0", "amazon-bedrock", "bedrock-converse", input=EVERYTHING)
+    images = [FileContent(file_id=f"s3://bucket/{at}.png", mime_type="image/png") for at in range(20)]
+    context = Context(messages=(UserMessage.of("Look.", *images),))
+    assert not project(context, model).report

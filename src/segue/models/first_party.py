@@ -36,10 +36,11 @@ _REQUIRED_REASONING: Final[Mapping[str, object]] = {
     "reasoning_replay": "required",
     "forced_choice_with_thinking": False,
 }
-_OPENAI_IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_OPENAI_IMAGES: Final = ("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp")
 """Others are refused: "is of one the following formats: ['png', 'jpeg', 'gif', 'webp']" (gptpdf #6, 2024-06-30)."""
 _OPENAI_CHAT_MEDIA: Final[Mapping[str, object]] = {
-    "user_media": (*_OPENAI_IMAGES, "application/pdf", "audio/wav", "audio/mpeg", "audio/mp3")
+    "result_text_only": True,  # "Image URLs are only allowed for messages with role 'user'" (OpenHands #7700)
+    "user_media": (*_OPENAI_IMAGES, "application/pdf", "audio/wav", "audio/mpeg", "audio/mp3"),
 }
 _OPENAI_FILES: Final = ("openai-chat", "openai-responses")
 _VIDEO_BY_URL: Final[Mapping[str, object]] = {
@@ -249,7 +250,13 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://api.deepseek.com",
         key_variables=("DEEPSEEK_API_KEY",),
-        rules={"openai-chat": _REQUIRED_REASONING, "openai-responses": {"calls_last": True}},
+        rules={
+            "openai-chat": {
+                **_REQUIRED_REASONING,
+                "result_text_only": True,  # "unknown variant `image_url`, expected `text`" (kimi-code #2669)
+            },
+            "openai-responses": {"calls_last": True},
+        },
         dialect={
             "openai-chat": {
                 "max_tokens_field": "max_tokens",

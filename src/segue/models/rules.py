@@ -69,6 +69,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     user_media: tuple[str, ...] = ("*",)
     result_media: tuple[str, ...] = ("*",)
     """MIME types that the protocol allows in a user message and in a tool result. The model has to support them too."""
+    result_text_only: bool = False
+    """Whether media in a tool result are known to be refused. Where a model may only overlook them, `result_media` is
+    empty, and `check` does not report them."""
     error_result_media: bool = True
     """Whether a result that is an error may have media."""
     image_sources: frozenset[MediaSource] = frozenset({"data", "url"})

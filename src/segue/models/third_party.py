@@ -45,7 +45,13 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://api.groq.com/openai/v1",
         key_variables=("GROQ_API_KEY",),
-        rules={"openai-chat": {"reasoning_replay": "signed", "max_images": 5}},
+        rules={
+            "openai-chat": {
+                "reasoning_replay": "signed",
+                "max_images": 5,
+                "result_text_only": True,  # "content: value must be a string"
+            }
+        },
         dialect={"openai-chat": {"reasoning_field": "reasoning", "strict_tools": True}},
         source="groq 1.7.0 (`reasoning` of a message); freellmapi #1093; pi #401 (five images)",
         read=_READ,

@@ -128,7 +128,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.MEDIA_MOVED: (
         "Media is moved to a user turn, because the target does not accept it in its original place."
     ),
-    ChangeCode.MEDIA_RESOLVED: "A URL or file id is replaced by the content that Policy(media=...) supplies for it.",
+    ChangeCode.MEDIA_RESOLVED: (
+        "A URL or file id is replaced by its content: that of Policy(media=...), or the data of a data URL."
+    ),
     ChangeCode.MEDIA_UNREACHABLE: (
         "The target cannot read this media; a placeholder text is sent. Supply the bytes with Policy(media=...)."
     ),

@@ -33,9 +33,12 @@ from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.surrogates import clean_text
 from segue.projection.workspace.workspace import Target
+from segue.protocols.kit.reading import split_data_url, standard_base64
 
 Media = ImageContent | FileContent
 
+_STORED: Final = re.compile(r"(?:s3|gs|file|blob)://", re.IGNORECASE)
+"""URLs of files that only one provider or one machine can read: they are file ids."""
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
 Noted = tuple[ChangeCode, Loss, str]
@@ -95,6 +98,10 @@ def _typed(piece: Media, target: Target, patterns: tuple[str, ...], *, in_result
     Where the class changes, `extra` is removed: it describes a part of another type.
     """
     noted: list[Noted] = []
+    parts = None if piece.url is None or piece.data is not None else split_data_url(piece.url)
+    if parts is not None:
+        piece = replace(piece, url=None, data=standard_base64(parts[1]), mime_type=piece.mime_type or parts[0])
+        noted.append((ChangeCode.MEDIA_RESOLVED, Loss.NONE, "data URL"))
     allowed = (*patterns, *target.rules.user_media) if in_result else patterns
     mime = _real_type(piece, allowed, exact=target.rules.exact_image_types)
     if mime is None and target.rules.media_type_required and not _is_precise(piece):
@@ -192,11 +199,13 @@ def _is_reachable(piece: Media, kind: Modality, target: Target) -> bool:
     sources = rules.image_sources if kind == "image" else rules.file_sources
     if piece.data is not None and "data" in sources:
         return True
-    if piece.url is not None and "url" in sources and _supports(rules.url_media, piece):
+    is_stored = piece.url is not None and _STORED.match(piece.url) is not None
+    if piece.url is not None and not is_stored and "url" in sources and _supports(rules.url_media, piece):
         return True
-    if piece.kind == "image" or piece.file_id is None or "file_id" not in sources:
+    file_id = piece.url if is_stored else None if piece.kind == "image" else piece.file_id
+    if file_id is None or "file_id" not in sources:
         return False
-    return rules.file_id_pattern is None or re.fullmatch(rules.file_id_pattern, piece.file_id) is not None
+    return rules.file_id_pattern is None or re.fullmatch(rules.file_id_pattern, file_id) is not None
 
 
 def _is_too_large(piece: Media, kind: Modality, target: Target) -> bool:

@@ -245,7 +245,7 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 continue
             # A gateway accepted an image in an assistant message (recorded by pydantic-ai, 2025-12).
             # OpenRouter and Ollama accepted images in a tool message (recorded 200s, 2026).
-            if own and (role == "assistant" or (role == "tool" and not rules.result_media)):
+            if (role == "assistant" and own) or (role == "tool" and rules.result_text_only):
                 text = f"a {role} message holds text only; move the media to a user message"
                 yield Violation(code="media_misplaced", path=path, message=text)
                 continue

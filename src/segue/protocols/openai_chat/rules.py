@@ -39,7 +39,7 @@ PROVIDER: Final = "openai"
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 _CACHING: Final = frozenset({"cache_retention", "session_id"})
 
-_OPENAI_IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_OPENAI_IMAGES: Final = ("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp")
 """The images that OpenAI reads, also behind a gateway: "is of one the following formats" (gptpdf #6, 2024-06-30)."""
 
 RULES: Final = Rules(

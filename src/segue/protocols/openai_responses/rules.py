@@ -31,7 +31,7 @@ PROVIDER: Final = "openai"
 
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 _FILES: Final = (
-    "image/*",
+    *("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"),  # "... one the following formats" (gptpdf #6)
     "application/pdf",
     "application/json",
     "application/msword",
