@@ -108,7 +108,7 @@ CASES: dict[ChangeCode, Needs] = {
     C.MEDIA_OMITTED: Needs(OLD_CLAUDE, (UserMessage.of("hi", IMAGE),), ("messages", 0, "content", 1), CONTENT),
     C.MEDIA_FLATTENED: Needs(
         CLAUDE,
-        (UserMessage.of("hi", ImageContent(data=PNG, mime_type="image/tiff")),),
+        (UserMessage.of("hi", ImageContent(data="SUkqAAgAAAA=", mime_type="image/tiff")),),
         ("messages", 0, "content", 1),
         CONTENT,
     ),
@@ -150,6 +150,12 @@ CASES: dict[ChangeCode, Needs] = {
     C.FILE_AS_IMAGE: Needs(
         GPT,
         (UserMessage.of("hi", FileContent(data=PNG, mime_type="image/png")),),
+        ("messages", 0, "content", 1),
+        NONE,
+    ),
+    C.IMAGE_AS_FILE: Needs(
+        BEDROCK,
+        (UserMessage.of("hi", ImageContent(data=PDF, mime_type="application/pdf")),),
         ("messages", 0, "content", 1),
         NONE,
     ),

@@ -36,10 +36,24 @@ _REQUIRED_REASONING: Final[Mapping[str, object]] = {
     "reasoning_replay": "required",
     "forced_choice_with_thinking": False,
 }
+_OPENAI_IMAGES: Final = ("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp")
+"""Others are refused: "is of one the following formats: ['png', 'jpeg', 'gif', 'webp']" (gptpdf #6, 2024-06-30)."""
+_OPENAI_CHAT_MEDIA: Final[Mapping[str, object]] = {
+    "result_text_only": True,  # "Image URLs are only allowed for messages with role 'user'" (OpenHands #7700)
+    "user_media": (*_OPENAI_IMAGES, "application/pdf", "audio/wav", "audio/mpeg", "audio/mp3"),
+}
+_OPENAI_FILES: Final = ("openai-chat", "openai-responses")
+_VIDEO_BY_URL: Final[Mapping[str, object]] = {
+    "user_media": ("image/*", "audio/wav", "audio/mpeg", "audio/mp3", "video/*"),
+    "file_sources": frozenset({"data", "url"}),
+}
+"""`video_url` and `input_audio`, each with a URL or with data."""
 _MOONSHOT_RULES: Final[Mapping[str, object]] = {
     **_REQUIRED_REASONING,
     "refused_text": "empty",  # "text content is empty" (kimi-cli #2621, 2026-08-27)
     "image_sources": frozenset({"data"}),  # "unsupported image url" (OpenHands/software-agent-sdk #3219, 2026-05-12)
+    "user_media": ("image/*", "video/*"),  # `video_url` with a data URL (model card of Kimi K2.5, read 2026-11-15)
+    "file_sources": frozenset({"data"}),
 }
 _MOONSHOT: Final[Mapping[str, object]] = {
     "max_tokens_field": "max_tokens",
@@ -57,7 +71,11 @@ _QWEN: Final[Mapping[str, object]] = {
     "thinking_budget_field": "thinking_budget",
     "strict_tools": True,
 }
-_QWEN_RULES: Final[Mapping[str, object]] = {"reasoning_replay": "open", "forced_choice_with_thinking": False}
+_QWEN_RULES: Final[Mapping[str, object]] = {
+    "reasoning_replay": "open",
+    "forced_choice_with_thinking": False,
+    **_VIDEO_BY_URL,  # DashScope documentation: visual and audio understanding
+}
 _XIAOMI: Final[Mapping[str, object]] = {"thinking_format": "deepseek", "effort": False, "strict_tools": True}
 
 
@@ -82,9 +100,9 @@ def _xiaomi(name: str, title: str, host: str, variable: str) -> Provider:
         protocol="openai-chat",
         base_url=f"https://{host}/v1",
         key_variables=(variable,),
-        rules={"openai-chat": {"reasoning_replay": "required"}},
+        rules={"openai-chat": {"reasoning_replay": "required", **_VIDEO_BY_URL}},
         dialect={"openai-chat": _XIAOMI},
-        source=f"{_PI}; ktsoator/or",
+        source=f"{_PI}; ktsoator/or; mimo-multimodal-mcp (video and sound, by URL and as data)",
         read=_READ,
     )
 
@@ -97,6 +115,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://api.anthropic.com",
         key_variables=("ANTHROPIC_API_KEY",),
         dialect={"anthropic-messages": {"strict_tools": True}},
+        file_ids=("anthropic-messages",),
         source="anthropic 2.8.0; pi-ai 1.5.0 catalogue (strict tools)",
         read=_READ,
     ),
@@ -106,11 +125,15 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-responses",
         base_url="https://api.openai.com/v1",
         key_variables=("OPENAI_API_KEY",),
-        rules={"openai-chat": {"refused_options": _CACHING_TAKEN, **_STRICT}, "openai-responses": _STRICT},
+        rules={
+            "openai-chat": {"refused_options": _CACHING_TAKEN, **_STRICT, **_OPENAI_CHAT_MEDIA},
+            "openai-responses": _STRICT,
+        },
         dialect={
             "openai-chat": {**_OPENAI_KEYS, "grammar_tools": True},
             "openai-responses": {**_OPENAI_KEYS, "grammar_tools": True},
         },
+        file_ids=_OPENAI_FILES,
         source="openai 3.49.0; pi-ai 1.5.0",
         read=_READ,
     ),
@@ -121,13 +144,19 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://{AZURE_OPENAI_RESOURCE_NAME}.openai.azure.com/openai/v1",
         key_variables=("AZURE_OPENAI_API_KEY",),
         rules={
-            "openai-chat": {"refused_options": _CACHING_TAKEN, "file_id_pattern": "assistant-[A-Za-z0-9]+", **_STRICT},
+            "openai-chat": {
+                "refused_options": _CACHING_TAKEN,
+                "file_id_pattern": "assistant-[A-Za-z0-9]+",
+                **_STRICT,
+                **_OPENAI_CHAT_MEDIA,
+            },
             "openai-responses": {"file_id_pattern": "assistant-[A-Za-z0-9]+", **_STRICT},
         },
         dialect={
             "openai-chat": {**_OPENAI_KEYS, "auth": "api-key"},
             "openai-responses": {**_OPENAI_KEYS, "auth": "api-key"},
         },
+        file_ids=_OPENAI_FILES,
         source="pi-ai 1.5.0; Azure documentation: v1 API, files",
         read=_READ,
     ),
@@ -156,6 +185,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="google-genai",
         base_url="https://generativelanguage.googleapis.com/v1beta",
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        file_ids=("google-genai",),
         source="pi-ai 1.5.0; google-genai 3.1.0 (both variables); recorded traffic, 2026-11 (v1beta)",
         read=_READ,
     ),
@@ -178,6 +208,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             },
             "anthropic-messages": {"auth": "google"},
         },
+        file_ids=("google-genai",),
         source="pi-ai 1.5.0; recorded traffic, 2026-11; litellm (Claude at Vertex takes images as base64 only)",
         read=_READ,
     ),
@@ -188,6 +219,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://bedrock-runtime.{AWS_REGION}.amazonaws.com",
         key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
         rules={"anthropic-messages": {"image_sources": frozenset({"data"}), "file_sources": frozenset({"data"})}},
+        file_ids=("bedrock-converse",),
         source="pi-ai 1.5.0; 'URL content sources are not yet supported' (chatlas #410, 2026-09-01: Claude's own wire)",
         read=_READ,
     ),
@@ -199,6 +231,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         key_variables=("MISTRAL_API_KEY",),
         rules={"openai-chat": {"reasoning_replay": "none"}},
         dialect={"openai-chat": {"max_tokens_field": "max_tokens"}},
+        file_ids=("mistral-chat",),
         source="pi-ai 1.5.0; qwen-code #3304 (reasoning_content answers 422 in the OpenAI format)",
         read=_READ,
     ),
@@ -217,7 +250,13 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://api.deepseek.com",
         key_variables=("DEEPSEEK_API_KEY",),
-        rules={"openai-chat": _REQUIRED_REASONING, "openai-responses": {"calls_last": True}},
+        rules={
+            "openai-chat": {
+                **_REQUIRED_REASONING,
+                "result_text_only": True,  # "unknown variant `image_url`, expected `text`" (kimi-code #2669)
+            },
+            "openai-responses": {"calls_last": True},
+        },
         dialect={
             "openai-chat": {
                 "max_tokens_field": "max_tokens",
@@ -270,9 +309,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://api.z.ai/api/coding/paas/v4",
         key_variables=("ZAI_API_KEY",),
-        rules={"openai-chat": {"reasoning_replay": "open"}},
+        rules={"openai-chat": {"reasoning_replay": "open", **_VIDEO_BY_URL}},
         dialect={"openai-chat": _ZAI},
-        source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content)",
+        source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content), GLM-4.5V (video_url)",
         read=_READ,
     ),
     Provider(
@@ -281,9 +320,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://open.bigmodel.cn/api/coding/paas/v4",
         key_variables=("ZAI_CODING_CN_API_KEY",),
-        rules={"openai-chat": {"reasoning_replay": "open"}},
+        rules={"openai-chat": {"reasoning_replay": "open", **_VIDEO_BY_URL}},
         dialect={"openai-chat": _ZAI},
-        source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content)",
+        source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content), GLM-4.5V (video_url)",
         read=_READ,
     ),
     Provider(

@@ -72,10 +72,20 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     user_media: tuple[str, ...] = ("*",)
     result_media: tuple[str, ...] = ("*",)
     """MIME types that the protocol allows in a user message and in a tool result. The model has to support them too."""
+    result_text_only: bool = False
+    """Whether media in a tool result are known to be refused. Where a model may only overlook them, `result_media` is
+    empty, and `check` does not report them."""
     error_result_media: bool = True
     """Whether a result that is an error may have media."""
     image_sources: frozenset[MediaSource] = frozenset({"data", "url"})
     file_sources: frozenset[MediaSource] = frozenset({"data", "url", "file_id"})
+    """How images, and all other files, can be given."""
+    url_media: tuple[str, ...] = ("*",)
+    """MIME types that the target fetches from a URL, where its sources have `url`."""
+    exact_image_types: bool = False
+    """Whether the MIME type of an image has to be the one that its bytes show."""
+    media_type_required: bool = False
+    """Whether media by URL or file id need a MIME type that names their format."""
     file_id_pattern: str | None = None
     """A regular expression for this provider's file ids; other ids belong to other providers."""
     max_images: int = 0

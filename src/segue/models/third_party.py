@@ -33,6 +33,9 @@ _LOCAL_SERVER: Final[Mapping[str, object]] = {
     "image_sources": frozenset({"data"}),
     "file_sources": frozenset[str](),
 }
+_OPENROUTER_AUDIO: Final = (
+    *("audio/wav", "audio/mpeg", "audio/mp3", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac", "audio/m4a"),
+)
 _OPENCODE: Final[Mapping[str, object]] = {"max_tokens_field": "max_tokens", "strict_tools": True}
 
 THIRD_PARTY: Final[tuple[Provider, ...]] = (
@@ -43,7 +46,13 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://api.groq.com/openai/v1",
         key_variables=("GROQ_API_KEY",),
-        rules={"openai-chat": {"reasoning_replay": "signed", "max_images": 5}},
+        rules={
+            "openai-chat": {
+                "reasoning_replay": "signed",
+                "max_images": 5,
+                "result_text_only": True,  # "content: value must be a string"
+            }
+        },
         dialect={"openai-chat": {"reasoning_field": "reasoning", "strict_tools": True}},
         source="groq 1.7.0 (`reasoning` of a message); freellmapi #1093; pi #401 (five images)",
         read=_READ,
@@ -158,6 +167,11 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "cache_marks": 4,
                 "cache_mark_key": "cache_control",
                 "refused_options": _SESSION_TAKEN,
+                # OpenRouter documentation: video, audio and PDF inputs; recorded 200s of pydantic-ai with a video and a
+                # PDF by URL. Sound is accepted as data only.
+                "user_media": ("image/*", "application/pdf", *_OPENROUTER_AUDIO, "video/*"),
+                "file_sources": frozenset({"data", "url"}),
+                "url_media": ("image/*", "application/pdf", "video/*"),
             }
         },
         dialect={
@@ -282,7 +296,14 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="http://localhost:8000/v1",
         key_variables=("VLLM_API_KEY",),
-        rules={"openai-chat": {**_LOCAL_SERVER, "image_sources": frozenset({"data", "url"})}},
+        rules={
+            "openai-chat": {
+                **_LOCAL_SERVER,
+                "image_sources": frozenset({"data", "url"}),
+                "user_media": ("image/*", "audio/*", "video/*"),  # vLLM documentation: multimodal inputs
+                "file_sources": frozenset({"data", "url"}),
+            }
+        },
         dialect={"openai-chat": {"max_tokens_field": "max_tokens", "thinking_budget_field": "thinking_token_budget"}},
         source="vLLM source; opencode #27920; pi-ai 1.5.0 (thinking_token_budget)",
         read=_READ,

@@ -52,6 +52,7 @@ class ChangeCode(StrEnum):
     MEDIA_TYPE_NAMED = "media_type_named"
     FILE_AS_TEXT = "file_as_text"
     FILE_AS_IMAGE = "file_as_image"
+    IMAGE_AS_FILE = "image_as_file"
     # reasoning
     THINKING_DROPPED = "thinking_dropped"
     THINKING_AS_TEXT = "thinking_as_text"
@@ -128,13 +129,16 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.MEDIA_MOVED: (
         "Media is moved to a user turn, because the target does not accept it in its original place."
     ),
-    ChangeCode.MEDIA_RESOLVED: "A URL or file id is replaced by the content that Policy(media=...) supplies for it.",
+    ChangeCode.MEDIA_RESOLVED: (
+        "A URL or file id is replaced by its content: that of Policy(media=...), or the data of a data URL."
+    ),
     ChangeCode.MEDIA_UNREACHABLE: (
         "The target cannot read this media; a placeholder text is sent. Supply the bytes with Policy(media=...)."
     ),
-    ChangeCode.MEDIA_TYPE_NAMED: "The missing MIME type is set from the first bytes of the data.",
+    ChangeCode.MEDIA_TYPE_NAMED: "A missing or wrong MIME type is set from the first bytes of the data.",
     ChangeCode.FILE_AS_TEXT: "A text file is sent as text, because the target does not accept it as a file.",
     ChangeCode.FILE_AS_IMAGE: "A file that is an image is sent as an image.",
+    ChangeCode.IMAGE_AS_FILE: "An image whose type is that of a document, sound or video is sent as a file.",
     ChangeCode.THINKING_DROPPED: (
         "Thinking is removed, because the target does not accept it or the policy excludes it."
     ),

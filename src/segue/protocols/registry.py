@@ -264,6 +264,9 @@ def _rules_of(protocol: str, provider: str, model_id: str, base_url: str | None,
     rules = entry.rules
     if row is not None:
         rules = _override(rules, row.rules.get(protocol, {}), where=f"provider {row.name}")
+        if protocol not in row.file_ids:
+            sources = {name: getattr(rules, name) - {"file_id"} for name in ("image_sources", "file_sources")}
+            rules = msgspec.structs.replace(rules, **sources)
     for family in _families(entry, row, provider, model_id):
         rules = _override(rules, family.rules, where=f"family {family.pattern}")
     return _override(rules, _DECODE(original), where=f"model {provider}/{model_id}") if original else rules

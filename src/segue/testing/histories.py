@@ -48,6 +48,8 @@ from segue.protocols.registry import resolve_rules
 T = TypeVar("T")
 
 PNG: Final = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+MP4: Final = "AAAAGGZ0eXBtcDQyAAAAAG1wNDJpc29t"
+TEXT: Final = "VGhpcyBpcyBhIHRleHQsIG5vdCBhIHBpY3R1cmUu"
 PDF: Final = "JVBERi0xLjQKJeLjz9MKMSAwIG9iago8PD4+CmVuZG9iagp0cmFpbGVyCjw8Pj4="
 
 # -- broken histories --------------------------------------------------------------------------------------------------
@@ -183,6 +185,13 @@ class _BrokenTurns:
                 ImageContent(data=data),
                 ImageContent(url="https://example.org/i.png"),
                 ImageContent(url="https://example.org/given.png", mime_type="image/png"),
+                ImageContent(data=PDF, mime_type="application/pdf"),
+                ImageContent(data=PDF, mime_type="image/png"),
+                ImageContent(data=PNG, mime_type="image/jpeg"),
+                ImageContent(data=TEXT, mime_type="image/png"),
+                ImageContent(data=MP4, mime_type="video/mp4"),
+                ImageContent(url="https://example.org/given.pdf", mime_type="application/pdf"),
+                ImageContent(url="https://example.org/f.pdf"),
                 ImageContent(),
             )
         )
@@ -203,6 +212,17 @@ class _BrokenTurns:
                 FileContent(data="AAAA", mime_type="VIDEO/mp4; x=1"),
                 FileContent(data="AAAA", mime_type="image/png"),
                 FileContent(data="AAAA", mime_type="chemical/x-pdb"),
+                FileContent(data=PNG, mime_type="application/pdf"),
+                FileContent(data=PDF, mime_type="image/jpg"),
+                FileContent(data=PDF, mime_type="audio/wav"),
+                FileContent(data=TEXT, mime_type="application/octet-stream"),
+                FileContent(data=MP4),
+                FileContent(url="https://example.org/v.webm"),
+                FileContent(url="https://youtu.be/abc"),
+                FileContent(file_id="file-abc", mime_type="image/*"),
+                FileContent(file_id="given", mime_type="image/png"),
+                FileContent(file_id="s3://bucket/a"),
+                FileContent(file_id="s3://bucket/a.mp4"),
                 FileContent(),
             )
         )

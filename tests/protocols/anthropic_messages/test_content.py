@@ -70,12 +70,7 @@ USER = {
     ),
     "an image by file id with a cache mark": (
         {"type": "image", "source": {"type": "file", "file_id": "file_1"}, "cache_control": MARK},
-        NativeContent(
-            protocol=P,
-            block={"type": "image", "source": {"type": "file", "file_id": "file_1"}},
-            fallback=(FileContent(file_id="file_1", mime_type="image/*"),),
-            cache_mark=HOUR,
-        ),
+        FileContent(file_id="file_1", mime_type="image/*", cache_mark=HOUR),
     ),
     "a document with a cache mark": (
         {"type": "document", "source": {"type": "file", "file_id": "file_1"}, "cache_control": MARK},
@@ -105,10 +100,7 @@ USER = {
     ),
     "an image by file id": (
         {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
-        native(
-            {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
-            FileContent(file_id="file_1", mime_type="image/*"),
-        ),
+        FileContent(file_id="file_1", mime_type="image/*"),
     ),
     "an image whose source has more keys": (
         {"type": "image", "source": {"type": "url", "url": "https://e.org/a", "detail": "low"}},

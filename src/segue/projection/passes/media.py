@@ -287,14 +287,14 @@ class _Media:
     def evicted(self, piece: Media, fit: Fit) -> Fit:
         """Count media that will be sent; replace the oldest beyond the target's limit by a placeholder."""
         prefix_state, (images, files) = self.workspace.prefix_state, self.workspace.evicted
-        if fit.content.kind == "image":
+        if fit.content.kind == "text":
+            return fit
+        if kind_of(fit.content) == "image":  # also one by file id
             prefix_state.images += 1
             is_evicted = prefix_state.images <= images
-        elif fit.content.kind == "file":
+        else:
             prefix_state.files += 1
             is_evicted = prefix_state.files <= files
-        else:
-            return fit
         if not is_evicted:
             return fit
         text = fill(self.texts.media_evicted, kind=kind_of(piece))

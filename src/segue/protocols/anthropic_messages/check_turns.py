@@ -15,6 +15,7 @@ from segue.models.rules import Rules
 from segue.protocols.anthropic_messages.rules import PROVIDER
 from segue.protocols.kit.checking import objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.media_checks import check_address, check_bytes
 from segue.protocols.kit.reading import text_of
 
 Object: TypeAlias = Mapping[str, object]
@@ -294,6 +295,10 @@ class Turns:
         if kind == "url" and "url" not in (self.rules.image_sources if is_image else self.rules.file_sources):
             # "URL content sources are not yet supported for this model" (Bedrock: chatlas #410, 2026-09-01)
             yield Violation(code="media_source", path=path, message="URLs are not supported here; send the data")
+        if kind == "url":
+            # anthropic 2.8.0: the URL of an image, or of a PDF
+            allowed = ("image/*",) if is_image else ("application/pdf", "text/*")
+            yield from check_address(source.get("url"), allowed, (*path, "url"))
         if kind != "base64":
             return
         mime, data = text_of(source.get("media_type")), source.get("data")
@@ -302,6 +307,8 @@ class Turns:
             yield Violation(
                 code="media_type", path=(*path, "media_type"), message=f"the type {mime!r} is not supported; convert it"
             )
+        else:
+            yield from check_bytes(data, mime, (*path, "data"), exact=self.rules.exact_image_types)
         most = self.rules.max_image_bytes if is_image else self.rules.max_document_bytes
         if most and isinstance(data, str) and len(data) * 3 // 4 > most:
             # "image exceeds 5 MB maximum: 5404560 bytes > 5242880 bytes", of base64 (claude-code #13381)

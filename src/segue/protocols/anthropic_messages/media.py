@@ -7,8 +7,8 @@ Facts this file relies on:
 - Neither a URL nor a file id states a type. URLs of documents are URLs of PDFs by the SDK's own name for them; most
   files with an id are PDFs too, and nothing but the neutral type needs one.                               (the same)
 
-Media are not inspected. A block whose source has none of these forms is native, and so is an image with a file id, for
-which there is no neutral type.
+Media are not inspected. A block whose source has none of these forms is native. An image with a file id is a file of
+the type `image/*`: the id does not show which image it is.
 
 Choices kept in `extra`: `source`, the type of the source of a document.
 """
@@ -32,6 +32,7 @@ from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 _PDF: Final = "application/pdf"
 _PLAIN: Final = "text/plain"
+_ANY_IMAGE: Final = "image/*"
 _SOURCES: Final[Mapping[str, str]] = {_PDF: "base64", _PLAIN: "text"}
 """The default type of source for the data of a document, by MIME type; other types have none."""
 
@@ -45,9 +46,11 @@ def source_of(block: Block) -> Block:
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
-def decode_image(block: Block) -> ImageContent | None:
+def decode_image(block: Block) -> ImageContent | FileContent | None:
     """Read an image; None when its source has an unknown form."""
     source = source_of(block)
+    if source.get("type") == "file":
+        return _decode_stored_image(block, source.get("file_id"))
     kind, mime, data = source.get("type"), source.get("media_type"), source.get("data")
     mark = decode_mark(block)
     if kind == "base64" and isinstance(mime, str) and isinstance(data, str):
@@ -63,6 +66,13 @@ def decode_image(block: Block) -> ImageContent | None:
     ):
         return image
     return replace(image, extra=keep(PROTOCOL, block, encode_image(image)))
+
+
+def _decode_stored_image(block: Block, file_id: object) -> FileContent | None:
+    if not isinstance(file_id, str):
+        return None
+    file = FileContent(file_id=file_id, mime_type=_ANY_IMAGE, cache_mark=decode_mark(block))
+    return replace(file, extra=keep(PROTOCOL, block, encode_file(file)))
 
 
 def decode_document(block: Block) -> FileContent | None:

@@ -73,20 +73,12 @@ def _content(block: Block) -> Fallback:
     match block.get("type"):
         case "image":
             image = decode_image(block)
-            return (image,) if image is not None else _image_by_id(block)
+            return () if image is None else (image,)
         case "document":
             file = decode_document(block)
             return (file,) if file is not None else _document(block)
         case _:
             return fallback_of(block)
-
-
-def _image_by_id(block: Block) -> Fallback:
-    source = source_of(block)
-    file_id = source.get("file_id")
-    if source.get("type") != "file" or not isinstance(file_id, str):
-        return ()
-    return (FileContent(file_id=file_id, mime_type="image/*"),)
 
 
 def _document(block: Block) -> Fallback:

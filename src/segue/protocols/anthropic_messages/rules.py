@@ -48,6 +48,10 @@ RULES: Final = Rules(
     # -- media
     user_media=_MEDIA,  # anthropic 2.8.0: image and document sources
     result_media=_MEDIA,  # anthropic 2.8.0: tool_result content
+    image_sources=frozenset({"data", "url", "file_id"}),  # anthropic 2.8.0: sources of an image
+    url_media=("image/*", "application/pdf"),  # anthropic 2.8.0: the URL of a document is that of a PDF
+    # "specified using the image/jpeg media type, but the image appears to be a image/png image" (llxprt-code #2130)
+    exact_image_types=True,
     error_result_media=False,  # refused with `is_error` (pi-ai 1.5.0)
     file_id_pattern="file_[A-Za-z0-9]+",  # Anthropic documentation: Files API
     max_images=100,  # 600 from the 4.6 generation on, below (pi-ai 1.5.0 catalogue)

@@ -14,10 +14,11 @@ from segue.errors import Path
 from segue.models.rules import Rules
 from segue.protocols.bedrock_converse.content import MEMBERS
 from segue.protocols.bedrock_converse.document_names import LONGEST
-from segue.protocols.bedrock_converse.media_types import Kind
+from segue.protocols.bedrock_converse.media_types import ALIASES, TYPES, Kind
 from segue.protocols.kit.checking import matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.media_checks import check_bytes
 from segue.protocols.kit.reading import text_of
 
 Placed: TypeAlias = tuple[Path, Block]
@@ -152,7 +153,9 @@ class Turns:
                 # (aws-sdk-js-v3 #7330)
                 yield violation("result_json", (*place, "json"), "JSON of a result has to be an object; wrap it")
             for kind in _USER_MEDIA & block.keys():
-                yield from self._check_media(cast("Kind", kind), object_of(block[kind]), (*place, kind))
+                media = object_of(block[kind])
+                yield from self._check_media(cast("Kind", kind), media, (*place, kind))
+                yield from self._check_stored(cast("Kind", kind), media, (*place, kind))
         if status == "error" and not content:
             # "... toolResult.content ... empty" for error results (strands)
             yield violation("empty_result", (*path, "content"), "an error result needs content; add a text")
@@ -186,7 +189,8 @@ class Turns:
         if kind in ("video", "audio") and not any(mime.startswith(f"{kind}/") for mime in self.rules.user_media):
             # "This model doesn't support the video content block that you provided" (recorded traffic, 2026-11)
             yield violation("media_kind", path, f"{self.endpoint.model.id} does not support {kind}; remove it")
-        if "s3Location" in source and "file_id" not in self.rules.file_sources:
+        sources = self.rules.image_sources if kind == "image" else self.rules.file_sources
+        if "s3Location" in source and "file_id" not in sources:
             # "document.source.type: Field required" (recorded traffic, 2026-11)
             yield violation("media_place", (*path, "source"), "the model cannot read from S3; send the data")
         data, most = source.get("bytes"), self.rules.max_media_bytes
@@ -200,6 +204,20 @@ class Turns:
         elif most and isinstance(data, str) and len(data) * 3 // 4 > most:
             # service model: Message (3.75 MB an image, 4.5 MB a document); AWS documentation: 25 MB a video
             yield violation("media_size", (*path, "source", "bytes"), f"the data exceeds {most} bytes; send less")
+        mime = TYPES[kind].get(str(media.get("format"))) or ALIASES[kind].get(str(media.get("format")))
+        yield from check_bytes(data, mime, (*path, "source", "bytes"), exact=self.rules.exact_image_types)
+
+    def _check_stored(self, kind: Kind, media: Block, path: Path) -> Iterator[Violation]:
+        """Check media in S3 inside a result.
+
+        Nova accepts an image there; of a document and a video it says "#/messages/2/content/0: extraneous key
+        [toolResult] is not permitted", though it accepts both beside the result (recorded by pydantic-ai, 2026-03).
+        """
+        kinds = {mime.partition("/")[0] for mime in self.rules.result_media}
+        in_s3 = "s3Location" in object_of(media.get("source"))
+        if in_s3 and kinds and (kind if kind != "document" else "application") not in kinds:
+            message = f"the model cannot read a {kind} from S3 in a result; move it to the turn, beside the result"
+            yield violation("result_place", (*path, "source"), message)
 
     def _check_documents(self) -> Iterator[Violation]:
         seen: set[str] = set()

@@ -59,8 +59,9 @@ RULES: Final = Rules(
     # -- media
     user_media=tuple(mime for formats in FORMATS.values() for mime in formats),  # service model
     result_media=(),
-    image_sources=frozenset({"data"}),  # service model: bytes, or an S3 location, which is a file id here
+    image_sources=frozenset({"data", "file_id"}),  # service model: bytes, or an S3 location, which is a file id here
     file_sources=frozenset({"data", "file_id"}),
+    media_type_required=True,  # service model: `format` is required
     file_id_pattern=r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](?:/.*)?",  # service model
     max_images=20,  # service model
     max_files=5,  # service model
@@ -104,7 +105,9 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "tool_choices": frozenset({"auto", "required", "name"}),
             "tool_error": "flag",
             "user_media": (*_IMAGES, *_DOCUMENTS),
+            "image_sources": frozenset({"data"}),
             "file_sources": frozenset({"data"}),
+            "exact_image_types": True,  # "the image appears to be a image/png image" (llxprt-code #2130)
             "result_media": _IMAGES,
             "error_result_media": False,
             "first_user": False,

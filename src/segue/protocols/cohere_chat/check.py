@@ -16,6 +16,7 @@ from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_request
 from segue.protocols.kit.checking import Found, Messages, calls_of, check_json, messages_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
+from segue.protocols.kit.media_checks import check_image_url
 
 _ROLES: Final = ("system", "user", "assistant", "tool")
 _BLOCKS: Final[Mapping[str, frozenset[str]]] = {
@@ -76,6 +77,10 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
             elif kind == "image_url" and "image" not in endpoint.model.input:
                 reason = "the model does not support images; remove it or choose another model"
                 yield Violation(code="image_refused", path=path, message=reason)
+            elif kind == "image_url":
+                given = object_of(block).get(kind)
+                url = given if isinstance(given, str) else object_of(given).get("url")
+                yield from check_image_url(url, (*path, kind))
 
 
 def _text_beside_calls(path: Path) -> Violation:

@@ -16,8 +16,10 @@ from segue.errors import Path
 from segue.models.model_ids import GEMINI_2_0
 from segue.protocols.google_genai.content import CALL, RESULT, SIGNATURE
 from segue.protocols.google_genai.keys import read_keys
+from segue.protocols.google_genai.media import INLINE
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.media_checks import check_bytes
 from segue.protocols.kit.reading import text_of
 
 _ROLES: Final = frozenset({"user", "model", "function", None})
@@ -96,10 +98,19 @@ def _check_parts(index: int, parts: list[tuple[Path, Block]], endpoint: Endpoint
         if part.keys() <= _NO_DATA:
             # "required oneof field 'data' must have one initialized field" (FLIT #70)
             yield Violation(code="no_data", path=path, message="a part has no data; remove it")
+        yield from _check_inline(part, path)
         for field in (CALL, RESULT):
             if field in part and not text_of(object_of(part[field]).get("name")):
                 # "function_response.name: Name cannot be empty." (CLIProxyAPI #2104, aimux #127)
                 yield Violation(code="no_name", path=(*path, field, "name"), message="the tool name is missing; set it")
+
+
+def _check_inline(part: Block, path: Path) -> Iterator[Violation]:
+    """Check the data of a part, and of the parts of a result: "Unable to process input image." (quoted by clients)."""
+    inline = read_keys(object_of(part.get(INLINE)))
+    yield from check_bytes(inline.get("data"), inline.get("mimeType"), (*path, INLINE))
+    for at, inner in objects_of(read_keys(object_of(part.get(RESULT))).get("parts")):
+        yield from _check_inline(read_keys(inner), (*path, RESULT, "parts", at))
 
 
 def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:

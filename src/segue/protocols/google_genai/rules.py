@@ -40,6 +40,7 @@ RULES: Final = Rules(
     # -- media
     user_media=("image/*", "audio/*", "video/*", "application/pdf", "text/*"),  # documentation: file input methods
     result_media=(),  # nested media only from Gemini 3 on, below
+    image_sources=frozenset({"data", "url", "file_id"}),  # google-genai 3.1.0: fileData of any type
     # Files API, and objects of Cloud Storage that were registered with it
     file_id_pattern=r"(?:https://generativelanguage\.googleapis\.com/\S*)?files/\S+|gs://\S+",
     max_images=3600,  # pi-ai 1.5.0 catalogue

@@ -23,6 +23,7 @@ from segue.protocols.kit.checking import (
 )
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
+from segue.protocols.kit.media_checks import check_image_url
 from segue.protocols.kit.ranges import check_range
 
 _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
@@ -209,6 +210,10 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
                 # "Image input is not enabled for this model", code 3051 (the refusal verbatim)
                 message = "the model does not support images; remove it or choose another model"
                 yield Violation(code="image_refused", path=path, message=message)
+            elif kind == "image_url":
+                given = object_of(chunk).get(kind)
+                url = given if isinstance(given, str) else object_of(given).get("url")
+                yield from check_image_url(url, (*path, kind))
 
 
 _MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (

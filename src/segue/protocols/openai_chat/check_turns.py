@@ -10,9 +10,11 @@ from fnmatch import fnmatchcase
 from typing import Final, cast
 
 from segue.conversation.arguments import parse_arguments
+from segue.conversation.content import FileContent, ImageContent
 from segue.errors import Path
 from segue.protocols.kit.checking import Found, Messages, calls_of, matches_alphabet, unanswered
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.media_checks import check_bytes, check_image_url
 from segue.protocols.openai_chat.media import decode_media
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
 from segue.protocols.openai_chat.rules import PROVIDER
@@ -242,7 +244,8 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
             if media is None:
                 continue
             # A gateway accepted an image in an assistant message (recorded by pydantic-ai, 2025-12).
-            if (role == "assistant" and own) or (role == "tool" and not rules.result_media):
+            # OpenRouter and Ollama accepted images in a tool message (recorded 200s, 2026).
+            if (role == "assistant" and own) or (role == "tool" and rules.result_text_only):
                 text = f"a {role} message holds text only; move the media to a user message"
                 yield Violation(code="media_misplaced", path=path, message=text)
                 continue
@@ -253,11 +256,23 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 yield Violation(
                     code="image_url_refused", path=path, message="the model does not support image URLs; send the data"
                 )
+            yield from _check_media(block, media, path)
             mime = media.mime_type
             if role == "user" and mime is not None and not _is_supported(mime, rules.user_media):
                 yield Violation(
                     code="media_type_refused", path=path, message=f"the model does not support {mime}; remove it"
                 )
+
+
+def _check_media(part: JsonObject, media: ImageContent | FileContent, path: Path) -> Found:
+    """Bytes that are not what the part says: of an image, a file, or a video."""
+    kind = str(part.get("type"))
+    if media.kind == "image":
+        inner = part.get(kind)
+        url = cast("JsonObject", inner).get("url") if isinstance(inner, Mapping) else inner
+        yield from check_image_url(url, (*path, kind))
+    elif media.data is not None:
+        yield from check_bytes(media.data, media.mime_type, (*path, kind))
 
 
 def _check_fields(part: JsonObject, path: Path) -> Found:

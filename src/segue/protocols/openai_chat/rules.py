@@ -39,6 +39,9 @@ PROVIDER: Final = "openai"
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 _CACHING: Final = frozenset({"cache_retention", "session_id"})
 
+_OPENAI_IMAGES: Final = ("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp")
+"""The images that OpenAI reads, also behind a gateway: "is of one the following formats" (gptpdf #6, 2024-06-30)."""
+
 RULES: Final = Rules(
     # -- tools
     call_id_max=40,  # "string too long. Expected a string with maximum length 40" (autogen #6377, vercel/ai #8132)
@@ -94,8 +97,11 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_1_TO_4}|{OPENAI_GPT_5_5_ON}",
-        rules={"user_media": ("image/*", "application/pdf")},
-        source="'Content blocks are expected to be either text or image_url type' for sound; recorded traffic, 2026-11",
+        rules={"user_media": (*_OPENAI_IMAGES, "application/pdf")},
+        source=(
+            "'Content blocks are expected to be either text or image_url type' for sound; recorded traffic, 2026-11; "
+            "images as for OpenAI"
+        ),
         read="2026-11-15",
     ),
     Family(

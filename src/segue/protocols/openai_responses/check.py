@@ -18,6 +18,7 @@ from segue.models.model_ids import OPENAI_WITHOUT_REASONING
 from segue.models.rules import Rules
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.media_checks import check_address, check_bytes, check_image_url
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import split_data_url, text_of
 from segue.protocols.kit.schemas import is_closed
@@ -152,7 +153,7 @@ def _item(index: int, item: Block, rules: Rules, *, own: bool) -> Iterator[Viola
         parts = item.get(key)
         for place, part in enumerate(cast("list[object]", parts) if isinstance(parts, list) else []):
             if isinstance(part, Mapping):
-                yield from _part(cast("Block", part), item, (*path, key, place), own=own)
+                yield from _part(cast("Block", part), item, (*path, key, place), rules, own=own)
 
 
 def _identity(item: Block, kind: str, path: Path) -> Iterator[Violation]:
@@ -188,8 +189,13 @@ def _unstored(index: int, item: Block) -> Iterator[Violation]:
         yield Violation(code="not_stored", path=("input", index, "id"), message=message)
 
 
-def _part(part: Block, item: Block, path: Path, *, own: bool) -> Iterator[Violation]:
+def _part(part: Block, item: Block, path: Path, rules: Rules, *, own: bool) -> Iterator[Violation]:
     kind = kind_of(part)
+    if kind == "input_image":
+        yield from check_image_url(part.get("image_url"), (*path, "image_url"))
+    if kind == "input_file" and own:
+        # "The file type you uploaded is not supported. Please try again with a pdf" (an MP3; pydantic-ai, 2026-01-28)
+        yield from check_address(part.get("file_url"), rules.user_media, (*path, "file_url"))
     if kind == "input_file" and isinstance(data := part.get("file_data"), str):
         split = split_data_url(data)
         mime = (split[0] or "") if split is not None else ""
@@ -198,6 +204,8 @@ def _part(part: Block, item: Block, path: Path, *, own: bool) -> Iterator[Violat
             # 'audio/mpeg'."                                                                 (recorded traffic, 2026-11)
             message = "`file_data` has to be a base64 data URL of a document or image; convert it"
             yield Violation(code="invalid_file_data", path=(*path, "file_data"), message=message)
+        elif split is not None:
+            yield from check_bytes(split[1], mime, (*path, "file_data"))
     role = item.get("role")
     refused = _ASSISTANT_PARTS if role == "assistant" else _INPUT_PARTS if isinstance(role, str) else frozenset[str]()
     if own and kind in refused:

@@ -31,7 +31,7 @@ PROVIDER: Final = "openai"
 
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 _FILES: Final = (
-    "image/*",
+    *("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"),  # "... one the following formats" (gptpdf #6)
     "application/pdf",
     "application/json",
     "application/msword",
@@ -54,6 +54,7 @@ RULES: Final = Rules(
     # -- media: OpenAI documentation, file inputs
     user_media=_FILES,
     result_media=_FILES,  # openai 3.49.0: input_text, input_image and input_file in an output
+    image_sources=frozenset({"data", "url", "file_id"}),  # openai 3.49.0: input_image
     file_id_pattern="file-[A-Za-z0-9]+",  # recorded traffic, 2026-11
     max_images=1500,  # pi-ai 1.5.0 catalogue
     max_document_bytes=52_428_800,  # openai-openapi 2.3.0: file_data up to 70 MiB of base64

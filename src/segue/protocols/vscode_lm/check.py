@@ -17,6 +17,7 @@ from segue.errors import Path
 from segue.protocols.kit.checking import check_json, matches_alphabet
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.media_checks import check_bytes
 from segue.protocols.vscode_lm.content import KIND, RESULT
 
 _PLACES: Final[Mapping[str, str]] = {"toolCall": "assistant", RESULT: "user"}
@@ -78,6 +79,8 @@ def _check_part(part: Block, path: Path) -> Iterator[Violation]:
         if not isinstance(part.get(key), wanted):
             message = f"`{key}` of a {kind} part must be of type {wanted.__name__}"
             yield Violation(code="part", path=(*path, key), message=message)
+    if kind == "data":
+        yield from check_bytes(part.get("data"), part.get("mimeType"), (*path, "data"))
     if kind == RESULT:
         content = part.get("content")
         for at, inner in enumerate(cast("Sequence[object]", content) if isinstance(content, list) else ()):
