@@ -24,7 +24,7 @@ from segue.protocols.kit.schemas import is_closed
 from segue.protocols.openai_responses.native import kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
 
-_NEVER_REASON: Final = re.compile(OPENAI_WITHOUT_REASONING)
+_NEVER_REASON: Final = re.compile(OPENAI_WITHOUT_REASONING, re.IGNORECASE)
 _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})  # openai 3.49.0: EasyInputMessage
 _STORED: Final = ("previous_response_id", "conversation", "prompt")
 _ID_PREFIXES: Final[Mapping[str, str]] = {"reasoning": "rs", "message": "msg", "function_call": "fc"}
@@ -98,7 +98,7 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
         # openai-openapi 2.3.0: minimum 16                                                             (2026-11-15)
         message = f"`max_output_tokens` is {tokens}; set it to {least} or more"
         yield Violation(code="too_few_tokens", path=("max_output_tokens",), message=message)
-    if object_of(body.get("reasoning")).get("effort") is not None and _NEVER_REASON.match(endpoint.model.id):
+    if object_of(body.get("reasoning")).get("effort") is not None and _NEVER_REASON.search(endpoint.model.id):
         # "Unsupported parameter: 'reasoning.effort' is not supported with this model." (baml #2708 for gpt-4.1,
         # OpenAI-DotNet #500 for gpt-4o, one-api #120 for gpt-5-chat); a summary alone is accepted (litellm #38842)
         message = _unsupported("reasoning.effort", endpoint)
