@@ -122,7 +122,6 @@ OPENAI_O_SERIES: Final = _START + r"(?:o[134](?:mini)?(?=[-_:@]|$)|codex-mini)"
 """o1, o3, o4-mini; codex-mini is made from o4-mini. (OpenAI and Azure documentation: models)"""
 OPENAI_GPT_5_ALONE: Final = _GPT + r"5(?!\.\d|\d|[-_]\d(?!\d)|[-_]chat|b\b)"
 """GPT-5 with its mini, nano, pro and codex variants. Thinking cannot be disabled. (OpenAI documentation: GPT-5)"""
-OPENAI_GPT_5_1: Final = _GPT + r"5[-_.]?1(?!\d|[-_]chat)"
 OPENAI_GPT_5_1_TO_4: Final = _GPT + r"5[-_.]?[1-4](?!\d|[-_]chat)"
 """Thinking can be disabled, and only then sampling parameters are accepted. (OpenAI documentation: GPT-5.2)"""
 OPENAI_GPT_5_5_UP: Final = _GPT + r"5(?:\.\d\d|[-_.]?[5-9])(?!\d)"
@@ -130,6 +129,20 @@ OPENAI_GPT_5_5_UP: Final = _GPT + r"5(?:\.\d\d|[-_.]?[5-9])(?!\d)"
 OPENAI_GPT_6_ON: Final = _GPT + r"(?:(?:[6-9](?:[-_.]?\d)?|1\d)" + _NOT_A_SIZE + r"|(?:astra|luna|sol|terra)-latest)"
 """No sampling parameters at all. (@ai-sdk/openai 4.0.73; the names ending in `latest`: catalogue of pi-ai 1.5.0)"""
 OPENAI_GPT_5_5_ON: Final = f"{OPENAI_GPT_5_5_UP}|{OPENAI_GPT_6_ON}"
+
+OPENAI_THINKING_LEVELS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    (OPENAI_O_SERIES, ("low", "medium", "high")),
+    (OPENAI_GPT_5_ALONE, ("minimal", "low", "medium", "high")),
+    (OPENAI_GPT_5_1_TO_4, ("off", "low", "medium", "high", "xhigh")),
+    (_GPT + r"5[-_.]?1(?!\d|[-_]chat|-codex-max)", ("off", "low", "medium", "high")),
+    (OPENAI_GPT_5_5_ON, ("off", "low", "medium", "high", "xhigh", "max")),
+    (_GPT + r"5[-_.]?5(?!\d)", ("off", "low", "medium", "high", "xhigh")),
+)
+"""The levels that a generation of OpenAI's models has; a later row wins.
+
+"Unsupported value: 'minimal' is not supported with the 'o4-mini' model. Supported values are: 'low', 'medium', and
+'high'." (OpenAI API; OpenAI documentation: reasoning effort by model; catalogue of pi-ai 1.5.0.)
+"""
 
 OPENAI_WITHOUT_REASONING: Final = rf"{_GPT}(?:3[-_.]?5(?!\d)|4(?!\d\d)|5[-_]chat)|chatgpt-4o"
 """OpenAI models that were seen to refuse `reasoning.effort`, and their variants.

@@ -16,6 +16,7 @@ from segue.conversation.messages import AssistantMessage
 from segue.errors import ConversationError, DecodeError, UnknownProtocol
 from segue.models.catalogue import find_models, find_provider, get_model
 from segue.models.model import Model
+from segue.models.model_ids import first_party_prefixes, first_party_providers
 from segue.protocols.detection import detect_reply
 from segue.protocols.kit.codec import Endpoint, Violation, WireError
 from segue.protocols.kit.reading import as_mapping
@@ -123,10 +124,32 @@ def decode_error(body: object, *, protocol: str, status: int | None = None) -> W
 
 
 def check(body: Mapping[str, object], *, protocol: str, model: Model | str | None = None) -> list[Violation]:
-    """List what the provider would refuse in a request body; an empty list if nothing is known."""
+    """List what the provider would refuse in a request body; an empty list if nothing is known.
+
+    Without a model, the body is checked for the provider that serves the model it names. The rules of the protocol's
+    own provider do not apply to a model of another maker.
+    """
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
-    return get_protocol(protocol).check(body, find_endpoint(protocol, model, _named(body)))
+    named = _named(body)
+    if model is None and named and find_provider(protocol, named) is None:
+        maker = _find_other_maker(named, get_protocol(protocol).provider)
+        model = None if maker is None else Model(named, maker, protocol)
+    return get_protocol(protocol).check(body, find_endpoint(protocol, model, named))
+
+
+def _find_other_maker(model_id: str, provider: str) -> str | None:
+    """Give the maker of a model, by its id, if it is not this provider: "" if it is unknown or behind a gateway.
+
+    None for a name that tells nothing, and for a provider that serves models of others.
+    """
+    if not first_party_prefixes(provider):
+        return None
+    gateway, slash, name = model_id.rpartition("/")
+    served = first_party_providers(name)
+    if served and provider not in served:
+        return served[0]
+    return "" if slash and (not served or gateway in served) else None
 
 
 def _named(body: Mapping[str, object]) -> str | None:

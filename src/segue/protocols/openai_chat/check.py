@@ -12,6 +12,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.kit.checking import Found, Messages, messages_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import real_of
 from segue.protocols.kit.schemas import is_closed
@@ -102,6 +103,12 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
             yield Violation(code="option_refused", path=(option,), message=message)
 
 
+def _check_effort(body: JsonObject, endpoint: Endpoint) -> Found:
+    """Efforts: "Unsupported value: 'minimal' is not supported with the 'o4-mini' model." (OpenAI API)."""
+    if endpoint.model.provider == PROVIDER:  # gateways translate them
+        yield from check_effort(body.get("reasoning_effort"), ("reasoning_effort",), endpoint, "effort_refused")
+
+
 def _check_search(body: JsonObject, endpoint: Endpoint) -> Found:
     """Search, where it is refused: "Web search options not supported with this model." (recorded 400, 2026-11)."""
     if body.get("web_search_options") is not None and "web_search_options" in endpoint.rules.refused_extra:
@@ -138,6 +145,7 @@ _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (
     _check_tools,
     _check_numbers,
     _check_refused,
+    _check_effort,
     _check_search,
     _check_limit,
     _check_reasoning,

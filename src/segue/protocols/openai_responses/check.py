@@ -17,6 +17,7 @@ from segue.errors import Path
 from segue.models.model_ids import OPENAI_WITHOUT_REASONING
 from segue.models.rules import Rules
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import split_data_url, text_of
@@ -103,8 +104,12 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
         # OpenAI-DotNet #500 for gpt-4o, one-api #120 for gpt-5-chat); a summary alone is accepted (litellm #38842)
         message = _unsupported("reasoning.effort", endpoint)
         yield Violation(code="unsupported_parameter", path=("reasoning", "effort"), message=message)
+    else:
+        # "Unsupported value: 'minimal' is not supported with the 'o4-mini' model." (OpenAI API)
+        effort = object_of(body.get("reasoning")).get("effort")
+        yield from check_effort(effort, ("reasoning", "effort"), endpoint, "unsupported_value")
     for key, place in _MOVED.items():
-        if key in body:
+        if body.get(key) is not None:
             # "In the Responses API, this parameter has moved to ..." (OpenAI documentation: migration)
             message = f"`{key}` is a parameter of another protocol; use `{place}`"
             yield Violation(code="unsupported_parameter", path=(key,), message=message)
@@ -287,7 +292,7 @@ def _text_after_calls(items: list[tuple[int, Block]]) -> Iterator[Violation]:
             # DeepSeek, about the call before such text: "No tool output found for tool call call-a." (recorded 2026-11)
             message = "calls have to end the turn of the model; move the text before them"
             yield Violation(code="words_after_call", path=("input", index), message=message)
-        called = kind in _CALLS or (called and side_of(item) == "assistant")
+        called = kind in _CALLS or (called and kind == "message" and item.get("role") == "assistant")
 
 
 # -- names -------------------------------------------------------------------------------------------------------------
