@@ -182,6 +182,17 @@ MISSPELT = {
         r"\(acme/acme-large\): there is no rule 'max_imges'.*max_images",
     ),
     "a dialect field": ("max_tokens_field", "max_token_field", r"there is no dialect field 'max_token_field'"),
+    "an option in a rule of a model": (
+        "{ max_images = 2 }",
+        '{ refused_options = ["temprature"] }',
+        r"\(acme/acme-large\): rule 'refused_options' names an option 'temprature' .*temperature",
+    ),
+    "an option in a rule of a provider": (
+        "max_images = 4",
+        'refused_with_thinking = ["-top_q"]',
+        r"\(acme\), openai-chat: rule 'refused_with_thinking' names an option '-top_q' that does not exist",
+    ),
+    "a value of a rule": ("{ max_images = 2 }", '{ max_images = "2" }', r"rule 'max_images' cannot be '2'"),
     "no TOML": ("[[providers]]", "[[providers", "not a catalogue"),
 }
 
