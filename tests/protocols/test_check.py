@@ -167,6 +167,34 @@ CASES: dict[str, tuple[dict[str, Any], Model, set[str]]] = {
         chat("openai/o4-mini", "openrouter"),
         set(),
     ),
+    "OpenAI: an empty list of calls": (
+        {"messages": [USER, {"role": "assistant", "content": "x", "tool_calls": []}, USER]},
+        chat("gpt-4o"),
+        {"calls_empty"},
+    ),
+    "another vendor: an empty list of calls": (
+        {"messages": [USER, {"role": "assistant", "content": "x", "tool_calls": []}, USER]},
+        chat("llama", "groq"),
+        set(),
+    ),
+    "OpenAI: an empty list of tools": ({"messages": [USER], "tools": []}, chat("gpt-4o"), {"tools_empty"}),
+    "a gateway that requires a list of tools": ({"messages": [USER], "tools": []}, chat("gpt-4o", "litellm"), set()),
+    "OpenAI: a tool without a name": (
+        {"messages": [USER], "tools": [{"type": "function", "function": {"name": ""}}]},
+        chat("gpt-4o"),
+        {"tool_name_empty"},
+    ),
+    "OpenAI: five stop texts": ({"messages": [USER], "stop": list("abcde")}, chat("gpt-4o"), {"stops_many"}),
+    "DeepSeek: five stop texts": (
+        {"messages": [USER], "stop": list("abcde")},
+        chat("deepseek-chat", "deepseek"),
+        set(),
+    ),
+    "a local server: many stop texts, a high temperature": (
+        {"messages": [USER], "stop": list("abcdefgh"), "temperature": 3},
+        chat("m", "llama.cpp"),
+        set(),
+    ),
     "Responses, o4-mini: effort minimal": (
         {"input": "hi", "reasoning": {"effort": "minimal"}},
         responses("o4-mini"),

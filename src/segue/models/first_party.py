@@ -217,7 +217,10 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://api.deepseek.com",
         key_variables=("DEEPSEEK_API_KEY",),
-        rules={"openai-chat": _REQUIRED_REASONING, "openai-responses": {"calls_last": True}},
+        rules={
+            "openai-chat": {**_REQUIRED_REASONING, "max_stop": 16},
+            "openai-responses": {"calls_last": True},
+        },
         dialect={
             "openai-chat": {
                 "max_tokens_field": "max_tokens",
@@ -226,7 +229,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             }
         },
         source=(
-            "pi-ai 1.5.0; litellm #37470, DeepSeek-V3 #1376 (forced tool choice); "
+            "pi-ai 1.5.0; litellm #37470, DeepSeek-V3 #1376 (forced tool choice); DeepSeek documentation (16 stops); "
             "recorded traffic, 2026-11 (text between the calls of a turn is refused)"
         ),
         read=_READ,

@@ -31,6 +31,10 @@ _LOCAL_SERVER: Final[Mapping[str, object]] = {
     "system_messages": "none",
     "image_sources": frozenset({"data"}),
     "file_sources": frozenset[str](),
+    # OpenAI's limits, which these servers do not have (source of llama.cpp and vLLM: a temperature is not negative)
+    "max_stop": 0,
+    "max_tools": 0,
+    "max_temperature": 0.0,
 }
 _OPENCODE: Final[Mapping[str, object]] = {"max_tokens_field": "max_tokens", "strict_tools": True}
 

@@ -36,7 +36,8 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
 
     openai-openapi 2.3.0: at most 128; "schema must be a JSON Schema of 'type: "object"'" (text of the refusal);
     "'tool_choice' is only allowed when 'tools' are specified" (OpenAI); "'required' is required to be supplied and to
-    be an array including every key in properties" (OpenAI, of strict functions; recorded 400).
+    be an array including every key in properties" (OpenAI, of strict functions; recorded 400); "Invalid 'tools': empty
+    array. Expected an array with minimum length 1" (OpenAI: vllm #39780, 2026-04-14).
     """
     rules = endpoint.rules
     given = body.get("tools")
@@ -58,6 +59,8 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
         elif rules.strict_closed and function.get("strict") is True and not is_closed(cast("object", schema)):
             message = "strict needs closed objects that require every property; close them or remove strict"
             yield Violation(code="schema_open", path=(*path, "parameters"), message=message)
+    if given == [] and endpoint.model.provider == PROVIDER:
+        yield Violation(code="tools_empty", path=("tools",), message="the list of tools is empty; remove `tools`")
     if not tools and body.get("tool_choice") is not None and endpoint.model.provider == PROVIDER:
         message = "a tool choice without tools; add tools or remove it"
         yield Violation(code="choice_without_tools", path=("tool_choice",), message=message)
