@@ -167,6 +167,23 @@ CASES: dict[str, tuple[dict[str, Any], Model, set[str]]] = {
         chat("openai/o4-mini", "openrouter"),
         set(),
     ),
+    "GPT-5.2: a temperature with an effort": (
+        {"messages": [USER], "reasoning_effort": "low", "temperature": 0.5},
+        chat("gpt-5.2"),
+        {"option_refused"},
+    ),
+    "GPT-5.2: a temperature alone": ({"messages": [USER], "temperature": 0.5}, chat("gpt-5.2"), set()),
+    "GPT-5.2: a temperature with effort none": (
+        {"messages": [USER], "reasoning_effort": "none", "temperature": 0.5},
+        chat("gpt-5.2"),
+        set(),
+    ),
+    "Responses, GPT-5.2: a temperature with an effort": (
+        {"input": "hi", "reasoning": {"effort": "low"}, "temperature": 0.5},
+        responses("gpt-5.2"),
+        {"unsupported_parameter"},
+    ),
+    "Responses, GPT-5.2: a temperature alone": ({"input": "hi", "temperature": 0.5}, responses("gpt-5.2"), set()),
     "OpenAI: an empty list of calls": (
         {"messages": [USER, {"role": "assistant", "content": "x", "tool_calls": []}, USER]},
         chat("gpt-4o"),

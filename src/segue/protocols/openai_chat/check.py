@@ -99,7 +99,10 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
     """
     if endpoint.model.provider != PROVIDER or body.get("reasoning_effort") == "none":
         return
-    refused = endpoint.rules.refused_options | endpoint.rules.refused_unless_off
+    rules = endpoint.rules
+    refused = rules.refused_options | rules.refused_unless_off
+    if body.get("reasoning_effort") is not None:
+        refused |= rules.refused_with_thinking  # OpenAI documentation: GPT-5.2, sampling only with effort none
     for option in ("stop", "temperature", "top_p"):
         if option in refused and body.get(option) not in (None, 1, []):
             message = f"the model does not support `{option}`; remove it or choose another model"

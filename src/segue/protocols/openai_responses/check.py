@@ -79,8 +79,11 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
         # openai 3.49.0: "cannot be used in conjunction with"                                          (2026-11-15)
         message = "`conversation` cannot be used with `previous_response_id`; remove one of them"
         yield Violation(code="two_histories", path=("conversation",), message=message)
-    reasons = object_of(body.get("reasoning")).get("effort") != "none"
+    effort = object_of(body.get("reasoning")).get("effort")
+    reasons = effort != "none"
     refused = endpoint.rules.refused_options | endpoint.rules.refused_unless_off
+    if effort is not None:
+        refused |= endpoint.rules.refused_with_thinking  # OpenAI documentation: GPT-5.2, sampling only with effort none
     for option in ("temperature", "top_p"):
         value = body.get(option)
         if reasons and option in refused and value is not None and value != 1:
@@ -99,14 +102,13 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
         # openai-openapi 2.3.0: minimum 16                                                             (2026-11-15)
         message = f"`max_output_tokens` is {tokens}; set it to {least} or more"
         yield Violation(code="too_few_tokens", path=("max_output_tokens",), message=message)
-    if object_of(body.get("reasoning")).get("effort") is not None and _NEVER_REASON.search(endpoint.model.id):
+    if effort is not None and _NEVER_REASON.search(endpoint.model.id):
         # "Unsupported parameter: 'reasoning.effort' is not supported with this model." (baml #2708 for gpt-4.1,
         # OpenAI-DotNet #500 for gpt-4o, one-api #120 for gpt-5-chat); a summary alone is accepted (litellm #38842)
         message = _unsupported("reasoning.effort", endpoint)
         yield Violation(code="unsupported_parameter", path=("reasoning", "effort"), message=message)
     else:
         # "Unsupported value: 'minimal' is not supported with the 'o4-mini' model." (OpenAI API)
-        effort = object_of(body.get("reasoning")).get("effort")
         yield from check_effort(effort, ("reasoning", "effort"), endpoint, "unsupported_value")
     for key, place in _MOVED.items():
         if body.get(key) is not None:
