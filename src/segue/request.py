@@ -156,27 +156,10 @@ def prepare(
 
 
 def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy | None:
-    """Give a policy that also recognises routers of the user's own: a reply belongs to the model that it names.
-
-    The same object where the catalogue has none: segue's own routers are known to projection.
-    """
+    """Give a policy that knows the routers of the user's own catalogue; the same object where there are none."""
+    known = frozenset[str]() if policy is None else policy.routers
     own = frozenset[str]() if catalogue is None else catalogue.routers - packaged_catalogue().routers
-    if not own:
-        return policy
-    policy = policy or Policy()
-    given = policy.same_model
-
-    def same_model(message: AssistantMessage, model: Model) -> bool:
-        if (
-            message.response_model == model.id
-            and (message.protocol, message.provider) == (model.protocol, model.provider)
-            and not model.router
-            and f"{message.provider}/{message.model}".lower() in own
-        ):
-            return True
-        return given is not None and given(message, model)
-
-    return replace(policy, same_model=same_model)
+    return policy if own <= known else replace(policy or Policy(), routers=known | own)
 
 
 def fit_request(
@@ -297,7 +280,7 @@ def convert(
             " 'openai-chat'"
         )
     writer = source_model if source_model is None else get_model(source_model, catalogue=catalogue)
-    prompt = decode_request(body, protocol=protocol, model=writer)
+    prompt = decode_request(body, protocol=protocol, model=writer, catalogue=catalogue)
     model = find_target(target, target_protocol, catalogue)
     return prepare_prompt(prompt, model, source=protocol, writer=writer, policy=policy, catalogue=catalogue)
 

@@ -9,14 +9,15 @@ import click
 import msgspec
 
 from segue.cli.inputs import open_input
-from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, source_option
+from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, open_catalogue, source_option
 from segue.documents import BadLine, Document, Source, read_line
 from segue.errors import EmptyConversation, Path, render_path
+from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.report import Loss
-from segue.protocols.api import resolve_endpoint
-from segue.protocols.registry import PROTOCOLS, get_protocol
+from segue.protocols.api import check as check_body
+from segue.protocols.registry import PROTOCOLS
 
 Level = Literal["error", "warning", "notice"]
 
@@ -75,11 +76,12 @@ def command(
     """
     wire_only = target in PROTOCOLS
     model = find_target(None, target, catalogue) if wire_only else find_target(target, None, catalogue, FOR)
+    known = open_catalogue(catalogue)
     opened = open_input(file, source)
     found = [
         finding
         for document in _documents(opened, source)
-        for finding in _findings(document, model, wire_only=wire_only)
+        for finding in _findings(document, model, known if wire_only else None)
         if harmless or finding.level != "notice"
     ]
     _PRINTERS[form](found, file.name)
@@ -93,16 +95,15 @@ def _documents(opened: Source, protocol: str | None) -> Iterator[Document | BadL
         yield read_line(line, protocol, number)
 
 
-def _findings(document: Document | BadLine, model: Model, *, wire_only: bool) -> Iterator[Finding]:
+def _findings(document: Document | BadLine, model: Model, known: Catalogue | None) -> Iterator[Finding]:
+    """Give the problems for a model; with the `known` models, those for the model that a request names."""
     if isinstance(document, BadLine):
         yield Finding("error", "unreadable", (), document.reason, document.line)
         return
     line = document.line
     if document.protocol == model.protocol and isinstance(document.body, dict):
-        # With only a protocol, the check is for the model that the body names.
-        named = document.prompt.model
-        judged = msgspec.structs.replace(model, id=named) if wire_only and named else model
-        for violation in get_protocol(model.protocol).check(document.body, resolve_endpoint(judged)):
+        judged = None if known is not None and document.prompt.model else model
+        for violation in check_body(document.body, protocol=model.protocol, model=judged, catalogue=known):
             yield Finding("error", violation.code, violation.path, violation.message, line)
         return
     try:

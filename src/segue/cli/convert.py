@@ -22,6 +22,7 @@ from segue.cli.targets import (
     catalogue_option,
     complete_model,
     find_target,
+    open_catalogue,
     source_option,
 )
 from segue.documents import Source
@@ -115,7 +116,8 @@ def command(
     if resume and output is None:
         raise click.UsageError("--resume needs --output, the file of the interrupted run")
     model = find_target(target, to_protocol, catalogue)
-    policy = Policy(reasoning=reasoning, refuse=_LOSSES if strict else frozenset())
+    refuse, routers = _LOSSES if strict else frozenset[Loss](), open_catalogue(catalogue).routers
+    policy = Policy(reasoning=reasoning, refuse=refuse, routers=routers)
     wrote = None if writer is None else find_target(writer, source, catalogue, FROM)
     opened = open_input(file, source, wrote)
     if opened.document is not None:

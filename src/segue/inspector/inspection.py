@@ -228,7 +228,7 @@ def _cached(document: Document, model: Model, policy: Policy, request: Request) 
     turns of the wire do not stand in one list.
     """
     context = document.prompt.context
-    ownership = Ownership(model, policy.same_model)
+    ownership = Ownership(model, policy.same_model, policy.routers)
     own = [at for at, it in enumerate(context.messages) if it.role == "assistant" and ownership.is_own(it)]
     if not own:
         return None

@@ -253,6 +253,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         rules={
             "openai-chat": {
                 **_REQUIRED_REASONING,
+                "max_stop": 16,
                 "result_text_only": True,  # "unknown variant `image_url`, expected `text`" (kimi-code #2669)
             },
             "openai-responses": {"calls_last": True},
@@ -265,7 +266,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             }
         },
         source=(
-            "pi-ai 1.5.0; litellm #37470, DeepSeek-V3 #1376 (forced tool choice); "
+            "pi-ai 1.5.0; litellm #37470, DeepSeek-V3 #1376 (forced tool choice); DeepSeek documentation (16 stops); "
             "recorded traffic, 2026-11 (text between the calls of a turn is refused)"
         ),
         read=_READ,

@@ -32,6 +32,10 @@ _LOCAL_SERVER: Final[Mapping[str, object]] = {
     "instructions_alone": False,  # "No user query found in messages." (dify #33152: vLLM)
     "image_sources": frozenset({"data"}),
     "file_sources": frozenset[str](),
+    # OpenAI's limits, which these servers do not have (source of llama.cpp and vLLM: a temperature is not negative)
+    "max_stop": 0,
+    "max_tools": 0,
+    "max_temperature": 0.0,
 }
 _OPENROUTER_AUDIO: Final = (
     *("audio/wav", "audio/mpeg", "audio/mp3", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac", "audio/m4a"),

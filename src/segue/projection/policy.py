@@ -89,6 +89,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     `media` maps a URL or a provider's file id to the content to send instead. `same_model` may return True for messages
     that the target wrote although segue cannot know it. `refuse` holds losses or codes that raise `ProjectionRefused`.
+    `routers` are the full names, in lower case, of ids under which different models answer, besides those that segue
+    and installed packages know; `prepare`, `convert` and the client add those of their `catalogue`.
 
     Raises:
         SettingsError: a field has a value that it does not accept.
@@ -104,6 +106,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     )
     refuse: frozenset[Loss | ChangeCode] = frozenset()
     same_model: SameModel | None = None
+    routers: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         for name, allowed in _ALLOWED_VALUES.items():

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage
 from segue.errors import ConversationError, DecodeError, UnknownProtocol
-from segue.models.catalogue import find_models, find_provider, get_model
+from segue.models.catalogue import Catalogue, find_models, find_provider, get_model
 from segue.models.model import Model
+from segue.models.model_ids import first_party_prefixes, first_party_providers
 from segue.protocols.detection import detect_reply
 from segue.protocols.kit.codec import Endpoint, Violation, WireError
 from segue.protocols.kit.reading import as_mapping
@@ -28,32 +29,44 @@ def resolve_endpoint(model: Model) -> Endpoint:
     return Endpoint(model, resolve_rules(model), resolve_dialect(model))
 
 
-def find_endpoint(protocol: str | None, model: Model | str | None, named: str | None = None) -> Endpoint:
+def find_endpoint(
+    protocol: str | None,
+    model: Model | str | None,
+    named: str | None = None,
+    catalogue: Catalogue | None = None,
+) -> Endpoint:
     """Find the endpoint from the caller's arguments and from `named`, the model that the body names.
 
     Raises:
         UnknownProtocol: neither the caller nor the model names a protocol.
     """
-    if isinstance(model, str):
-        model = get_model(model)
+    if isinstance(model, str) or (model is not None and catalogue is not None):
+        model = get_model(model, catalogue=catalogue)
     if model is not None:
         target = model if protocol is None or protocol == model.protocol else replace(model, protocol=protocol)
         return resolve_endpoint(target)
     if protocol is None:
         raise UnknownProtocol("neither a protocol nor a model is given; pass protocol=... or model=...", name="")
     model_id = named or ""
-    provider = find_provider(protocol, model_id) if model_id else None
+    provider = find_provider(protocol, model_id, catalogue=catalogue) if model_id else None
     if provider is not None:
-        known = [entry for entry in find_models(provider=provider, protocol=protocol) if entry.id == model_id]
+        entries = find_models(provider=provider, protocol=protocol, catalogue=catalogue)
+        known = [entry for entry in entries if entry.id == model_id]
         if known:
             return resolve_endpoint(known[0])
     return resolve_endpoint(Model(model_id, provider or get_protocol(protocol).provider, protocol))
 
 
 def decode_request(
-    body: Mapping[str, object] | Sequence[object], *, protocol: str, model: Model | str | None = None
+    body: Mapping[str, object] | Sequence[object],
+    *,
+    protocol: str,
+    model: Model | str | None = None,
+    catalogue: Catalogue | None = None,
 ) -> Prompt:
     """Read a request body, or its bare list of messages.
+
+    `catalogue` has models and providers of the user's own, for the model that the body names.
 
     Raises:
         DecodeError: the body does not follow the protocol; has the path.
@@ -61,7 +74,7 @@ def decode_request(
     if not isinstance(body, (Mapping, list, tuple)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request has to be an object or a list of messages, not {type(body).__name__}")
     named = _named(body) if isinstance(body, Mapping) else None
-    return get_protocol(protocol).decode_request(body, find_endpoint(protocol, model, named))
+    return get_protocol(protocol).decode_request(body, find_endpoint(protocol, model, named, catalogue))
 
 
 def encode_request(
@@ -122,11 +135,39 @@ def decode_error(body: object, *, protocol: str, status: int | None = None) -> W
     return get_protocol(protocol).decode_error(body, status)
 
 
-def check(body: Mapping[str, object], *, protocol: str, model: Model | str | None = None) -> list[Violation]:
-    """List what the provider would refuse in a request body; an empty list if nothing is known."""
+def check(
+    body: Mapping[str, object],
+    *,
+    protocol: str,
+    model: Model | str | None = None,
+    catalogue: Catalogue | None = None,
+) -> list[Violation]:
+    """List what the provider would refuse in a request body; an empty list if nothing is known.
+
+    Without a model, the body is checked for the provider that serves the model it names. The rules of the protocol's
+    own provider do not apply to a model of another maker.
+    """
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
-    return get_protocol(protocol).check(body, find_endpoint(protocol, model, _named(body)))
+    named = _named(body)
+    if model is None and named and find_provider(protocol, named, catalogue=catalogue) is None:
+        maker = _find_other_maker(named, get_protocol(protocol).provider)
+        model = None if maker is None else Model(named, maker, protocol)
+    return get_protocol(protocol).check(body, find_endpoint(protocol, model, named, catalogue))
+
+
+def _find_other_maker(model_id: str, provider: str) -> str | None:
+    """Give the maker of a model, by its id, if it is not this provider: "" if it is unknown or behind a gateway.
+
+    None for a name that tells nothing, and for a provider that serves models of others.
+    """
+    if not first_party_prefixes(provider):
+        return None
+    gateway, slash, name = model_id.rpartition("/")
+    served = first_party_providers(name)
+    if served and provider not in served:
+        return served[0]
+    return "" if slash and (not served or gateway in served) else None
 
 
 def _named(body: Mapping[str, object]) -> str | None:

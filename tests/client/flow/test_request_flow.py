@@ -61,7 +61,23 @@ def kinds(reported: Run) -> list[FailureKind | None]:
 
 # -- retry -------------------------------------------------------------------------------------------------------------
 
-TRANSIENT = {"a rate": RATE, "a server that is down": DOWN, "a broken connection": RESET}
+UNUSABLE = bad(
+    400,
+    {
+        "error": {
+            "message": "Failed to call a function. See 'failed_generation' for more details.",
+            "type": "invalid_request_error",
+            "code": "tool_use_failed",
+            "failed_generation": "<function=look_up>",
+        }
+    },
+)
+TRANSIENT = {
+    "a rate": RATE,
+    "a server that is down": DOWN,
+    "a broken connection": RESET,
+    "a reply that Groq cannot use": UNUSABLE,
+}
 
 
 @pytest.mark.parametrize("failure", TRANSIENT.values(), ids=TRANSIENT.keys())

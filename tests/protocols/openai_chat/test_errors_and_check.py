@@ -170,7 +170,11 @@ REFUSED = {
     ),
     "an assistant message of null": (with_fields(content=None), GPT, ["turn_empty"]),
     "an empty assistant message": (with_fields(), GPT, ["turn_empty"]),
-    "an assistant with no calls, in a list": (with_fields(content=None, tool_calls=[]), GPT, ["turn_empty"]),
+    "an assistant with no calls, in a list": (
+        with_fields(content=None, tool_calls=[]),
+        GPT,
+        ["calls_empty", "turn_empty"],
+    ),
     "a part of another wire": (
         with_fields(content=[{"type": "thinking", "thinking": "t", "signature": "s"}]),
         GPT,

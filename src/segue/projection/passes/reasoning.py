@@ -67,6 +67,11 @@ def thinking_treatment(target: Target) -> Treatment:
             assert_never(target.policy.reasoning)
 
 
+_FIXED: Final = frozenset({"thinking"})
+_FIXED_IN_OWN: Final = frozenset({"thinking", "native"})
+"""Kinds of content that calls do not move past: the target signed them in this order, or a server tool wrote them."""
+
+
 class _Reasoning:
     """Processes the assistant turns of a segment."""
 
@@ -88,6 +93,7 @@ class _Reasoning:
             or (scan.unsigned and self.replay in ("signed", "none"))
             or (scan.signed and self.replay == "none")
             or (scan.phases and not self.target.rules.text_phases)
+            or (scan.text_after_call and self.target.rules.calls_last)
             or (self.placeholder is not None and (scan.without_signature or scan.unclean))
         )
 
@@ -153,7 +159,7 @@ class _Reasoning:
             is_call = type(piece) is ToolCall
             out[position] = replace(piece, thought_signature=None) if is_call else replace(piece, text_signature=None)
             is_changed = True
-        if dropped or (is_mixed and self.target.rules.calls_last and not is_own):
+        if dropped or (is_mixed and self.target.rules.calls_last):
             self.rearrange(index, message, out, dropped, is_own=is_own)
         elif is_changed:
             workspace.messages[index] = replace(message, content=tuple(out))
@@ -167,8 +173,10 @@ class _Reasoning:
     def can_replay_all(self, message: AssistantMessage) -> bool:
         """Whether an own turn can be replayed unchanged."""
         wants_signature = self.placeholder is not None
+        called, calls_last = False, self.target.rules.calls_last
         for piece in message.content:
             if type(piece) is ToolCall:
+                called = calls_last
                 signature = piece.thought_signature
                 if signature == "" or (wants_signature and signature is None):
                     return False
@@ -177,7 +185,7 @@ class _Reasoning:
                 if piece.thinking_signature == "" or not self.can_replay(piece):
                     return False
             elif type(piece) is TextContent and (
-                piece.text_signature == "" or (piece.phase is not None and not self.target.rules.text_phases)
+                called or piece.text_signature == "" or (piece.phase is not None and not self.target.rules.text_phases)
             ):
                 return False
         return True
@@ -201,8 +209,8 @@ class _Reasoning:
         """Remove dropped content, and move calls to the end if the target requires it."""
         workspace = self.workspace
         order = [position for position in range(len(out)) if position not in dropped]
-        if self.target.rules.calls_last and not is_own:
-            order = self.calls_last(index, out, order)
+        if self.target.rules.calls_last:
+            order = self.calls_last(index, out, order, _FIXED_IN_OWN if is_own else _FIXED)
         content = tuple([out[position] for position in order])
         if len(content) == len(message.content) and all(map(is_, content, message.content)):
             return
@@ -214,15 +222,15 @@ class _Reasoning:
         origins = order if known is None else [known[position] for position in order]
         workspace.put(index, replace(message, content=content), origins)
 
-    def calls_last(self, index: int, out: list[AssistantContent], order: list[int]) -> list[int]:
-        """Give the order with calls behind the text; calls do not move past thinking."""
+    def calls_last(self, index: int, out: list[AssistantContent], order: list[int], fixed: frozenset[str]) -> list[int]:
+        """Give the order with calls behind the text; calls do not move past content of the kinds `fixed`."""
         text_first: list[int] = []
         calls: list[int] = []
         for position in order:
             if out[position].kind == "toolCall":
                 calls.append(position)
                 continue
-            if out[position].kind == "thinking":
+            if out[position].kind in fixed:
                 text_first += calls
                 calls = []
             text_first.append(position)

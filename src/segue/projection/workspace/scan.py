@@ -50,6 +50,7 @@ class Scan:
         "roles",
         "signed",
         "original",
+        "text_after_call",
         "thinks_last",
         "unclean",
         "unfinished",
@@ -87,6 +88,8 @@ class Scan:
         """An empty signature, or thinking that has neither text nor a signature."""
         self.without_signature: bool = False
         """The first call of a turn has no signature."""
+        self.text_after_call: bool = False
+        """A turn has text behind a call."""
         self.thinks_last: bool = False
         """A turn ends in thinking."""
         self.phases: bool = False
@@ -229,6 +232,8 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                     signature = piece.text_signature
                     if signature is not None and (not signature or not signature.isascii()):
                         scan.add_unusual_signature(signature)
+                    if called >= first:
+                        scan.text_after_call = True
                     if piece.phase is not None:
                         scan.phases = True
                     if piece.extra is not None or piece.cache_mark is not None:

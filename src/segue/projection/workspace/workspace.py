@@ -59,7 +59,7 @@ class Target:
         self.dialect: Dialect = dialect
         """Used only to find out which thinking options it can express."""
         self.policy: Policy = policy
-        self.ownership: Ownership = Ownership(model, policy.same_model)
+        self.ownership: Ownership = Ownership(model, policy.same_model, policy.routers)
         self.fitted_tools: FittedTools | None = None
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias, cast
 
 from segue.errors import Path
+from segue.models.model_ids import is_claude
 from segue.models.rules import Rules
 from segue.protocols.anthropic_messages.rules import PROVIDER
 from segue.protocols.kit.checking import objects_of
@@ -179,8 +180,20 @@ class Turns:
                     message = f"the call {call_id!r} has no result in the next turn; add one"
                     yield Violation(code="call_without_result", path=path, message=message)
                 seen.add(call_id)
+            if self.rules.calls_last and is_claude(self.endpoint.model.id):
+                yield from self._check_after_calls(run)
         elif run.role == "user":
             yield from self._check_results(position, run)
+
+    def _check_after_calls(self, run: Run) -> Iterator[Violation]:
+        called = False
+        for path, block in run.blocks:
+            if called and kind_of(block) == "text":
+                # "`tool_use` ids were found without `tool_result` blocks immediately after" (vercel/ai #8318, #13013)
+                message = "text comes after a call in its turn; move it before the calls"
+                yield Violation(code="text_after_call", path=path, message=message)
+            # Nothing is known about text behind thinking or server tools that follow a call.
+            called = kind_of(block) == "tool_use" or (called and kind_of(block) == "text")
 
     def _check_results(self, position: int, run: Run) -> Iterator[Violation]:
         before = self.runs[position - 1] if position else None

@@ -102,7 +102,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "last_assistant": False,
             "max_images": 600,
             "refused_options": _SAMPLING,
-            "thinking_levels": frozenset({"off", "low", "medium", "high"}),  # efforts: anthropic 2.8.0
+            "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh", "max"}),  # efforts: anthropic 2.8.0
         },
         dialect={"thinking_format": "adaptive"},
         source="what's new in Claude 4.6 (prefill); `temperature` is deprecated from Opus 4.7 on (pi #7961)",
@@ -137,8 +137,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=CLAUDE_4_6,
-        rules={"exclusive_options": _SAMPLING, "refused_options": ["-temperature", "-top_p"]},
-        source="anthropic 2.8.0 and pi-ai 1.5.0: 4.6 still accepts sampling parameters",
+        rules={
+            "exclusive_options": _SAMPLING,
+            "refused_options": ["-temperature", "-top_p"],
+            # the API refuses xhigh and lists these (recorded 400)
+            "thinking_levels": frozenset({"off", "low", "medium", "high", "max"}),
+        },
+        source="anthropic 2.8.0 and pi-ai 1.5.0: 4.6 still accepts sampling parameters; recorded traffic, 2026-11",
         read="2026-11-15",
     ),
     Family(
@@ -149,7 +154,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=CLAUDE_ALWAYS_THINKS,
-        rules={"thinking_levels": frozenset({"low", "medium", "high"})},
+        rules={"thinking_levels": frozenset({"low", "medium", "high", "xhigh", "max"})},
         source="thinking of type `disabled` answers 400 (pydantic-ai 2.66.0, live; @ai-sdk/anthropic 3.0.138)",
         read="2026-11-15",
     ),

@@ -13,8 +13,8 @@ from segue.errors import Path
 from segue.protocols.bedrock_converse.cache import MARK
 from segue.protocols.bedrock_converse.check_turns import Turns, violation
 from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
-from segue.protocols.kit.claude_thinking import LEAST_BUDGET
 from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
 
@@ -144,16 +144,21 @@ def _check_thinking(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     kind = _thinking_type(body)
     if kind == "disabled" and "off" not in endpoint.rules.thinking_levels:
         # Refused by Fable, Mythos and the 5.5 generation (pydantic-ai 2.66.0, live)
-        path: Path = ("additionalModelRequestFields", "thinking", "type")
-        yield violation("thinking_off", path, f"{endpoint.model.id} does not support thinking off; remove it")
+        place: Path = ("additionalModelRequestFields", "thinking", "type")
+        yield violation("thinking_off", place, f"{endpoint.model.id} does not support thinking off; remove it")
+    effort = object_of(object_of(body.get("additionalModelRequestFields")).get("output_config")).get("effort")
+    # "This model does not support effort level 'xhigh'." (of Anthropic's own API: recorded traffic, 2026-11)
+    path: Path = ("additionalModelRequestFields", "output_config", "effort")
+    yield from check_effort(effort, path, endpoint, "effort")
     if kind != "enabled":
         return
     thinking = object_of(object_of(body["additionalModelRequestFields"])["thinking"])
     budget, most = thinking.get("budget_tokens"), object_of(body.get("inferenceConfig")).get("maxTokens")
     path = ("additionalModelRequestFields", "thinking", "budget_tokens")
-    if not isinstance(budget, int) or budget < LEAST_BUDGET:
+    least = endpoint.rules.min_thinking_budget
+    if not isinstance(budget, int) or budget < least:
         # "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024" (anthropic 2.8.0)
-        yield violation("thinking_budget", path, f"the budget has to be at least {LEAST_BUDGET}; raise it")
+        yield violation("thinking_budget", path, f"the budget has to be at least {least}; raise it")
     elif isinstance(most, int) and budget >= most and "toolConfig" not in body:
         # "`max_tokens` must be greater than `thinking.budget_tokens`"; with tools it may span several rounds
         yield violation("thinking_budget", path, "maxTokens has to exceed the budget; raise it")

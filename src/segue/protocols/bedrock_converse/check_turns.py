@@ -265,6 +265,8 @@ class Turns:
                     # "Expected toolResult blocks at messages.2.content for the following Ids: ..." (vercel/ai #13013)
                     yield violation("call_without_result", path, f"no result follows {call_id!r}; add one")
                 seen.add(call_id)
+            if self.rules.calls_last:
+                yield from self._check_after_calls(turn)
         elif turn.role == "user":
             before = self.turns[position - 1] if position else None
             calls = _ids(before.own_calls()) if before is not None and before.role == "assistant" else []
@@ -279,6 +281,16 @@ class Turns:
                     # "The toolResult blocks at messages.2.content contain duplicate Ids" (hindsight #4250)
                     yield violation("result_taken", path, f"a second result for {call_id!r}; remove it")
                 seen.add(call_id)
+
+    def _check_after_calls(self, turn: Turn) -> Iterator[Violation]:
+        called = False
+        for path, block in turn.blocks:
+            if called and "text" in block:
+                # "Expected toolResult blocks at messages.2.content for the following Ids" (vercel/ai #8318, #13013)
+                yield violation("text_after_call", path, "text follows a call in its turn; move it before the calls")
+            is_call = "toolUse" in block and object_of(block["toolUse"]).get("type") != "server_tool_use"
+            # Nothing is known about text behind reasoning or server tools that follow a call.
+            called = is_call or (called and "text" in block)
 
     # -- the order of turns --------------------------------------------------------------------------------------------
 

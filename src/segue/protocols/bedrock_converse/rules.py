@@ -113,7 +113,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "first_user": False,
             "reasoning_replay": "signed",
             "final_thinking": "text",
-            "thinking_levels": frozenset({"off", "low", "medium", "high"}),  # efforts: anthropic 2.8.0
+            "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh", "max"}),  # efforts: anthropic 2.8.0
             "refused_with_thinking": _SAMPLING,
             "cache_marks": 4,
             "refused_options": ["-cache_retention", "temperature", "top_p"],
@@ -151,7 +151,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=CLAUDE_4_6,
-        rules={"exclusive_options": _SAMPLING, "refused_options": ["-temperature", "-top_p"]},
+        rules={
+            "exclusive_options": _SAMPLING,
+            "refused_options": ["-temperature", "-top_p"],
+            # the API refuses xhigh and lists these (recorded 400)
+            "thinking_levels": frozenset({"off", "low", "medium", "high", "max"}),
+        },
         source="4.6 still accepts sampling settings (anthropic 2.8.0)",
         read="2026-11-15",
     ),
@@ -163,7 +168,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=CLAUDE_ALWAYS_THINKS,
-        rules={"thinking_levels": frozenset({"low", "medium", "high"})},
+        rules={"thinking_levels": frozenset({"low", "medium", "high", "xhigh", "max"})},
         source="thinking of type `disabled` answers 400 (pydantic-ai 2.66.0, live; @ai-sdk/anthropic 3.0.138)",
         read="2026-11-15",
     ),

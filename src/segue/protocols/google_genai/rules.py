@@ -100,6 +100,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=r"gemini-2\.5",
         rules={"refused_extra": ["generationConfig.presencePenalty", "generationConfig.frequencyPenalty"]},
+        providers=("google",),  # at Vertex, 2.5 Pro accepted both (recorded 200)
         source="'Penalty is not enabled for models/gemini-2.5-pro', of Flash and Flash-Lite alike (vercel/ai #8943)",
         read="2026-11-15",
     ),

@@ -99,10 +99,14 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
     """Ids and names of calls.
 
     "string too long. Expected a string with maximum length 40" (autogen #6377); "Tool call id was ... but must be a-z,
-    A-Z, 0-9, with a length of 9" (opencode #1680); function name ^[a-zA-Z0-9_-]{1,64}$ (openai 3.49.0).
+    A-Z, 0-9, with a length of 9" (opencode #1680); function name ^[a-zA-Z0-9_-]{1,64}$ (openai 3.49.0); "Invalid
+    'messages[1].tool_calls': empty array." (openai-python #2061, home-assistant #118577).
     """
     rules = endpoint.rules
     for index, message in enumerate(messages):
+        if message.get("tool_calls") == [] and endpoint.model.provider == PROVIDER:
+            place, text = ("messages", index, "tool_calls"), "the list of calls is empty; remove `tool_calls`"
+            yield Violation(code="calls_empty", path=place, message=text)
         for position, call in enumerate(calls_of(message)):
             path: Path = ("messages", index, "tool_calls", position)
             call_id = call.get("id")
@@ -136,6 +140,9 @@ def _are_arguments(received: object) -> bool:
 def check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
     """Check the name of a tool: its length and its characters."""
     rules = endpoint.rules
+    if name == "" and endpoint.model.provider == PROVIDER:
+        # "Invalid 'messages[69].tool_calls[0].function.name': empty string." (continue #11645, #9784)
+        yield Violation(code="tool_name_empty", path=path, message="the name is empty; set it")
     if not isinstance(name, str) or not name:
         return
     if rules.tool_name_max and len(name) > rules.tool_name_max:

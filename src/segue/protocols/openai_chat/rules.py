@@ -30,6 +30,7 @@ from segue.models.model_ids import (
     OPENAI_GPT_5_ALONE,
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
+    OPENAI_THINKING_LEVELS,
 )
 from segue.models.rules import Rules
 
@@ -83,8 +84,18 @@ FAMILIES: Final[tuple[Family, ...]] = (
         source="litellm #34210 (live, 2026-07-22); accepted with effort none (experiential #738, 2026-09-03)",
         read="2026-11-15",
     ),
+    *(
+        Family(
+            pattern=pattern,
+            rules={"thinking_levels": frozenset(levels)},
+            providers=("openai", "azure"),
+            source="OpenAI documentation: reasoning effort by model; catalogue of pi-ai 1.5.0",
+            read="2026-11-15",
+        )
+        for pattern, levels in OPENAI_THINKING_LEVELS
+    ),
     Family(
-        pattern=r"(?:^|[/.])o3-mini(?:-|$)",
+        pattern=r"(?:^|[/.:~]|openai-)o3-?mini(?=[-_:@]|$)",
         rules={"refused_options": ["-stop"]},
         source="recorded traffic, 2025: o3-mini accepts it, o1-mini and gpt-5-mini refuse it",
         read="2026-11-15",
@@ -119,7 +130,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=r"(?:^|/)o1-(?:mini|preview)",
+        pattern=r"(?:^|[/.:~]|openai-)o1-?(?:mini|preview)",
         rules={"tools": False, "system_prompt": False, "system_messages": "none"},
         source="\"'messages[0].role' does not support 'system' with this model\"; recorded traffic, 2026-11",
         read="2026-11-15",

@@ -17,6 +17,7 @@ from segue.errors import Path
 from segue.models.model_ids import OPENAI_WITHOUT_REASONING
 from segue.models.rules import Rules
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.media_checks import check_address, check_bytes, check_image_url
 from segue.protocols.kit.ranges import check_range
@@ -25,7 +26,7 @@ from segue.protocols.kit.schemas import is_closed
 from segue.protocols.openai_responses.native import kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
 
-_NEVER_REASON: Final = re.compile(OPENAI_WITHOUT_REASONING)
+_NEVER_REASON: Final = re.compile(OPENAI_WITHOUT_REASONING, re.IGNORECASE)
 _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})  # openai 3.49.0: EasyInputMessage
 _STORED: Final = ("previous_response_id", "conversation", "prompt")
 _ID_PREFIXES: Final[Mapping[str, str]] = {"reasoning": "rs", "message": "msg", "function_call": "fc"}
@@ -79,8 +80,11 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
         # openai 3.49.0: "cannot be used in conjunction with"                                          (2026-11-15)
         message = "`conversation` cannot be used with `previous_response_id`; remove one of them"
         yield Violation(code="two_histories", path=("conversation",), message=message)
-    reasons = object_of(body.get("reasoning")).get("effort") != "none"
+    effort = object_of(body.get("reasoning")).get("effort")
+    reasons = effort != "none"
     refused = endpoint.rules.refused_options | endpoint.rules.refused_unless_off
+    if effort is not None:
+        refused |= endpoint.rules.refused_with_thinking  # OpenAI documentation: GPT-5.2, sampling only with effort none
     for option in ("temperature", "top_p"):
         value = body.get(option)
         if reasons and option in refused and value is not None and value != 1:
@@ -99,13 +103,16 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
         # openai-openapi 2.3.0: minimum 16                                                             (2026-11-15)
         message = f"`max_output_tokens` is {tokens}; set it to {least} or more"
         yield Violation(code="too_few_tokens", path=("max_output_tokens",), message=message)
-    if object_of(body.get("reasoning")).get("effort") is not None and _NEVER_REASON.match(endpoint.model.id):
+    if effort is not None and _NEVER_REASON.search(endpoint.model.id):
         # "Unsupported parameter: 'reasoning.effort' is not supported with this model." (baml #2708 for gpt-4.1,
         # OpenAI-DotNet #500 for gpt-4o, one-api #120 for gpt-5-chat); a summary alone is accepted (litellm #38842)
         message = _unsupported("reasoning.effort", endpoint)
         yield Violation(code="unsupported_parameter", path=("reasoning", "effort"), message=message)
+    else:
+        # "Unsupported value: 'minimal' is not supported with the 'o4-mini' model." (OpenAI API)
+        yield from check_effort(effort, ("reasoning", "effort"), endpoint, "unsupported_value")
     for key, place in _MOVED.items():
-        if key in body:
+        if body.get(key) is not None:
             # "In the Responses API, this parameter has moved to ..." (OpenAI documentation: migration)
             message = f"`{key}` is a parameter of another protocol; use `{place}`"
             yield Violation(code="unsupported_parameter", path=(key,), message=message)
@@ -295,7 +302,7 @@ def _text_after_calls(items: list[tuple[int, Block]]) -> Iterator[Violation]:
             # DeepSeek, about the call before such text: "No tool output found for tool call call-a." (recorded 2026-11)
             message = "calls have to end the turn of the model; move the text before them"
             yield Violation(code="words_after_call", path=("input", index), message=message)
-        called = kind in _CALLS or (called and side_of(item) == "assistant")
+        called = kind in _CALLS or (called and kind == "message" and item.get("role") == "assistant")
 
 
 # -- names -------------------------------------------------------------------------------------------------------------

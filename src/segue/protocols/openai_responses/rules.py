@@ -23,6 +23,7 @@ from segue.models.model_ids import (
     OPENAI_GPT_5_ALONE,
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
+    OPENAI_THINKING_LEVELS,
 )
 from segue.models.rules import Rules
 
@@ -96,6 +97,16 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"refused_with_thinking": _SAMPLING},
         source="OpenAI documentation: GPT-5.2, sampling only with effort none (dify-official-plugins #2821)",
         read="2026-11-15",
+    ),
+    *(
+        Family(
+            pattern=pattern,
+            rules={"thinking_levels": frozenset(levels)},
+            providers=("openai", "azure"),
+            source="OpenAI documentation: reasoning effort by model; catalogue of pi-ai 1.5.0",
+            read="2026-11-15",
+        )
+        for pattern, levels in OPENAI_THINKING_LEVELS
     ),
     Family(
         pattern=r"deepseek-v[4-9]",
