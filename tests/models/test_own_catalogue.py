@@ -185,7 +185,7 @@ REQUEST = {
     "messages": [
         {"role": "user", "content": "hi"},
         {"role": "assistant", "content": "hello", "reasoning_content": "hm"},
-        {"role": "user", "content": [{"type": "video_url", "video_url": {"url": "https://a.example/b.mp4"}}]},
+        {"role": "user", "content": [{"type": "sketch", "sketch": {"lines": 3}}]},
     ],
 }
 
