@@ -185,7 +185,7 @@ REQUEST = {
     "messages": [
         {"role": "user", "content": "hi"},
         {"role": "assistant", "content": "hello", "reasoning_content": "hm"},
-        {"role": "user", "content": [{"type": "sketch", "sketch": {"lines": 3}}]},
+        {"role": "user", "content": [{"type": "document", "document": {"text": "x"}}]},
     ],
 }
 
