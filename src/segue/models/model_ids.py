@@ -72,6 +72,8 @@ CLAUDE_UP_TO_4_5: Final = (
     r"|4(?:[-.][0-5])?-(?:opus|sonnet|haiku))"
 )
 """The last models that accept a thinking budget, a prefilled answer and sampling parameters."""
+CLAUDE_4_5_AND_4_6: Final = r"claude-(?:(?:opus|sonnet|haiku)-4[-.][56]|4[-.][56]-(?:opus|sonnet|haiku))(?!\d)"
+"""These count tools and calls alike."""
 CLAUDE_4_6: Final = r"claude-(?:(?:opus|sonnet)-4[-.]6|4[-.]6-(?:opus|sonnet))(?!\d)"
 """Adaptive thinking, no prefill; sampling parameters are still accepted."""
 CLAUDE_READS_SYSTEM: Final = (
