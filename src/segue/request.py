@@ -12,14 +12,15 @@ from msgspec.structs import replace
 from segue.conversation.content import AnyContent, Extra
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import AssistantMessage, Message
-from segue.errors import DecodeError, EmptyConversation, SettingsError, UnknownModel
+from segue.errors import DecodeError, DoesNotFit, EmptyConversation, SettingsError, UnknownModel, render_path
 from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.models.providers import find_row
+from segue.projection.fitting.server_window import fill_window
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection, project
 from segue.projection.report import Change, ChangeCode, Loss, Report
-from segue.projection.requirements import Requirement
+from segue.projection.requirements import Requirement, WindowTooSmall
 from segue.protocols.api import decode_request, resolve_endpoint
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import Endpoint
@@ -122,6 +123,8 @@ def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
     extra = for_new_request(options.extra, endpoint.model.protocol)
     if extra is not options.extra:
         options = replace(options, extra=extra)
+    if projection.window is not None:
+        options = fill_window(options, projection.window, endpoint)
     return Prompt(context=projection.context, options=options, model=endpoint.model.id)
 
 
@@ -140,6 +143,7 @@ def prepare(
 
     Raises:
         EmptyConversation: the conversation has no content to send.
+        DoesNotFit: the window of the model is too small for what has to be sent.
         ProjectionRefused: the policy refuses a necessary change.
     """
     target = get_model(model, catalogue=catalogue)
@@ -183,16 +187,32 @@ def fit_request(
 
     Raises:
         EmptyConversation: the conversation has no content to send.
+        DoesNotFit: the window of the model is too small for what has to be sent.
     """
     projection = projecting(options)
     if projection.requirements:
         projection = _disable_thinking(projection, projecting, model, options)
+    for requirement in projection.requirements:
+        if requirement.kind == "windowTooSmall":
+            raise _does_not_fit(requirement, model)
     if not _has_text(projection.context.messages, _DEFAULT_TEXTS if policy is None else policy.texts):
         raise EmptyConversation(
             "the conversation has no content to send: it has no messages, or only empty or unfinished ones; add a user"
             " message"
         )
     return projection
+
+
+def _does_not_fit(requirement: WindowTooSmall, model: Model) -> DoesNotFit:
+    path, needed, limit = requirement.path, requirement.needed, requirement.limit
+    return DoesNotFit(
+        f"the request does not fit the window of {model.full_name()}: about {needed:,} tokens are needed and {limit:,}"
+        f" fit, although everything else is left out; the largest part is {render_path(path)}. Make it shorter or"
+        " choose a model with a larger window",
+        path=path,
+        needed=needed,
+        limit=limit,
+    )
 
 
 def _disable_thinking(

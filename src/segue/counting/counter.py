@@ -41,6 +41,11 @@ class TokenCounter:
         self._weights = self.family.weights
         self._own = counter
 
+    @property
+    def is_own(self) -> bool:
+        """Whether texts are counted by the caller's own counter."""
+        return self._own is not None
+
     def text(self, text: str) -> float:
         """Count the tokens of a text."""
         return estimate_text(text, self._weights) if self._own is None else self._own(text)
@@ -113,8 +118,12 @@ class TokenCounter:
         if options is None or options.thinking not in (None, "off"):
             tokens += family.thinking
         if options is not None and options.output_schema:
-            tokens += self._json(options.output_schema) * family.schema_factor
+            tokens += self.schema(options.output_schema)
         return tokens
+
+    def schema(self, schema: Mapping[str, object]) -> float:
+        """Count an output schema."""
+        return self._json(schema) * self.family.schema_factor
 
     def tools(self, tools: Sequence[Tool]) -> float:
         """Count the definitions of tools."""
@@ -133,7 +142,7 @@ class TokenCounter:
     def _json(self, value: object) -> float:
         if isinstance(value, str):
             return self.text(value)
-        data = _encode(value)
+        data = encode_value(value)
         return estimate_bytes(data, self._weights) if self._own is None else self._own(data.decode())
 
     def _image(self, piece: ImageContent) -> float:
@@ -175,7 +184,8 @@ def _walk(value: object, texts: list[str]) -> Iterable[int]:
             yield from _walk(item, texts)
 
 
-def _encode(value: object) -> bytes:
+def encode_value(value: object) -> bytes:
+    """Write a value as JSON, to be counted."""
     try:
         return msgspec.json.encode(value)
     except (UnicodeEncodeError, TypeError, ValueError):  # half a surrogate pair: projection replaces it before sending

@@ -48,6 +48,15 @@ class Tokenizer(msgspec.Struct, frozen=True, kw_only=True):
     emoji: float
     """F0 to F4: emoji and everything beyond the basic plane."""
 
+    def widest_ascii(self) -> float:
+        """Give the most tokens that one ASCII character can have."""
+        return max(self.lower, self.upper, self.digit, self.other, self.control, self.space)
+
+    def widest(self) -> float:
+        """Give the most tokens that one character can have."""
+        wide = (self.accented, self.indic, self.symbol, self.kana, self.han, self.hangul, self.emoji)
+        return max(self.widest_ascii(), *wide)
+
 
 def _row(*weights: float) -> Tokenizer:
     return Tokenizer(**dict(zip(Tokenizer.__struct_fields__, weights, strict=True)))

@@ -46,6 +46,7 @@ class ChangeCode(StrEnum):
     MEDIA_FLATTENED = "media_flattened"
     MEDIA_TOO_LARGE = "media_too_large"
     MEDIA_EVICTED = "media_evicted"
+    MEDIA_SHORTENED = "media_shortened"
     MEDIA_MOVED = "media_moved"
     MEDIA_RESOLVED = "media_resolved"
     MEDIA_UNREACHABLE = "media_unreachable"
@@ -77,6 +78,10 @@ class ChangeCode(StrEnum):
     TURN_INSERTED = "turn_inserted"
     RESULT_FILLED = "result_filled"
     FINAL_SPACE = "final_space"
+    # fitting
+    RESULT_SHORTENED = "result_shortened"
+    TURNS_DROPPED = "turns_dropped"
+    SUMMARY_USED = "summary_used"
     # settings
     OPTION_REMOVED = "option_removed"
     OPTION_CLAMPED = "option_clamped"
@@ -124,6 +129,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.MEDIA_EVICTED: (
         "The conversation has more images or files than the target accepts; the oldest become placeholder texts."
     ),
+    ChangeCode.MEDIA_SHORTENED: (
+        "An older image or file is replaced by a placeholder text, so that the conversation fits the window."
+    ),
     ChangeCode.MEDIA_MOVED: (
         "Media is moved to a user turn, because the target does not accept it in its original place."
     ),
@@ -135,7 +143,7 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.FILE_AS_TEXT: "A text file is sent as text, because the target does not accept it as a file.",
     ChangeCode.FILE_AS_IMAGE: "A file that is an image is sent as an image.",
     ChangeCode.THINKING_DROPPED: (
-        "Thinking is removed, because the target does not accept it or the policy excludes it."
+        "Thinking is removed: the target does not accept it, the policy excludes it, or the window is too small."
     ),
     ChangeCode.THINKING_AS_TEXT: (
         'Thinking of another model is sent as plain text; Policy(reasoning="drop") removes it.'
@@ -168,6 +176,14 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.TURN_INSERTED: "A short turn is inserted, because the target requires it in its order of turns.",
     ChangeCode.RESULT_FILLED: "A short text is added to a tool result without text, which the target refuses.",
     ChangeCode.FINAL_SPACE: "White space at the end of the last turn, which the target refuses, is removed.",
+    ChangeCode.RESULT_SHORTENED: (
+        "The middle of a long tool result is removed, so that the conversation fits the window of the target."
+    ),
+    ChangeCode.TURNS_DROPPED: (
+        "The oldest messages are left out, so that the conversation fits the window of the target. Policy(fit=...)"
+        " says how; a Summary of them is sent in their place."
+    ),
+    ChangeCode.SUMMARY_USED: "A summary is sent in the place of messages that are left out.",
     ChangeCode.OPTION_REMOVED: "An option that the target does not support in this request is removed.",
     ChangeCode.OPTION_CLAMPED: "An option is changed to the nearest value that the target accepts.",
     ChangeCode.THINKING_LEVEL: "The model does not support this thinking level; the nearest one is used.",
@@ -201,12 +217,16 @@ def describe_loss(code: ChangeCode, loss: Loss) -> str:
 
 @final
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One change, with the path of the changed value in the given conversation."""
+    """One change, with the path of the changed value in the given conversation.
+
+    A change of several messages has the path of the first one, and the index of the last one in `last`.
+    """
 
     code: ChangeCode
     path: Path
     loss: Loss
     detail: str = ""
+    last: int | None = None
 
     def sentence(self) -> str:
         """Describe the change: path, sentence, and detail if there is one."""

@@ -1,0 +1,375 @@
+"""Apply the cuts to a projected conversation, and report them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from msgspec.structs import replace
+
+from segue.conversation.content import TextContent, UserContent
+from segue.conversation.context import Context, Options, Summary, Tool
+from segue.conversation.messages import Message, UserMessage
+from segue.errors import Path
+from segue.projection.fitting.fold import Fold, Marks, split_level
+from segue.projection.fitting.plan import FitPlan
+from segue.projection.fitting.shortening import shorten_result, without_media
+from segue.projection.fitting.window import Window
+from segue.projection.passes.cache_marks import Mark
+from segue.projection.policy import Texts, fill
+from segue.projection.report import Change, ChangeCode, Loss
+from segue.projection.requirements import MediaNeeded, Requirement, SummaryWanted, WindowTooSmall
+from segue.projection.workspace.workspace import SystemPrompt, Target
+
+_NO_OPTIONS: Final = Options()
+
+
+class Fitted:
+    """What fitting gives: the messages to send, and what there is to say about them. `is_cut` is False if all fit."""
+
+    __slots__ = ("changes", "is_cut", "marks", "messages", "needed", "requirements", "window")
+
+    def __init__(self, window: Window | None) -> None:
+        self.is_cut: bool = False
+        self.messages: list[Message] = []
+        self.changes: list[Change] = []
+        self.marks: list[Mark] = []
+        self.needed: tuple[MediaNeeded, ...] = ()
+        self.requirements: tuple[Requirement, ...] = ()
+        self.window: Window | None = window
+
+
+class Given:
+    """A projected conversation before fitting."""
+
+    __slots__ = (
+        "_find_origins",
+        "_find_places",
+        "_places",
+        "changes",
+        "find_marks",
+        "messages",
+        "needed",
+        "prompt",
+        "schema",
+        "settled",
+        "summaries",
+        "tools",
+    )
+
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        settled: int,
+        *,
+        prompt: SystemPrompt,
+        tools: tuple[Tool, ...],
+        schema: Mapping[str, object] | None,
+        summaries: tuple[Summary, ...],
+        changes: list[Change],
+        needed: tuple[MediaNeeded, ...],
+        find_places: Callable[[], list[int]],
+        find_origins: Callable[[int], list[int] | None],
+        find_marks: Callable[[], list[Mark]],
+    ) -> None:
+        self.messages: Sequence[Message] = messages
+        self.settled: int = settled
+        """How many of the messages no later message can change."""
+        self.prompt: SystemPrompt = prompt
+        self.tools: tuple[Tool, ...] = tools
+        self.schema: Mapping[str, object] | None = schema
+        self.summaries: tuple[Summary, ...] = summaries
+        self.changes: list[Change] = changes
+        self.needed: tuple[MediaNeeded, ...] = needed
+        self.find_marks = find_marks
+        self._find_places = find_places
+        self._find_origins = find_origins
+        self._places: list[int] | None = None
+
+    @property
+    def places(self) -> list[int]:
+        """The index of each message in the given conversation, negative for an inserted one; made on first use."""
+        if self._places is None:
+            self._places = self._find_places()
+        return self._places
+
+    def path(self, index: int, position: int | None = None) -> Path:
+        """Give the path of the content of a message, or of one piece of it, in the given conversation."""
+        path: Path = ("messages", self.places[index], "content")
+        if position is None:
+            return path
+        origins = self._find_origins(self.places[index])
+        origin = position if origins is None else origins[position]
+        return path if origin < 0 else (*path, origin)
+
+
+class Fitter:
+    """Fits a growing conversation for one target."""
+
+    def __init__(self, target: Target, plan: FitPlan) -> None:
+        rules = target.rules
+        self.plan = plan
+        self.target = target
+        self.texts: Texts = target.policy.texts
+        # Where the provider drops the thinking of finished cycles itself, removing it would save nothing.
+        drops_thinking = rules.reasoning_replay != "required" and not plan.counter.family.forgets_thinking
+        self.fold = Fold(plan, self.texts, thinking=drops_thinking, thinking_first=rules.thinking_before_calls)
+        self._fixed: tuple[SystemPrompt, tuple[Tool, ...], object, float] | None = None
+        self._variants: dict[tuple[int, object], tuple[Message, Message]] = {}
+
+    def fit(self, given: Given) -> Fitted:
+        """Find the cuts for a request, apply and report them."""
+        fold, plan, messages = self.fold, self.plan, given.messages
+        fold.sizes.truncate(given.settled)
+        fold.sizes.extend_bounds(messages)
+        fixed = self._count_fixed(given) if plan.limit else 0.0
+        is_long = plan.limit and fixed + fold.sizes.bounds[-1] > plan.high
+        if not is_long and not self._exceeds_quota():
+            return Fitted(self._window(given, None, fixed) if plan.limit else None)
+        if fixed != fold.fixed or given.summaries != fold.summaries:
+            fold.restart(fixed, given.summaries)
+        marks = fold.run(messages, given.places, given.settled)
+        fitted = Fitted(self._window(given, marks, fixed) if plan.limit else None)
+        if marks.cuts:
+            _Cut(self, given, marks, fitted).apply()
+        size = fold.size(marks, len(messages)) if plan.limit else 0.0
+        if size > plan.limit:
+            fitted.requirements = (*fitted.requirements, self._too_small(given, marks, size))
+        return fitted
+
+    def _exceeds_quota(self) -> bool:
+        return any(
+            media.amounts[-1] > quota.limit
+            for quota, media in zip(self.plan.quotas, self.fold.sizes.media, strict=True)
+        )
+
+    def _count_fixed(self, given: Given) -> float:
+        """Count what stands before the messages; the same objects are counted once."""
+        known, schema = self._fixed, given.schema
+        if known is not None and known[0] == given.prompt and known[1] == given.tools and known[2] == schema:
+            return known[3]
+        counter = self.plan.counter
+        fixed = counter.fixed(Context(system_prompt=given.prompt, tools=given.tools), None)
+        if schema:
+            fixed += counter.schema(schema)
+        self._fixed = (given.prompt, given.tools, schema, fixed)
+        return fixed
+
+    def _window(self, given: Given, marks: Marks | None, fixed: float) -> Window:
+        fold = self.fold
+
+        def estimate() -> int:
+            if marks is not None:
+                return round(fold.size(marks, len(given.messages)))
+            counter, tokens = self.plan.counter, fixed
+            last_user = max((at for at, message in enumerate(given.messages) if message.role == "user"), default=0)
+            for at, message in enumerate(given.messages):
+                lasting, passing = counter.message(message)
+                tokens += lasting + (passing if at > last_user else 0.0)
+            return round(tokens)
+
+        limit, window = self.plan.limit, self.plan.window
+        if marks is None:
+            return Window(limit, window, estimate, most=fixed + fold.sizes.bounds[-1])
+        size = estimate()
+        lean, gone = self._place(given, marks.lean), self._place(given, marks.gone)
+        return Window(limit, window, lambda: size, lean=lean, gone=gone)
+
+    def _place(self, given: Given, index: int) -> int:
+        """Give the index in the given conversation of the first given message from an index on; 0 where no cut is."""
+        if index <= self.fold.head:
+            return 0
+        return next((place for place in given.places[index:] if place >= 0), 0)
+
+    def _too_small(self, given: Given, marks: Marks, size: float) -> WindowTooSmall:
+        """Name the largest part of what cannot be made smaller."""
+        counter, texts = self.plan.counter, given.prompt
+        parts: list[tuple[float, Path]] = [
+            (sum(counter.message(given.messages[index])), ("messages", place))
+            for index in range(marks.gone, len(given.messages))
+            if (place := given.places[index]) >= 0 and index not in marks.running
+        ]
+        if texts:
+            parts.append((counter.fixed(Context(system_prompt=texts), _NO_OPTIONS), ("system_prompt",)))
+        if given.tools:
+            parts.append((counter.tools(given.tools), ("tools",)))
+        path = max(parts, default=(0.0, ("messages",)))[1]
+        return WindowTooSmall(needed=round(size), limit=self.plan.limit, path=path)
+
+    def variant(self, index: int, key: object, message: Message, make: Callable[[], Message]) -> Message:
+        """Make a changed message once, so that the next request has the same object."""
+        known = self._variants.get((index, key))
+        if known is None or known[0] is not message:
+            known = self._variants[index, key] = (message, make())
+        return known[1]
+
+
+class _Cut:
+    """Applies the marks of one request."""
+
+    def __init__(self, fitter: Fitter, given: Given, marks: Marks, fitted: Fitted) -> None:
+        self.fitter = fitter
+        self.given = given
+        self.marks = marks
+        self.fitted = fitted
+        self.fold = fitter.fold
+        self.texts = fitter.texts
+        self.counter = fitter.plan.counter
+        self.start = marks.gone if marks.gone > self.fold.head else 0
+
+    def apply(self) -> None:
+        given, fitted, start, head = self.given, self.fitted, self.start, self.fold.head
+        fitted.is_cut = True
+        fitted.changes = list(given.changes)
+        fitted.needed = given.needed
+        messages = list(given.messages)
+        changed = self.changed_messages()
+        for index, message in changed.items():
+            messages[index] = message
+        if start:
+            fitted.messages = [*messages[:head], *messages[start:]]
+            self.leave_out()
+        else:
+            fitted.messages = messages
+        fitted.marks = self.moved_marks(given.find_marks())
+
+    def note(self, code: ChangeCode, index: int, detail: str = "", position: int | None = None) -> None:
+        if self.given.places[index] >= 0:
+            path = self.given.path(index, position)
+            self.fitted.changes.append(Change(code=code, path=path, loss=Loss.CONTENT, detail=detail))
+
+    # -- shortened messages --------------------------------------------------------------------------------------------
+
+    def changed_messages(self) -> dict[int, Message]:
+        """Give every message that is sent in another form, by its index."""
+        fold, marks, given = self.fold, self.marks, self.given
+        changed: dict[int, Message] = {}
+        for index in range(max(self.start, fold.head), marks.lean):
+            known = fold.shortened(index)
+            if known is not None:
+                (changed[index], codes), saved = known
+                for code in codes:
+                    self.note(code, index, _tokens(saved))
+        for index, level in marks.running.items():
+            message = given.messages[index]
+            if index >= max(marks.lean, self.start) and message.role == "toolResult":
+                shorten = partial(shorten_result, message, *split_level(level), self.texts)
+                changed[index] = self.fitter.variant(index, level, message, shorten)
+                self.note(ChangeCode.RESULT_SHORTENED, index, _tokens(marks.saved[index]))
+        for index, positions in self.evicted_media().items():
+            message = changed.get(index, given.messages[index])
+            key = tuple(sorted(positions))
+            evict = partial(without_media, message, positions, self.texts.media_evicted)
+            changed[index] = self.fitter.variant(index, key, message, evict)
+            for position in key:
+                self.note(ChangeCode.MEDIA_EVICTED, index, position=position)
+        return changed
+
+    def evicted_media(self) -> dict[int, set[int]]:
+        """Give the positions of media that exceed a quota, by the index of their message."""
+        found: dict[int, set[int]] = {}
+        lean, head = max(self.marks.lean, self.start), self.fold.head
+        for evicted, media in zip(self.marks.evicted, self.fold.sizes.media, strict=True):
+            for index, position in media.places[:evicted]:
+                if index >= lean or index < head:
+                    found.setdefault(index, set()).add(position)
+        return found
+
+    # -- what is left out ----------------------------------------------------------------------------------------------
+
+    def leave_out(self) -> None:
+        """Put a note or a summary in the place of what is left out, and report it."""
+        fold, given, fitted, head = self.fold, self.given, self.fitted, self.fold.head
+        first = next((place + 1 for place in reversed(given.places[:head]) if place >= 0), 0)
+        kept = fold.first_kept(self.marks)
+        dropped = fold.sizes.full[self.start] - fold.sizes.full[head]
+        self.drop_changes(first, kept)
+        summary = fold.summary(self.marks)
+        text = self.describe(summary, first, kept)
+        message = given.messages[head - 1] if head else None
+        if message is None or message.role != "user":
+            opening = self.fitter.variant(-1, text, self.given.messages[self.start], lambda: UserMessage.of(text))
+            fitted.messages.insert(0, opening)
+            head = 1
+        else:
+            opening = self.fitter.variant(head - 1, text, message, lambda: _with_text(message, text))
+            fitted.messages[head - 1] = opening
+        code = ChangeCode.TURN_FILLED if summary is None else ChangeCode.SUMMARY_USED
+        path: Path = ("messages", first - 1, "content") if first else ("messages",)
+        fitted.changes.append(Change(code=code, path=path, loss=Loss.NONE, detail="for the messages left out"))
+        fitted.changes.append(
+            Change(
+                code=ChangeCode.TURNS_DROPPED,
+                path=("messages", first),
+                loss=Loss.CONTENT,
+                detail=f"{kept - first} messages, {round(dropped)} tokens",
+                last=kept - 1,
+            )
+        )
+        self.merge_users(head)
+        covered = 0 if summary is None else summary.covers
+        if covered < kept:
+            wanted = SummaryWanted(first=max(first, covered), last=kept - 1, tokens=round(dropped))
+            fitted.requirements = (*fitted.requirements, wanted)
+
+    def describe(self, summary: Summary | None, first: int, kept: int) -> str:
+        if summary is None:
+            return fill(self.texts.turns_dropped, count=str(kept - first))
+        return fill(self.texts.summary, text=summary.text, count=str(kept - first))
+
+    def drop_changes(self, first: int, kept: int) -> None:
+        """Forget changes and needs of messages that are left out."""
+
+        def is_kept(path: Path) -> bool:
+            return not (path[0] == "messages" and len(path) > 1 and first <= int(path[1]) < kept)
+
+        fitted = self.fitted
+        fitted.changes = [change for change in fitted.changes if is_kept(change.path)]
+        fitted.needed = tuple(need for need in fitted.needed if is_kept(need.path))
+
+    def merge_users(self, head: int) -> None:
+        """Join the first user message and one that now follows it, where roles have to alternate."""
+        fitted = self.fitted
+        if not self.fitter.target.rules.alternate or len(fitted.messages) <= head:
+            return
+        first, second = fitted.messages[head - 1], fitted.messages[head]
+        if first.role != "user" or second.role != "user":
+            return
+        content: tuple[UserContent, ...] = (*first.content, *second.content)
+        joined = self.fitter.variant(self.start, first.content, second, lambda: replace(first, content=content))
+        fitted.messages[head - 1 : head + 1] = [joined]
+        place = self.given.places[self.start]
+        if place >= 0:
+            fitted.changes.append(Change(code=ChangeCode.TURN_MERGED, path=("messages", place), loss=Loss.NONE))
+
+    # -- cache marks ---------------------------------------------------------------------------------------------------
+
+    def moved_marks(self, given: list[Mark]) -> list[Mark]:
+        """Find the cache marks again: indexes have moved, and content has been replaced."""
+        if not given:
+            return []
+        sent, start, head = self.fitted.messages, self.start, self.fold.head
+        moved = len(self.given.messages) - len(sent)
+        paths = {
+            index if index < head or not start else index - moved: path
+            for index, _, path in given
+            if index < head or index >= start
+        }
+        marks: list[Mark] = []
+        for index, message in enumerate(sent):
+            path = paths.get(index, ("messages",))
+            if message.role == "toolResult" and message.cache_mark is not None:
+                marks.append((index, None, path))
+            for position, piece in enumerate(message.content):
+                if piece.kind != "thinking" and piece.cache_mark is not None:
+                    marks.append((index, position, path))
+        return marks
+
+
+def _with_text(message: UserMessage, text: str) -> UserMessage:
+    return replace(message, content=(*message.content, TextContent(text=text)))
+
+
+def _tokens(count: float) -> str:
+    return f"{round(count)} tokens"
