@@ -170,6 +170,16 @@ def fill(template: str, **values: str) -> str:
     return "".join(parts)
 
 
+@lru_cache(maxsize=16)
+def template_pattern(*templates: str) -> re.Pattern[str]:
+    """Make a pattern of the texts that `fill` makes from any of these templates."""
+    parts = [[*_split(template)] for template in templates]
+    for pieces in parts:
+        pieces[::2] = map(re.escape, pieces[::2])
+        pieces[1::2] = [".*"] * (len(pieces) // 2)
+    return re.compile("|".join(f"(?:{''.join(pieces)})" for pieces in parts), re.DOTALL)
+
+
 @lru_cache(maxsize=256)
 def _split(template: str) -> tuple[str, ...]:
     """Split a text at its braces; every second item is a name."""

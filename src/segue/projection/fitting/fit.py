@@ -337,7 +337,8 @@ class _Cut:
         if first.role != "user" or second.role != "user":
             return
         content: tuple[UserContent, ...] = (*first.content, *second.content)
-        joined = self.fitter.variant(self.start, first.content, second, lambda: replace(first, content=content))
+        note = "".join(piece.text for piece in first.content[-1:] if piece.kind == "text")
+        joined = self.fitter.variant(self.start, note, second, lambda: replace(first, content=content))
         fitted.messages[head - 1 : head + 1] = [joined]
         place = self.given.places[self.start]
         if place >= 0:

@@ -27,8 +27,8 @@ from segue.conversation.context import Summary
 from segue.conversation.messages import Message
 from segue.projection.fitting.plan import FitPlan
 from segue.projection.fitting.shortening import Shortened, shorten_message, shorten_result
-from segue.projection.fitting.sizes import Sizes
-from segue.projection.policy import Texts
+from segue.projection.fitting.sizes import Sizes, belongs_to_results
+from segue.projection.policy import Texts, template_pattern
 
 _NOTE: Final = 60
 """The tokens of the note that stands for messages that are left out."""
@@ -79,6 +79,7 @@ class Fold:
         self.head: int = 0
         """The messages before this index are always sent: they end with the first user message."""
         self._texts = texts
+        self._notes = template_pattern(texts.turns_dropped, texts.summary)
         self._drops_thinking = thinking
         self._thinking_first = thinking_first
         self._lean_sums: list[float] = [0.0]
@@ -103,7 +104,7 @@ class Fold:
         # What the end of the last request shortened may be shortened differently now.
         del self._lean_sums[self.marks.lean + 1 :], self._finished[self.marks.lean :]
         if self.plan.limit:
-            self.sizes.count(messages, places)
+            self.sizes.count(messages, self._texts)
         self._find_head(settled)
         self._advance(self.marks, settled)
         marks = self.marks.copy()
@@ -115,17 +116,25 @@ class Fold:
     def _find_head(self, settled: int) -> None:
         if self.head and self.head <= settled:
             return
-        self.head = next((index + 1 for index, message in enumerate(self._messages) if message.role == "user"), 0)
-        if self.plan.limit and self.sizes.full[self.head] > self.plan.least_head:
-            self.head = 0
+        first = next((index for index, message in enumerate(self._messages) if message.role == "user"), None)
+        is_kept = first is not None and (
+            not self.plan.limit
+            or self.sizes.full[first + 1] <= self.plan.least_head
+            or self._is_note(self._messages[first])
+        )
+        self.head = first + 1 if is_kept and first is not None else 0
+
+    def _is_note(self, message: Message) -> bool:
+        """Whether a message holds the note of an earlier cut: it is never cut again."""
+        return any(piece.kind == "text" and self._notes.fullmatch(piece.text) for piece in message.content)
 
     def _advance(self, marks: Marks, end: int) -> None:
-        messages, places = self._messages, self._places
+        messages = self._messages
         for point in range(marks.point, end):
             if (
                 messages[point].role == "assistant"
-                and places[point] >= 0
                 and messages[point - 1].role in ("user", "toolResult")
+                and not belongs_to_results(messages[point], self._texts)
             ):
                 self._look(marks, point)
         marks.point = max(marks.point, end)
@@ -293,9 +302,9 @@ class Fold:
         return index
 
     def _begins_unit(self, index: int) -> bool:
-        """Whether a unit begins here: with a given message that is no result, and not with a half of a native pair."""
+        """Whether a unit begins here: with a message that is no result and does not belong to results."""
         message = self._messages[index]
-        return self._places[index] >= 0 and message.role in ("user", "assistant")
+        return message.role in ("user", "assistant") and not belongs_to_results(message, self._texts)
 
     def _may_begin(self, index: int) -> bool:
         """Whether a request may begin with this unit, behind the first user message.

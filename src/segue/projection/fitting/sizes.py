@@ -13,6 +13,7 @@ from segue.conversation.content import AnyContent, FileContent, ImageContent
 from segue.conversation.messages import Message
 from segue.counting.counter import encode_value
 from segue.projection.fitting.plan import FitPlan
+from segue.projection.policy import Texts
 
 _MOST_FOR_AN_IMAGE: Final = 6000
 _LONG: Final = 64
@@ -98,7 +99,7 @@ class Sizes:
                 media.places.append((index, position))
                 media.amounts.append(media.amounts[-1] + amount)
 
-    def count(self, messages: Sequence[Message], places: Sequence[int]) -> None:
+    def count(self, messages: Sequence[Message], texts: Texts) -> None:
         """Count the messages that were not counted yet."""
         lasting, full, users, counter = self.lasting, self.full, self.user_before, self._plan.counter
         for index in range(len(full) - 1, len(messages)):
@@ -106,5 +107,14 @@ class Sizes:
             stays, passes = counter.message(message)
             lasting.append(lasting[-1] + stays)
             full.append(full[-1] + stays + passes)
-            is_user = message.role == "user" and places[index] >= 0
-            users.append(index if is_user else users[-1])
+            users.append(index if message.role == "user" and not belongs_to_results(message, texts) else users[-1])
+
+
+def belongs_to_results(message: Message, texts: Texts) -> bool:
+    """Whether projection added a message behind tool results: it holds their media, or stands before the next turn."""
+    first = message.content[0] if message.content else None
+    if first is None or first.kind != "text":
+        return False
+    if message.role == "user":
+        return first.text == texts.tool_media
+    return message.role == "assistant" and first.text == texts.bridge and len(message.content) == 1
