@@ -337,10 +337,17 @@ class _Cut:
         if first.role != "user" or second.role != "user":
             return
         content: tuple[UserContent, ...] = (*first.content, *second.content)
+        place, is_given = (
+            self.given.places[self.start],
+            any(index >= 0 for index in self.given.places[: self.fold.head]),
+        )
+        base = first if is_given else second
         note = "".join(piece.text for piece in first.content[-1:] if piece.kind == "text")
-        joined = self.fitter.variant(self.start, note, second, lambda: replace(first, content=content))
+        joined = self.fitter.variant(self.start, note, second, lambda: replace(base, content=content))
         fitted.messages[head - 1 : head + 1] = [joined]
-        place = self.given.places[self.start]
+        if not is_given:
+            # The note is an addition to a given message now, and not a message of its own.
+            fitted.changes = [change for change in fitted.changes if change.path != ("messages",)]
         if place >= 0:
             fitted.changes.append(Change(code=ChangeCode.TURN_MERGED, path=("messages", place), loss=Loss.NONE))
 

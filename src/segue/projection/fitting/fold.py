@@ -27,7 +27,7 @@ from segue.conversation.context import Summary
 from segue.conversation.messages import Message
 from segue.projection.fitting.plan import FitPlan
 from segue.projection.fitting.shortening import Shortened, shorten_message, shorten_result
-from segue.projection.fitting.sizes import Sizes, belongs_to_results
+from segue.projection.fitting.sizes import Sizes, belongs_to_last
 from segue.projection.policy import Texts, template_pattern
 
 _NOTE: Final = 60
@@ -116,7 +116,14 @@ class Fold:
     def _find_head(self, settled: int) -> None:
         if self.head and self.head <= settled:
             return
-        first = next((index for index, message in enumerate(self._messages) if message.role == "user"), None)
+        first = next(
+            (
+                index
+                for index, message in enumerate(self._messages)
+                if message.role == "user" and not belongs_to_last(message, self._texts)
+            ),
+            None,
+        )
         is_kept = first is not None and (
             not self.plan.limit
             or self.sizes.full[first + 1] <= self.plan.least_head
@@ -134,7 +141,7 @@ class Fold:
             if (
                 messages[point].role == "assistant"
                 and messages[point - 1].role in ("user", "toolResult")
-                and not belongs_to_results(messages[point], self._texts)
+                and not belongs_to_last(messages[point], self._texts)
             ):
                 self._look(marks, point)
         marks.point = max(marks.point, end)
@@ -187,7 +194,8 @@ class Fold:
 
     def first_kept(self, marks: Marks) -> int:
         """Give the index, in the given conversation, of the first message behind those that are left out."""
-        return next((place for place in self._places[marks.gone :] if place >= 0), 0)
+        places = self._places
+        return next((place for place in places[marks.gone :] if place >= 0), 1 + max(places, default=-1))
 
     # -- a cut ---------------------------------------------------------------------------------------------------------
 
@@ -302,9 +310,9 @@ class Fold:
         return index
 
     def _begins_unit(self, index: int) -> bool:
-        """Whether a unit begins here: with a message that is no result and does not belong to results."""
+        """Whether a unit begins here: with a message that is no result and is no addition to another unit."""
         message = self._messages[index]
-        return message.role in ("user", "assistant") and not belongs_to_results(message, self._texts)
+        return message.role in ("user", "assistant") and not belongs_to_last(message, self._texts)
 
     def _may_begin(self, index: int) -> bool:
         """Whether a request may begin with this unit, behind the first user message.

@@ -70,9 +70,15 @@ def shorten_message(
 
 
 def _without_thinking(message: AssistantMessage) -> AssistantMessage:
-    """Remove thinking from a turn, unless other blocks of the turn are signed together with it or nothing is left."""
+    """Remove the thinking that a turn begins with.
+
+    The turn stays as it is if other blocks are signed together with the thinking, if it thinks between other blocks,
+    whose order then depends on it, or if nothing else is left.
+    """
     rest = tuple(piece for piece in message.content if piece.kind != "thinking")
-    if not rest or len(rest) == len(message.content) or any(map(_is_bound, rest)):
+    count = len(message.content) - len(rest)
+    is_first = all(piece.kind == "thinking" for piece in message.content[:count])
+    if not rest or not count or not is_first or any(map(_is_bound, rest)):
         return message
     return replace(message, content=rest)
 

@@ -107,14 +107,14 @@ class Sizes:
             stays, passes = counter.message(message)
             lasting.append(lasting[-1] + stays)
             full.append(full[-1] + stays + passes)
-            users.append(index if message.role == "user" and not belongs_to_results(message, texts) else users[-1])
+            users.append(index if message.role == "user" and not belongs_to_last(message, texts) else users[-1])
 
 
-def belongs_to_results(message: Message, texts: Texts) -> bool:
-    """Whether projection added a message behind tool results: it holds their media, or stands before the next turn."""
+def belongs_to_last(message: Message, texts: Texts) -> bool:
+    """Whether projection added a message to the unit before it: media of results, or a turn that the order needs."""
     first = message.content[0] if message.content else None
     if first is None or first.kind != "text":
         return False
     if message.role == "user":
-        return first.text == texts.tool_media
+        return first.text == texts.tool_media or (first.text == texts.last_turn and len(message.content) == 1)
     return message.role == "assistant" and first.text == texts.bridge and len(message.content) == 1
