@@ -8,7 +8,6 @@ then the prefix is processed again. What does not fit the target's window is cut
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Final, TypeAlias
@@ -16,6 +15,7 @@ from typing import Final, TypeAlias
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import Message
 from segue.projection.fitting.fit import Fitter
+from segue.projection.fitting.places import Places
 from segue.projection.fitting.plan import FitPlan
 from segue.projection.passes.cache_marks import Mark, find_marks
 from segue.projection.passes.extra import withhold_extra
@@ -32,7 +32,7 @@ from segue.projection.passes.system_prompt import fit_system_prompt
 from segue.projection.passes.text import clean_texts
 from segue.projection.passes.turns import repair_turns
 from segue.projection.passes.unfinished import leave_out_unfinished
-from segue.projection.report import Change
+from segue.projection.report import Change, place_of
 from segue.projection.requirements import MediaNeeded
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import UNFINISHED
@@ -162,9 +162,9 @@ class Outcome:
         del out[count:]
         return messages
 
-    def places(self) -> list[int]:
+    def places(self) -> Places:
         """Give the index of every projected message in the given conversation; negative for an inserted one."""
-        return [*self.settled.places, *self.workspace.places]
+        return Places(self.settled.places, self.workspace.places)
 
     def origins(self, place: int) -> list[int] | None:
         """Give the original index of each content of a given message; None if they are the same."""
@@ -177,18 +177,6 @@ class Outcome:
     def needed(self) -> tuple[MediaNeeded, ...]:
         """Give all media that the caller can supply."""
         return (*self.settled.needed, *self.workspace.needed)
-
-
-_ROOTS: Final = {"system_prompt": -2, "messages": -1, "tools": sys.maxsize - 1, "options": sys.maxsize}
-
-
-def place_of(change: Change) -> int:
-    """Give the sort key of a change: reports are in the order of the request."""
-    path = change.path
-    root = path[0]
-    if root == "messages" and len(path) > 1:
-        return path[1]  # pyright: ignore[reportReturnType] - an index; called for every change of a long report
-    return _ROOTS[str(root)]
 
 
 def joined_changes(earlier: list[Change], later: list[Change]) -> list[Change]:

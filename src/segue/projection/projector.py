@@ -15,7 +15,7 @@ from segue.conversation.validation import check_options, explain_misuse
 from segue.errors import ProjectionRefused, SettingsError
 from segue.models.catalogue import get_model
 from segue.models.model import Model
-from segue.projection.engine import PASSES, Engine, Outcome, assign_ids_and_names, place_of
+from segue.projection.engine import PASSES, Engine, Outcome, assign_ids_and_names
 from segue.projection.fitting.fit import Given
 from segue.projection.fitting.server_window import asked_window
 from segue.projection.fitting.window import Window
@@ -25,7 +25,7 @@ from segue.projection.passes.ids import NormalizeId, assign_ids
 from segue.projection.passes.names import clean_names
 from segue.projection.passes.settings import is_thinking
 from segue.projection.policy import Policy
-from segue.projection.report import Change, ChangeCode, Loss, Report
+from segue.projection.report import Change, ChangeCode, Loss, Report, place_of
 from segue.projection.requirements import Requirement, ThinkingOff
 from segue.projection.workspace.workspace import Target, Workspace
 from segue.protocols.registry import resolve_dialect, resolve_rules
@@ -173,7 +173,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     fitted = outcome.settled.fitter_for(asked, target).fit(given)
     changes, marks = outcome.changes, outcome.marks() if not fitted.is_cut else fitted.marks
     if fitted.is_cut:
-        messages, changes = tuple(fitted.messages), sorted(fitted.changes, key=place_of)
+        messages, changes = tuple(fitted.messages), fitted.changes
     limited = limit_marks(target, messages, marks, prompt, settings.tools)
     if limited.changes:
         changes = sorted([*changes, *limited.changes], key=place_of)

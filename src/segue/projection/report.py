@@ -6,6 +6,7 @@ file. An inserted message has the path of the message before it, `("messages",)`
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from enum import StrEnum
 from typing import Final, final
@@ -232,6 +233,18 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
         """Describe the change: path, sentence, and detail if there is one."""
         detail = f" ({self.detail})" if self.detail else ""
         return f"{render_path(self.path)}: {SENTENCES[self.code]}{detail}"
+
+
+_ROOTS: Final = {"system_prompt": -2, "messages": -1, "tools": sys.maxsize - 1, "options": sys.maxsize}
+
+
+def place_of(change: Change) -> int:
+    """Give the sort key of a change: reports are in the order of the request."""
+    path = change.path
+    root = path[0]
+    if root == "messages" and len(path) > 1:
+        return path[1]  # pyright: ignore[reportReturnType] - an index; called for every change of a long report
+    return _ROOTS[str(root)]
 
 
 @final

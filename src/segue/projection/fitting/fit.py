@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
@@ -13,12 +14,13 @@ from segue.conversation.context import Context, Options, Summary, Tool
 from segue.conversation.messages import Message, UserMessage
 from segue.errors import Path
 from segue.projection.fitting.fold import Fold, Marks, split_level
+from segue.projection.fitting.places import Places
 from segue.projection.fitting.plan import FitPlan
 from segue.projection.fitting.shortening import shorten_result, without_media
 from segue.projection.fitting.window import Window
 from segue.projection.passes.cache_marks import Mark
 from segue.projection.policy import Texts, fill
-from segue.projection.report import Change, ChangeCode, Loss
+from segue.projection.report import Change, ChangeCode, Loss, place_of
 from segue.projection.requirements import MediaNeeded, Requirement, SummaryWanted, WindowTooSmall
 from segue.projection.workspace.workspace import SystemPrompt, Target
 
@@ -69,7 +71,7 @@ class Given:
         summaries: tuple[Summary, ...],
         changes: list[Change],
         needed: tuple[MediaNeeded, ...],
-        find_places: Callable[[], list[int]],
+        find_places: Callable[[], Places],
         find_origins: Callable[[int], list[int] | None],
         find_marks: Callable[[], list[Mark]],
     ) -> None:
@@ -85,10 +87,10 @@ class Given:
         self.find_marks = find_marks
         self._find_places = find_places
         self._find_origins = find_origins
-        self._places: list[int] | None = None
+        self._places: Places | None = None
 
     @property
-    def places(self) -> list[int]:
+    def places(self) -> Places:
         """The index of each message in the given conversation, negative for an inserted one; made on first use."""
         if self._places is None:
             self._places = self._find_places()
@@ -117,6 +119,7 @@ class Fitter:
         self.fold = Fold(plan, self.texts, thinking=drops_thinking, thinking_first=rules.thinking_before_calls)
         self._fixed: tuple[SystemPrompt, tuple[Tool, ...], object, float] | None = None
         self._variants: dict[tuple[int, object], tuple[Message, Message]] = {}
+        self.lean_part: LeanPart | None = None
 
     def fit(self, given: Given) -> Fitted:
         """Find the cuts for a request, apply and report them."""
@@ -129,6 +132,7 @@ class Fitter:
             return Fitted(self._window(given, None, fixed) if plan.limit else None)
         if fixed != fold.fixed or given.summaries != fold.summaries:
             fold.restart(fixed, given.summaries)
+            self.lean_part = None
         marks = fold.run(messages, given.places, given.settled)
         fitted = Fitted(self._window(given, marks, fixed) if plan.limit else None)
         if marks.cuts:
@@ -180,7 +184,7 @@ class Fitter:
         """Give the index in the given conversation of the first given message from an index on; 0 where no cut is."""
         if index <= self.fold.head:
             return 0
-        return next((place for place in given.places[index:] if place >= 0), 0)
+        return given.places.after(index)
 
     def _too_small(self, given: Given, marks: Marks, size: float) -> WindowTooSmall:
         """Name the largest part of what cannot be made smaller."""
@@ -205,6 +209,18 @@ class Fitter:
         return known[1]
 
 
+class LeanPart:
+    """The shortened messages between two indexes, and their changes."""
+
+    __slots__ = ("begin", "changes", "end", "messages")
+
+    def __init__(self, begin: int, end: int) -> None:
+        self.begin: int = begin
+        self.end: int = end
+        self.messages: list[Message] = []
+        self.changes: list[Change] = []
+
+
 class _Cut:
     """Applies the marks of one request."""
 
@@ -215,23 +231,31 @@ class _Cut:
         self.fitted = fitted
         self.fold = fitter.fold
         self.texts = fitter.texts
-        self.counter = fitter.plan.counter
+        self.offset = 0
+        """How many messages before the shortened part are left out."""
         self.start = marks.gone if marks.gone > self.fold.head else 0
 
     def apply(self) -> None:
+        """Make the list of messages to send, and report what is not sent as it was."""
         given, fitted, start, head = self.given, self.fitted, self.start, self.fold.head
+        lean = self.lean_part()
         fitted.is_cut = True
-        fitted.changes = list(given.changes)
         fitted.needed = given.needed
-        messages = list(given.messages)
-        changed = self.changed_messages()
-        for index, message in changed.items():
-            messages[index] = message
+        first = kept = 0
         if start:
-            fitted.messages = [*messages[:head], *messages[start:]]
-            self.leave_out()
+            fitted.messages = [*given.messages[:head], *lean.messages, *given.messages[max(start, self.marks.lean) :]]
+            self.offset = start - head
+            first, kept = given.places.before(head) + 1, self.fold.first_kept(self.marks)
+            lowest, highest = (bisect_left(given.changes, place, key=place_of) for place in (first, kept))
+            fitted.changes = [*given.changes[:lowest], *given.changes[highest:], *lean.changes]
+            fitted.needed = tuple(need for need in given.needed if not first <= int(need.path[1]) < kept)
         else:
-            fitted.messages = messages
+            fitted.messages = [*given.messages[:head], *lean.messages, *given.messages[max(head, self.marks.lean) :]]
+            fitted.changes = [*given.changes, *lean.changes]
+        self.shorten_newest()
+        if start:
+            self.leave_out(first, kept)
+        fitted.changes.sort(key=place_of)
         fitted.marks = self.moved_marks(given.find_marks())
 
     def note(self, code: ChangeCode, index: int, detail: str = "", position: int | None = None) -> None:
@@ -241,30 +265,43 @@ class _Cut:
 
     # -- shortened messages --------------------------------------------------------------------------------------------
 
-    def changed_messages(self) -> dict[int, Message]:
-        """Give every message that is sent in another form, by its index."""
-        fold, marks, given = self.fold, self.marks, self.given
-        changed: dict[int, Message] = {}
-        for index in range(max(self.start, fold.head), marks.lean):
-            known = fold.shortened(index)
-            if known is not None:
-                (changed[index], codes), saved = known
-                for code in codes:
-                    self.note(code, index, _tokens(saved))
+    def lean_part(self) -> LeanPart:
+        """Give the shortened messages; those of the request before if the cuts are where they were."""
+        fitter, begin, end = self.fitter, max(self.start, self.fold.head), self.marks.lean
+        known = fitter.lean_part
+        if known is not None and (known.begin, known.end) == (begin, end):
+            return known
+        part = LeanPart(begin, end)
+        for index in range(begin, end):
+            shortened = self.fold.shortened(index)
+            if shortened is None:
+                part.messages.append(self.given.messages[index])
+                continue
+            (message, codes), saved = shortened
+            part.messages.append(message)
+            if self.given.places[index] >= 0:
+                path, detail = self.given.path(index), _tokens(saved)
+                part.changes += [Change(code=code, path=path, loss=Loss.CONTENT, detail=detail) for code in codes]
+        fitter.lean_part = part if end <= self.given.settled else None
+        return part
+
+    def shorten_newest(self) -> None:
+        """Shorten the results of the running unit and replace media that exceed a quota."""
+        marks, given, sent, head = self.marks, self.given, self.fitted.messages, self.fold.head
         for index, level in marks.running.items():
             message = given.messages[index]
             if index >= max(marks.lean, self.start) and message.role == "toolResult":
                 shorten = partial(shorten_result, message, *split_level(level), self.texts)
-                changed[index] = self.fitter.variant(index, level, message, shorten)
+                sent[index - self.offset] = self.fitter.variant(index, level, message, shorten)
                 self.note(ChangeCode.RESULT_SHORTENED, index, _tokens(marks.saved[index]))
         for index, positions in self.evicted_media().items():
-            message = changed.get(index, given.messages[index])
-            key = tuple(sorted(positions))
-            evict = partial(without_media, message, positions, self.texts.media_evicted)
-            changed[index] = self.fitter.variant(index, key, message, evict)
+            at = index if index < head else index - self.offset
+            message, key = sent[at], tuple(sorted(positions))
+            sent[at] = self.fitter.variant(
+                index, key, message, partial(without_media, message, positions, self.texts.media_evicted)
+            )
             for position in key:
                 self.note(ChangeCode.MEDIA_EVICTED, index, position=position)
-        return changed
 
     def evicted_media(self) -> dict[int, set[int]]:
         """Give the positions of media that exceed a quota, by the index of their message."""
@@ -278,16 +315,13 @@ class _Cut:
 
     # -- what is left out ----------------------------------------------------------------------------------------------
 
-    def leave_out(self) -> None:
+    def leave_out(self, first: int, kept: int) -> None:
         """Put a note or a summary in the place of what is left out, and report it."""
-        fold, given, fitted, head = self.fold, self.given, self.fitted, self.fold.head
-        first = next((place + 1 for place in reversed(given.places[:head]) if place >= 0), 0)
-        kept = fold.first_kept(self.marks)
+        fold, fitted, head = self.fold, self.fitted, self.fold.head
         dropped = fold.sizes.full[self.start] - fold.sizes.full[head]
-        self.drop_changes(first, kept)
         summary = fold.summary(self.marks)
         text = self.describe(summary, first, kept)
-        message = given.messages[head - 1] if head else None
+        message = fitted.messages[head - 1] if head else None
         if message is None or message.role != "user":
             opening = self.fitter.variant(-1, text, self.given.messages[self.start], lambda: UserMessage.of(text))
             fitted.messages.insert(0, opening)
@@ -318,16 +352,6 @@ class _Cut:
             return fill(self.texts.turns_dropped, count=str(kept - first))
         return fill(self.texts.summary, text=summary.text, count=str(kept - first))
 
-    def drop_changes(self, first: int, kept: int) -> None:
-        """Forget changes and needs of messages that are left out."""
-
-        def is_kept(path: Path) -> bool:
-            return not (path[0] == "messages" and len(path) > 1 and first <= int(path[1]) < kept)
-
-        fitted = self.fitted
-        fitted.changes = [change for change in fitted.changes if is_kept(change.path)]
-        fitted.needed = tuple(need for need in fitted.needed if is_kept(need.path))
-
     def merge_users(self, head: int) -> None:
         """Join the first user message and one that now follows it, where roles have to alternate."""
         fitted = self.fitted
@@ -339,7 +363,7 @@ class _Cut:
         content: tuple[UserContent, ...] = (*first.content, *second.content)
         place, is_given = (
             self.given.places[self.start],
-            any(index >= 0 for index in self.given.places[: self.fold.head]),
+            self.given.places.before(self.fold.head) >= 0,
         )
         base = first if is_given else second
         note = "".join(piece.text for piece in first.content[-1:] if piece.kind == "text")

@@ -25,6 +25,7 @@ from typing import Final
 
 from segue.conversation.context import Summary
 from segue.conversation.messages import Message
+from segue.projection.fitting.places import Places
 from segue.projection.fitting.plan import FitPlan
 from segue.projection.fitting.shortening import Shortened, shorten_message, shorten_result
 from segue.projection.fitting.sizes import Sizes, belongs_to_last
@@ -89,7 +90,7 @@ class Fold:
         self._lean: dict[tuple[int, bool], tuple[Message, Shortened | None, float]] = {}
         """Shortened messages by index and `finished`: the given message, the shortened one, and the tokens saved."""
         self._messages: Sequence[Message] = ()
-        self._places: Sequence[int] = ()
+        self._places: Places = Places([], ())
 
     # -- the fold ------------------------------------------------------------------------------------------------------
 
@@ -98,7 +99,7 @@ class Fold:
         self.fixed, self.summaries = fixed, summaries
         self.marks = Marks(len(self.plan.quotas))
 
-    def run(self, messages: Sequence[Message], places: Sequence[int], settled: int) -> Marks:
+    def run(self, messages: Sequence[Message], places: Places, settled: int) -> Marks:
         """Look at every point up to the end, and give the marks there; those of the settled part are kept."""
         self._messages, self._places = messages, places
         # What the end of the last request shortened may be shortened differently now.
@@ -194,8 +195,7 @@ class Fold:
 
     def first_kept(self, marks: Marks) -> int:
         """Give the index, in the given conversation, of the first message behind those that are left out."""
-        places = self._places
-        return next((place for place in places[marks.gone :] if place >= 0), 1 + max(places, default=-1))
+        return self._places.after(marks.gone)
 
     # -- a cut ---------------------------------------------------------------------------------------------------------
 
