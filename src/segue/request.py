@@ -123,9 +123,15 @@ def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
     extra = for_new_request(options.extra, endpoint.model.protocol)
     if extra is not options.extra:
         options = replace(options, extra=extra)
-    if projection.window is not None:
-        options = fill_window(options, projection.window, endpoint)
-    return Prompt(context=projection.context, options=options, model=endpoint.model.id)
+    context, window = projection.context, projection.window
+    if window is None:
+        return Prompt(context=context, options=options, model=endpoint.model.id)
+    options = fill_window(options, window, endpoint)
+    if window.anchor is not None:
+        index, marked = window.anchor
+        messages = (*context.messages[:index], marked, *context.messages[index + 1 :])
+        context = replace(context, messages=messages)
+    return Prompt(context=context, options=options, model=endpoint.model.id, anchored=window.anchor is not None)
 
 
 def prepare(

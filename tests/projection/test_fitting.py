@@ -27,6 +27,7 @@ from segue.projection.policy import Fit, Policy
 from segue.projection.projector import Projection, Projector, project
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.requirements import SummaryWanted
+from segue.protocols.api import check
 from segue.protocols.registry import PROTOCOLS
 from segue.request import prepare
 
@@ -308,3 +309,38 @@ def test_a_counter_of_the_callers_own_is_used():
 def test_a_fit_that_makes_no_sense_is_refused(values):
     with pytest.raises(SettingsError):
         Fit(**values)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        replace(CLAUDE, context_window=3000),
+        Model(
+            "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "amazon-bedrock", "bedrock-converse", context_window=3000
+        ),
+        Model("anthropic/claude-sonnet-4.5", "openrouter", "openai-chat", context_window=3000),
+    ],
+    ids=lambda model: model.protocol,
+)
+def test_a_cache_mark_stays_at_the_end_of_the_shortened_part(model):
+    """Anthropic reads a cache where a mark stood before; the mark of the end moves with every request."""
+    messages, options = _agent(model, seed=7, steps=30), Options(cache_retention="short")
+    outbox, anchors = Outbox(model), 0
+    for point in [*_points(messages), len(messages)]:
+        context = Context(system_prompt="Be brief.", messages=tuple(messages[:point]))
+        request = prepare(context, model, options=options)
+        assert outbox.prepare(context, options=options).content == request.content
+        assert check(request.body, protocol=model.protocol, model=model) == []
+        window = request.projection.window
+        assert window is not None
+        if window.anchor is not None:
+            anchors += 1
+            unmarked = prepare(context, model).content
+            marks = request.content.count(b"cachePoint") + request.content.count(b"cache_control")
+            assert b"cachePoint" not in unmarked
+            assert marks == (
+                4 if model.protocol == "bedrock-converse" else 3
+            )  # Bedrock declares the tools of the history
+        else:
+            assert window.lean == 0
+    assert anchors > 10

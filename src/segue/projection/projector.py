@@ -161,6 +161,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         prompt=prompt,
         tools=settings.tools,
         schema=settings.options.output_schema,
+        retention=settings.options.cache_retention,
         summaries=context.summaries,
         changes=outcome.changes,
         needed=outcome.needed(),

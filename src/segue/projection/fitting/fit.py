@@ -9,8 +9,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from segue.conversation.content import TextContent, UserContent
-from segue.conversation.context import Context, Options, Summary, Tool
+from segue.conversation.content import AnyContent, CacheMark, TextContent, UserContent
+from segue.conversation.context import CacheRetention, Context, Options, Summary, Tool
 from segue.conversation.messages import Message, UserMessage
 from segue.errors import Path
 from segue.projection.fitting.fold import Fold, Marks, split_level
@@ -25,6 +25,7 @@ from segue.projection.requirements import MediaNeeded, Requirement, SummaryWante
 from segue.projection.workspace.workspace import SystemPrompt, Target
 
 _NO_OPTIONS: Final = Options()
+_MARKS_WITH_ANCHOR: Final = 4
 
 
 class Fitted:
@@ -54,6 +55,7 @@ class Given:
         "messages",
         "needed",
         "prompt",
+        "retention",
         "schema",
         "settled",
         "summaries",
@@ -68,6 +70,7 @@ class Given:
         prompt: SystemPrompt,
         tools: tuple[Tool, ...],
         schema: Mapping[str, object] | None,
+        retention: CacheRetention | None,
         summaries: tuple[Summary, ...],
         changes: list[Change],
         needed: tuple[MediaNeeded, ...],
@@ -81,6 +84,7 @@ class Given:
         self.prompt: SystemPrompt = prompt
         self.tools: tuple[Tool, ...] = tools
         self.schema: Mapping[str, object] | None = schema
+        self.retention: CacheRetention | None = retention
         self.summaries: tuple[Summary, ...] = summaries
         self.changes: list[Change] = changes
         self.needed: tuple[MediaNeeded, ...] = needed
@@ -257,6 +261,8 @@ class _Cut:
             self.leave_out(first, kept)
         fitted.changes.sort(key=place_of)
         fitted.marks = self.moved_marks(given.find_marks())
+        if given.retention in ("short", "long") and not fitted.marks and fitted.window is not None:
+            fitted.window.anchor = self.anchor(is_long=given.retention == "long")
 
     def note(self, code: ChangeCode, index: int, detail: str = "", position: int | None = None) -> None:
         if self.given.places[index] >= 0:
@@ -377,6 +383,20 @@ class _Cut:
 
     # -- cache marks ---------------------------------------------------------------------------------------------------
 
+    def anchor(self, *, is_long: bool) -> tuple[int, Message] | None:
+        """Put a cache mark at the end of the shortened part: it stays until the next cut, while that of the end moves.
+
+        One of four marks: the others are for the tools, the system prompt and the end.
+        """
+        target, sent = self.fitter.target, self.fitted.messages
+        end = len(sent) - (len(self.given.messages) - max(self.marks.lean, self.start))
+        if target.rules.cache_marks < _MARKS_WITH_ANCHOR or end <= 0:
+            return None
+        message = sent[end - 1]
+        mark = CacheMark(ttl="1h" if is_long and target.dialect.cache_long == "1h" else None)
+        marked = self.fitter.variant(self.marks.lean, mark.ttl, message, partial(_with_mark, message, mark))
+        return None if marked is message else (end - 1, marked)
+
     def moved_marks(self, given: list[Mark]) -> list[Mark]:
         """Find the cache marks again: indexes have moved, and content has been replaced."""
         if not given:
@@ -397,6 +417,19 @@ class _Cut:
                 if piece.kind != "thinking" and piece.cache_mark is not None:
                     marks.append((index, position, path))
         return marks
+
+
+def _with_mark(message: Message, mark: CacheMark) -> Message:
+    """Put a mark on a result, or on the last text of another message; the same object if it has none."""
+    if message.role == "toolResult":
+        return replace(message, cache_mark=mark)
+    content: list[AnyContent] = list(message.content)
+    for position in range(len(content) - 1, -1, -1):
+        piece = content[position]
+        if piece.kind == "text" and piece.text.strip():
+            content[position] = replace(piece, cache_mark=mark)
+            return replace(message, content=tuple(content))
+    return message
 
 
 def _with_text(message: UserMessage, text: str) -> UserMessage:

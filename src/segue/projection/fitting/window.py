@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
+from segue.conversation.messages import Message
+
 
 @final
 class Window:
@@ -16,7 +18,7 @@ class Window:
     The estimate is made when it is first read.
     """
 
-    __slots__ = ("_estimate", "_make", "_most", "gone", "lean", "limit", "window")
+    __slots__ = ("_estimate", "_make", "_most", "anchor", "gone", "lean", "limit", "window")
 
     def __init__(
         self, limit: int, window: int, estimate: Callable[[], int], *, lean: int = 0, gone: int = 0, most: float = 0.0
@@ -28,6 +30,8 @@ class Window:
         self._make = estimate
         self._estimate: int | None = None
         self._most = most
+        self.anchor: tuple[int, Message] | None = None
+        """The index of the last shortened message in the projection, and the message with a cache mark."""
 
     @property
     def estimate(self) -> int:
