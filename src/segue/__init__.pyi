@@ -37,7 +37,9 @@ from segue.conversation.context import CacheRetention as CacheRetention
 from segue.conversation.context import Context as Context
 from segue.conversation.context import NativeTool as NativeTool
 from segue.conversation.context import Options as Options
+from segue.conversation.context import Origin as Origin
 from segue.conversation.context import Prompt as Prompt
+from segue.conversation.context import Summary as Summary
 from segue.conversation.context import ThinkingLevel as ThinkingLevel
 from segue.conversation.context import Tool as Tool
 from segue.conversation.context import ToolDefinition as ToolDefinition
@@ -69,6 +71,7 @@ from segue.conversation.stored import load as load
 from segue.conversation.stored import load_message as load_message
 from segue.errors import ConversationError as ConversationError
 from segue.errors import DecodeError as DecodeError
+from segue.errors import DoesNotFit as DoesNotFit
 from segue.errors import DumpError as DumpError
 from segue.errors import EmptyConversation as EmptyConversation
 from segue.errors import EncodeError as EncodeError
@@ -112,6 +115,8 @@ from segue.models.rules import Rules as Rules
 from segue.models.thinking import clamp_thinking_level as clamp_thinking_level
 from segue.models.thinking import supported_thinking_levels as supported_thinking_levels
 from segue.outbox import Outbox as Outbox
+from segue.projection.fitting.window import Window as Window
+from segue.projection.policy import Fit as Fit
 from segue.projection.policy import Policy as Policy
 from segue.projection.policy import Texts as Texts
 from segue.projection.projector import Projection as Projection
@@ -125,7 +130,9 @@ from segue.projection.report import Report as Report
 from segue.projection.requirements import HistoryNeeded as HistoryNeeded
 from segue.projection.requirements import MediaNeeded as MediaNeeded
 from segue.projection.requirements import Requirement as Requirement
+from segue.projection.requirements import SummaryWanted as SummaryWanted
 from segue.projection.requirements import ThinkingOff as ThinkingOff
+from segue.projection.requirements import WindowTooSmall as WindowTooSmall
 from segue.protocols.api import check as check
 from segue.protocols.api import decode_error as decode_error
 from segue.protocols.api import decode_request as decode_request

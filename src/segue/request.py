@@ -13,16 +13,17 @@ from msgspec.structs import replace
 from segue.conversation.content import AnyContent, Extra
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import AssistantMessage, Message
-from segue.errors import DecodeError, EmptyConversation, SettingsError, UnknownModel
+from segue.errors import DecodeError, DoesNotFit, EmptyConversation, SettingsError, UnknownModel, render_path
 from segue.models.catalogue import Catalogue, find_models, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.models.providers import find_row
+from segue.projection.fitting.server_window import fill_window
 from segue.projection.passes.held_content import SOURCE_MARK, held_content_of, holds_content
 from segue.projection.passes.instructions import has_instructions
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection, project
 from segue.projection.report import Change, ChangeCode, Loss, Report
-from segue.projection.requirements import Requirement
+from segue.projection.requirements import Requirement, WindowTooSmall
 from segue.protocols.api import decode_request, resolve_endpoint
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import Endpoint
@@ -125,7 +126,15 @@ def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
     extra = for_new_request(options.extra, endpoint.model.protocol)
     if extra is not options.extra:
         options = replace(options, extra=extra)
-    return Prompt(context=projection.context, options=options, model=endpoint.model.id)
+    context, window = projection.context, projection.window
+    if window is None:
+        return Prompt(context=context, options=options, model=endpoint.model.id)
+    options = fill_window(options, window, endpoint)
+    if window.anchor is not None:
+        index, marked = window.anchor
+        messages = (*context.messages[:index], marked, *context.messages[index + 1 :])
+        context = replace(context, messages=messages)
+    return Prompt(context=context, options=options, model=endpoint.model.id, anchored=window.anchor is not None)
 
 
 def prepare(
@@ -143,6 +152,7 @@ def prepare(
 
     Raises:
         EmptyConversation: the conversation has no content to send.
+        DoesNotFit: the window of the model is too small for what has to be sent.
         ProjectionRefused: the policy refuses a necessary change.
     """
     target = get_model(model, catalogue=catalogue)
@@ -173,10 +183,14 @@ def fit_request(
 
     Raises:
         EmptyConversation: the conversation has no content to send.
+        DoesNotFit: the window of the model is too small for what has to be sent.
     """
     projection = projecting(options)
     if projection.requirements:
         projection = _disable_thinking(projection, projecting, model, options)
+    for requirement in projection.requirements:
+        if requirement.kind == "windowTooSmall":
+            raise _does_not_fit(requirement, model)
     sent, report = projection.context, projection.report
     has_text = _has_text(sent.messages, _DEFAULT_TEXTS if policy is None else policy.texts)
     # Where instructions become a user turn, that turn is not a reason to drop the results beside them.
@@ -206,6 +220,18 @@ def _explain_empty(report: Report) -> str:
     if report.of(ChangeCode.UNFINISHED_TURN):
         return "its turns ended in an error or were aborted, and unfinished turns are not sent; add a user message"
     return "it has no instructions and no messages, or only empty ones; add a user message"
+
+
+def _does_not_fit(requirement: WindowTooSmall, model: Model) -> DoesNotFit:
+    path, needed, limit = requirement.path, requirement.needed, requirement.limit
+    return DoesNotFit(
+        f"the request does not fit the window of {model.full_name()}: about {needed:,} tokens are needed and {limit:,}"
+        f" fit, although everything else is left out; the largest part is {render_path(path)}. Make it shorter or"
+        " choose a model with a larger window",
+        path=path,
+        needed=needed,
+        limit=limit,
+    )
 
 
 def _disable_thinking(

@@ -20,7 +20,7 @@ Node = AnyContent | Message | Tool | Options
 
 def unreported(given: Context, options: Options, projection: Projection) -> list[Path]:
     """Give the differing nodes that no change in the report accounts for."""
-    paths = {change.path for change in projection.report.changes}
+    paths = _paths(projection)
     return sorted(
         (
             node
@@ -34,8 +34,19 @@ def unreported(given: Context, options: Options, projection: Projection) -> list
 def idle(given: Context, options: Options, projection: Projection) -> list[Path]:
     """Give the paths of changes where nothing differs."""
     nodes = differences(given, options, projection)
-    paths = {change.path for change in projection.report.changes}
+    paths = _paths(projection)
     return sorted((path for path in paths if not any(_meets(path, node) for node in nodes)), key=str)
+
+
+def _paths(projection: Projection) -> set[Path]:
+    """Give the path of every change; a change of several messages has one for each of them."""
+    found: set[Path] = set()
+    for change in projection.report.changes:
+        if change.last is None:
+            found.add(change.path)
+        else:
+            found |= {("messages", index) for index in range(int(change.path[1]), change.last + 1)}
+    return found
 
 
 def _lies_under(node: Path, path: Path) -> bool:

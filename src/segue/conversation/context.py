@@ -46,8 +46,31 @@ Tool: TypeAlias = ToolDefinition | NativeTool
 
 
 @final
+class Origin(Value, frozen=True, kw_only=True):
+    """Which model wrote something: over which protocol, at which provider."""
+
+    protocol: str
+    provider: str
+    model: str
+
+
+@final
+class Summary(Value, frozen=True, kw_only=True):
+    """What the first `covers` messages of a conversation say, for requests that have to leave them out.
+
+    The messages stay; a target with a window large enough for them never sees the summary.
+    """
+
+    covers: int
+    text: str
+    origin: Origin | None = None
+    timestamp: int | None = None
+    extra: Extra | None = None
+
+
+@final
 class Context(Value, frozen=True, kw_only=True):
-    """A conversation as it is stored: the system prompt, the messages, the tools.
+    """A conversation as it is stored: the system prompt, the messages, the tools, and summaries of older messages.
 
     It is never changed; every request is made from a projection of it.
     """
@@ -55,6 +78,7 @@ class Context(Value, frozen=True, kw_only=True):
     system_prompt: str | tuple[SystemContent, ...] | None = None
     messages: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
+    summaries: tuple[Summary, ...] = ()
     extra: Extra | None = None
 
     def add(self, *messages: Message) -> Context:
@@ -88,8 +112,13 @@ class Options(Value, frozen=True, kw_only=True):
 
 @final
 class Prompt(Value, frozen=True, kw_only=True):
-    """A decoded request body: the conversation, the options, and the model id."""
+    """A decoded request body: the conversation, the options, and the model id.
+
+    `anchored` says that segue itself put a cache mark on a message, and that `Options.cache_retention` asks for the
+    others; without it a conversation that has marks gets no more of them.
+    """
 
     context: Context
     options: Options = Options()
     model: str | None = None
+    anchored: bool = False

@@ -82,6 +82,8 @@ CLAUDE_UP_TO_4_5: Final = (
 
 (Anthropic documentation: what's new in Claude 4.6, migration guide; strands #1694 for prefill at 4.5.)
 """
+CLAUDE_4_5_AND_4_6: Final = r"claude-(?:(?:opus|sonnet|haiku)-4[-.][56]|4[-.][56]-(?:opus|sonnet|haiku))(?!\d)"
+"""These count tools and calls alike."""
 CLAUDE_4_6: Final = r"claude-(?:(?:opus|sonnet)-4[-.]6|4[-.]6-(?:opus|sonnet))(?!\d)"
 """Adaptive thinking, no prefill; sampling parameters are still accepted. (anthropic 2.8.0; pi-ai 1.5.0)"""
 CLAUDE_READS_SYSTEM: Final = (

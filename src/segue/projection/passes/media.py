@@ -6,8 +6,6 @@ Facts this file rests on:
 - Several protocols have no media in tool results: they move to one user turn after all results of the batch, never
   between results.                                              (OpenHands #7700, vllm #43203; pi-ai does the same)
 - Some targets cannot fetch URLs, and a file id is valid only at its provider.   (litellm and pydantic-ai, read 2026-11)
-- Beyond a limit the oldest images are evicted, several at once, so that the cached prefix changes rarely.
-                                                                       (gsd-2 #2874, pi #401, pi-condense #3)
 - No history raises an error: what cannot be sent becomes a placeholder and, if the caller can supply it, a requirement.
 
 Media are not decoded, with two exceptions: a text file that is sent as text, and the first bytes of media without a
@@ -26,8 +24,7 @@ from segue.errors import Path
 from segue.projection.passes.cache_marks import moved_mark
 from segue.projection.passes.extra import lost_extra
 from segue.projection.passes.held_content import note_reference, reference_of_native
-from segue.projection.passes.media_fit import Fit, Media, fit_media, kind_of
-from segue.projection.policy import fill
+from segue.projection.passes.media_fit import Fit, Media, fit_media
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded
 from segue.projection.workspace.workspace import INSERTED, Workspace
@@ -274,7 +271,7 @@ class _Media:
 
     def fit(self, piece: Media, path: Path, patterns: tuple[str, ...], *, in_result: bool) -> Fit:
         """Fit one piece and report the changes."""
-        fit = self.evicted(piece, fit_media(piece, self.workspace.target, patterns, in_result=in_result))
+        fit = fit_media(piece, self.workspace.target, patterns, in_result=in_result)
         fit.content = moved_mark(fit.content, piece.cache_mark)
         for code, loss, detail in fit.changes:
             self.workspace.note(code, path, loss, detail)
@@ -283,19 +280,3 @@ class _Media:
         if fit.content.extra is not None:
             self.workspace.scan.extra = True  # content of `Policy.media` may have an `extra`
         return fit
-
-    def evicted(self, piece: Media, fit: Fit) -> Fit:
-        """Count media that will be sent; replace the oldest beyond the target's limit by a placeholder."""
-        prefix_state, (images, files) = self.workspace.prefix_state, self.workspace.evicted
-        if fit.content.kind == "text":
-            return fit
-        if kind_of(fit.content) == "image":  # also one by file id
-            prefix_state.images += 1
-            is_evicted = prefix_state.images <= images
-        else:
-            prefix_state.files += 1
-            is_evicted = prefix_state.files <= files
-        if not is_evicted:
-            return fit
-        text = fill(self.texts.media_evicted, kind=kind_of(piece))
-        return Fit(TextContent(text=text), (ChangeCode.MEDIA_EVICTED, Loss.CONTENT, ""), placeholder=True)

@@ -20,11 +20,9 @@ class PrefixState:
         "_parent",
         "called",
         "cycle_begins",
-        "files",
         "has_begun",
         "has_references",
         "hoisted",
-        "images",
         "last_place",
         "last_role",
         "provider",
@@ -40,8 +38,6 @@ class PrefixState:
         """Given tool name -> name on the wire, for the names that were changed."""
         self.called: dict[str, None] = {} if parent is None else dict(parent.called)
         """The wire names of all tools that the conversation calls, in order."""
-        self.images: int = 0 if parent is None else parent.images
-        self.files: int = 0 if parent is None else parent.files
         self.provider: str | None = None if parent is None else parent.provider
         """The provider of the last assistant turn. Messages after it were most likely written for that provider."""
         self.system_prompt: str | tuple[SystemContent, ...] | None = None if parent is None else parent.system_prompt

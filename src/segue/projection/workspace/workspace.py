@@ -51,7 +51,7 @@ class FittedTools:
 class Target:
     """Everything the passes need to know about the target, resolved once; `fitted_tools` caches the last tools."""
 
-    __slots__ = ("dialect", "fitted_tools", "ownership", "model", "policy", "rules")
+    __slots__ = ("dialect", "fitted_tools", "model", "ownership", "policy", "rules")
 
     def __init__(self, model: Model, rules: Rules, dialect: Dialect, policy: Policy) -> None:
         self.model: Model = model
@@ -76,8 +76,7 @@ class Settings:
 class Workspace:
     """A segment of messages that the passes change.
 
-    Only the last segment has `settings`; `final` is True for it. `evicted` are the numbers of the oldest images and
-    files of the whole conversation that are replaced by a placeholder.
+    Only the last segment has `settings`; `final` is True for it.
     """
 
     __slots__ = (
@@ -89,7 +88,6 @@ class Workspace:
         "changes",
         "end",
         "cross_model",
-        "evicted",
         "final",
         "follows",
         "given",
@@ -112,7 +110,6 @@ class Workspace:
         *,
         offset: int = 0,
         settings: Settings | None = None,
-        evicted: tuple[int, int] = (0, 0),
     ) -> None:
         self.given: Sequence[Message] = messages
         self.messages: list[Message] = list(messages)
@@ -134,7 +131,6 @@ class Workspace:
         """The place of the last given message that was kept in the segment before."""
         self._start = offset
         self.end: int = offset + len(messages)
-        self.evicted: tuple[int, int] = evicted
         self.has_moves: bool = False
         self.results: set[int] = set()
         """Whether results may have moved, and the places of those that may have."""

@@ -55,6 +55,8 @@ RULES: Final = Rules(
     error_result_media=False,  # refused with `is_error` (pi-ai 1.5.0)
     file_id_pattern="file_[A-Za-z0-9]+",  # Anthropic documentation: Files API
     max_images=100,  # 600 from the 4.6 generation on, below (pi-ai 1.5.0 catalogue)
+    max_pages=100,  # AWS documentation: inference API restrictions, read 2026-11-15
+    max_request_media=32_000_000,  # Anthropic documentation: errors, 413 above 32 MB, read 2026-11-15
     max_image_bytes=3_932_160,  # "image exceeds 5 MB maximum", counted in base64
     max_document_bytes=25_165_824,  # 32 MB for the whole request, counted in base64 (413 request_too_large)
     # -- turns
@@ -72,6 +74,7 @@ RULES: Final = Rules(
     refused_options=frozenset({"seed", "session_id"}),  # anthropic 2.8.0: no such parameters
     refused_with_thinking=_SAMPLING,  # Anthropic documentation: extended thinking, feature compatibility
     extra_like=(("top_k", "temperature"),),  # Anthropic documentation: extended thinking; pi #7961
+    max_tokens_needed=True,  # "max_tokens: Field required" (anthropic 2.8.0)
     min_max_tokens=0,  # anthropic 2.8.0: 0 only warms the cache
     max_temperature=1.0,  # Anthropic documentation: messages
     blank_stop=False,  # "stop_sequences: each stop sequence must contain non-whitespace" (litellm #3286)
