@@ -16,6 +16,7 @@ from segue.errors import DecodeError, EmptyConversation, SettingsError, UnknownM
 from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.models.providers import find_row
+from segue.projection.passes.server_tools import server_tool_fields
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection, project
 from segue.projection.report import Change, ChangeCode, Loss, Report
@@ -289,7 +290,7 @@ def prepare_prompt(
             prompt = replace(
                 prompt,
                 context=_strip_leading_extra(prompt.context, source),
-                options=replace(prompt.options, extra=None),
+                options=replace(prompt.options, extra=server_tool_fields(prompt.options.extra, source)),
             )
     return prepare(prompt.context, model, options=prompt.options, policy=policy, catalogue=catalogue)
 

@@ -48,6 +48,15 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether a tool may be forced (`required` or by name) while thinking is on."""
     choice_of_functions: bool = False
     """Whether a tool choice is refused if all tools are the provider's own."""
+    server_tools: frozenset[str] | None = None
+    """The tools that the provider runs itself, by the names in the `server_tools` of the protocol. A tool of another
+    provider is replaced by the one of the same kind. None: unknown, so none is added, and a tool of the same protocol
+    is sent unchanged."""
+    server_tools_with_functions: Literal["allowed", "flag", "refused"] = "allowed"
+    """Whether server tools and functions may stand in one request; `flag`: only with a field that the row of the tool
+    names."""
+    tool_namespaces: bool = False
+    """Whether functions may be grouped in a namespace; otherwise they are sent one by one."""
     calls_last: bool = False
     """Whether nothing may follow the calls of an assistant turn."""
     tool_error: Literal["flag", "text"] = "flag"

@@ -32,7 +32,20 @@ _LOCAL_SERVER: Final[Mapping[str, object]] = {
     "image_sources": frozenset({"data"}),
     "file_sources": frozenset[str](),
 }
+_LOCAL_RESPONSES: Final[Mapping[str, object]] = {**_LOCAL_SERVER, "tool_namespaces": False}
 _OPENCODE: Final[Mapping[str, object]] = {"max_tokens_field": "max_tokens", "strict_tools": True}
+
+_OPENROUTER_TOOLS: Final = frozenset(
+    {
+        "openrouter:web_search",
+        "openrouter_flat_web_search",
+        "openrouter:web_fetch",
+        "openrouter:bash",
+        "openrouter:tool_search",
+        "openrouter:other",
+    }
+)
+"""openrouter 1.3.84: for every model."""
 
 THIRD_PARTY: Final[tuple[Provider, ...]] = (
     # -- hosts of open models --------------------------------------------------------------------------------------
@@ -42,7 +55,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://api.groq.com/openai/v1",
         key_variables=("GROQ_API_KEY",),
-        rules={"openai-chat": {"reasoning_replay": "signed", "max_images": 5}},
+        rules={"openai-chat": {"reasoning_replay": "signed", "max_images": 5, "server_tools": frozenset[str]()}},
         dialect={"openai-chat": {"reasoning_field": "reasoning", "strict_tools": True}},
         source="groq 1.7.0 (`reasoning` of a message); freellmapi #1093; pi #401 (five images)",
         read=_READ,
@@ -157,6 +170,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "cache_marks": 4,
                 "cache_mark_key": "cache_control",
                 "refused_options": _SESSION_TAKEN,
+                "server_tools": _OPENROUTER_TOOLS,
             }
         },
         dialect={
@@ -287,7 +301,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="http://localhost:8080/v1",
         key_variables=("LLAMA_API_KEY",),
-        rules={"openai-chat": _LOCAL_SERVER, "openai-responses": _LOCAL_SERVER, "anthropic-messages": _LOCAL_SERVER},
+        rules={"openai-chat": _LOCAL_SERVER, "openai-responses": _LOCAL_RESPONSES, "anthropic-messages": _LOCAL_SERVER},
         dialect={
             "openai-chat": {"max_tokens_field": "max_tokens", "thinking_budget_field": "thinking_budget_tokens"},
             "anthropic-messages": {"empty_signature": True},

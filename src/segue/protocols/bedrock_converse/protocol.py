@@ -15,6 +15,7 @@ from segue.protocols.bedrock_converse.response import decode_response, encode_re
 from segue.protocols.bedrock_converse.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.bedrock_converse.rules import PROTOCOL as NAME
 from segue.protocols.bedrock_converse.sdk import sdk_arguments
+from segue.protocols.bedrock_converse.server_tools import SERVER_TOOLS
 from segue.protocols.bedrock_converse.stream import stream_decoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
@@ -33,6 +34,7 @@ PROTOCOL: Final = Protocol(
     rules=RULES,
     dialect=DIALECT,
     families=FAMILIES,
+    server_tools=SERVER_TOOLS,
     framing="aws-event-stream",
     path=_path,
     encode_request=encode_request,
