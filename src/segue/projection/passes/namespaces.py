@@ -122,8 +122,8 @@ class _Names:
             return call
         if key in self.table.deferred:
             self.workspace.prefix_state.loaded[key] = None
-        if space is None:
-            return call
+        if space is None or key not in self.table.functions:
+            return call  # a namespace that the request does not declare means nothing to another model
         return self.own.add(call if name == call.name else replace(call, name=name), space)
 
     def codec(self, protocol: str) -> Namespaces | None:

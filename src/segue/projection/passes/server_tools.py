@@ -48,6 +48,10 @@ _TITLES: Final[Mapping[str, str]] = {
 }
 
 
+_EXTRA: Final[Path] = ("options", "extra")
+"""Where fields of the body stand that no option has."""
+
+
 class _Found:
     """A server tool of the request: where it stands, and its definition, read."""
 
@@ -80,6 +84,11 @@ def replace_server_tools(
     """
     work = _ServerTools(target, [tool for _, tool in given], [index for index, _ in given], extra, has_calls=has_calls)
     work.run()
+    noted = {change.path for change in work.changes}
+    if work.extra is not extra and _EXTRA not in noted:
+        work.note(ChangeCode.SERVER_TOOL_MAPPED, _EXTRA, Loss.NONE, "fields of the request that the tools need")
+    if work.added or any(len(tools) > 1 for tools in work.tools.values()):
+        work.note(ChangeCode.SERVER_TOOL_MAPPED, ("tools",), Loss.NONE, "a tool for each that was replaced")
     tools = [(index, tool) for at, (index, one) in enumerate(given) for tool in work.tools.get(at, [one])]
     behind = max((index for index, _ in given), default=-1) + 1
     return ReplacedTools([*tools, *((behind, tool) for tool in work.added)], work.extra, work.changes)
@@ -160,7 +169,7 @@ class _ServerTools:
                 if protocol == self.protocol and self.is_accepted(use):
                     self.sent[use.tool.name] = use.options
                     continue
-                found.append(_Found(None, ("options", "extra", protocol, key), protocol, use, None))
+                found.append(_Found(None, _EXTRA, protocol, use, None))
                 self.drop_field(protocol, key)
         return found
 
@@ -168,12 +177,16 @@ class _ServerTools:
         self.tools.setdefault(index, []).append(tool)
         if use is not None:
             self.sent[use.tool.name] = use.options
+            if self.functions and self.rules.server_tools_with_functions == "flag":
+                self.add_fields(use.tool.beside_functions)
 
     def is_accepted(self, use: ToolUse) -> bool:
         """Whether the target has this tool of its own protocol, with every option in the same place."""
         accepted = self.rules.server_tools
         if accepted is None:
             return True
+        if self.functions and self.rules.server_tools_with_functions == "refused":
+            return False
         paths = use.tool.options
         rows = [tool for tool in self.own_tools() if tool.matches(use.definition)]
         return any(all(tool.options.get(name) == paths[name] for name in use.options) for tool in rows)
@@ -290,9 +303,10 @@ class _ServerTools:
         self.extra = ({**extra, protocol: rest} if rest else extra) or None
 
     def add_fields(self, fields: Block) -> None:
-        if fields:
-            extra = dict(self.extra or {})
-            self.extra = {**extra, self.protocol: merged(extra.get(self.protocol, {}), fields)}
+        extra = dict(self.extra or {})
+        held = extra.get(self.protocol, {})
+        if fields and (wire := merged(held, fields)) != held:
+            self.extra = {**extra, self.protocol: wire}
 
 
 def _title(use: ToolUse) -> str:

@@ -149,8 +149,9 @@ class _Tools:
         space = codec.read(tool) if tool.kind == "native" else None
         if space is None:
             return (tool,)
-        self.note(ChangeCode.NAMESPACE_FLATTENED, ("tools", index), Loss.NONE, space.name)
         functions = flat_functions(space, self.target.namespaces or NO_NAMESPACES, self.rules)
+        self.note(ChangeCode.NAMESPACE_FLATTENED, ("tools", index), Loss.NONE, space.name)
+        self.note(ChangeCode.NAMESPACE_FLATTENED, ("tools",), Loss.NONE, ", ".join(one.name for _, one in functions))
         self.wire_names.update((given, function.name) for given, function in functions if given != function.name)
         return [function for _, function in functions]
 

@@ -3,6 +3,7 @@
 Facts this file rests on:
 - Citations stand in fields that only their protocol has (annotations, citations, grounding metadata), which are not
   sent to another one. Without them nobody can tell which pages an answer rests on.
+- The provider that wrote them gets them back, whichever of its models is the target.
 - A page that the text names already, or a list of search results before it, is not listed again.
 """
 
@@ -25,14 +26,15 @@ def list_sources(workspace: Workspace) -> None:
     """Add a text with the pages that a foreign turn cites behind its last text."""
     if not workspace.scan.foreign:
         return
+    model = workspace.target.model
     readers: dict[str, Callable[[AssistantMessage], Sequence[Source]] | None] = {}
     for index, message in enumerate(workspace.messages):
         if message.role != "assistant" or not workspace.is_given(index):
             continue
         if message.extra is None and all(piece.extra is None for piece in message.content):
             continue
-        if workspace.is_own(index):
-            continue
+        if (message.protocol, message.provider) == (model.protocol, model.provider):
+            continue  # the provider gets its own citations back
         if message.protocol not in readers:
             record = find_protocol(message.protocol)
             readers[message.protocol] = None if record is None else record.cited_sources

@@ -16,6 +16,7 @@ from segue.protocols.bedrock_converse.rules import DIALECT, FAMILIES, PROVIDER, 
 from segue.protocols.bedrock_converse.rules import PROTOCOL as NAME
 from segue.protocols.bedrock_converse.sdk import sdk_arguments
 from segue.protocols.bedrock_converse.server_tools import SERVER_TOOLS
+from segue.protocols.bedrock_converse.sources import cited_sources
 from segue.protocols.bedrock_converse.stream import stream_decoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
@@ -35,6 +36,7 @@ PROTOCOL: Final = Protocol(
     dialect=DIALECT,
     families=FAMILIES,
     server_tools=SERVER_TOOLS,
+    cited_sources=cited_sources,
     framing="aws-event-stream",
     path=_path,
     encode_request=encode_request,

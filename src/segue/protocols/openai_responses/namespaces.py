@@ -58,6 +58,8 @@ def _find(call: ToolCall) -> str | None:
 
 def _add(call: ToolCall, namespace: str) -> ToolCall:
     extra = dict(call.extra or {})
+    if extra.get(PROTOCOL, {}).get(NAMESPACE) == namespace:
+        return call
     return replace(call, extra={**extra, PROTOCOL: {**extra.get(PROTOCOL, {}), NAMESPACE: namespace}})
 
 
