@@ -57,7 +57,10 @@ def flat_functions(space: Namespace, table: NamespaceTable, rules: Rules) -> lis
 def name_namespaced(workspace: Workspace) -> None:
     """Give every call and result of a function in a namespace the name that it has at the target."""
     table = workspace.target.namespaces or NO_NAMESPACES
-    if not workspace.scan.names or (table.is_empty() and not workspace.scan.foreign):
+    scan = workspace.scan
+    if not scan.names:
+        return
+    if table.is_empty() and not (scan.foreign and any(map(find_namespaces, scan.protocols))):
         return
     _Names(workspace, table).run()
 
@@ -68,6 +71,7 @@ class _Names:
     def __init__(self, workspace: Workspace, table: NamespaceTable) -> None:
         self.workspace = workspace
         self.table = table
+        self.is_empty = table.is_empty()
         self.rules = workspace.target.rules
         own = find_namespaces(workspace.target.model.protocol)
         self.own = own if self.rules.tool_namespaces else None
@@ -86,13 +90,19 @@ class _Names:
             self.update_scan()
 
     def turn(self, index: int, message: AssistantMessage) -> None:
-        is_own = self.workspace.is_own(index)
+        codec, is_empty = self.codec(message.protocol), self.is_empty
+        if codec is None and is_empty:
+            return
         content: list[AssistantContent] | None = None
         for position, piece in enumerate(message.content):
-            if piece.kind != "toolCall":
+            if type(piece) is not ToolCall:
                 continue
-            self.renamed.pop(piece.id, None)
-            call = self.call(piece, message.protocol, is_own=is_own)
+            written = None if codec is None else codec.find(piece)
+            if self.renamed:
+                self.renamed.pop(piece.id, None)
+            if written is None and is_empty:
+                continue
+            call = self.call(piece, written, index)
             if call is not piece:
                 content = list(message.content) if content is None else content
                 content[position] = call
@@ -106,10 +116,8 @@ class _Names:
             self.changed = True
             self.workspace.put(index, replace(message, content=tuple(content)))
 
-    def call(self, call: ToolCall, protocol: str, *, is_own: bool) -> ToolCall:
-        """Give a call the name and the namespace that it has at the target."""
-        codec = self.codec(protocol)
-        written = None if codec is None else codec.find(call)
+    def call(self, call: ToolCall, written: str | None, index: int) -> ToolCall:
+        """Give a call the name and the namespace that it has at the target; `written` is the one that it came with."""
         if written is not None and written != call.name:
             key: FunctionName = (written, call.name)
         else:
@@ -118,7 +126,7 @@ class _Names:
         if self.own is None:
             flat = flat_name(key, self.table, self.rules)
             return call if flat == call.name or space is None else replace(call, name=flat)
-        if is_own and written is not None:
+        if written is not None and self.workspace.is_own(index):
             return call
         if key in self.table.deferred:
             self.workspace.prefix_state.loaded[key] = None

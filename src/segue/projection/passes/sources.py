@@ -24,14 +24,13 @@ from segue.protocols.registry import find_protocol
 
 def list_sources(workspace: Workspace) -> None:
     """Add a text with the pages that a foreign turn cites behind its last text."""
-    if not workspace.scan.foreign:
+    scan = workspace.scan
+    if not scan.foreign or not (scan.extra or scan.replies):
         return
     model = workspace.target.model
     readers: dict[str, Callable[[AssistantMessage], Sequence[Source]] | None] = {}
     for index, message in enumerate(workspace.messages):
-        if message.role != "assistant" or not workspace.is_given(index):
-            continue
-        if message.extra is None and all(piece.extra is None for piece in message.content):
+        if message.role != "assistant" or (message.extra is None and not scan.extra) or not workspace.is_given(index):
             continue
         if (message.protocol, message.provider) == (model.protocol, model.provider):
             continue  # the provider gets its own citations back
@@ -39,8 +38,8 @@ def list_sources(workspace: Workspace) -> None:
             record = find_protocol(message.protocol)
             readers[message.protocol] = None if record is None else record.cited_sources
         read = readers[message.protocol]
-        if read is not None:
-            _list_sources(workspace, index, message, read(message))
+        if read is not None and (sources := read(message)):
+            _list_sources(workspace, index, message, sources)
 
 
 def _list_sources(workspace: Workspace, index: int, message: AssistantMessage, sources: Sequence[Source]) -> None:

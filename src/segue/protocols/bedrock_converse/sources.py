@@ -20,6 +20,6 @@ def cited_sources(message: AssistantMessage) -> Sequence[Source]:
     return [
         source
         for piece in message.content
-        if piece.kind == "text" and piece.extra is not None
+        if piece.extra is not None and piece.kind == "text"
         for source in cited_pages(data_of(piece.extra, PROTOCOL))
     ]

@@ -21,7 +21,7 @@ def cited_sources(message: AssistantMessage) -> Sequence[Source]:
     return [
         Source(url, text_of(annotation.get("title")) or "")
         for piece in message.content
-        if piece.kind == "text" and piece.extra is not None
+        if piece.extra is not None and piece.kind == "text"
         for annotation in objects_in(data_of(piece.extra, PROTOCOL).get("annotations"))
         if annotation.get("type") == "url_citation" and (url := text_of(annotation.get("url")))
     ]
