@@ -19,6 +19,7 @@ from segue.models.model import Model
 from segue.models.providers import find_row
 from segue.projection.passes.held_content import SOURCE_MARK, held_content_of, holds_content
 from segue.projection.passes.instructions import has_instructions
+from segue.projection.passes.server_tools import server_tool_fields
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection, project
 from segue.projection.report import Change, ChangeCode, Loss, Report
@@ -349,10 +350,15 @@ def _other_provider(prompt: Prompt, model: Model) -> str | None:
 
 
 def _rename_extra(prompt: Prompt, source: str, name: str) -> Prompt:
-    """Rename the extra fields of the options, and drop those of the messages before the first answer."""
+    """Rename the extra fields of the options, and drop those of the messages before the first answer.
+
+    Server tools keep their name: the target may have the same ones.
+    """
     extra = prompt.options.extra
     if extra is not None and source in extra:
-        extra = {name if key == source else key: part for key, part in extra.items()}
+        kept = server_tool_fields(extra, source) or {}
+        part = {key: value for key, value in extra[source].items() if key not in kept.get(source, {})}
+        extra = {key: value for key, value in extra.items() if key != source} | kept | ({name: part} if part else {})
     options = replace(prompt.options, extra=extra)
     return replace(prompt, context=_strip_leading_extra(prompt.context, source), options=options)
 

@@ -79,6 +79,19 @@ _QWEN_RULES: Final[Mapping[str, object]] = {
 _XIAOMI: Final[Mapping[str, object]] = {"thinking_format": "deepseek", "effort": False, "strict_tools": True}
 
 
+_NONE: Final = frozenset[str]()
+_ANTHROPIC_TOOLS: Final = frozenset(
+    {"web_search", "web_search_dynamic", "web_fetch", "web_fetch_dynamic", "code_execution", "tool_search"}
+)
+_OPENAI_TOOLS: Final = frozenset({"web_search", "web_search_preview", "code_interpreter", "file_search", "tool_search"})
+_GEMINI_TOOLS: Final = frozenset({"googleSearch", "googleSearchRetrieval", "urlContext", "codeExecution", "fileSearch"})
+_VERTEX_TOOLS: Final = frozenset(
+    {"vertex_googleSearch", "googleSearchRetrieval", "enterpriseWebSearch", "urlContext", "codeExecution"}
+)
+_XAI_TOOLS: Final = frozenset({"xai_web_search", "xai_code_interpreter", "xai_file_search", "x_search"})
+"""The tools that each provider runs, by the names of the protocol's `server_tools`, which has sources and dates."""
+
+
 def _qwen_plan(name: str, title: str, host: str, variable: str) -> Provider:
     return Provider(
         name=name,
@@ -114,6 +127,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="anthropic-messages",
         base_url="https://api.anthropic.com",
         key_variables=("ANTHROPIC_API_KEY",),
+        rules={"anthropic-messages": {"server_tools": _ANTHROPIC_TOOLS}},
         dialect={"anthropic-messages": {"strict_tools": True}},
         file_ids=("anthropic-messages",),
         source="anthropic 2.8.0; pi-ai 1.5.0 catalogue (strict tools)",
@@ -126,8 +140,13 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://api.openai.com/v1",
         key_variables=("OPENAI_API_KEY",),
         rules={
-            "openai-chat": {"refused_options": _CACHING_TAKEN, **_STRICT, **_OPENAI_CHAT_MEDIA},
-            "openai-responses": _STRICT,
+            "openai-chat": {
+                "refused_options": _CACHING_TAKEN,
+                "server_tools": _NONE,
+                **_STRICT,
+                **_OPENAI_CHAT_MEDIA,
+            },
+            "openai-responses": {"server_tools": _OPENAI_TOOLS, **_STRICT},
         },
         dialect={
             "openai-chat": {**_OPENAI_KEYS, "grammar_tools": True},
@@ -147,10 +166,15 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "openai-chat": {
                 "refused_options": _CACHING_TAKEN,
                 "file_id_pattern": "assistant-[A-Za-z0-9]+",
+                "server_tools": _NONE,
                 **_STRICT,
                 **_OPENAI_CHAT_MEDIA,
             },
-            "openai-responses": {"file_id_pattern": "assistant-[A-Za-z0-9]+", **_STRICT},
+            "openai-responses": {
+                "file_id_pattern": "assistant-[A-Za-z0-9]+",
+                "server_tools": _OPENAI_TOOLS,
+                **_STRICT,
+            },
         },
         dialect={
             "openai-chat": {**_OPENAI_KEYS, "auth": "api-key"},
@@ -185,6 +209,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="google-genai",
         base_url="https://generativelanguage.googleapis.com/v1beta",
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        rules={"google-genai": {"server_tools": _GEMINI_TOOLS}},
         file_ids=("google-genai",),
         source="pi-ai 1.5.0; google-genai 3.1.0 (both variables); recorded traffic, 2026-11 (v1beta)",
         read=_READ,
@@ -196,8 +221,11 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://{GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com",
         key_variables=("GOOGLE_CLOUD_API_KEY",),
         rules={
-            "google-genai": {"file_id_pattern": r"gs://\S+"},
-            "anthropic-messages": {"image_sources": frozenset({"data"})},
+            "google-genai": {"file_id_pattern": r"gs://\S+", "server_tools": _VERTEX_TOOLS},
+            "anthropic-messages": {
+                "image_sources": frozenset({"data"}),
+                "server_tools": frozenset({"web_search", "tool_search"}),  # coder/xum #2922, 2026-03-12
+            },
         },
         dialect={
             "google-genai": {
@@ -218,7 +246,13 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="bedrock-converse",
         base_url="https://bedrock-runtime.{AWS_REGION}.amazonaws.com",
         key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
-        rules={"anthropic-messages": {"image_sources": frozenset({"data"}), "file_sources": frozenset({"data"})}},
+        rules={
+            "anthropic-messages": {
+                "image_sources": frozenset({"data"}),
+                "file_sources": frozenset({"data"}),
+                "server_tools": frozenset({"tool_search"}),  # subrouter #237, litellm #36502 (2026-08)
+            }
+        },
         file_ids=("bedrock-converse",),
         source="pi-ai 1.5.0; 'URL content sources are not yet supported' (chatlas #410, 2026-09-01: Claude's own wire)",
         read=_READ,
@@ -229,7 +263,10 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="mistral-chat",
         base_url="https://api.mistral.ai",
         key_variables=("MISTRAL_API_KEY",),
-        rules={"openai-chat": {"reasoning_replay": "none"}},
+        rules={
+            "openai-chat": {"reasoning_replay": "none", "server_tools": _NONE},
+            "mistral-chat": {"server_tools": frozenset({"document_library"})},  # mistralai 3.7.0
+        },
         dialect={"openai-chat": {"max_tokens_field": "max_tokens"}},
         file_ids=("mistral-chat",),
         source="pi-ai 1.5.0; qwen-code #3304 (reasoning_content answers 422 in the OpenAI format)",
@@ -381,7 +418,10 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-responses",
         base_url="https://api.x.ai/v1",
         key_variables=("XAI_API_KEY",),
-        rules={"openai-chat": {"call_id_max": 0}},
+        rules={
+            "openai-chat": {"call_id_max": 0, "server_tools": _NONE},  # "Live search is deprecated." (vercel/ai #15713)
+            "openai-responses": {"server_tools": _XAI_TOOLS, "tool_namespaces": False},  # xai-sdk 1.21.0
+        },
         dialect={"openai-chat": {"effort": False}, "openai-responses": {"developer_role": False}},
         source="pi-ai 1.5.0; recorded traffic, 2026-11 (ids of 43 characters)",
         read=_READ,

@@ -51,6 +51,15 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     paired_calls: bool = True
     """Whether `check` reports a call without a result and a result without a call: some servers accept both. Projection
     pairs them for every target."""
+    server_tools: frozenset[str] | None = None
+    """The tools that the provider runs itself, by the names in the `server_tools` of the protocol. A tool of another
+    provider is replaced by the one of the same kind. None: unknown, so none is added, and a tool of the same protocol
+    is sent unchanged."""
+    server_tools_with_functions: Literal["allowed", "flag", "refused"] = "allowed"
+    """Whether server tools and functions may stand in one request; `flag`: only with a field that the row of the tool
+    names."""
+    tool_namespaces: bool = False
+    """Whether functions may be grouped in a namespace; otherwise they are sent one by one."""
     calls_last: bool = False
     """Whether nothing may follow the calls of an assistant turn."""
     tool_error: Literal["flag", "text"] = "flag"

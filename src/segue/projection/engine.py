@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Final, TypeAlias
 
-from segue.conversation.context import Context, Options
+from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import Message
 from segue.projection.passes.cache_marks import Mark, find_marks
 from segue.projection.passes.extra import withhold_extra
@@ -24,16 +24,19 @@ from segue.projection.passes.instructions import place_instructions
 from segue.projection.passes.matching import Unsettled
 from segue.projection.passes.media import place_media
 from segue.projection.passes.names import map_names
+from segue.projection.passes.namespaces import name_namespaced
 from segue.projection.passes.order import order_turns
 from segue.projection.passes.pairing import pair_results
 from segue.projection.passes.reasoning import reconcile_reasoning
 from segue.projection.passes.settings import fit_settings
+from segue.projection.passes.sources import list_sources
 from segue.projection.passes.system_prompt import fit_system_prompt
 from segue.projection.passes.text import clean_texts
 from segue.projection.passes.turns import repair_turns
 from segue.projection.passes.unfinished import leave_out_unfinished
 from segue.projection.report import Change
 from segue.projection.requirements import HistoryNeeded, MediaNeeded
+from segue.projection.workspace.namespace_table import read_table
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import UNFINISHED
 from segue.projection.workspace.workspace import Settings, SystemPrompt, Target, Workspace
@@ -64,6 +67,8 @@ PASSES: Final[tuple[Pass, ...]] = (
     clean_texts,  # before any pass compares, hashes or copies text
     pair_results,  # before media and ids, which expect results directly behind their calls
     place_media,  # replaces foreign native blocks by their fallback, so later passes see plain content
+    list_sources,  # after media: pages among the results of a search are not listed again
+    name_namespaced,  # before reasoning: a signature of another model may hold the namespace of a call
     reconcile_reasoning,  # after media: a fallback may add text to a turn
     assign_ids_and_names,  # after every pass that drops or adds calls
     arrange_turns,  # after every pass that drops or adds turns
@@ -171,6 +176,7 @@ class Engine:
         self.passes = passes
         self.settled: Settled | None = None
         self.evicted: tuple[int, int] = (0, 0)
+        self._tools: tuple[Tool, ...] | None = None
 
     def run(self, context: Context, options: Options, *, settle: bool = False) -> Outcome:
         """Project the whole conversation, or the messages behind the settled prefix.
@@ -180,6 +186,7 @@ class Engine:
         """
         if settle and options.extra is not None and holds_history(options, self.target):
             self.settled, settle = None, False
+        self._read_namespaces(context.tools)
         while True:
             try:
                 outcome = self._attempt(context, options, settle=settle)
@@ -195,6 +202,15 @@ class Engine:
                 return outcome
             self.evicted = evicted
             self.settled = None
+
+    def _read_namespaces(self, tools: tuple[Tool, ...]) -> None:
+        """Read the namespaces of the tools; the names of calls in the settled prefix depend on them."""
+        if tools is self._tools:
+            return
+        table, known = read_table(tools), self.target.namespaces
+        if known is not None and known.key != table.key:
+            self.settled = None
+        self.target.namespaces, self._tools = table, tools
 
     def _attempt(self, context: Context, options: Options, *, settle: bool) -> Outcome:
         settled = self.settled

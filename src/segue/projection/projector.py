@@ -20,6 +20,7 @@ from segue.projection.passes.cache_marks import limit_marks
 from segue.projection.passes.extra import withhold_extra
 from segue.projection.passes.ids import NormalizeId, assign_ids
 from segue.projection.passes.names import clean_names
+from segue.projection.passes.namespaces import name_namespaced
 from segue.projection.passes.settings import is_thinking
 from segue.projection.policy import Policy
 from segue.projection.report import Report
@@ -79,7 +80,8 @@ def transform_messages(
         withhold_extra(workspace)
 
     given = tuple(messages)
-    passes = (*PASSES[: PASSES.index(assign_ids_and_names)], assign_id)
+    before = PASSES[: PASSES.index(assign_ids_and_names)]
+    passes = (*(step for step in before if step is not name_namespaced), assign_id)
     outcome = Engine(resolve_target(model, _TRANSFORM_POLICY), passes).run(Context(messages=given), _NO_OPTIONS)
     out = outcome.messages()
     return given if len(out) == len(given) and all(map(is_, out, given)) else out

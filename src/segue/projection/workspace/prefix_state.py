@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from segue.conversation.content import SystemContent
+from segue.protocols.kit.namespaces import FunctionName
 
 
 class PrefixState:
@@ -27,6 +28,7 @@ class PrefixState:
         "images",
         "last_place",
         "last_role",
+        "loaded",
         "provider",
         "system_prompt",
         "wire_names",
@@ -40,6 +42,8 @@ class PrefixState:
         """Given tool name -> name on the wire, for the names that were changed."""
         self.called: dict[str, None] = {} if parent is None else dict(parent.called)
         """The wire names of all tools that the conversation calls, in order."""
+        self.loaded: dict[FunctionName, None] = {} if parent is None else dict(parent.loaded)
+        """Deferred functions that calls of other models name, so that they have to be sent in full."""
         self.images: int = 0 if parent is None else parent.images
         self.files: int = 0 if parent is None else parent.files
         self.provider: str | None = None if parent is None else parent.provider

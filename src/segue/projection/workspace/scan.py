@@ -46,6 +46,8 @@ class Scan:
         "native",
         "paired",
         "phases",
+        "protocols",
+        "replies",
         "result_names",
         "roles",
         "signed",
@@ -94,6 +96,10 @@ class Scan:
         """A turn ends in thinking."""
         self.phases: bool = False
         """A text of an assistant turn has a phase."""
+        self.protocols: set[str] = set()
+        """The protocols of all assistant turns."""
+        self.replies: bool = False
+        """An assistant turn has an `extra`, if only what it keeps of its reply."""
         self.extra: bool = False
         """A message or content has an `extra` (beyond what it keeps of its reply), a cache mark or a prefix."""
         self.errors: list[int] = []
@@ -189,12 +195,17 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
             ):
                 is_foreign = not ownership.is_own(message)
                 writer = message if ownership.is_certain else None
+                scan.protocols.add(message.protocol)
             if is_foreign:
                 scan.foreign.add(len(characters) - 1)
             if message.stop_reason in UNFINISHED:
                 scan.unfinished = True
             extra = message.extra
-            if message.prefix or (extra is not None and (REPLY not in extra or len(extra) != 1)):
+            if extra is not None:
+                scan.replies = True
+                if REPLY not in extra or len(extra) != 1:
+                    scan.extra = True
+            if message.prefix:
                 scan.extra = True
             kind = None
             first = called + 1

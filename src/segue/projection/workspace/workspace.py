@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final, TypeAlias
 
-from segue.conversation.content import AnyContent, SystemContent
+from segue.conversation.content import AnyContent, Extra, SystemContent
 from segue.conversation.context import Options, Tool
 from segue.conversation.messages import Message
 from segue.errors import Path
@@ -23,11 +23,15 @@ from segue.models.rules import Rules
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.requirements import HistoryNeeded, MediaNeeded
+from segue.projection.workspace.namespace_table import NamespaceTable
 from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import Scan, scan_messages
+from segue.protocols.kit.namespaces import FunctionName
 
 SystemPrompt: TypeAlias = str | tuple[SystemContent, ...] | None
+
+ToolsKey: TypeAlias = tuple[tuple[Tool, ...], Extra | None, bool, tuple[FunctionName, ...]]
 
 ROLE_CODES: Final = {"user": "u", "assistant": "a", "toolResult": "t", "system": "s"}
 INSERTED: Final = -1
@@ -35,23 +39,36 @@ INSERTED: Final = -1
 
 
 class FittedTools:
-    """The tools of a request after fitting them to the target, and the changes."""
+    """The tools of a request after fitting them to the target, the `extra` of the options, and the changes.
 
-    __slots__ = ("changes", "given", "tools", "wire_names")
+    `key` is what they were fitted for: the given tools and `extra`, and what the history calls.
+    """
+
+    __slots__ = ("changes", "extra", "key", "tools", "wire_names")
 
     def __init__(
-        self, given: tuple[Tool, ...], tools: tuple[Tool, ...], changes: list[Change], wire_names: dict[str, str]
+        self,
+        key: ToolsKey,
+        tools: tuple[Tool, ...],
+        extra: Extra | None,
+        changes: list[Change],
+        wire_names: dict[str, str],
     ) -> None:
-        self.given: tuple[Tool, ...] = given
+        self.key: ToolsKey = key
         self.tools: tuple[Tool, ...] = tools
+        self.extra: Extra | None = extra
         self.changes: list[Change] = changes
         self.wire_names: dict[str, str] = wire_names
+
+    def is_for(self, key: ToolsKey) -> bool:
+        """Whether the tools were fitted for the same request: the same tools and `extra`, equal calls."""
+        return self.key[0] is key[0] and self.key[1] is key[1] and self.key[2:] == key[2:]
 
 
 class Target:
     """Everything the passes need to know about the target, resolved once; `fitted_tools` caches the last tools."""
 
-    __slots__ = ("dialect", "fitted_tools", "ownership", "model", "policy", "rules")
+    __slots__ = ("dialect", "fitted_tools", "namespaces", "ownership", "model", "policy", "rules")
 
     def __init__(self, model: Model, rules: Rules, dialect: Dialect, policy: Policy) -> None:
         self.model: Model = model
@@ -61,6 +78,8 @@ class Target:
         self.policy: Policy = policy
         self.ownership: Ownership = Ownership(model, policy.same_model, policy.routers)
         self.fitted_tools: FittedTools | None = None
+        self.namespaces: NamespaceTable | None = None
+        """The namespaces among the tools of the request that is projected."""
 
 
 class Settings:

@@ -19,8 +19,10 @@ from segue.conversation.content import FallbackContent, FileContent, NativeConte
 from segue.protocols.anthropic_messages.cache import split_mark
 from segue.protocols.anthropic_messages.media import decode_document, decode_image, source_of
 from segue.protocols.anthropic_messages.rules import PROTOCOL
+from segue.protocols.anthropic_messages.server_results import has_page_text, label_of, result_lines
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.sources import labelled
 
 Fallback: TypeAlias = tuple[FallbackContent, ...]
 
@@ -93,36 +95,20 @@ def _search_result(block: Block) -> Fallback:
 
 def _result(block: Block) -> Fallback:
     """Read the result of a server tool: what it found, printed or fetched, or why it failed."""
-    content = block.get("content")
-    if isinstance(content, str):
-        return _text(content)
-    lines: list[str] = []
+    content, label = block.get("content"), label_of(block)
+    lines: list[str] = [content] if isinstance(content, str) else []
     media: list[FallbackContent] = []
     for inner in _blocks(content):
-        code = inner.get("error_code")
-        if isinstance(code, str):
-            lines.append(f"Error: {code}")
-            continue
-        found = _found(inner)
-        if found:
-            lines.append(found)
-        for piece in _text_or_content(inner):
+        found = result_lines(inner)
+        lines += found
+        for piece in () if has_page_text(inner) else _text_or_content(inner):
             if piece.kind == "text" and not found:
                 lines.append(piece.text)
             elif piece.kind != "text":
                 media.append(piece)
+    if any(line.strip() for line in lines) and label:
+        return (*_text(labelled(label, lines)), *media)
     return (*_text("\n".join(lines)), *media)
-
-
-_LINES: Final = ("title", "url", "stdout", "stderr", "tool_name")
-
-
-def _found(inner: Block) -> str:
-    """Read the plain fields of one result: title and address of a page, output of a program, name of a tool."""
-    lines = [part.rstrip("\n") for key in _LINES if (part := text_of(inner.get(key)))]
-    references = inner.get("tool_references")
-    lines += [name for found in _blocks(references) if (name := text_of(found.get("tool_name")))]
-    return "\n".join(lines)
 
 
 def _reference(block: Block) -> Fallback:

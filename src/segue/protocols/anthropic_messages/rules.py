@@ -172,4 +172,11 @@ FAMILIES: Final[tuple[Family, ...]] = (
         source="langchain-anthropic 1.5.13 (2026-10-20) and litellm 1.108.4; pi-ai 1.5.0 does not list it",
         read="2026-11-15",
     ),
+    Family(
+        pattern=f"{CLAUDE_UP_TO_4_5}|haiku",
+        rules={"server_tools": frozenset({"web_search", "web_fetch", "code_execution", "tool_search"})},
+        providers=("anthropic",),
+        source="the versions from 2026 on need Claude 4.6 (Anthropic documentation: web search); geode #460 (Haiku)",
+        read="2026-11-15",
+    ),
 )

@@ -47,6 +47,7 @@ _CACHED_FIVE_MINUTES: Final = r"claude-(?:instant|v?[123](?:[-.:@]|$)|(?:opus|so
 """The Claude models before 4.5: their caches last five minutes."""
 
 RULES: Final = Rules(
+    server_tools=frozenset(),  # Nova alone has some, below ("... is not supported for this model": subrouter #237)
     # -- tools
     tools_with_history=True,  # "The toolConfig field must be defined when using toolUse and toolResult content blocks"
     call_id_alphabet="a-zA-Z0-9_.:-",  # service model; recorded traffic, 2026-11: `functions.get_temperature:0`
@@ -191,9 +192,16 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={
             "refused_with_thinking": frozenset({"max_tokens", *_SAMPLING}),
             "thinking_levels": frozenset({"off", "low", "medium", "high"}),
+            "server_tools": frozenset({"nova_grounding", "nova_code_interpreter"}),  # AWS documentation: system tools
         },
         dialect={"thinking_format": "level"},
         source="AWS Nova 2 guide: extended thinking; with high effort none of the three may be set (inspect_ai #3767)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"amazon\.nova-premier",
+        rules={"server_tools": frozenset({"nova_grounding"})},
+        source="AWS documentation: web grounding (Nova Premier, US profiles)",
         read="2026-11-15",
     ),
     Family(

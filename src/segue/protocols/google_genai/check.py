@@ -15,6 +15,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_3_ON, GEMINI_ALWAYS_THINKS
 from segue.models.rules import Rules
+from segue.protocols.google_genai.check_server_tools import check_server_tools
 from segue.protocols.google_genai.check_turns import check_turns, objects_of
 from segue.protocols.google_genai.keys import read_keys, texts_of
 from segue.protocols.kit.checking import check_json
@@ -36,6 +37,7 @@ def check(body: Block, endpoint: Endpoint) -> list[Violation]:
     found = [*check_json(body), *check_turns(wire, endpoint), *_check_tools(wire, endpoint.rules)]
     found += [*_check_choice(wire, endpoint), *_check_cache(wire), *_check_thinking(generation, endpoint)]
     found += _check_json_beside_tools(wire, generation, endpoint.rules)
+    found += check_server_tools(wire, endpoint.rules)
     return [*found, *_check_generation(generation, endpoint.rules)]
 
 

@@ -123,6 +123,20 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"search",
+        rules={"server_tools": frozenset({"web_search_options"})},
+        providers=("openai", "azure"),
+        source="openai 3.49.0; OpenAI documentation: web search, search models of Chat Completions",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"gpt-oss",
+        rules={"server_tools": frozenset({"browser_search", "code_interpreter"})},
+        providers=("groq",),
+        source="Groq documentation: built-in tools of gpt-oss",
+        read="2026-11-15",
+    ),
+    Family(
         pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_1_TO_4}|{OPENAI_GPT_5_5_ON}",
         rules={"refused_extra": ["max_tokens"]},  # the limit has a new name
         providers=("openai",),

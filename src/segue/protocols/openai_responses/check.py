@@ -23,6 +23,7 @@ from segue.protocols.kit.media_checks import check_address, check_bytes, check_i
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import split_data_url, text_of
 from segue.protocols.kit.schemas import is_closed
+from segue.protocols.openai_responses.check_namespaces import check_namespaces
 from segue.protocols.openai_responses.native import kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
 
@@ -64,6 +65,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     if endpoint.rules.calls_last:
         found.extend(_text_after_calls(items))
     found.extend(_order(items))
+    if endpoint.rules.tool_namespaces:
+        found.extend(check_namespaces(body, items))
     if own and body.get("store") is not False:
         found.extend(_stored_pairs(items))
     return found

@@ -52,6 +52,10 @@ _EMPTY_LISTS: Final = ("annotations", "logprobs")
 _SIGNED: Final = "signed"
 
 
+NAMESPACE: Final = "namespace"
+"""The field of a call with the namespace of its function; a call without it is refused if the function is in one."""
+
+
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
@@ -265,6 +269,8 @@ def _default_part(text: str, field: str, extra: Extra | None = None) -> Wire:
 
 def _encode_call(call: ToolCall, reasoning: str) -> Wire:
     item = _provider_fields(call.thought_signature, call.extra, reasoning)
+    if call.extra is not None and isinstance(namespace := data_of(call.extra, PROTOCOL).get(NAMESPACE), str):
+        item[NAMESPACE] = namespace
     if is_custom(call) and isinstance(given := call.arguments.get("input"), str):
         return {**item, "type": "custom_tool_call", "call_id": call.id, "name": call.name, "input": given}
     text = call.arguments_text
