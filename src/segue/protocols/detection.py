@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Final, cast, final
 
 from segue.protocols.kit.clues import Clues
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.registry import all_clues, registered_count
 
 _Clue = Mapping[str, int]
@@ -72,9 +73,10 @@ def detect_protocol(body: object) -> str | None:
     return ranked[0][0] if ranked else None
 
 
-def detect_reply(body: Mapping[str, object]) -> str | None:
+def detect_reply(body: object) -> str | None:
     """Name the protocol of a whole reply; None if no clue is found."""
     scores: dict[str, int] = {}
+    body = object_of(body)
     for clue in _found(body, _read_tables(registered_count()).reply_keys):
         for name, weight in clue.items():
             scores[name] = max(weight, scores.get(name, 0))

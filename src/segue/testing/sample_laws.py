@@ -18,6 +18,7 @@ from segue.protocols.kit.protocol import Protocol, Sample
 from segue.protocols.kit.streaming import Frame
 from segue.testing.broken_law import expect_equal, fail
 from segue.testing.frames import split_stream, write_stream
+from segue.testing.value_laws import check_call_arguments, check_wrong_values
 
 SampleLaw: TypeAlias = Callable[[Protocol, Sample], None]
 
@@ -231,4 +232,6 @@ SAMPLE_LAWS: Final[tuple[SampleLaw, ...]] = (
     check_tool_names,
     check_damaged_stream,
     check_damaged_bodies,
+    check_wrong_values,
+    check_call_arguments,
 )

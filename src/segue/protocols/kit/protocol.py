@@ -18,6 +18,7 @@ from pkgutil import get_data
 from typing import Literal, TypeAlias, final
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage, Message
@@ -28,6 +29,7 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation, WireError
+from segue.protocols.kit.storable import PlainChecks, PlainErrors, StorableRequests, StorableResponses
 from segue.protocols.kit.streaming import StreamDecoder
 
 Framing: TypeAlias = Literal["sse", "ndjson", "aws-event-stream", "none"]
@@ -93,6 +95,9 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `check(body, endpoint)`: lists what the provider would refuse.
     - `affects_later(message)`: whether the wire format of later messages depends on this one; None: never.
     - `sdk_arguments(body, endpoint)`: the arguments of an SDK client that does not accept the keys of the body.
+
+    The record wraps `decode_request`, `decode_response`, `decode_error` and `check`: these functions get plain JSON,
+    and their results can be stored (`segue.protocols.kit.storable`).
     """
 
     name: str
@@ -118,6 +123,17 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     affects_later: Callable[[Message], bool] | None = None
     sdk_parameters: frozenset[str] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
+
+    def __post_init__(self) -> None:
+        """Wrap the functions that read a body, so that no codec has to expect values which cannot be stored."""
+        if not isinstance(self.decode_request, StorableRequests):
+            force_setattr(self, "decode_request", StorableRequests(self.decode_request))
+        if not isinstance(self.decode_response, StorableResponses):
+            force_setattr(self, "decode_response", StorableResponses(self.decode_response))
+        if not isinstance(self.decode_error, PlainErrors):
+            force_setattr(self, "decode_error", PlainErrors(self.decode_error))
+        if not isinstance(self.check, PlainChecks):
+            force_setattr(self, "check", PlainChecks(self.check))
 
     @property
     def turns_key(self) -> str | None:

@@ -17,9 +17,14 @@ from segue.conversation.messages import AssistantMessage, StopReason
 from segue.errors import DecodeError
 from segue.protocols.kit.assembly import Assembly
 from segue.protocols.kit.reading import as_mapping
+from segue.protocols.kit.storable import UNEXPECTED, UNREADABLE
 
 _DECODER: Final = msgspec.json.Decoder()
-_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_UNREADABLE: Final = (msgspec.DecodeError, ValueError, RecursionError)
+"""What msgspec raises for a frame that the slow path may read; a lone surrogate in a `str` is a ValueError."""
+
+
+_JSON_TYPES: Final = frozenset[type]({bytes, str, bytearray, memoryview})
 
 
 class SdkChunk(Protocol):
@@ -81,7 +86,7 @@ class StreamDecoder:
         if out.final is not None:
             return []
         named = self._named_shortcut
-        if named is not None and type(frame) is tuple:
+        if named is not None and type(frame) is tuple and len(frame) == 2:
             new_events = named(frame)
             if new_events is not None:
                 return new_events
@@ -96,15 +101,17 @@ class StreamDecoder:
             if isinstance(frame, (bytes, str, bytearray, memoryview)):
                 payload = parse_frame(frame)
             elif isinstance(frame, tuple):
-                payload = _parse_named(*frame)
+                payload = _parse_named(frame)
             else:
                 payload = as_mapping(frame)
             if payload is None:
                 self._reader.end(out)
             else:
-                self._reader.read(payload, out)
+                self._reader.read(out.make_plain(payload), out)
         except DecodeError as error:
             out.fail(f"a frame of the stream cannot be read: {error}")
+        except UNEXPECTED as error:
+            out.fail(f"a frame of the stream cannot be read: {UNREADABLE}: {type(error).__name__}: {error}")
 
     def finish(self) -> list[Event]:
         """End the stream. An incomplete reply ends with an error and keeps the content received so far."""
@@ -145,11 +152,14 @@ def parse_frame(frame: bytes | bytearray | memoryview | str) -> Mapping[str, obj
     raise DecodeError("a frame has to be a JSON object")
 
 
-def _parse_named(kind: str, frame: bytes) -> Mapping[str, object]:
+def _parse_named(frame: tuple[object, ...]) -> Mapping[str, object]:
+    if len(frame) != 2 or not isinstance(frame[0], str) or type(frame[1]) not in _JSON_TYPES:
+        raise DecodeError("a frame that is a tuple has to be the type of an event and its JSON payload")
+    kind, payload = cast("tuple[str, bytes]", frame)
     try:
-        return {kind: _DECODER.decode(frame)}
+        return {kind: _DECODER.decode(payload)}
     except _UNREADABLE:
-        return {kind: _parse_slowly(frame)}
+        return {kind: _parse_slowly(payload)}
 
 
 def _parse_slowly(frame: bytes | bytearray | memoryview | str) -> _Json:

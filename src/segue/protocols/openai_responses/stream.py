@@ -246,7 +246,7 @@ class _Reader:
         if not state.done:
             state.done = True
             if self.turn is None:
-                self.turn = TurnReader(out.tool_names)
+                self.turn = TurnReader(out.tool_names, is_reply=True)
             known = len(self.turn.diagnostics)
             _settle(state.parts, self.turn.read(item), out)
             out.diagnostics += self.turn.diagnostics[known:]
