@@ -61,9 +61,9 @@ _LISTED: Final = frozenset[type]({str, bool, type(None)})
 _LARGEST: Final = 1 << 64
 """Larger integers go to the slow path, which counts their digits."""
 _MANY: Final = 100_000
-_USUAL_DEPTH: Final = 8
+_COMMON_DEPTH: Final = 8
 _MANY_BELOW: Final = 256
-"""The number of containers in one level from which on equal ones are checked once; fewer below the usual depth."""
+"""The number of containers in one level from which on equal ones are checked once; fewer below the common depth."""
 
 
 class WrongType(Exception):
@@ -378,6 +378,6 @@ def is_plain(values: list[object]) -> bool:  # noqa: C901 - calls cost too much 
         if not below:
             return True
         # A value that contains itself twice would double the work with each level.
-        is_growing = len(below) > _MANY_BELOW if depth > _USUAL_DEPTH else len(below) > _MANY
+        is_growing = len(below) > _MANY_BELOW if depth > _COMMON_DEPTH else len(below) > _MANY
         level = list({id(item): item for item in below}.values()) if is_growing else below
     return False

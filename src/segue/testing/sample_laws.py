@@ -18,7 +18,7 @@ from segue.protocols.kit.protocol import Protocol, Sample
 from segue.protocols.kit.streaming import Frame
 from segue.testing.broken_law import expect_equal, fail
 from segue.testing.frames import split_stream, write_stream
-from segue.testing.value_laws import check_call_arguments, check_wrong_values
+from segue.testing.value_laws import check_call_arguments, check_shifted_indexes, check_wrong_values
 
 SampleLaw: TypeAlias = Callable[[Protocol, Sample], None]
 
@@ -234,4 +234,5 @@ SAMPLE_LAWS: Final[tuple[SampleLaw, ...]] = (
     check_damaged_bodies,
     check_wrong_values,
     check_call_arguments,
+    check_shifted_indexes,
 )

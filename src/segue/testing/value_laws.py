@@ -257,6 +257,36 @@ def _without_space(text: str) -> str:
     return "".join(text.split())
 
 
+# -- indexes of a stream -----------------------------------------------------------------------------------------------
+
+_CHOICES: Final = frozenset({"choices", "candidates"})
+"""Lists whose indexes name alternative replies, not parts of one."""
+
+
+def check_shifted_indexes(record: Protocol, sample: Sample) -> None:
+    """A stream whose indexes begin at 1 gives the same content as one whose indexes begin at 0.
+
+    Raises:
+        BrokenLaw: a part is doubled, missing, or has another content.
+    """
+    if sample.stream is not None:
+        wanted = _read_stream(record, sample.stream)
+        found = _read_stream(record, [_shift(frame) for frame in sample.stream])
+        expect_equal(record, "indexes of a stream may begin at 1", sample.name, found.content, wanted.content)
+
+
+def _shift(value: object, parent: str = "") -> object:
+    if isinstance(value, dict):
+        node = cast("dict[str, object]", value)
+        return {
+            key: item + 1
+            if key.lower().endswith("index") and isinstance(item, int) and parent not in _CHOICES
+            else _shift(item, key)
+            for key, item in node.items()
+        }
+    return [_shift(item, parent) for item in cast("list[object]", value)] if isinstance(value, list) else value
+
+
 # -- places in a JSON value --------------------------------------------------------------------------------------------
 
 
