@@ -15,6 +15,7 @@ from segue.protocols.api import resolve_endpoint
 from segue.protocols.detection import detect_protocol, detect_reply
 from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.protocol import Protocol, Sample
+from segue.protocols.kit.storable import UNREADABLE
 from segue.protocols.kit.streaming import Frame
 from segue.testing.broken_law import expect_equal, fail
 from segue.testing.frames import split_stream, write_stream
@@ -146,9 +147,11 @@ def check_damaged_stream(record: Protocol, sample: Sample) -> None:
         for damaged, change in _damaged(frame):
             where = f"{sample.name}, frame {at}{change}"
             try:
-                events, _ = _decode_stream(record, [*frames[:at], damaged, *frames[at + 1 :]])
+                events, message = _decode_stream(record, [*frames[:at], damaged, *frames[at + 1 :]])
             except Exception as error:  # noqa: BLE001 - any exception is the finding
                 fail(record, "a damaged stream is read", where, f"{type(error).__name__}: {error}")
+            if UNREADABLE in (message.error_message or ""):
+                fail(record, "a damaged stream is read", where, message.error_message or "")
             _check_events(record, where, events)
 
 
@@ -163,7 +166,9 @@ def check_damaged_bodies(record: Protocol, sample: Sample) -> None:
         try:
             record.check(body, endpoint)
             back = record.encode_request(record.decode_request(body, endpoint), endpoint)
-        except DecodeError:
+        except DecodeError as error:
+            if error.reason.startswith(UNREADABLE):
+                fail(record, law, f"{sample.name}, request{where}", str(error))
             continue
         except Exception as error:  # noqa: BLE001 - any exception is the finding
             fail(record, law, f"{sample.name}, request{where}", f"{type(error).__name__}: {error}")
@@ -171,7 +176,9 @@ def check_damaged_bodies(record: Protocol, sample: Sample) -> None:
     for body, where in _damaged(sample.response):
         try:
             back = record.encode_response(record.decode_response(body, endpoint, {}), endpoint)
-        except DecodeError:
+        except DecodeError as error:
+            if error.reason.startswith(UNREADABLE):
+                fail(record, law, f"{sample.name}, response{where}", str(error))
             continue
         except Exception as error:  # noqa: BLE001 - the same
             fail(record, law, f"{sample.name}, response{where}", f"{type(error).__name__}: {error}")
