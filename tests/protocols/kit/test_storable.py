@@ -23,6 +23,8 @@ from segue import (
     prepare,
     stream_decoder,
 )
+from segue.protocols.kit.assembly import Assembly
+from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.registry import PROTOCOLS
 from segue.testing.value_laws import WRONG_VALUES, check_wrong_values
 
@@ -224,3 +226,25 @@ def test_arguments_that_cannot_be_stored_are_refused_before_they_are_sent(protoc
     with pytest.raises(ConversationError) as caught:
         prepare(context, PROTOCOLS[protocol].example)
     assert caught.value.path[:5] == ("messages", 1, "content", 0, "arguments")
+
+
+@pytest.mark.parametrize("schema", ['{"maximum": NaN}', '{"a":' * 300 + "1" + "}" * 300, "no JSON"])
+def test_a_schema_in_a_text_that_is_no_plain_json_is_kept_as_it_is(schema):
+    text = {"type": "json_schema", "structure": {"jsonSchema": {"schema": schema}}}
+    body = {"messages": [], "outputConfig": {"textFormat": text}}
+    prompt = decode_request(body, protocol="bedrock-converse")
+    assert prompt.options.output_schema is None
+    assert encode_request(prompt, protocol="bedrock-converse") == body
+
+
+def test_a_stream_whose_end_cannot_be_read_ends_with_an_error():
+    class Reader:
+        def read(self, frame, out):  # noqa: ARG002 - the interface of a reader
+            out.start()
+
+        def end(self, out):  # noqa: ARG002 - the same
+            raise KeyError("a")
+
+    decoder = StreamDecoder(Reader(), Assembly(PROTOCOLS["plain-text"].example, "plain-text"))
+    decoder.feed({})
+    assert [event.type for event in decoder.finish()] == ["error"]

@@ -24,6 +24,8 @@ _UNREADABLE: Final = (msgspec.DecodeError, ValueError, RecursionError)
 """What msgspec raises for a frame that the slow path may read; a lone surrogate in a `str` is a ValueError."""
 
 
+_SHALLOW: Final = 32
+"""A frame with so few brackets has no more levels than plain JSON may have."""
 _JSON_TYPES: Final = frozenset[type]({bytes, str, bytearray, memoryview})
 
 
@@ -98,16 +100,19 @@ class StreamDecoder:
 
     def _read(self, frame: Frame, out: Assembly) -> None:
         try:
-            if isinstance(frame, (bytes, str, bytearray, memoryview)):
+            if type(frame) is bytes and frame.count(b"{") + frame.count(b"[") <= _SHALLOW:
+                payload = _parse_shallow(frame, out)
+            elif isinstance(frame, (bytes, str, bytearray, memoryview)):
                 payload = parse_frame(frame)
+                payload = payload if payload is None else out.make_plain(payload)
             elif isinstance(frame, tuple):
-                payload = _parse_named(frame)
+                payload = out.make_plain(_parse_named(frame))
             else:
-                payload = as_mapping(frame)
+                payload = out.make_plain(as_mapping(frame))
             if payload is None:
                 self._reader.end(out)
             else:
-                self._reader.read(out.make_plain(payload), out)
+                self._reader.read(payload, out)
         except DecodeError as error:
             out.fail(f"a frame of the stream cannot be read: {error}")
         except UNEXPECTED as error:
@@ -115,9 +120,13 @@ class StreamDecoder:
 
     def finish(self) -> list[Event]:
         """End the stream. An incomplete reply ends with an error and keeps the content received so far."""
-        if self._assembly.final is None:
-            self._reader.end(self._assembly)
-            self._assembly.finish()
+        out = self._assembly
+        if out.final is None:
+            try:
+                self._reader.end(out)
+            except UNEXPECTED as error:
+                out.fail(f"the end of the stream cannot be read: {UNREADABLE}: {type(error).__name__}: {error}")
+            out.finish()
         return self._take()
 
     def abort(self, reason: str = "the request was aborted") -> list[Event]:
@@ -149,6 +158,18 @@ def parse_frame(frame: bytes | bytearray | memoryview | str) -> Mapping[str, obj
         return payload
     if payload is None:
         return None
+    raise DecodeError("a frame has to be a JSON object")
+
+
+def _parse_shallow(frame: bytes, out: Assembly) -> Mapping[str, object] | None:
+    """Parse a frame of few levels. What msgspec accepts of it is plain JSON, so it need not be checked."""
+    try:
+        payload: _Json = _DECODER.decode(frame)
+    except _UNREADABLE:
+        slow = parse_frame(frame)
+        return slow if slow is None else out.make_plain(slow)
+    if payload is None or isinstance(payload, dict):
+        return payload
     raise DecodeError("a frame has to be a JSON object")
 
 
