@@ -80,7 +80,7 @@ def documents() -> Iterator[tuple[Path, str]]:
         yield path, path.read_text(encoding="utf-8")
     for record in all_protocols():
         path = PAGES / f"{record.name}.md"
-        if not path.exists() and record.check.__module__.startswith("segue."):
+        if not path.exists() and record.encode_request.__module__.startswith("segue."):
             yield path, new_page(record)
 
 

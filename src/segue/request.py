@@ -356,9 +356,10 @@ def _rename_extra(prompt: Prompt, source: str, name: str) -> Prompt:
     """
     extra = prompt.options.extra
     if extra is not None and source in extra:
-        kept = server_tool_fields(extra, source) or {}
-        part = {key: value for key, value in extra[source].items() if key not in kept.get(source, {})}
-        extra = {key: value for key, value in extra.items() if key != source} | kept | ({name: part} if part else {})
+        tools = (server_tool_fields(extra, source) or {}).get(source, {})
+        rest = {key: value for key, value in extra[source].items() if key not in tools}
+        parts = {**extra, source: tools, name: rest}
+        extra = {key: part for key, part in parts.items() if part}
     options = replace(prompt.options, extra=extra)
     return replace(prompt, context=_strip_leading_extra(prompt.context, source), options=options)
 

@@ -22,7 +22,7 @@ from typing import Final
 from segue.conversation.content import AnyContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.projection.workspace.ownership import Ownership
-from segue.projection.workspace.surrogates import is_clean, is_clean_value
+from segue.projection.workspace.surrogates import NOT_FINITE, is_clean, is_clean_argument, is_clean_value
 from segue.protocols.kit.reading import REPLY
 
 UNFINISHED: Final = frozenset({"error", "aborted"})
@@ -220,8 +220,11 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                         if type(value) is str:
                             if not value.isascii() and not is_clean(value):
                                 scan.unclean = True
-                        elif type(value) in _NESTED and not is_clean_value(value):
-                            scan.unclean = True
+                        elif type(value) in _NESTED:
+                            if not is_clean_argument(value):
+                                scan.unclean = True
+                        elif type(value) is float and value - value != 0:
+                            raise ValueError(NOT_FINITE)
                     if piece.arguments_text is not None:
                         scan.original = True
                         if not is_clean(piece.arguments_text):

@@ -127,15 +127,17 @@ def _decode_call(block: Block) -> ToolCall | None:
     call_id, name, given = block.get("id"), block.get("name"), block.get("input")
     if not isinstance(call_id, str) or not isinstance(name, str):
         return None
+    text: str | None = None
     if isinstance(given, dict):
         arguments = cast("Mapping[str, object]", given)
         if len(block) == 4:
             return ToolCall(id=call_id, name=name, arguments=arguments)
     elif isinstance(given, str):
-        arguments = parse_arguments(given).arguments  # some vendors write text
+        parsed = parse_arguments(given)  # some vendors write text
+        arguments, text = parsed.arguments, None if parsed.diagnostic is None else parsed.text
     else:
         arguments = object_of(given)
-    call = ToolCall(id=call_id, name=name, arguments=arguments, cache_mark=decode_mark(block))
+    call = ToolCall(id=call_id, name=name, arguments=arguments, arguments_text=text, cache_mark=decode_mark(block))
     known = ("caller",) if block.get("caller") == _DIRECT else ()
     return replace(call, extra=keep(PROTOCOL, block, _encode_call(call), known))
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
-from segue.conversation.content import FallbackContent, FileContent, NativeContent, TextContent
+from segue.conversation.content import AssistantContent, FallbackContent, FileContent, NativeContent, TextContent
 from segue.protocols.anthropic_messages.cache import split_mark
 from segue.protocols.anthropic_messages.media import decode_document, decode_image, source_of
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.server_results import has_page_text, label_of, result_lines
-from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.sources import labelled
 
@@ -31,6 +31,19 @@ def decode_native(block: Block) -> NativeContent:
     """Keep a block verbatim, with what other models can read of it."""
     unmarked, mark = split_mark(block)
     return NativeContent(protocol=PROTOCOL, block=unmarked, fallback=fallback_of(unmarked), cache_mark=mark)
+
+
+def find_writer(content: Sequence[AssistantContent]) -> str | None:
+    """Name the model that wrote the end of a turn, if a `fallback` block hands over to another; None if there is none.
+
+    The block marks where the output of one model ends and that of the next begins.      (anthropic 2.8.0, beta)
+    """
+    for piece in reversed(content):
+        if piece.kind == "native" and piece.block.get("type") == "fallback":
+            writer = text_of(object_of(piece.block.get("to")).get("model"))
+            if writer:
+                return writer
+    return None
 
 
 def fallback_of(block: Block) -> Fallback:

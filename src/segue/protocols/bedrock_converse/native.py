@@ -40,7 +40,7 @@ def name_documents(block: Block, names: DocumentNames) -> None:
 
 def json_text(value: object) -> str:
     """Write a JSON value as text."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def fallback_of(block: Block) -> Fallback:

@@ -157,8 +157,9 @@ def _as_text(value: object) -> tuple[TextContent, ...]:
         return (TextContent(text=value),)
     try:
         return (TextContent(text=msgspec.json.encode(value).decode()),)
-    except (UnicodeEncodeError, ValueError, RecursionError):
-        return (TextContent(text=json.dumps(value)),)  # half a surrogate pair, written as its escape
+    except (TypeError, ValueError, RecursionError):
+        # Half a surrogate pair, written as its escape, or an object that is not JSON.
+        return (TextContent(text=json.dumps(value, default=str)),)
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from pkgutil import get_data
 from typing import Literal, TypeAlias, final
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage, Message
@@ -32,6 +33,7 @@ from segue.protocols.kit.held_content import NO_HELD_CONTENT, HeldContent
 from segue.protocols.kit.namespaces import Namespaces
 from segue.protocols.kit.server_tools import ServerTool
 from segue.protocols.kit.sources import Source
+from segue.protocols.kit.storable import PlainChecks, PlainErrors, StorableRequests, StorableResponses
 from segue.protocols.kit.streaming import StreamDecoder
 
 Framing: TypeAlias = Literal["sse", "ndjson", "aws-event-stream", "none"]
@@ -101,6 +103,9 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `namespaces`: how tools are grouped in namespaces; None: they are not.
     - `cited_sources(message)`: the web pages that a reply cites in fields that only this protocol has; None: none.
     - `sdk_arguments(body, endpoint)`: the arguments of an SDK client that does not accept the keys of the body.
+
+    The record wraps `decode_request`, `decode_response`, `decode_error` and `check`: these functions get plain JSON,
+    and their results can be stored (`segue.protocols.kit.storable`).
     """
 
     name: str
@@ -130,6 +135,17 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     cited_sources: Callable[[AssistantMessage], Sequence[Source]] | None = None
     sdk_parameters: frozenset[str] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
+
+    def __post_init__(self) -> None:
+        """Wrap the functions that read a body, so that no codec has to expect values which cannot be stored."""
+        if not isinstance(self.decode_request, StorableRequests):
+            force_setattr(self, "decode_request", StorableRequests(self.decode_request))
+        if not isinstance(self.decode_response, StorableResponses):
+            force_setattr(self, "decode_response", StorableResponses(self.decode_response))
+        if not isinstance(self.decode_error, PlainErrors):
+            force_setattr(self, "decode_error", PlainErrors(self.decode_error))
+        if not isinstance(self.check, PlainChecks):
+            force_setattr(self, "check", PlainChecks(self.check))
 
     @property
     def turns_key(self) -> str | None:

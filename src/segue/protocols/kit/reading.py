@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import cast
 
 import msgspec
@@ -120,13 +119,15 @@ def strings_of(value: object) -> tuple[str, ...] | None:
     return tuple(cast("Sequence[str]", items)) if all(isinstance(item, str) for item in items) else None
 
 
+_LARGEST = 1 << 63
+"""A larger count is an error; prices are floats, which could not be multiplied by it."""
+
+
 def number_of(value: object) -> int:
-    """Give a count of tokens; 0 for a value that is not a finite number."""
-    if isinstance(value, bool):
+    """Give a count of tokens; 0 for a value that is not a number, or is larger than any count."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -_LARGEST < value < _LARGEST:
         return 0
-    if isinstance(value, int):
-        return value
-    return int(value) if isinstance(value, float) and isfinite(value) else 0
+    return int(value)
 
 
 def split_data_url(url: str) -> tuple[str | None, str] | None:
