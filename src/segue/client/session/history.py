@@ -77,6 +77,8 @@ class History:
         if path is not None and stored is None:
             for message in wanted.messages:
                 append_message(path, message, fsync=self._fsync)
+        if self._lock is not None:
+            self._lock.lock_file()  # the file exists now
         return wanted
 
     def append(self, *messages: Message) -> None:
@@ -86,12 +88,17 @@ class History:
             ConversationError: the conversation was closed, so another process may own the file now.
         """
         with self._turn:
-            for message in messages:
-                if self._path is not None:
-                    if self.is_closed:
-                        raise self.closed_error()
-                    append_message(self._path, message, fsync=self._fsync)
-                self.context = self.context.add(message)
+            written = 0
+            try:
+                for message in messages:
+                    if self._path is not None:
+                        if self.is_closed:
+                            raise self.closed_error()
+                        append_message(self._path, message, fsync=self._fsync)
+                    written += 1
+            finally:
+                # At once: adding many messages one by one would copy the conversation for each.
+                self.context = self.context.add(*messages[:written])
 
     def write_line(self, line: bytes) -> None:
         """Append one dumped message to the file only; `context` stays as it is.
