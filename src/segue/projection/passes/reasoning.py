@@ -200,7 +200,8 @@ class _Reasoning:
     ) -> None:
         """Remove dropped content, and move calls to the end if the target requires it."""
         workspace = self.workspace
-        order = [position for position in range(len(out)) if position not in dropped]
+        gone = set(dropped)
+        order = [position for position in range(len(out)) if position not in gone]
         if self.target.rules.calls_last and not is_own:
             order = self.calls_last(index, out, order)
         content = tuple([out[position] for position in order])

@@ -84,11 +84,14 @@ def _write_errors_as_text(workspace: Workspace) -> None:
     texts, ownership = workspace.target.policy.texts, workspace.target.ownership
     roles = roles_of(workspace)
     indexes = range(len(workspace.messages)) if workspace.reordered else workspace.scan.errors
+    searched = caller_at = 0
     for index in indexes:
         message = workspace.messages[index]
         if message.role == "toolResult" and is_error_text(message, texts):
             # After pairing, every result follows the turn with its call.
-            caller = workspace.messages[roles.rindex("a", 0, index)]
+            found = roles.rfind("a", searched, index)
+            caller_at, searched = found if found >= 0 else caller_at, index
+            caller = workspace.messages[caller_at]
             if caller.role == "assistant" and not ownership.is_own(caller):
                 _write_error_as_text(workspace, index, message)
 
