@@ -12,6 +12,7 @@ import msgspec
 from segue.client.session.locks import SessionLock
 from segue.conversation.content import SystemContent, TextContent, ToolCall, ToolResultContent, UserContent
 from segue.conversation.context import Context, Tool
+from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message, ToolResultMessage, UserMessage
 from segue.errors import ConversationError
 from segue.sessions import StrPath, append_header, append_line, append_message, read_session
@@ -72,7 +73,7 @@ class History:
             wanted = msgspec.structs.replace(wanted, system_prompt=system_prompt)
         if tools is not None:
             wanted = msgspec.structs.replace(wanted, tools=tuple(tools))
-        if path is not None and (stored is None or wanted != stored):
+        if path is not None and (stored is None or not is_exact(wanted, stored)):
             append_header(path, wanted, fsync=self._fsync)
         if path is not None and stored is None:
             for message in wanted.messages:
