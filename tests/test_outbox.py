@@ -270,7 +270,7 @@ class Guard:
     def __init__(self) -> None:
         self.interrupt: Callable[[], object] | None = None
 
-    def __call__(self, message: AssistantMessage, model: Model) -> bool:
+    def __call__(self, message: AssistantMessage, model: Model) -> bool:  # noqa: ARG002  # the signature of a policy
         interrupt, self.interrupt = self.interrupt, None
         if interrupt is not None:
             interrupt()

@@ -122,7 +122,6 @@ class Outbox:
             EmptyConversation: the conversation has no content to send.
             ProjectionRefused: the policy refuses a necessary change.
         """
-
         with self._lock:
             if self._is_busy:  # `Policy.same_model` asks while it is being asked: what is kept must not change now
                 return prepare(context, self._model, options=options, policy=self._policy)

@@ -5,7 +5,7 @@ Facts this file relies on:
   keeps lines intact unless something crashes.                                                       (POSIX, write(2))
 - A crash or a full disk can leave an incomplete line. It is recognizable: a prefix of a JSON object is never JSON.
                                                                                                      (RFC 8259)
-- After fsync of a new file a crash can still lose its name, which is an entry of its directory. (POSIX, fsync(2), Linux)
+- After fsync of a new file a crash can still lose its name, which is an entry of its directory.     (fsync(2), Linux)
 - The libraries that segue's format comes from store one message on a line, without a header.
                                                                         (ktsoator/or llm e3b9904, read 2026-11-15)
 
@@ -30,10 +30,9 @@ from typing import Final, TypeAlias
 import msgspec
 
 from segue.conversation.context import Context
-from segue.conversation.foreign import with_leading_prompt
+from segue.conversation.foreign import FORMAT, check_format, with_leading_prompt
 from segue.conversation.limits import is_json
 from segue.conversation.messages import Message
-from segue.conversation.foreign import FORMAT, check_format
 from segue.conversation.stored import dump, dump_message, load_line
 from segue.errors import LoadError, NewerFormat, TornLine
 

@@ -6,8 +6,8 @@ Facts this file relies on:
 - `append_message` locks the session file itself for each line, so the long-lived lock is a file beside it:
   `<path>.lock`. It is beside the real file: all symbolic links to a session lead to one lock file.
 - Hard links are different real paths of one file. On Linux a lock of a byte range by an open file description locks the
-  file itself, and does not affect `flock`. Network file systems implement both as one: there `append_message` would wait
-  for us, so the second lock is given up.                          (fcntl(2), flock(2), Linux 6; tried with ext4, tmpfs)
+  file itself, and does not affect `flock`. NFS implements both as one: there `append_message` would wait for us, so the
+  second lock is given up.                                                                 (fcntl(2), flock(2), Linux)
 - Another process may remove the lock file between our `open` and our lock. So after locking, the path is checked again.
 - On Windows the standard library locks a range of bytes, which also ends with the process.     (msvcrt documentation)
 """

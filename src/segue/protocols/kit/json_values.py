@@ -76,17 +76,19 @@ def _copied(value: object) -> object:
     known: dict[int, object] = {}
     while waiting:
         given, put = waiting.pop()
-        if id(given) in known:
-            put(known[id(given)])
+        identity = id(given)
+        if identity in known:
+            put(known[identity])
         elif isinstance(given, (dict, Mapping)):
-            fields: Wire = dict.fromkeys(cast("Block", given))
-            known[id(given)] = fields
+            block = cast("Block", given)
+            fields = Wire.fromkeys(block, cast("object", None))
+            known[identity] = fields
             put(fields)
-            waiting += [(inner, partial(fields.__setitem__, key)) for key, inner in cast("Block", given).items()]
+            waiting += [(inner, partial(fields.__setitem__, key)) for key, inner in block.items()]
         elif isinstance(given, (list, tuple)):
             items = cast("Sequence[object]", given)
             made: list[object] = [None] * len(items)
-            known[id(items)] = made
+            known[identity] = made
             put(made)
             waiting += [(inner, partial(made.__setitem__, at)) for at, inner in enumerate(items)]
         else:

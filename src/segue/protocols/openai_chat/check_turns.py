@@ -66,7 +66,7 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
     if not endpoint.rules.tools:
         return
     open_calls = OpenCalls()
-    batch: set[object] = set()
+    batch: set[str] = set()
     called_at = 0
     for index, turn in enumerate(messages):
         if turn.get("role") == "tool":
