@@ -98,6 +98,8 @@ def make_functions(folder: Path) -> Iterator[Growing]:
         for name in _BODIES:
             yield from _codec_functions(protocol, name, HISTORIES[name])
         yield from _stream_functions(protocol)
+    yield Growing("stream of one reasoning detail", lambda size: _reasoning_details(size, is_one=True))
+    yield Growing("stream of many reasoning details", lambda size: _reasoning_details(size, is_one=False))
     for name in _GROWING:
         for target in _TARGETS[:2]:
             yield Growing(f"outbox {target.protocol}, one more turn: {name}", _one_more_turn(HISTORIES[name], target))
@@ -220,12 +222,13 @@ def _turn_by_turn(history: History, target: Model) -> Maker:
 
 
 def _stream_functions(protocol: Protocol) -> Iterator[Growing]:
-    """Give the decoder of streams in which one frame of a sample is repeated, as received and with new indexes."""
+    """Give the decoder of streams in which one frame of a sample is repeated: with long texts, and with new indexes."""
     for sample in protocol.samples():
         frames = sample.stream or ()
         for at, frame in enumerate(frames):
             name = f"stream {protocol.name} {sample.name}, frame {at}"
-            yield Growing(name, _streaming(protocol, frames, at, lambda size, frame=frame: [frame] * size))
+            long = _lengthened(frame)
+            yield Growing(name, _streaming(protocol, frames, at, lambda size, long=long: [long] * size))
             numbered = _numbered(frame, 1)
             if numbered != frame:
                 yield Growing(
@@ -258,6 +261,37 @@ def _streaming(protocol: Protocol, frames: Frames, at: int, repeat: Callable[[in
 
 
 _INDEXES: Final = frozenset({"index", "output_index", "content_index", "summary_index", "contentBlockIndex"})
+
+
+_TEXTS: Final = frozenset({"text", "delta", "thinking", "partial_json", "arguments", "content", "signature", "data"})
+
+
+def _lengthened(value: object, key: str = "") -> object:
+    """Lengthen the texts of a frame, to show when they are joined one by one, each time copying what is before."""
+    if is_object(value):
+        return {name: _lengthened(inner, name) for name, inner in value.items()}
+    if isinstance(value, str) and key in _TEXTS:
+        return (value * 400)[:400]
+    return [_lengthened(inner, key) for inner in value] if is_list(value) else value
+
+
+def _reasoning_details(size: int, *, is_one: bool) -> Call:
+    """Decode reasoning in the format of OpenRouter: one entry in many pieces, or many entries."""
+    model = Model("some/model", "openrouter", "openai-chat", reasoning=True)
+
+    def chunk(at: int) -> dict[str, object]:
+        entry = {"type": "reasoning.text", "text": "x" * 400, "index": 0 if is_one else at}
+        return {"choices": [{"index": 0, "delta": {"reasoning_details": [entry]}}]}
+
+    chunks = [chunk(at) for at in range(size)]
+
+    def decode() -> None:
+        decoder = stream_decoder(model=model)
+        for frame in chunks:
+            decoder.feed(frame)
+        decoder.finish()
+
+    return decode
 
 
 def _numbered(value: object, more: int) -> object:
