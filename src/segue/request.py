@@ -27,6 +27,7 @@ from segue.projection.requirements import Requirement
 from segue.protocols.api import decode_request, resolve_endpoint
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.schemas import copy_title
@@ -44,6 +45,9 @@ class Request:
     """A request for one model: body, URL, headers, and the report of what projection changed.
 
     `body` and `content` are encoded on first access. `headers` contain no secret: the client adds the key.
+
+    `body` is the caller's own: it shares no dict or list with the conversation, the tools, the options or another
+    request, and changing it changes nothing else, `content` included. So are the results of `sdk_arguments`.
     """
 
     def __init__(
@@ -70,13 +74,18 @@ class Request:
 
     @cached_property
     def body(self) -> dict[str, Any]:
-        """The request body as dicts and lists."""
-        return self._codec.encode_request(prompt_of(self._projection, self._endpoint), self._endpoint)
+        """The request body as dicts and lists, to read or to change."""
+        return detached(self._encoded)
 
     @cached_property
     def content(self) -> bytes:
-        """The request body as JSON bytes."""
-        return msgspec.json.encode(self.body)
+        """The request body as JSON bytes; changes of `body` are not in it."""
+        return msgspec.json.encode(self._encoded)
+
+    @cached_property
+    def _encoded(self) -> dict[str, object]:
+        """The body as the codec gives it: it shares dicts with the conversation, so it is only read."""
+        return self._codec.encode_request(prompt_of(self._projection, self._endpoint), self._endpoint)
 
     @property
     def url(self) -> str:
@@ -101,14 +110,15 @@ class Request:
         return {"content-type": "application/json", **self._codec.headers, **self.model.headers}
 
     def sdk_arguments(self) -> dict[str, Any]:
-        """Return the arguments for the provider's own client; unknown ones are in `extra_body`."""
+        """Return the arguments for the provider's own client, new ones each time; unknown ones are in `extra_body`."""
+        body = detached(self._encoded)
         if self._codec.sdk_arguments is not None:
-            return self._codec.sdk_arguments(self.body, self._endpoint)
+            return self._codec.sdk_arguments(body, self._endpoint)
         named = self._codec.sdk_parameters
         if not named:
-            return dict(self.body)
-        arguments = {key: value for key, value in self.body.items() if key in named}
-        beyond = {key: value for key, value in self.body.items() if key not in named}
+            return body
+        arguments = {key: value for key, value in body.items() if key in named}
+        beyond = {key: value for key, value in body.items() if key not in named}
         return {**arguments, "extra_body": beyond} if beyond else arguments
 
     def decode(self, body: object) -> AssistantMessage:

@@ -132,9 +132,10 @@ class Outcome:
             return tuple(tail)
         count = len(out)
         out += tail  # appending and truncating copies the list once; joining two lists copies it twice
-        messages = tuple(out)
-        del out[count:]
-        return messages
+        try:
+            return tuple(out)
+        finally:
+            del out[count:]
 
     def marks(self) -> list[Mark]:
         """Give all cache marks."""
@@ -193,6 +194,9 @@ class Engine:
             except Unsettled:
                 self.settled = None
                 outcome = self._attempt(context, options, settle=False)
+            except BaseException:
+                self.settled = None  # passes may have changed its state already
+                raise
             prefix_state, rules = outcome.workspace.prefix_state, self.target.rules
             evicted = (
                 _evictions(prefix_state.images, rules.max_images),

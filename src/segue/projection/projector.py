@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import is_
+from threading import RLock
 from typing import Final, final
 
 import msgspec
@@ -109,18 +110,33 @@ class Projector:
     The result equals `project` of the whole conversation. A projector caches the projection of a settled prefix and
     recognises the prefix by the identity of its messages. If the conversation was edited, or a result answers a call
     in the prefix, the whole conversation is projected again.
+
+    Threads may share a projector: their calls run one after the other. For speed use one projector for each
+    conversation, because only the last one is cached. After an exception, also one of `Policy.same_model`, the next
+    call gives what it would have given without it.
     """
 
     def __init__(self, model: Model | str, policy: Policy | None = None) -> None:
         self._engine = Engine(resolve_target(model, policy))
+        self._lock = RLock()
+        self._is_busy = False
 
     def project(self, context: Context, *, options: Options | None = None) -> Projection:
         """Project the conversation in its current state."""
-        return _project_incrementally(context, _checked(options), self._engine)
+        with self._lock:
+            if self._is_busy:  # `Policy.same_model` asks while it is being asked: the cache must not change now
+                target = self._engine.target
+                return project(context, target.model, options=options, policy=target.policy)
+            self._is_busy = True
+            try:
+                return _project_incrementally(context, _checked(options), self._engine)
+            finally:
+                self._is_busy = False
 
     def reset(self) -> None:
         """Drop the cached prefix and free its memory."""
-        self._engine.settled = None
+        with self._lock:
+            self._engine.settled = None
 
 
 @explain_misuse

@@ -73,19 +73,26 @@ def limit_marks(
         else:
             new_pieces[int(index)] = replace(new_pieces[int(index)], cache_mark=None)
     removed = marks[: max(0, excess - len(places))]
+    positions: dict[int, list[int | None]] = {}
     for index, position, _ in removed:
-        message = new_messages[index]
-        if position is None:
-            new_messages[index] = replace(message, cache_mark=None)
-            continue
-        content: list[AnyContent] = list(message.content)
-        content[position] = replace(content[position], cache_mark=None)
-        new_messages[index] = replace(message, content=tuple(content))
+        positions.setdefault(index, []).append(position)
+    for index, marked in positions.items():
+        new_messages[index] = _without_marks(new_messages[index], marked)
     limited.tools, limited.messages = tuple(new_tools), tuple(new_messages)
     limited.prompt = tuple(new_pieces) if pieces else prompt
     paths = [*places[:excess], *(path for _, _, path in removed)]
     limited.changes = tuple(Change(code=ChangeCode.CACHE_MARK_REMOVED, path=path, loss=Loss.NONE) for path in paths)
     return limited
+
+
+def _without_marks(message: Message, positions: Sequence[int | None]) -> Message:
+    """Give a message without the marks of some of its content; None is the mark of the message itself."""
+    content: list[AnyContent] = list(message.content)
+    for position in positions:
+        if position is not None:
+            content[position] = replace(content[position], cache_mark=None)
+    changed = replace(message, content=tuple(content))
+    return replace(changed, cache_mark=None) if None in positions else changed
 
 
 def moved_mark(content: _Markable, mark: CacheMark | None) -> _Markable:

@@ -208,7 +208,8 @@ class _Reasoning:
     ) -> None:
         """Remove dropped content, and move calls to the end if the target requires it."""
         workspace = self.workspace
-        order = [position for position in range(len(out)) if position not in dropped]
+        gone = set(dropped)
+        order = [position for position in range(len(out)) if position not in gone]
         if self.target.rules.calls_last:
             order = self.calls_last(index, out, order, _FIXED_IN_OWN if is_own else _FIXED)
         content = tuple([out[position] for position in order])

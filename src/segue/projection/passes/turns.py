@@ -84,13 +84,15 @@ def _write_errors_as_text(workspace: Workspace) -> None:
     texts, ownership = workspace.target.policy.texts, workspace.target.ownership
     roles = roles_of(workspace)
     indexes = range(len(workspace.messages)) if workspace.reordered else workspace.scan.errors
+    searched, caller_at = 0, -1
     for index in indexes:
         message = workspace.messages[index]
         if message.role == "toolResult" and is_error_text(message, texts):
             # After pairing, every result follows the turn with its call.
+            found = roles.rfind("a", searched, index)
+            caller_at, searched = found if found >= 0 else caller_at, index
             # Only a result for a turn that the provider holds follows none.
-            at = roles.rfind("a", 0, index)
-            caller = workspace.messages[at] if at >= 0 else None
+            caller = workspace.messages[caller_at] if caller_at >= 0 else None
             if caller is None or (caller.role == "assistant" and not ownership.is_own(caller)):
                 _write_error_as_text(workspace, index, message)
 

@@ -100,6 +100,7 @@ class Workspace:
     """
 
     __slots__ = (
+        "_given_before",
         "_insertions",
         "_start",
         "blocks",
@@ -158,6 +159,8 @@ class Workspace:
         self.results: set[int] = set()
         """Whether results may have moved, and the places of those that may have."""
         self._insertions: list[tuple[ChangeCode, str]] = []
+        self._given_before: list[int] | None = None
+        """For each message the place of the last given one up to it, computed when an inserted one needs it."""
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
@@ -203,11 +206,15 @@ class Workspace:
 
     def path(self, index: int) -> Path:
         """Give the original path of the message at `index`; for an inserted one, of the message before it."""
-        while index >= 0:
-            if self.places[index] >= 0:
-                return ("messages", self.places[index])
-            index -= 1
-        return ("messages",) if self.follows is None else ("messages", self.follows)
+        place = self.places[index]
+        if place >= 0:
+            return ("messages", place)
+        if self._given_before is None:
+            # All of them at once: looking back from each of many insertions in a row would be quadratic.
+            last = -1 if self.follows is None else self.follows
+            self._given_before = [last := place if place >= 0 else last for place in self.places]
+        before = self._given_before[index]
+        return ("messages",) if before < 0 else ("messages", before)
 
     def content_path(self, index: int, block: int) -> Path:
         """Give the original path of content `block` of the message at `index`."""
@@ -239,6 +246,7 @@ class Workspace:
         """Replace all messages after inserting, dropping or moving some."""
         self.messages = messages
         self.places = places
+        self._given_before = None
         self.changed = self.reordered = True
 
 

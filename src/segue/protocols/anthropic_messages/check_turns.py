@@ -166,7 +166,7 @@ class Turns:
         if run.role == "assistant":
             following = self.runs[position + 1] if position + 1 < len(self.runs) else None
             answered = (
-                _ids(following.of("tool_result"), "tool_use_id") if following and following.role == "user" else []
+                _ids(following.of("tool_result"), "tool_use_id") if following and following.role == "user" else ()
             )
             seen: set[object] = set()
             for path, block in run.of("tool_use"):
@@ -197,7 +197,7 @@ class Turns:
 
     def _check_results(self, position: int, run: Run) -> Iterator[Violation]:
         before = self.runs[position - 1] if position else None
-        calls = _ids(before.of("tool_use"), "id") if before and before.role == "assistant" else []
+        calls = _ids(before.of("tool_use"), "id") if before and before.role == "assistant" else ()
         seen: set[object] = set()
         texts = False
         for path, block in run.blocks:
@@ -351,5 +351,5 @@ def _is_blank(block: Object) -> bool:
     return not str(block.get("text", "")).strip()
 
 
-def _ids(placed: list[Placed], key: str) -> list[object]:
-    return [text_of(block.get(key)) for _, block in placed]
+def _ids(placed: list[Placed], key: str) -> set[object]:
+    return {text_of(block.get(key)) for _, block in placed}

@@ -254,7 +254,7 @@ class Turns:
     def _check_pairing(self, position: int, turn: Turn) -> Iterator[Violation]:
         if turn.role == "assistant":
             after = self.turns[position + 1] if position + 1 < len(self.turns) else None
-            answered = _ids(after.of("toolResult")) if after is not None and after.role == "user" else []
+            answered = _ids(after.of("toolResult")) if after is not None and after.role == "user" else ()
             seen: set[str | None] = set()
             for path, call in turn.own_calls():
                 call_id = text_of(call.get("toolUseId"))
@@ -269,7 +269,7 @@ class Turns:
                 yield from self._check_after_calls(turn)
         elif turn.role == "user":
             before = self.turns[position - 1] if position else None
-            calls = _ids(before.own_calls()) if before is not None and before.role == "assistant" else []
+            calls = _ids(before.own_calls()) if before is not None and before.role == "assistant" else ()
             seen = set()
             for path, result in turn.of("toolResult"):
                 call_id = text_of(result.get("toolUseId"))
@@ -341,5 +341,5 @@ def _in_results(turn: Turn) -> list[Placed]:
     return found
 
 
-def _ids(placed: list[Placed]) -> list[str | None]:
-    return [text_of(block.get("toolUseId")) for _, block in placed]
+def _ids(placed: list[Placed]) -> set[str | None]:
+    return {text_of(block.get("toolUseId")) for _, block in placed}

@@ -35,15 +35,43 @@ def is_of_reply(extra: Extra) -> bool:
     return len(extra) == 1 and REPLY in extra
 
 
-def join_texts(before: str, after: str) -> str:
-    """Join two texts of a turn, for a protocol that has one text per turn.
+class JoinedText:
+    """The texts of a turn, for a protocol that has one text per turn.
 
-    In most cases they are parts of one sentence (citations split it) and are concatenated. If the first ends like a
-    sentence and the second begins like one (as after thinking that is sent as text), they are joined as paragraphs.
+    In most cases they are parts of one sentence (citations split it) and are concatenated. If one ends like a sentence
+    and the next begins like one (as after thinking that is sent as text), they are joined as paragraphs.
     """
-    if before and after and before[-1] in _ENDS and (after[0].isupper() or after[0] in _BEGINNINGS):
-        return f"{before}\n\n{after}"
-    return before + after
+
+    __slots__ = ("_last", "_pieces")
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._last = ""
+
+    def join(self, text: str) -> None:
+        """Add a text, as a paragraph of its own where it looks like one."""
+        if text and self._last in _ENDS and (text[0].isupper() or text[0] in _BEGINNINGS):
+            self._pieces.append("\n\n")
+        self.append(text)
+
+    def append(self, text: str) -> None:
+        """Add a text directly behind the one before."""
+        if text:
+            self._pieces.append(text)
+            self._last = text[-1]
+
+    def __str__(self) -> str:
+        return "".join(self._pieces)
+
+
+def join_texts(texts: Sequence[str]) -> str:
+    """Join the texts of a turn; see `JoinedText`."""
+    if len(texts) == 1:
+        return texts[0]
+    joined = JoinedText()
+    for text in texts:
+        joined.join(text)
+    return str(joined)
 
 
 _ENDS = frozenset(".!?:)]}\"'`*|>")

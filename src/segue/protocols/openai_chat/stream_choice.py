@@ -25,7 +25,7 @@ from segue.protocols.openai_chat.calls import find_signature
 from segue.protocols.openai_chat.content import dump_value
 from segue.protocols.openai_chat.fast_decode import Delta, Json
 from segue.protocols.openai_chat.native import REFUSAL_FIELD, audio_content, decode_refusal_part, images_content
-from segue.protocols.openai_chat.reasoning import FIELDS, dump_details, merge_details
+from segue.protocols.openai_chat.reasoning import FIELDS, StreamedDetails, dump_details
 from segue.protocols.openai_chat.stream_calls import CallReader
 from segue.protocols.openai_chat.think_tags import TagReader
 
@@ -46,7 +46,7 @@ class ChoiceReader:
         self._tags: TagReader | None = None
         self._thinking: Part | None = None
         self._growing: dict[str, Part] = {}  # open parts, by the key that adds to them
-        self._details: list[Wire] = []
+        self._details = StreamedDetails()
         self._calls = CallReader(endpoint)
         self._audio: Wire = {}
         self._images: list[object] = []
@@ -179,7 +179,7 @@ class ChoiceReader:
                 added, field = text, name
                 break
         if details := delta.get("reasoning_details"):
-            readable = merge_details(self._details, details)
+            readable = self._details.add(details)
             added = added or readable
         if not added and not details:
             return
@@ -266,7 +266,7 @@ class ChoiceReader:
             if self._thinking.signature is not None:
                 # The field beside the details repeats their text.
                 self.message_fields[self._thinking.signature] = join_chunks(self._thinking.chunks)
-            self._thinking.signature = dump_details(self._details)
+            self._thinking.signature = dump_details(self._details.entries())
         if self._signature is not None:
             text = self._text or next((part for part in out.parts if part.kind == "text" and part.extra is None), None)
             if text is not None:
