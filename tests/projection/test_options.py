@@ -9,10 +9,13 @@ from segue.conversation.content import FileContent, ImageContent, TextContent, T
 from segue.conversation.context import Context, NativeTool, Options, ToolDefinition
 from segue.conversation.messages import AssistantMessage, ToolResultMessage, UserMessage
 from segue.models.model import Model
+from segue.outbox import Outbox
 from segue.projection.policy import Policy, Texts
-from segue.projection.projector import project
+from segue.projection.projector import Projector, project
 from segue.projection.report import Loss
 from segue.projection.requirements import MediaNeeded, ThinkingOff
+from segue.protocols.api import check
+from segue.request import prepare
 
 CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=32_000)
 NEW_CLAUDE = Model("claude-opus-4-8", "anthropic", "anthropic-messages", reasoning=True)
@@ -353,8 +356,12 @@ def test_tools_that_only_the_history_uses_are_declared_where_required():
 # -- what only the caller can give -------------------------------------------------------------------------------------
 
 
+def own(*content: ThinkingContent | TextContent | ToolCall, model: Model = CLAUDE) -> AssistantMessage:
+    return AssistantMessage(content=content, protocol=model.protocol, provider=model.provider, model=model.id)
+
+
 def cycle(*content: ThinkingContent | TextContent | ToolCall, model: Model = CLAUDE) -> Context:
-    turn = AssistantMessage(content=content, protocol=model.protocol, provider=model.provider, model=model.id)
+    turn = own(*content, model=model)
     answer = ToolResultMessage(tool_call_id="c1", tool_name="read", content=(TextContent(text="ok"),))
     return Context(messages=(HI, turn, answer), tools=(READ,))
 
@@ -366,11 +373,10 @@ CYCLES = {
     "a cycle opened without thinking": (cycle(CALL), True),
     "a cycle opened by another model's thinking": (cycle(SIGNED, CALL, model=GPT), True),
     "a cycle opened by its own thinking": (cycle(SIGNED, CALL), False),
-    "a cycle that is over": (cycle(CALL).add(AssistantMessage(content=(TextContent(text="so"),))), False),
-    "a new turn of the user's": (
-        cycle(CALL).add(AssistantMessage(content=(TextContent(text="so"),)), UserMessage.of("and")),
-        False,
-    ),
+    "an answer begun without thinking": (Context(messages=(HI, own(TextContent(text="so")))), True),
+    "an answer begun in a cycle": (cycle(SIGNED, CALL).add(own(TextContent(text="so"))), True),
+    "an answer begun with its own thinking": (Context(messages=(HI, own(SIGNED, TextContent(text="so")))), False),
+    "a new turn of the user's": (cycle(CALL).add(own(TextContent(text="so")), UserMessage.of("and")), False),
 }
 
 
@@ -381,6 +387,79 @@ def test_thinking_off_is_required_where_the_tool_cycle_cannot_be_replayed(contex
     for options in (Options(), Options(thinking="off"), Options(thinking=0)):
         assert project(context, CLAUDE, options=options).requirements == ()
     assert project(context, NEW_CLAUDE, options=Options(thinking="low")).requirements == ()
+
+
+CLAUDES = (
+    CLAUDE,
+    Model("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "amazon-bedrock", "bedrock-converse", reasoning=True),
+    Model("claude-sonnet-4-5@20250929", "google-vertex", "anthropic-messages", reasoning=True),
+)
+RESULT = ToolResultMessage(tool_call_id="c1", tool_name="read", content=(TextContent(text="ok"),))
+
+
+@pytest.mark.parametrize("model", CLAUDES, ids=lambda model: model.id)
+@pytest.mark.parametrize("thinking", ["off", 0, "low", 2048])
+def test_a_request_of_either_mode_is_accepted_whatever_the_cycle_holds(model, thinking):
+    say = TextContent(text="so")
+    histories = {
+        "prefill": (HI, own(say, model=model)),
+        "prefill with thinking": (HI, own(SIGNED, say, model=model)),
+        "cycle without thinking": (HI, own(CALL, model=model), RESULT),
+        "cycle with thinking": (HI, own(SIGNED, CALL, model=model), RESULT),
+        "begun by another model": (HI, own(CALL, model=GPT), RESULT, own(SIGNED, CALL, model=model), RESULT),
+        "redacted": (HI, own(replace(SIGNED, thinking="", redacted=True), CALL, model=model), RESULT),
+    }
+    for name, messages in histories.items():
+        context = Context(messages=messages, tools=(READ,))
+        request = prepare(context, model, options=Options(thinking=thinking, max_tokens=8192))
+        assert check(request.body, protocol=model.protocol, model=model) == [], name
+        repeated = Outbox(model).prepare(context, options=Options(thinking=thinking, max_tokens=8192))
+        assert repeated.content == request.content
+
+
+def test_thinking_in_a_cycle_is_sent_as_text_while_thinking_is_off():
+    context = cycle(SIGNED, CALL)
+    off = project(context, CLAUDE, options=Options(thinking="off"))
+    assert off.context.messages[1].content == (TextContent(text="hm"), CALL)
+    assert [(change.code, change.path) for change in off.report.changes] == [
+        ("thinking_as_text", ("messages", 1, "content", 0))
+    ]
+    dropped = project(context, CLAUDE, options=Options(thinking="off"), policy=Policy(reasoning="drop"))
+    assert dropped.context.messages[1].content == (CALL,)
+    for options in (Options(), Options(thinking="low")):
+        assert project(context, CLAUDE, options=options).context is context
+
+
+def test_a_model_that_decides_itself_takes_thinking_in_a_cycle_with_thinking_off():
+    context = Context(messages=(HI, own(SIGNED, CALL, model=NEW_CLAUDE), RESULT), tools=(READ,))
+    assert project(context, NEW_CLAUDE, options=Options(thinking="off")).context is context
+
+
+def test_a_budget_without_room_turns_thinking_off_in_the_cycle_too():
+    off = project(cycle(SIGNED, CALL), CLAUDE, options=Options(thinking="low", max_tokens=1500))
+    assert off.options.thinking == "off"
+    assert off.context.messages[1].content == (TextContent(text="hm"), CALL)
+
+
+def test_a_settled_prefix_follows_the_mode_of_each_request():
+    projector = Projector(CLAUDE)
+    context = cycle(SIGNED, CALL)
+    for _ in range(3):
+        for thinking in ("off", "low", None):
+            options = Options(thinking=thinking)
+            assert projector.project(context, options=options) == project(context, CLAUDE, options=options)
+        context = context.add(own(SIGNED, CALL), RESULT)
+
+
+def test_a_cycle_with_thinking_off_is_sent_alike_while_it_grows():
+    context, sent = cycle(SIGNED, CALL), []
+    for _ in range(3):
+        messages = prepare(context, CLAUDE, options=Options(thinking="off")).body["messages"]
+        assert messages[: len(sent)] == sent
+        sent = messages
+        context = context.add(own(SIGNED, CALL), RESULT)
+    context = context.add(own(TextContent(text="so")), UserMessage.of("and"))
+    assert prepare(context, CLAUDE, options=Options(thinking="off")).body["messages"][: len(sent)] == sent
 
 
 def test_media_that_the_target_cannot_fetch_are_required_by_reference():

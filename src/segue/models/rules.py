@@ -119,7 +119,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """How thinking can be replayed: not at all; only if the target signed it; any readable thinking; or every assistant
     turn needs thinking, which may be empty."""
     thinking_before_calls: bool = False
-    """Whether, with thinking on, the first turn of the current tool cycle has to begin with thinking."""
+    """Whether a tool cycle has to run in one mode: with thinking on, its first turn and a last assistant turn have to
+    begin with thinking; with thinking off, its turns may not contain thinking."""
 
     final_thinking: Literal["allowed", "text", "drop"] = "allowed"
     """Whether an assistant turn may end in thinking; otherwise a short text is added, or the thinking is removed."""

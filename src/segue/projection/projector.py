@@ -118,7 +118,7 @@ class Projector:
 
     def reset(self) -> None:
         """Drop the cached prefix and free its memory."""
-        self._engine.settled = None
+        self._engine.reset()
 
 
 @explain_misuse
@@ -166,8 +166,15 @@ def _refuse(report: Report, policy: Policy, target: str) -> None:
 def _requirements(outcome: Outcome, options: Options, target: Target) -> tuple[Requirement, ...]:
     workspace = outcome.workspace
     needed = outcome.needed()
-    # The last segment holds the last turn, except in a conversation without turns.
-    is_running = workspace.prefix_state.cycle_begins is False and workspace.prefix_state.last_role != "assistant"
-    if is_running and target.rules.thinking_before_calls and is_thinking(options):
+    if target.rules.thinking_before_calls and is_thinking(options) and _lacks_thinking(workspace):
         return (*needed, ThinkingOff())
     return needed
+
+
+def _lacks_thinking(workspace: Workspace) -> bool:
+    """Whether the running tool cycle, or an assistant turn at the end, does not begin with thinking."""
+    # The last segment holds the last turn, except in a conversation without turns.
+    last = workspace.messages[-1] if workspace.messages else None
+    if last is not None and last.role == "assistant":
+        return not last.content or last.content[0].kind != "thinking"
+    return workspace.prefix_state.cycle_begins is False

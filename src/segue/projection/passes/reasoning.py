@@ -10,6 +10,8 @@ Facts this file rests on:
                                       (mastra #8738, opencode #38620, rig #751)
 - Gemini 3 refuses a step whose first call has no signature; it accepts a documented placeholder for other models'
   calls.                              (litellm #16893; recorded traffic, 2026-11)
+- Claude up to 4.5 works in one mode during a tool cycle: "When thinking is disabled, an `assistant` message in the
+  final position cannot contain `thinking`."  (forgecode #1853 and #1195, the second at Vertex)
 - Whether to send thinking of other models is a policy: as text it may be imitated, dropped it is lost.
                                       (ktsoator/or, alchemy-rs and tirea disagree)
 """
@@ -87,6 +89,7 @@ class _Reasoning:
             or self.workspace.cross_model
             or (scan.unsigned and self.replay in ("signed", "none"))
             or (scan.signed and self.replay == "none")
+            or (self.workspace.thinking_off and (scan.signed or scan.unsigned))
             or (scan.phases and not self.target.rules.text_phases)
             or (self.placeholder is not None and (scan.without_signature or scan.unclean))
         )
@@ -96,7 +99,10 @@ class _Reasoning:
         is_as_scanned = not workspace.reordered and not workspace.cross_model
         for index, message in enumerate(workspace.messages):
             if type(message) is AssistantMessage:
-                self.turn(index, message, is_own=index not in foreign if is_as_scanned else workspace.is_own(index))
+                is_own = index not in foreign if is_as_scanned else workspace.is_own(index)
+                if is_own and workspace.thinking_off:
+                    is_own = not self.is_in_cycle(index, message)
+                self.turn(index, message, is_own=is_own)
 
     # -- one turn ------------------------------------------------------------------------------------------------------
 
@@ -181,6 +187,17 @@ class _Reasoning:
             ):
                 return False
         return True
+
+    def is_in_cycle(self, index: int, message: AssistantMessage) -> bool:
+        """Whether thinking of a turn is refused while thinking is off: the turn has calls, or the request ends with it.
+
+        Only the last turn of the running cycle is refused. Those before it were the last ones once, so they are sent
+        as they were sent then, and the cached prefix stays valid.
+        """
+        if not any(piece.kind == "thinking" for piece in message.content):
+            return False
+        is_last = self.workspace.final and index == len(self.workspace.messages) - 1
+        return is_last or bool(message.tool_calls())
 
     def is_own_turn(self, message: AssistantMessage) -> bool:
         """Whether an own turn keeps its signatures: without any of its thinking the others are not valid."""

@@ -101,6 +101,7 @@ class Workspace:
         "settings",
         "scan",
         "target",
+        "thinking_off",
     )
 
     def __init__(
@@ -136,6 +137,8 @@ class Workspace:
         self.has_moves: bool = False
         self.results: set[int] = set()
         """Whether results may have moved, and the places of those that may have."""
+        self.thinking_off: bool = False
+        """Whether the request turns thinking off and the target then refuses thinking in a tool cycle."""
         self._insertions: list[tuple[ChangeCode, str]] = []
 
     # -- changes -------------------------------------------------------------------------------------------------------
