@@ -194,6 +194,7 @@ def thinking_contents() -> st.SearchStrategy[ThinkingContent]:
         thinking=texts(),
         thinking_signature=_maybe(words()),
         redacted=st.booleans(),
+        cache_mark=cache_marks(),
         extra=extras(),
     )
 

@@ -95,12 +95,14 @@ class ThinkingContent(Content, frozen=True, kw_only=True, tag="thinking"):
 
     `thinking_signature` is opaque provider data, valid only for the model that produced it. A block with a signature
     and no text is not empty: the provider withheld the text. `redacted` marks a block that has only a signature.
+    `cache_mark` is what a request body had here; providers refuse it, so projection moves it to other content.
     """
 
     kind: ClassVar[Literal["thinking"]] = "thinking"
     thinking: str
     thinking_signature: str | None = None
     redacted: bool = False
+    cache_mark: CacheMark | None = None
     extra: Extra | None = None
 
 

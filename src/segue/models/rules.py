@@ -105,6 +105,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     refused_text: Literal["none", "empty", "blank"] = "none"
     """Which texts are refused: none, empty ones, or also those of white space. Projection removes every such text;
     providers refuse only turns without any other text, so `check` reports only those."""
+    signed_blank_text: Literal["kept", "beside_text"] = "kept"
+    """Whether a blank text in a turn with signed thinking is kept: always, or only beside a text that is not blank.
+    Removing it may invalidate the signature."""
     text_phases: bool = False
     """Whether `TextContent.phase` can be sent to the model that wrote the text."""
     text_signatures: bool = False
@@ -168,5 +171,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """How many cache marks a request may have; here 0 means that marks are not supported."""
     cache_mark_key: str | None = None
     """The field of the wire that holds a cache mark."""
+    result_cache_marks: bool = True
+    """Whether content of a tool result may have a cache mark; otherwise the result itself gets it."""
+    cache_mark_refused_beside: frozenset[str] = frozenset()
+    """Fields of a tool beside which a cache mark is refused, if they are set and not false."""
     portable_extra: frozenset[str] = frozenset()
     """Keys of `extra` that every provider of the protocol accepts, whichever provider they were written for."""

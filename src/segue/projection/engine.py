@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import Message
-from segue.projection.passes.cache_marks import Mark, find_marks
+from segue.projection.passes.cache_marks import Mark, find_marks, move_marks
 from segue.projection.passes.extra import withhold_extra
 from segue.projection.passes.ids import assign_ids
 from segue.projection.passes.instructions import place_instructions
@@ -64,6 +64,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     clean_texts,  # before any pass compares, hashes or copies text
     pair_results,  # before media and ids, which expect results directly behind their calls
     place_media,  # replaces foreign native blocks by their fallback, so later passes see plain content
+    move_marks,  # before thinking and blank texts are dropped with their marks
     reconcile_reasoning,  # after media: a fallback may add text to a turn
     assign_ids_and_names,  # after every pass that drops or adds calls
     arrange_turns,  # after every pass that drops or adds turns

@@ -174,7 +174,11 @@ def _requirements(outcome: Outcome, options: Options, target: Target) -> tuple[R
 def _lacks_thinking(workspace: Workspace) -> bool:
     """Whether the running tool cycle, or an assistant turn at the end, does not begin with thinking."""
     # The last segment holds the last turn, except in a conversation without turns.
-    last = workspace.messages[-1] if workspace.messages else None
-    if last is not None and last.role == "assistant":
-        return not last.content or last.content[0].kind != "thinking"
-    return workspace.prefix_state.cycle_begins is False
+    begun: Message | None = None
+    for message in reversed(workspace.messages):
+        if message.role != "assistant":
+            break
+        begun = message
+    if begun is None:
+        return workspace.prefix_state.cycle_begins is False
+    return not begun.content or begun.content[0].kind != "thinking"

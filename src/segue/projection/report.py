@@ -85,6 +85,7 @@ class ChangeCode(StrEnum):
     TOOL_ADDED = "tool_added"
     TOOL_SCHEMA = "tool_schema"
     CACHE_MARK_REMOVED = "cache_mark_removed"
+    CACHE_MARK_MOVED = "cache_mark_moved"
 
 
 SENTENCES: Final[dict[ChangeCode, str]] = {
@@ -176,7 +177,10 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "A tool that only the history uses is declared, because the target requires a definition of every tool."
     ),
     ChangeCode.TOOL_SCHEMA: "The JSON schema of a tool is changed to the subset that the target accepts.",
-    ChangeCode.CACHE_MARK_REMOVED: "The target accepts fewer cache marks; the oldest are removed.",
+    ChangeCode.CACHE_MARK_REMOVED: (
+        "The target accepts fewer cache marks, or none in this place; the oldest, or those, are removed."
+    ),
+    ChangeCode.CACHE_MARK_MOVED: "The target refuses a cache mark in this place; it is moved to the nearest other one.",
 }
 
 

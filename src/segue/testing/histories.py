@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from segue.conversation.content import (
     AnyContent,
     AssistantContent,
+    CacheMark,
     Extra,
     FallbackContent,
     FileContent,
@@ -150,6 +151,7 @@ class _BrokenTurns:
 
     def __init__(self, seed: int, model: Model, origins: Sequence[tuple[str, str, str]]) -> None:
         self.dice = Choices(seed)
+        self.marks = Choices(-1 - seed)
         self.pick, self.chance, self.count = self.dice.pick, self.dice.chance, self.dice.count
         self.model = model
         self.origins = origins
@@ -170,9 +172,13 @@ class _BrokenTurns:
         )
         return {protocol: dict(data)}
 
+    def mark(self) -> CacheMark | None:
+        return CacheMark() if self.marks.chance(10) else None
+
     def text(self) -> TextContent:
         signature = self.pick(_SIGNATURES) if self.chance(4) else None
-        return TextContent(text=self.pick(_TEXTS), text_signature=signature, extra=self.extra())
+        text = self.pick(_TEXTS)
+        return TextContent(text=text, text_signature=signature, cache_mark=self.mark(), extra=self.extra())
 
     def image(self) -> ImageContent:
         data = self.pick((PNG, PNG * 3, "AAAA"))
@@ -229,6 +235,7 @@ class _BrokenTurns:
             thinking="" if redacted else self.pick(_TEXTS),
             thinking_signature=self.pick(_SIGNATURES),
             redacted=redacted,
+            cache_mark=self.mark(),
             extra=self.extra(),
         )
 

@@ -206,6 +206,11 @@ REFUSED = {
     ),
     "a turn that ends in reasoning": ("final_thinking", body(user(TEXT), assistant(SIGNED), user(TEXT)), SONNET),
     "calls without the reasoning before them": ("thinking_before_calls", body(*CYCLE, **TOOLS, **BUDGET), SONNET),
+    "a cache point behind reasoning": (
+        "cache_mark_thinking",
+        body(user(TEXT), assistant(SIGNED, POINT, TEXT), user(TEXT)),
+        SONNET,
+    ),
     "an answer begun while thinking is on": ("prefill_thinking", body(user(TEXT), assistant(TEXT), **BUDGET), SONNET),
     "an answer begun with reasoning while thinking is off": (
         "thinking_while_off",

@@ -192,12 +192,16 @@ class _Reasoning:
         """Whether thinking of a turn is refused while thinking is off: the turn has calls, or the request ends with it.
 
         Only the last turn of the running cycle is refused. Those before it were the last ones once, so they are sent
-        as they were sent then, and the cached prefix stays valid.
+        as they were sent then, and the cached prefix stays valid. Consecutive turns are one turn on the wire.
         """
         if not any(piece.kind == "thinking" for piece in message.content):
             return False
-        is_last = self.workspace.final and index == len(self.workspace.messages) - 1
-        return is_last or bool(message.tool_calls())
+        if message.tool_calls():
+            return True
+        messages = self.workspace.messages
+        if index == len(messages) - 1:
+            return self.workspace.final
+        return messages[index + 1].role == "assistant"
 
     def is_own_turn(self, message: AssistantMessage) -> bool:
         """Whether an own turn keeps its signatures: without any of its thinking the others are not valid."""
@@ -263,14 +267,14 @@ class _Reasoning:
         elif self.treatment == "text":
             loss = _OPAQUE if signature else lost_extra(piece.extra)
             workspace.changes.append(Change(code=_AS_TEXT, path=path, loss=loss))
-            return TextContent(text=piece.thinking)
+            return TextContent(text=piece.thinking, cache_mark=piece.cache_mark)
         elif self.treatment == "drop":
             workspace.note(_DROPPED, path, _CONTENT)
         elif signature is None:
             return piece
         else:
             workspace.changes.append(Change(code=_UNSIGNED, path=path, loss=_OPAQUE if signature else _NONE))
-            return ThinkingContent(thinking=piece.thinking, extra=piece.extra)
+            return ThinkingContent(thinking=piece.thinking, cache_mark=piece.cache_mark, extra=piece.extra)
         return None
 
     def first_call(self, piece: ToolCall, path: Path, *, is_own: bool) -> ToolCall:

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from segue.conversation.content import Extra
 from segue.conversation.context import Options, Tool, ToolDefinition
 from segue.errors import Path
+from segue.projection.passes.cache_marks import move_tool_marks
 from segue.projection.passes.extra import extra_loss, kept_extra
 from segue.projection.passes.names import wire_name
 from segue.projection.passes.schemas import fit_schema
@@ -94,6 +95,7 @@ class _Tools:
     def fit(self, given: tuple[Tool, ...]) -> tuple[Tool, ...]:
         """Fit the tools; the same tuple when nothing changes."""
         out: list[Tool] = []
+        places: list[int] = []
         names: set[str] = set()
         for index, tool in enumerate(given):
             fitted = self.one(tool, ("tools", index))
@@ -108,6 +110,9 @@ class _Tools:
                 self.remove(("tools", index), f"the target accepts {self.rules.max_tools} tools")
                 continue
             out.append(fitted)
+            places.append(index)
+        if self.rules.cache_mark_refused_beside:
+            self.changes += move_tool_marks(out, places, self.rules, self.target.model.protocol)
         return given if len(out) == len(given) and all(map(is_, out, given)) else tuple(out)
 
     def remove(self, path: Path, why: str) -> None:

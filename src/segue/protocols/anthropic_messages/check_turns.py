@@ -93,14 +93,15 @@ class Turns:
             message = f"the role {role!r} is not supported; use user, assistant or system"
             yield Violation(code="role", path=(*path, "role"), message=message)
         blocks = _blocks_of(turn, path)
-        blank = all(block.get("type") == "text" and _is_blank(block) for _, block in blocks)
+        texts = [block for _, block in blocks if block.get("type") == "text"]
+        blank = all(map(_is_blank, texts)) and bool(texts or not blocks)
         if blank and self.rules.refused_text != "none" and not (last and role == "assistant" and not blocks):
             # "text content blocks must be non-empty" / "must contain non-whitespace text" (arunalabs/mode #9,
-            # LibreChat-AI/agents #124): refused where a turn has no other content
+            # LibreChat-AI/agents #124): refused where a turn has no other text
             yield Violation(
                 code="blank_text",
                 path=(*path, "content"),
-                message="the turn has no content that is not blank; remove it",
+                message="the turn has no text that is not blank; remove the blank one",
             )
         for place, block in blocks:
             yield from self._check_block(block, place, role)

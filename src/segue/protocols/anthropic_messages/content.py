@@ -84,8 +84,11 @@ def decode_assistant_block(block: Block, endpoint: Endpoint) -> AssistantContent
         case "thinking":
             return _decode_thinking(block, endpoint) or decode_native(block)
         case "redacted_thinking" if isinstance(data := block.get("data"), str):
-            content = ThinkingContent(thinking="", thinking_signature=data, redacted=True)
-            return content if len(block) == 2 else _keep_thinking(content, block, endpoint)
+            if len(block) == 2:
+                return ThinkingContent(thinking="", thinking_signature=data, redacted=True)
+            mark = decode_mark(block)
+            content = ThinkingContent(thinking="", thinking_signature=data, redacted=True, cache_mark=mark)
+            return _keep_thinking(content, block, endpoint)
         case _:
             return decode_native(block)
 
@@ -101,7 +104,7 @@ def decode_reply_block(block: Block, endpoint: Endpoint, tool_names: Mapping[str
     if content.extra is not None:
         data = data_of(content.extra, PROTOCOL)
         content = replace(content, extra={PROTOCOL: data} if data else None)
-    if content.kind != "thinking" and content.cache_mark is not None:
+    if content.cache_mark is not None:
         content = replace(content, cache_mark=None)
     return content
 
@@ -115,7 +118,8 @@ def _decode_thinking(block: Block, endpoint: Endpoint) -> ThinkingContent | None
         return ThinkingContent(thinking=thinking, thinking_signature=signature)
     if signature == "" and endpoint.dialect.empty_signature:
         signature = None
-    return _keep_thinking(ThinkingContent(thinking=thinking, thinking_signature=signature), block, endpoint)
+    content = ThinkingContent(thinking=thinking, thinking_signature=signature, cache_mark=decode_mark(block))
+    return _keep_thinking(content, block, endpoint)
 
 
 def _keep_thinking(content: ThinkingContent, block: Block, endpoint: Endpoint) -> ThinkingContent:
@@ -198,7 +202,7 @@ def encode_assistant_blocks(
                 continue
         elif type(piece) is ThinkingContent:
             signature = piece.thinking_signature
-            if piece.extra is None and signature is not None and not piece.redacted:
+            if piece.extra is None and signature is not None and not piece.redacted and piece.cache_mark is None:
                 blocks.append({"type": "thinking", "thinking": piece.thinking, "signature": signature})
                 continue
             if is_reply:
@@ -277,4 +281,6 @@ def _thinking_block(content: ThinkingContent, endpoint: Endpoint) -> Wire:
             block["signature"] = signature
         elif endpoint.dialect.empty_signature or endpoint.rules.reasoning_replay not in _UNSIGNED:
             block["signature"] = ""
+    if content.cache_mark is not None:
+        block[CACHE_CONTROL] = encode_mark(content.cache_mark)
     return block if content.extra is None else restore(block, content.extra, PROTOCOL)

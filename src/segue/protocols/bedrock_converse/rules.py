@@ -84,6 +84,7 @@ RULES: Final = Rules(
     max_temperature=1.0,  # service model
     max_stop=2500,  # service model
     cache_mark_key="cachePoint",
+    result_cache_marks=False,  # botocore 1.44.0: ToolResultContentBlock has no cache point
 )
 
 DIALECT: Final = Dialect(max_tokens_field="max_tokens", thinking_format="none", auth="aws")
