@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import pytest
 from msgspec.structs import replace
 
 from segue.conversation.content import FileContent, ImageContent, TextContent, ThinkingContent, ToolCall
-from segue.conversation.context import Context, NativeTool, Options, ToolDefinition
+from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, ToolResultMessage, UserMessage
 from segue.models.model import Model
 from segue.outbox import Outbox
@@ -14,8 +16,8 @@ from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projector, project
 from segue.projection.report import Loss
 from segue.projection.requirements import MediaNeeded, ThinkingOff
-from segue.protocols.api import check
-from segue.request import prepare
+from segue.protocols.api import check, decode_request, encode_request
+from segue.request import convert, prepare
 
 CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=32_000)
 NEW_CLAUDE = Model("claude-opus-4-8", "anthropic", "anthropic-messages", reasoning=True)
@@ -351,6 +353,58 @@ def test_tools_that_only_the_history_uses_are_declared_where_required():
     declared = project(context, BEDROCK, policy=policy).context.tools
     assert declared == (READ, ToolDefinition(name="write", description="gone", parameters=OBJECT))
     assert project(context, GPT).context.tools is context.tools
+
+
+# -- user ids ----------------------------------------------------------------------------------------------------------
+
+USERS = {
+    "OpenAI chat": (GPT, 64),
+    "OpenAI Responses": (GPT_5_5, 64),
+    "Azure": (Model("gpt-5", "azure", "openai-chat"), 64),
+    "Anthropic": (CLAUDE, 256),
+    "Claude at Vertex": (Model("claude-sonnet-4-5@20250929", "google-vertex", "anthropic-messages"), 256),
+    "OpenRouter": (Model("openai/gpt-5", "openrouter", "openai-chat"), 128),
+    "Z.ai": (Model("glm-5", "zai", "openai-chat"), 128),
+    "DeepSeek": (Model("deepseek-chat", "deepseek", "openai-chat"), 512),
+}
+
+
+@pytest.mark.parametrize(("model", "most"), USERS.values(), ids=USERS.keys())
+def test_a_user_id_of_a_refused_length_is_hashed(model, most):
+    context = Context(messages=(HI,))
+    fitting, longer = "u" * most, "u" * (most + 1)
+    assert prepare(context, model, options=Options(user_id=fitting)).projection.options.user_id == fitting
+    request = prepare(context, model, options=Options(user_id=longer))
+    assert request.projection.options.user_id == sha256(longer.encode()).hexdigest()
+    (change,) = request.report.changes
+    assert (change.code, change.path, change.loss) == ("option_clamped", ("options", "user_id"), Loss.NONE)
+    assert check(request.body, protocol=model.protocol, model=model) == []
+    sent = encode_request(Prompt(context=context, options=Options(user_id=longer, max_tokens=99)), model=model)
+    assert [violation.code for violation in check(sent, protocol=model.protocol, model=model)] == ["user_id"]
+
+
+def test_a_user_id_that_is_too_short_is_hashed():
+    zai, _ = USERS["Z.ai"]
+    assert asked(zai, Options(user_id="ann")).user_id == sha256(b"ann").hexdigest()
+    assert asked(zai, Options(user_id="ann-marie")).user_id == "ann-marie"
+
+
+def test_a_user_id_stays_where_no_limit_is_known():
+    other = Model("some-model", "my-server", "openai-chat")
+    assert asked(other, Options(user_id="u" * 999)).user_id == "u" * 999
+    strict = replace(other, rules={"max_user_id": 10})
+    assert asked(strict, Options(user_id="u" * 11)).user_id == sha256(b"u" * 11).hexdigest()[:10]
+
+
+@pytest.mark.parametrize("model", [GPT, GPT_5_5], ids=lambda model: model.protocol)
+def test_a_second_user_id_of_a_body_is_hashed_too(model):
+    turns = {"messages": [{"role": "user", "content": "hi"}]} if model is GPT else {"input": "hi"}
+    body = {"model": model.id, **turns, "user": "u" * 70, "safety_identifier": "s" * 70}
+    codes = [(violation.code, violation.path) for violation in check(body, protocol=model.protocol, model=model)]
+    assert codes == [("user_id", ("safety_identifier",)), ("user_id", ("user",))]
+    request = convert(body, source=model.protocol, target=model)
+    assert check(request.body, protocol=model.protocol, model=model) == []
+    assert encode_request(decode_request(body, protocol=model.protocol), protocol=model.protocol) == body
 
 
 # -- what only the caller can give -------------------------------------------------------------------------------------

@@ -59,6 +59,15 @@ _QWEN: Final[Mapping[str, object]] = {
 }
 _QWEN_RULES: Final[Mapping[str, object]] = {"reasoning_replay": "open", "forced_choice_with_thinking": False}
 _XIAOMI: Final[Mapping[str, object]] = {"thinking_format": "deepseek", "effort": False, "strict_tools": True}
+_AZURE_FILES: Final[Mapping[str, object]] = {"file_id_pattern": "assistant-[A-Za-z0-9]+"}
+_OPENAI_USER: Final[Mapping[str, object]] = {"max_user_id": 64}
+"""OpenAI's reference of `safety_identifier`; `user`: bifrost #1000 of 2025-12. (openai 3.49.0 says 128.)"""
+_CLAUDE_USER: Final[Mapping[str, object]] = {"max_user_id": 256}
+"""Anthropic's reference of `metadata.user_id` (quoted in vercel/ai #12419, 2026-02)."""
+_DEEPSEEK_USER: Final[Mapping[str, object]] = {"max_user_id": 512}
+"""DeepSeek documentation: rate limit and isolation, read 2026-11-15."""
+_ZAI_USER: Final[Mapping[str, object]] = {"min_user_id": 6, "max_user_id": 128}
+'"The unique ID of the user must be between 6 and 128 characters in length." (axonhub #1669, 2026-05)'
 
 
 def _qwen_plan(name: str, title: str, host: str, variable: str) -> Provider:
@@ -96,6 +105,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="anthropic-messages",
         base_url="https://api.anthropic.com",
         key_variables=("ANTHROPIC_API_KEY",),
+        rules={"anthropic-messages": _CLAUDE_USER},
         dialect={"anthropic-messages": {"strict_tools": True}},
         source="anthropic 2.8.0; pi-ai 1.5.0 catalogue (strict tools)",
         read=_READ,
@@ -106,7 +116,10 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-responses",
         base_url="https://api.openai.com/v1",
         key_variables=("OPENAI_API_KEY",),
-        rules={"openai-chat": {"refused_options": _CACHING_TAKEN, **_STRICT}, "openai-responses": _STRICT},
+        rules={
+            "openai-chat": {"refused_options": _CACHING_TAKEN, **_STRICT, **_OPENAI_USER},
+            "openai-responses": {**_STRICT, **_OPENAI_USER},
+        },
         dialect={
             "openai-chat": {**_OPENAI_KEYS, "grammar_tools": True},
             "openai-responses": {**_OPENAI_KEYS, "grammar_tools": True},
@@ -121,8 +134,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://{AZURE_OPENAI_RESOURCE_NAME}.openai.azure.com/openai/v1",
         key_variables=("AZURE_OPENAI_API_KEY",),
         rules={
-            "openai-chat": {"refused_options": _CACHING_TAKEN, "file_id_pattern": "assistant-[A-Za-z0-9]+", **_STRICT},
-            "openai-responses": {"file_id_pattern": "assistant-[A-Za-z0-9]+", **_STRICT},
+            "openai-chat": {"refused_options": _CACHING_TAKEN, **_AZURE_FILES, **_STRICT, **_OPENAI_USER},
+            "openai-responses": {**_AZURE_FILES, **_STRICT, **_OPENAI_USER},
         },
         dialect={
             "openai-chat": {**_OPENAI_KEYS, "auth": "api-key"},
@@ -137,7 +150,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-responses",
         base_url="https://chatgpt.com/backend-api",
         key_variables=(),
-        rules={"openai-responses": {"refused_options": ("max_tokens",)}},
+        rules={"openai-responses": {"refused_options": ("max_tokens",), **_OPENAI_USER}},
         dialect={
             "openai-responses": {
                 "max_tokens_field": "none",
@@ -167,7 +180,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         key_variables=("GOOGLE_CLOUD_API_KEY",),
         rules={
             "google-genai": {"file_id_pattern": r"gs://\S+"},
-            "anthropic-messages": {"image_sources": frozenset({"data"})},
+            "anthropic-messages": {"image_sources": frozenset({"data"}), **_CLAUDE_USER},
         },
         dialect={
             "google-genai": {
@@ -217,7 +230,11 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://api.deepseek.com",
         key_variables=("DEEPSEEK_API_KEY",),
-        rules={"openai-chat": _REQUIRED_REASONING, "openai-responses": {"calls_last": True}},
+        rules={
+            "openai-chat": {**_REQUIRED_REASONING, **_DEEPSEEK_USER},
+            "openai-responses": {"calls_last": True, **_DEEPSEEK_USER},
+            "anthropic-messages": _DEEPSEEK_USER,
+        },
         dialect={
             "openai-chat": {
                 "max_tokens_field": "max_tokens",
@@ -270,7 +287,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://api.z.ai/api/coding/paas/v4",
         key_variables=("ZAI_API_KEY",),
-        rules={"openai-chat": {"reasoning_replay": "open"}},
+        rules={"openai-chat": {"reasoning_replay": "open", **_ZAI_USER}, "anthropic-messages": _ZAI_USER},
         dialect={"openai-chat": _ZAI},
         source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content)",
         read=_READ,
@@ -281,7 +298,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://open.bigmodel.cn/api/coding/paas/v4",
         key_variables=("ZAI_CODING_CN_API_KEY",),
-        rules={"openai-chat": {"reasoning_replay": "open"}},
+        rules={"openai-chat": {"reasoning_replay": "open", **_ZAI_USER}, "anthropic-messages": _ZAI_USER},
         dialect={"openai-chat": _ZAI},
         source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content)",
         read=_READ,

@@ -164,6 +164,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The smallest accepted `max_tokens`."""
     max_session_id: int = 0
     """The longest accepted session id, in characters."""
+    min_user_id: int = 0
+    max_user_id: int = 0
+    """The shortest and the longest accepted user id, in characters."""
+    user_id_keys: frozenset[str] = frozenset()
+    """Keys of the request body that hold a user id, `object.key` for a key of an inner object."""
     max_stop: int = 0
     blank_stop: bool = True
     """Whether a stop sequence may be white space only. An empty one is never sent."""

@@ -157,6 +157,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "cache_marks": 4,
                 "cache_mark_key": "cache_control",
                 "refused_options": _SESSION_TAKEN,
+                "max_user_id": 128,  # claude-code-provider-proxy #11, 2025-07
             }
         },
         dialect={

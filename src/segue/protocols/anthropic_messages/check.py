@@ -18,7 +18,7 @@ from segue.protocols.kit.checking import check_json, matches_alphabet, objects_o
 from segue.protocols.kit.claude_thinking import LEAST_BUDGET
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import object_of
-from segue.protocols.kit.ranges import check_range, check_stops
+from segue.protocols.kit.ranges import check_range, check_stops, check_user_ids
 from segue.protocols.kit.reading import text_of
 
 _EFFORTS: Final = frozenset({"low", "medium", "high", "xhigh", "max"})  # anthropic 2.8.0
@@ -49,6 +49,9 @@ def _check_limits(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
         # many projects; Anthropic documentation: models overview)
         message = f"max_tokens: {most} is too much for {endpoint.model.id}; set at most {endpoint.model.max_tokens}"
         yield Violation(code="max_tokens", path=("max_tokens",), message=message)
+
+    # The lengths are in the rows of the providers, with their sources.
+    yield from check_user_ids(body, endpoint.rules)
 
 
 def _check_system(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:

@@ -68,6 +68,7 @@ RULES: Final = Rules(
     refused_options=frozenset({"seed", "session_id"}),  # anthropic 2.8.0: no such parameters
     refused_with_thinking=_SAMPLING,  # Anthropic documentation: extended thinking, feature compatibility
     extra_like=(("top_k", "temperature"),),  # Anthropic documentation: extended thinking; pi #7961
+    user_id_keys=frozenset({"metadata.user_id"}),  # anthropic 2.8.0; the lengths differ by provider
     min_max_tokens=0,  # anthropic 2.8.0: 0 only warms the cache
     max_temperature=1.0,  # Anthropic documentation: messages
     blank_stop=False,  # "stop_sequences: each stop sequence must contain non-whitespace" (litellm #3286)
