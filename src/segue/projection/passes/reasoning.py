@@ -29,6 +29,7 @@ from segue.errors import Path
 from segue.projection.passes.extra import lost_extra
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.workspace.workspace import Target, Workspace
+from segue.protocols.kit.readable_signatures import is_wrapped, read_wrapped
 
 Treatment: TypeAlias = Literal["channel", "text", "drop"]
 
@@ -77,6 +78,7 @@ class _Reasoning:
         self.target = workspace.target
         self.replay = workspace.target.rules.reasoning_replay
         self.treatment: Treatment = thinking_treatment(workspace.target)
+        self.content: tuple[AssistantContent, ...] = ()
         texts = workspace.target.policy.texts
         self.placeholder = texts.call_signature if workspace.target.rules.call_signature == "required" else None
 
@@ -102,6 +104,7 @@ class _Reasoning:
                 is_own = index not in foreign if is_as_scanned else workspace.is_own(index)
                 if is_own and workspace.thinking_off:
                     is_own = not self.is_in_cycle(index, message)
+                self.content = message.content
                 self.turn(index, message, is_own=is_own)
 
     # -- one turn ------------------------------------------------------------------------------------------------------
@@ -260,6 +263,8 @@ class _Reasoning:
                 return piece
             workspace.note(_SIGNATURE_DROPPED, path, _NONE)
             return replace(piece, thinking_signature=None)
+        if is_wrapped(signature):
+            piece = self.unwrapped(piece)
         if piece.redacted:
             workspace.note(_DROPPED, path, _OPAQUE, "redacted")
         elif piece.thinking.isspace() or not piece.thinking:
@@ -276,6 +281,14 @@ class _Reasoning:
             workspace.changes.append(Change(code=_UNSIGNED, path=path, loss=_OPAQUE if signature else _NONE))
             return ThinkingContent(thinking=piece.thinking, cache_mark=piece.cache_mark, extra=piece.extra)
         return None
+
+    def unwrapped(self, piece: ThinkingContent) -> ThinkingContent:
+        """Give thinking whose signature holds its text; without the text if the turn has it already."""
+        text = read_wrapped(piece.thinking_signature)
+        others = [other for other in self.content if other.kind == "thinking"]
+        if text is None or any(text == other.thinking and not is_wrapped(other.thinking_signature) for other in others):
+            return replace(piece, redacted=True)
+        return replace(piece, thinking=text, redacted=False)
 
     def first_call(self, piece: ToolCall, path: Path, *, is_own: bool) -> ToolCall:
         """Give the first call of a step the documented placeholder, unless it has a signature of the target."""
