@@ -181,6 +181,7 @@ def file_contents() -> st.SearchStrategy[FileContent]:
         file_id=_maybe(words()),
         mime_type=_maybe(st.sampled_from(("application/pdf", "audio/wav", "video/mp4", "text/plain"))),
         name=_maybe(texts(max_size=12)),
+        context=_maybe(texts(max_size=12)),
         cache_mark=cache_marks(),
         extra=extras(),
     )

@@ -216,6 +216,12 @@ CASES: dict[ChangeCode, Needs] = {
         ("messages", 0, "content", 0),
         NONE,
     ),
+    C.FILE_CONTEXT_AS_TEXT: Needs(
+        GPT,
+        (UserMessage.of("see", FileContent(data=PDF, mime_type="application/pdf", context="From the archive.")),),
+        ("messages", 0, "content", 1),
+        NONE,
+    ),
     C.CACHE_MARK_MOVED: Needs(
         CLAUDE,
         (UserMessage.of("hi", TextContent(text=" ", cache_mark=MARK)),),

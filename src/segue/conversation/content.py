@@ -77,7 +77,10 @@ class ImageContent(Content, frozen=True, kw_only=True, tag="image"):
 
 @final
 class FileContent(Content, frozen=True, kw_only=True, tag="file"):
-    """A PDF, audio, video or text file: base64 `data`, a `url`, or the `file_id` of a file stored by the provider."""
+    """A PDF, audio, video or text file: base64 `data`, a `url`, or the `file_id` of a file stored by the provider.
+
+    `context` is text about a document that the model reads with it, such as where it comes from.
+    """
 
     kind: ClassVar[Literal["file"]] = "file"
     data: str | None = None
@@ -85,6 +88,7 @@ class FileContent(Content, frozen=True, kw_only=True, tag="file"):
     file_id: str | None = None
     mime_type: str | None = None
     name: str | None = None
+    context: str | None = None
     cache_mark: CacheMark | None = None
     extra: Extra | None = None
 

@@ -82,6 +82,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     max_image_bytes: int = 0
     max_document_bytes: int = 0
     """The largest single image and the largest single document (PDF, text, office), if their limits are smaller."""
+    file_context: bool = False
+    """Whether a document can have a context (`FileContent.context`); otherwise it is sent as text before the file."""
     text_beside_files: bool = False
     """Whether a user message with a file needs a text too."""
 

@@ -52,6 +52,7 @@ class ChangeCode(StrEnum):
     MEDIA_TYPE_NAMED = "media_type_named"
     FILE_AS_TEXT = "file_as_text"
     FILE_AS_IMAGE = "file_as_image"
+    FILE_CONTEXT_AS_TEXT = "file_context_as_text"
     # reasoning
     THINKING_DROPPED = "thinking_dropped"
     THINKING_AS_TEXT = "thinking_as_text"
@@ -135,6 +136,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.MEDIA_TYPE_NAMED: "The missing MIME type is set from the first bytes of the data.",
     ChangeCode.FILE_AS_TEXT: "A text file is sent as text, because the target does not accept it as a file.",
     ChangeCode.FILE_AS_IMAGE: "A file that is an image is sent as an image.",
+    ChangeCode.FILE_CONTEXT_AS_TEXT: (
+        "The context of a file is sent as text before it, because the target has no field for it."
+    ),
     ChangeCode.THINKING_DROPPED: (
         "Thinking is removed, because the target does not accept it or the policy excludes it."
     ),

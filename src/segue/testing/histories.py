@@ -175,6 +175,9 @@ class _BrokenTurns:
     def mark(self) -> CacheMark | None:
         return CacheMark() if self.marks.chance(10) else None
 
+    def context(self) -> str | None:
+        return self.marks.pick((None, "From the archive.", "half \ud800", " "))
+
     def text(self) -> TextContent:
         signature = self.pick(_SIGNATURES) if self.chance(4) else None
         text = self.pick(_TEXTS)
@@ -197,7 +200,7 @@ class _BrokenTurns:
     def file(self) -> FileContent:
         made = self.pick(
             (
-                FileContent(data=PDF, mime_type="application/pdf", name="a.pdf"),
+                FileContent(data=PDF, mime_type="application/pdf", name="a.pdf", context=self.context()),
                 FileContent(data="aGVsbG8=", mime_type="text/plain", name="na\ud800me"),
                 FileContent(data="!", mime_type="text/plain"),
                 FileContent(data="IA==", mime_type="text/csv"),

@@ -116,7 +116,7 @@ class Scan:
             self.media = True
             texts = (piece.data, piece.url, piece.mime_type)
             if piece.kind == "file":
-                texts = (*texts, piece.file_id, piece.name)
+                texts = (*texts, piece.file_id, piece.name, piece.context)
             self.unclean = self.unclean or not all(map(is_clean_value, texts))
 
     def add_text(self, content: Sequence[AnyContent]) -> None:

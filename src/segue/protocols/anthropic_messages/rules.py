@@ -49,6 +49,7 @@ RULES: Final = Rules(
     user_media=_MEDIA,  # anthropic 2.8.0: image and document sources
     result_media=_MEDIA,  # anthropic 2.8.0: tool_result content
     error_result_media=False,  # refused with `is_error` (pi-ai 1.5.0)
+    file_context=True,  # anthropic 2.8.0: DocumentBlockParam
     file_id_pattern="file_[A-Za-z0-9]+",  # Anthropic documentation: Files API
     max_images=100,  # 600 from the 4.6 generation on, below (pi-ai 1.5.0 catalogue)
     max_image_bytes=3_932_160,  # "image exceeds 5 MB maximum", counted in base64

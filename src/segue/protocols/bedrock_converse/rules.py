@@ -61,6 +61,7 @@ RULES: Final = Rules(
     result_media=(),
     image_sources=frozenset({"data"}),  # service model: bytes, or an S3 location, which is a file id here
     file_sources=frozenset({"data", "file_id"}),
+    file_context=True,  # service model: DocumentBlock
     file_id_pattern=r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](?:/.*)?",  # service model
     max_images=20,  # service model
     max_files=5,  # service model
