@@ -219,7 +219,7 @@ CASES: dict[ChangeCode, Needs] = {
     C.FILE_CONTEXT_AS_TEXT: Needs(
         GPT,
         (UserMessage.of("see", FileContent(data=PDF, mime_type="application/pdf", context="From the archive.")),),
-        ("messages", 0, "content", 1),
+        ("messages", 0, "content"),
         NONE,
     ),
     C.CACHE_MARK_MOVED: Needs(

@@ -293,7 +293,8 @@ class _Media:
             return
         if fit.content.kind == "file":
             fit.content = replace(fit.content, context=None)
-        self.workspace.note(ChangeCode.FILE_CONTEXT_AS_TEXT, path, Loss.NONE)
+        # The text is inserted, so the path is that of the content as a whole.
+        self.workspace.note(ChangeCode.FILE_CONTEXT_AS_TEXT, path[:3], Loss.NONE)
         pieces.add(TextContent(text=given.context), position)
 
     def evicted(self, piece: Media, fit: Fit) -> Fit:
