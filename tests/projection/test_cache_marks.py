@@ -187,3 +187,11 @@ def test_a_body_with_a_mark_on_thinking_is_read_and_written_unchanged_but_sent_r
     for target in TARGETS:
         request = convert(body, source=model.protocol, target=target, source_model=model)
         assert check(request.body, protocol=target.protocol, model=target) == []
+
+
+def test_a_removed_mark_of_a_changed_prompt_is_reported_at_the_prompt():
+    """The places of its pieces differ from the given ones."""
+    given = (BLANK, TextContent(text="Be kind."), TextContent(text="Be brief.", cache_mark=MARK))
+    projection = project(Context(system_prompt=given, messages=(HI,)), replace(GPT, rules={"refused_text": "blank"}))
+    removed = [change.path for change in projection.report.changes if change.code == "cache_mark_removed"]
+    assert removed == [("system_prompt",)]

@@ -132,7 +132,8 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     if settings is None:
         raise AssertionError("the last segment of a conversation has the settings")
     messages = outcome.messages() if outcome.changed else context.messages
-    limited = limit_marks(target, messages, outcome.marks(), workspace.prefix_state.system_prompt, settings.tools)
+    prompt = workspace.prefix_state.system_prompt
+    limited = limit_marks(target, messages, outcome.marks(), prompt, settings.tools, given=context)
     changes = outcome.changes
     if limited.changes:
         changes = sorted([*changes, *limited.changes], key=place_of)

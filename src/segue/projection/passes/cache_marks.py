@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent, CacheMark, SystemContent, UserContent
-from segue.conversation.context import Tool
+from segue.conversation.context import Context, Tool
 from segue.conversation.messages import Message, ToolResultMessage
 from segue.errors import Path
 from segue.models.rules import Rules
@@ -190,11 +190,18 @@ class Limited:
 
 
 def limit_marks(
-    target: Target, messages: tuple[Message, ...], marks: list[Mark], prompt: SystemPrompt, tools: tuple[Tool, ...]
+    target: Target,
+    messages: tuple[Message, ...],
+    marks: list[Mark],
+    prompt: SystemPrompt,
+    tools: tuple[Tool, ...],
+    *,
+    given: Context,
 ) -> Limited:
     """Remove the oldest marks until the rest is allowed: first from tools, then from the prompt, then from messages.
 
-    Marks of content that may not have one, and that found no other place, are removed first.
+    Marks of content that may not have one, and that found no other place, are removed first. A mark of the prompt or of
+    a tool is reported at its place only if the others are as `given`; otherwise its original place is not known here.
     """
     limited = Limited(messages, prompt, tools)
     pieces = prompt if isinstance(prompt, tuple) else ()
@@ -225,7 +232,9 @@ def limit_marks(
     limited.tools = tuple(new_tools) if "tools" in roots else tools
     limited.prompt = tuple(new_pieces) if "system_prompt" in roots else prompt
     limited.messages = tuple(new_messages) if removed else messages
-    paths = [*places[:excess], *(path for _, _, path in removed)]
+    changed = {"tools": tools is not given.tools, "system_prompt": prompt is not given.system_prompt}
+    paths: list[Path] = [(str(root),) if changed[str(root)] else (root, index) for root, index in places[:excess]]
+    paths = [*dict.fromkeys(paths), *(path for _, _, path in removed)]
     limited.changes = tuple(Change(code=ChangeCode.CACHE_MARK_REMOVED, path=path, loss=Loss.NONE) for path in paths)
     return limited
 
