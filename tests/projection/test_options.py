@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import FileContent, ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
-from segue.conversation.messages import AssistantMessage, ToolResultMessage, UserMessage
+from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.models.model import Model
 from segue.outbox import Outbox
 from segue.projection.policy import Policy, Texts
@@ -503,6 +503,18 @@ def test_a_settled_prefix_follows_the_mode_of_each_request():
             options = Options(thinking=thinking)
             assert projector.project(context, options=options) == project(context, CLAUDE, options=options)
         context = context.add(own(SIGNED, CALL), RESULT)
+
+
+def test_a_turn_before_a_dropped_one_keeps_its_thinking():
+    aborted = replace(own(CALL), stop_reason=StopReason.ABORTED)
+    messages = (HI, own(SIGNED, TextContent(text="so")), aborted, RESULT, own(TextContent(text="well")))
+    context = Context(messages=messages, tools=(READ,))
+    sent = project(context, CLAUDE, options=Options(thinking="off"))
+    assert sent.context.messages[1] is messages[1]
+    assert Projector(CLAUDE).project(context, options=Options(thinking="off")) == sent
+    earlier = project(replace(context, messages=messages[:4]), CLAUDE, options=Options(thinking="off"))
+    assert earlier.context.messages[1] is messages[1]
+    assert check(prepare(context, CLAUDE, options=Options(thinking="off")).body, protocol=CLAUDE.protocol) == []
 
 
 def test_a_cycle_with_thinking_off_is_sent_alike_while_it_grows():

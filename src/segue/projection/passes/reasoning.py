@@ -201,10 +201,11 @@ class _Reasoning:
             return False
         if message.tool_calls():
             return True
-        messages = self.workspace.messages
+        # Where a message was dropped behind the turn, a user turn will be inserted.
+        messages, places = self.workspace.messages, self.workspace.places
         if index == len(messages) - 1:
-            return self.workspace.final
-        return messages[index + 1].role == "assistant"
+            return self.workspace.final and places[index] + 1 == self.workspace.end
+        return places[index] + 1 == places[index + 1] and messages[index + 1].role == "assistant"
 
     def is_own_turn(self, message: AssistantMessage) -> bool:
         """Whether an own turn keeps its signatures: without any of its thinking the others are not valid."""
