@@ -225,7 +225,7 @@ def _disable_thinking(
     model: Model,
     options: Options | None,
 ) -> Projection:
-    """Turn thinking off for this request if the running tool cycle requires it, and report it."""
+    """Turn thinking off for this request if the running tool cycle or the last turn requires it, and report it."""
     is_required = any(requirement.kind == "thinkingOff" for requirement in projection.requirements)
     if not is_required or model.thinking_levels.get("off", "") is None:
         return projection
@@ -234,7 +234,7 @@ def _disable_thinking(
         code=ChangeCode.OPTION_REMOVED,
         path=("options", "thinking"),
         loss=Loss.CONTENT,
-        detail="the running tool cycle began without thinking that can be sent back",
+        detail="the running tool cycle, or the turn to continue, begins without thinking that can be sent back",
     )
     return replace(without_thinking, report=Report((*without_thinking.report.changes, change)))
 

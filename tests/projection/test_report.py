@@ -265,6 +265,18 @@ CASES: dict[ChangeCode, Needs] = {
         ("messages", 0, "content", 0),
         NONE,
     ),
+    C.FILE_CONTEXT_AS_TEXT: Needs(
+        GPT,
+        (UserMessage.of("see", FileContent(data=PDF, mime_type="application/pdf", context="From the archive.")),),
+        ("messages", 0, "content"),
+        NONE,
+    ),
+    C.CACHE_MARK_MOVED: Needs(
+        CLAUDE,
+        (UserMessage.of("hi", TextContent(text=" ", cache_mark=MARK)),),
+        ("messages", 0, "content", 1),
+        NONE,
+    ),
 }
 
 

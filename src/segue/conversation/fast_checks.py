@@ -297,7 +297,7 @@ def _check_content(content: AnyContent, allowed: frozenset[type], free: list[obj
         case "image":
             _allow(str, content.data, content.url, content.mime_type)
         case "file":
-            _allow(str, content.data, content.url, content.file_id, content.mime_type, content.name)
+            _allow(str, content.data, content.url, content.file_id, content.mime_type, content.name, content.context)
 
 
 def _check_tool(tool: Tool, free: list[object]) -> None:

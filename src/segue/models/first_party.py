@@ -77,6 +77,15 @@ _QWEN_RULES: Final[Mapping[str, object]] = {
     **_VIDEO_BY_URL,  # DashScope documentation: visual and audio understanding
 }
 _XIAOMI: Final[Mapping[str, object]] = {"thinking_format": "deepseek", "effort": False, "strict_tools": True}
+_AZURE_FILES: Final[Mapping[str, object]] = {"file_id_pattern": "assistant-[A-Za-z0-9]+"}
+_OPENAI_USER: Final[Mapping[str, object]] = {"max_user_id": 64}
+"""OpenAI's reference of `safety_identifier`; `user`: bifrost #1000 of 2025-12. (openai 3.49.0 says 128.)"""
+_CLAUDE_USER: Final[Mapping[str, object]] = {"max_user_id": 256}
+"""Anthropic's reference of `metadata.user_id` (quoted in vercel/ai #12419, 2026-02)."""
+_DEEPSEEK_USER: Final[Mapping[str, object]] = {"max_user_id": 512}
+"""DeepSeek documentation: rate limit and isolation, read 2026-11-15."""
+_ZAI_USER: Final[Mapping[str, object]] = {"min_user_id": 6, "max_user_id": 128}
+'"The unique ID of the user must be between 6 and 128 characters in length." (axonhub #1669, 2026-05)'
 
 
 _NONE: Final = frozenset[str]()
@@ -127,7 +136,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="anthropic-messages",
         base_url="https://api.anthropic.com",
         key_variables=("ANTHROPIC_API_KEY",),
-        rules={"anthropic-messages": {"server_tools": _ANTHROPIC_TOOLS}},
+        rules={"anthropic-messages": {"server_tools": _ANTHROPIC_TOOLS, **_CLAUDE_USER}},
         dialect={"anthropic-messages": {"strict_tools": True}},
         file_ids=("anthropic-messages",),
         source="anthropic 2.8.0; pi-ai 1.5.0 catalogue (strict tools)",
@@ -145,8 +154,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "server_tools": _NONE,
                 **_STRICT,
                 **_OPENAI_CHAT_MEDIA,
+                **_OPENAI_USER,
             },
-            "openai-responses": {"server_tools": _OPENAI_TOOLS, **_STRICT},
+            "openai-responses": {"server_tools": _OPENAI_TOOLS, **_STRICT, **_OPENAI_USER},
         },
         dialect={
             "openai-chat": {**_OPENAI_KEYS, "grammar_tools": True},
@@ -165,15 +175,17 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         rules={
             "openai-chat": {
                 "refused_options": _CACHING_TAKEN,
-                "file_id_pattern": "assistant-[A-Za-z0-9]+",
+                **_AZURE_FILES,
                 "server_tools": _NONE,
                 **_STRICT,
                 **_OPENAI_CHAT_MEDIA,
+                **_OPENAI_USER,
             },
             "openai-responses": {
-                "file_id_pattern": "assistant-[A-Za-z0-9]+",
+                **_AZURE_FILES,
                 "server_tools": _OPENAI_TOOLS,
                 **_STRICT,
+                **_OPENAI_USER,
             },
         },
         dialect={
@@ -190,7 +202,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-responses",
         base_url="https://chatgpt.com/backend-api",
         key_variables=(),
-        rules={"openai-responses": {"refused_options": ("max_tokens",)}},
+        rules={"openai-responses": {"refused_options": ("max_tokens",), **_OPENAI_USER}},
         dialect={
             "openai-responses": {
                 "max_tokens_field": "none",
@@ -224,6 +236,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "google-genai": {"file_id_pattern": r"gs://\S+", "server_tools": _VERTEX_TOOLS},
             "anthropic-messages": {
                 "image_sources": frozenset({"data"}),
+                **_CLAUDE_USER,
                 "server_tools": frozenset({"web_search", "tool_search"}),  # coder/xum #2922, 2026-03-12
             },
         },
@@ -291,9 +304,11 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "openai-chat": {
                 **_REQUIRED_REASONING,
                 "max_stop": 16,
+                **_DEEPSEEK_USER,
                 "result_text_only": True,  # "unknown variant `image_url`, expected `text`" (kimi-code #2669)
             },
-            "openai-responses": {"calls_last": True},
+            "openai-responses": {"calls_last": True, **_DEEPSEEK_USER},
+            "anthropic-messages": _DEEPSEEK_USER,
         },
         dialect={
             "openai-chat": {
@@ -347,7 +362,10 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://api.z.ai/api/coding/paas/v4",
         key_variables=("ZAI_API_KEY",),
-        rules={"openai-chat": {"reasoning_replay": "open", **_VIDEO_BY_URL}},
+        rules={
+            "openai-chat": {"reasoning_replay": "open", **_VIDEO_BY_URL, **_ZAI_USER},
+            "anthropic-messages": _ZAI_USER,
+        },
         dialect={"openai-chat": _ZAI},
         source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content), GLM-4.5V (video_url)",
         read=_READ,
@@ -358,7 +376,10 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://open.bigmodel.cn/api/coding/paas/v4",
         key_variables=("ZAI_CODING_CN_API_KEY",),
-        rules={"openai-chat": {"reasoning_replay": "open", **_VIDEO_BY_URL}},
+        rules={
+            "openai-chat": {"reasoning_replay": "open", **_VIDEO_BY_URL, **_ZAI_USER},
+            "anthropic-messages": _ZAI_USER,
+        },
         dialect={"openai-chat": _ZAI},
         source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content), GLM-4.5V (video_url)",
         read=_READ,

@@ -191,6 +191,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "file_sources": frozenset({"data", "url"}),
                 "url_media": ("image/*", "application/pdf", "video/*"),
                 "server_tools": _OPENROUTER_TOOLS,
+                "max_user_id": 128,  # claude-code-provider-proxy #11, 2025-07
             }
         },
         dialect={

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import Message
-from segue.projection.passes.cache_marks import Mark, find_marks
+from segue.projection.passes.cache_marks import Mark, find_marks, move_marks
 from segue.projection.passes.extra import withhold_extra
 from segue.projection.passes.held_content import holds_history
 from segue.projection.passes.ids import assign_ids
@@ -32,6 +32,7 @@ from segue.projection.passes.settings import fit_settings
 from segue.projection.passes.sources import list_sources
 from segue.projection.passes.system_prompt import fit_system_prompt
 from segue.projection.passes.text import clean_texts
+from segue.projection.passes.thinking import is_thinking_off
 from segue.projection.passes.turns import repair_turns
 from segue.projection.passes.unfinished import leave_out_unfinished
 from segue.projection.report import Change
@@ -69,6 +70,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     place_media,  # replaces foreign native blocks by their fallback, so later passes see plain content
     list_sources,  # after media: pages among the results of a search are not listed again
     name_namespaced,  # before reasoning: a signature of another model may hold the namespace of a call
+    move_marks,  # before thinking and blank texts are dropped with their marks
     reconcile_reasoning,  # after media: a fallback may add text to a turn
     assign_ids_and_names,  # after every pass that drops or adds calls
     arrange_turns,  # after every pass that drops or adds turns
@@ -79,7 +81,7 @@ PASSES: Final[tuple[Pass, ...]] = (
 class Settled:
     """The projection of a prefix that later messages do not change, and the state to continue behind it."""
 
-    __slots__ = ("prefix_state", "changed", "changes", "given", "marks", "needed", "out", "prompt")
+    __slots__ = ("changed", "changes", "given", "marks", "needed", "out", "prefix_state", "prompt")
 
     def __init__(self, prompt: SystemPrompt, target: Target) -> None:
         self.prompt: SystemPrompt = prompt
@@ -175,9 +177,15 @@ class Engine:
     def __init__(self, target: Target, passes: tuple[Pass, ...] = PASSES) -> None:
         self.target = target
         self.passes = passes
-        self.settled: Settled | None = None
+        self._settled: dict[bool, Settled] = {}
+        """The settled prefix, by whether it was projected for requests with thinking off: a conversation in which both
+        kinds alternate is not processed again from the start."""
         self.evicted: tuple[int, int] = (0, 0)
         self._tools: tuple[Tool, ...] | None = None
+
+    def reset(self) -> None:
+        """Drop the settled prefix."""
+        self._settled.clear()
 
     def run(self, context: Context, options: Options, *, settle: bool = False) -> Outcome:
         """Project the whole conversation, or the messages behind the settled prefix.
@@ -186,16 +194,17 @@ class Engine:
         settled while the provider holds earlier turns: results without a call may answer calls there.
         """
         if settle and options.extra is not None and holds_history(options, self.target):
-            self.settled, settle = None, False
+            self.reset()
+            settle = False
         self._read_namespaces(context.tools)
         while True:
             try:
                 outcome = self._attempt(context, options, settle=settle)
             except Unsettled:
-                self.settled = None
+                self.reset()
                 outcome = self._attempt(context, options, settle=False)
             except BaseException:
-                self.settled = None  # passes may have changed its state already
+                self.reset()  # passes may have changed its state already
                 raise
             prefix_state, rules = outcome.workspace.prefix_state, self.target.rules
             evicted = (
@@ -205,7 +214,7 @@ class Engine:
             if evicted == self.evicted:
                 return outcome
             self.evicted = evicted
-            self.settled = None
+            self.reset()
 
     def _read_namespaces(self, tools: tuple[Tool, ...]) -> None:
         """Read the namespaces of the tools; the names of calls in the settled prefix depend on them."""
@@ -213,29 +222,38 @@ class Engine:
             return
         table, known = read_table(tools), self.target.namespaces
         if known is not None and known.key != table.key:
-            self.settled = None
+            self.reset()
         self.target.namespaces, self._tools = table, tools
 
     def _attempt(self, context: Context, options: Options, *, settle: bool) -> Outcome:
-        settled = self.settled
+        is_off = self.target.rules.thinking_before_calls and is_thinking_off(options, self.target)
+        settled = self._settled.pop(is_off, None)
         if settled is None or not settle or not settled.begins(context):
             settled = Settled(context.system_prompt, self.target)
         start = len(settled.given)
         cut = _last_cut(context.messages, start) if settle else start
         if cut > start:
             segment = context.messages[start:cut]
-            settled.extend(segment, self._new_workspace(segment, settled.prefix_state, start, None))
-        self.settled = settled if settle else None
-        rest = context.messages[cut:]
-        workspace = self._new_workspace(rest, settled.prefix_state.fork(), cut, Settings(context.tools, options))
+            settled.extend(segment, self._new_workspace(segment, settled.prefix_state, start, None, is_off=is_off))
+        if settle:
+            self._settled[is_off] = settled
+        rest, settings = context.messages[cut:], Settings(context.tools, options)
+        workspace = self._new_workspace(rest, settled.prefix_state.fork(), cut, settings, is_off=is_off)
         return Outcome(settled, workspace)
 
     def _new_workspace(
-        self, messages: Sequence[Message], prefix_state: PrefixState, offset: int, settings: Settings | None
+        self,
+        messages: Sequence[Message],
+        prefix_state: PrefixState,
+        offset: int,
+        settings: Settings | None,
+        *,
+        is_off: bool,
     ) -> Workspace:
         workspace = Workspace(
             messages, self.target, prefix_state, offset=offset, settings=settings, evicted=self.evicted
         )
+        workspace.thinking_off = is_off
         for step in self.passes:
             step(workspace)
         workspace.note_places()

@@ -136,7 +136,7 @@ class Projector:
     def reset(self) -> None:
         """Drop the cached prefix and free its memory."""
         with self._lock:
-            self._engine.settled = None
+            self._engine.reset()
 
 
 @explain_misuse
@@ -150,7 +150,8 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     if settings is None:
         raise AssertionError("the last segment of a conversation has the settings")
     messages = outcome.messages() if outcome.changed else context.messages
-    limited = limit_marks(target, messages, outcome.marks(), workspace.prefix_state.system_prompt, settings.tools)
+    prompt = workspace.prefix_state.system_prompt
+    limited = limit_marks(target, messages, outcome.marks(), prompt, settings.tools, given=context)
     changes = outcome.changes
     if limited.changes:
         changes = sorted([*changes, *limited.changes], key=place_of)
@@ -184,8 +185,19 @@ def _refuse(report: Report, policy: Policy, target: str) -> None:
 def _requirements(outcome: Outcome, options: Options, target: Target) -> tuple[Requirement, ...]:
     workspace = outcome.workspace
     needed = outcome.needed()
-    # The last segment holds the last turn, except in a conversation without turns.
-    is_running = workspace.prefix_state.cycle_begins is False and workspace.prefix_state.last_role != "assistant"
-    if is_running and target.rules.thinking_before_calls and is_thinking(options):
+    if target.rules.thinking_before_calls and is_thinking(options) and _lacks_thinking(workspace):
         return (*needed, ThinkingOff())
     return needed
+
+
+def _lacks_thinking(workspace: Workspace) -> bool:
+    """Whether the running tool cycle, or an assistant turn at the end, does not begin with thinking."""
+    # The last segment holds the last turn, except in a conversation without turns.
+    begun: Message | None = None
+    for message in reversed(workspace.messages):
+        if message.role != "assistant":
+            break
+        begun = message
+    if begun is None:
+        return workspace.prefix_state.cycle_begins is False
+    return not begun.content or begun.content[0].kind != "thinking"

@@ -54,6 +54,7 @@ class ChangeCode(StrEnum):
     FILE_AS_IMAGE = "file_as_image"
     IMAGE_AS_FILE = "image_as_file"
     SOURCES_AS_TEXT = "sources_as_text"
+    FILE_CONTEXT_AS_TEXT = "file_context_as_text"
     # reasoning
     THINKING_DROPPED = "thinking_dropped"
     THINKING_AS_TEXT = "thinking_as_text"
@@ -92,6 +93,7 @@ class ChangeCode(StrEnum):
     TOOL_LOADED = "tool_loaded"
     TOOL_SCHEMA = "tool_schema"
     CACHE_MARK_REMOVED = "cache_mark_removed"
+    CACHE_MARK_MOVED = "cache_mark_moved"
 
 
 SENTENCES: Final[dict[ChangeCode, str]] = {
@@ -145,6 +147,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.FILE_AS_IMAGE: "A file that is an image is sent as an image.",
     ChangeCode.IMAGE_AS_FILE: "An image whose type is that of a document, sound or video is sent as a file.",
     ChangeCode.SOURCES_AS_TEXT: "The web pages that a turn of another model cites are listed as text behind it.",
+    ChangeCode.FILE_CONTEXT_AS_TEXT: (
+        "The context of a file is sent as text before it, because the target has no field for it."
+    ),
     ChangeCode.THINKING_DROPPED: (
         "Thinking is removed, because the target does not accept it or the policy excludes it."
     ),
@@ -202,7 +207,10 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "A deferred tool is sent in full, because the history has a call of it that another model made."
     ),
     ChangeCode.TOOL_SCHEMA: "The JSON schema of a tool is changed to the subset that the target accepts.",
-    ChangeCode.CACHE_MARK_REMOVED: "The target accepts fewer cache marks; the oldest are removed.",
+    ChangeCode.CACHE_MARK_REMOVED: (
+        "The target accepts fewer cache marks, or none in this place; the oldest, or those, are removed."
+    ),
+    ChangeCode.CACHE_MARK_MOVED: "The target refuses a cache mark in this place; it is moved to the nearest other one.",
 }
 
 

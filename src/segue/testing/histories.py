@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from segue.conversation.content import (
     AnyContent,
     AssistantContent,
+    CacheMark,
     Extra,
     FallbackContent,
     FileContent,
@@ -152,6 +153,7 @@ class _BrokenTurns:
 
     def __init__(self, seed: int, model: Model, origins: Sequence[tuple[str, str, str]]) -> None:
         self.dice = Choices(seed)
+        self.marks = Choices(-1 - seed)
         self.pick, self.chance, self.count = self.dice.pick, self.dice.chance, self.dice.count
         self.model = model
         self.origins = origins
@@ -172,9 +174,16 @@ class _BrokenTurns:
         )
         return {protocol: dict(data)}
 
+    def mark(self) -> CacheMark | None:
+        return CacheMark() if self.marks.chance(10) else None
+
+    def context(self) -> str | None:
+        return self.marks.pick((None, "From the archive.", "half \ud800", " "))
+
     def text(self) -> TextContent:
         signature = self.pick(_SIGNATURES) if self.chance(4) else None
-        return TextContent(text=self.pick(_TEXTS), text_signature=signature, extra=self.extra())
+        text = self.pick(_TEXTS)
+        return TextContent(text=text, text_signature=signature, cache_mark=self.mark(), extra=self.extra())
 
     def image(self) -> ImageContent:
         data = self.pick((PNG, PNG * 3, "AAAA"))
@@ -200,7 +209,7 @@ class _BrokenTurns:
     def file(self) -> FileContent:
         made = self.pick(
             (
-                FileContent(data=PDF, mime_type="application/pdf", name="a.pdf"),
+                FileContent(data=PDF, mime_type="application/pdf", name="a.pdf", context=self.context()),
                 FileContent(data="aGVsbG8=", mime_type="text/plain", name="na\ud800me"),
                 FileContent(data="!", mime_type="text/plain"),
                 FileContent(data="IA==", mime_type="text/csv"),
@@ -249,6 +258,7 @@ class _BrokenTurns:
             thinking="" if redacted else self.pick(_TEXTS),
             thinking_signature=self.pick(_SIGNATURES),
             redacted=redacted,
+            cache_mark=self.mark(),
             extra=self.extra(),
         )
 

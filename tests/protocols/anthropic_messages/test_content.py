@@ -122,7 +122,8 @@ USER = {
             data="JVBERi0=",
             mime_type="application/pdf",
             name="Report",
-            extra={P: {"context": "Draft", "citations": {"enabled": True}}},
+            context="Draft",
+            extra={P: {"citations": {"enabled": True}}},
         ),
     ),
     "a document of plain text": (

@@ -14,6 +14,7 @@ Facts this file rests on:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from operator import is_
 from typing import Final, cast
 
@@ -22,6 +23,8 @@ from msgspec.structs import replace
 from segue.conversation.content import Extra
 from segue.conversation.context import Options, Tool, ToolDefinition
 from segue.errors import Path
+from segue.models.rules import Rules
+from segue.projection.passes.cache_marks import move_tool_marks
 from segue.projection.passes.extra import extra_loss, kept_extra
 from segue.projection.passes.held_content import lost_references, note_reference
 from segue.projection.passes.names import wire_name
@@ -36,9 +39,11 @@ from segue.projection.workspace.surrogates import AnyValue, clean_value, is_clea
 from segue.projection.workspace.workspace import FittedTools, Target, Workspace
 from segue.protocols.kit.held_content import Reference
 from segue.protocols.kit.namespaces import FunctionName
+from segue.protocols.kit.ranges import fits_user_id
 from segue.protocols.kit.schemas import is_closed
 
 _NO_OPTIONS: Final = Options()
+_HASHED: Final = "the SHA-256 of the id, because the target does not accept its length"
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 """Providers that refuse these use the value 1, so removing a 1 loses nothing.
 (OpenAI: "Only the default (1) value is supported", qwen-code #921 of 2025-10; recorded: gpt-5-nano took a 1)"""
@@ -111,6 +116,7 @@ class _Tools:
     def fit(self, given: tuple[Tool, ...]) -> tuple[Tool, ...]:
         """Fit the tools; the same tuple when nothing changes."""
         out: list[Tool] = []
+        places: list[int] = []
         names: set[str] = set()
         for index, tool in self.expanded(given):
             fitted = self.one(tool, ("tools", index))
@@ -125,6 +131,9 @@ class _Tools:
                 self.remove(("tools", index), f"the target accepts {self.rules.max_tools} tools")
                 continue
             out.append(fitted)
+            places.append(index)
+        if self.rules.cache_mark_refused_beside:
+            self.changes += move_tool_marks(out, places, self.rules, self.target.model.protocol)
         return given if len(out) == len(given) and all(map(is_, out, given)) else tuple(out)
 
     def expanded(self, given: tuple[Tool, ...]) -> Iterable[tuple[int, Tool]]:
@@ -295,6 +304,8 @@ class _Options:
             shortened = given.session_id[: rules.max_session_id or None]
             if shortened != given.session_id:
                 self.clamp("session_id", shortened, Loss.NONE, f"the first {rules.max_session_id} characters")
+        if given.user_id is not None and self.is_unchanged(given, "user_id") and not fits_user_id(given.user_id, rules):
+            self.clamp("user_id", _hashed(given.user_id, rules), Loss.NONE, _HASHED)
         if given.output_schema is not None and self.is_unchanged(given, "output_schema"):
             self.fit_output_schema(given.output_schema, self.refusal_of_schema(given))
 
@@ -374,6 +385,8 @@ class _Options:
                 others = _without_references(given.extra, lost) if lost else given.extra
                 if others != kept:
                     self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), extra_loss(others or {}, kept))
+            kept = self.with_fitting_users(kept)
+            if kept is not given.extra:
                 self.changed["extra"] = kept
             if kept is not None and not is_clean_extra(kept, self.model.protocol):
                 self.note(ChangeCode.SURROGATE_REPLACED, ("options", "extra"), Loss.OPAQUE)
@@ -392,6 +405,19 @@ class _Options:
         others = {protocol: inner for protocol, inner in extra.items() if protocol != self.model.protocol}
         return ({**others, self.model.protocol: rest} if rest else others) or None
 
+    def with_fitting_users(self, extra: Extra | None) -> Extra | None:
+        """Shorten user ids that the body has beside that of the options; the same object when there are none."""
+        part = (extra or {}).get(self.model.protocol, {})
+        fitted = dict(part)
+        for key in self.rules.user_id_keys & part.keys():
+            value = part[key]
+            if isinstance(value, str) and not fits_user_id(value, self.rules):
+                fitted[key] = _hashed(value, self.rules)
+        if extra is None or fitted == part:
+            return extra
+        self.note(ChangeCode.OPTION_CLAMPED, ("options", "extra"), Loss.NONE, _HASHED)
+        return {**extra, self.model.protocol: fitted}
+
     def clean(self, given: Options) -> None:
         for name in given.__struct_fields__:
             value = cast("object", self.changed.get(name, getattr(given, name)))
@@ -409,6 +435,12 @@ def _without_references(extra: Extra, lost: Sequence[tuple[str, Reference]]) -> 
         for protocol, part in extra.items()
     }
     return {protocol: part for protocol, part in parts.items() if part} or None
+
+
+def _hashed(user_id: str, rules: Rules) -> str:
+    """Give the SHA-256 of a user id in hexadecimal, as providers recommend for ids; the same in every process."""
+    hashed = sha256(user_id.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashed[: rules.max_user_id or None]
 
 
 def _without_keys(given: Mapping[str, object], refused: frozenset[str] | set[str]) -> Mapping[str, object]:

@@ -124,10 +124,18 @@ def _drop_blank_texts(workspace: Workspace) -> None:
                 break
         else:
             continue
-        is_signed = message.role == "assistant" and any(
-            piece.kind == "thinking" and piece.thinking_signature for piece in message.content
-        )
-        _drop_blanks(workspace, index, blank=refuses_blank and not is_signed)
+        _drop_blanks(workspace, index, blank=refuses_blank and not _keeps_blanks(workspace, message))
+
+
+def _keeps_blanks(workspace: Workspace, message: Message) -> bool:
+    """Whether texts of white space stay, because they belong to a turn with signed thinking."""
+    if message.role != "assistant":
+        return False
+    if not any(piece.kind == "thinking" and piece.thinking_signature for piece in message.content):
+        return False
+    if workspace.target.rules.signed_blank_text == "kept":
+        return True
+    return any(piece.kind == "text" and piece.text.strip() for piece in message.content)
 
 
 def _drop_blanks(workspace: Workspace, index: int, *, blank: bool) -> None:

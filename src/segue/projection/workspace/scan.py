@@ -116,15 +116,16 @@ class Scan:
 
     def add_rare(self, piece: AnyContent) -> None:
         """Record media, native blocks and fields that are rarely set."""
-        if piece.extra is not None or (piece.kind != "thinking" and piece.cache_mark is not None):
+        if piece.extra is not None or piece.cache_mark is not None:
             self.extra = True
         if piece.kind == "native":
             self.media = self.native = True
+            self.extra = self.extra or any(spare.cache_mark is not None for spare in piece.fallback)
         elif piece.kind == "image" or piece.kind == "file":
             self.media = True
             texts = (piece.data, piece.url, piece.mime_type)
             if piece.kind == "file":
-                texts = (*texts, piece.file_id, piece.name)
+                texts = (*texts, piece.file_id, piece.name, piece.context)
             self.unclean = self.unclean or not all(map(is_clean_value, texts))
 
     def add_text(self, content: Sequence[AnyContent]) -> None:
@@ -265,7 +266,7 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                         scan.signed = True
                         if not signature.isascii():
                             scan.add_unusual_signature(signature)
-                    if piece.extra is not None:
+                    if piece.extra is not None or piece.cache_mark is not None:
                         scan.extra = True
                 else:
                     scan.add_rare(piece)

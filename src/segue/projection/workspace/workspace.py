@@ -122,6 +122,7 @@ class Workspace:
         "settings",
         "scan",
         "target",
+        "thinking_off",
     )
 
     def __init__(
@@ -158,6 +159,8 @@ class Workspace:
         self.has_moves: bool = False
         self.results: set[int] = set()
         """Whether results may have moved, and the places of those that may have."""
+        self.thinking_off: bool = False
+        """Whether the request turns thinking off and the target then refuses thinking in a tool cycle."""
         self._insertions: list[tuple[ChangeCode, str]] = []
         self._given_before: list[int] | None = None
         """For each message the place of the last given one up to it, computed when an inserted one needs it."""

@@ -36,6 +36,7 @@ from segue.protocols.kit.assembly import Assembly, Part, PartKind, join_chunks
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.readable_signatures import read_wrapped
 from segue.protocols.kit.reading import of_reply, text_of
 from segue.protocols.kit.streaming import StreamDecoder
 
@@ -189,7 +190,9 @@ class _Reader:
                 self._grow_part(part, wire.get("thinking"), out)
             case "redacted_thinking" if isinstance(data := wire.get("data"), str):
                 part = out.open_thinking()
-                part.redacted, part.signature = True, data
+                text = read_wrapped(data)
+                part.redacted, part.signature = text is None, data
+                self._grow_part(part, text, out)
             case "tool_use":
                 part = out.open_call(text_of(wire.get("id")) or "", text_of(wire.get("name")) or "")
             case _:
@@ -229,7 +232,7 @@ class _Reader:
         match part.kind:
             case "text":
                 wire["text"] = text
-            case "thinking" if not part.redacted:
+            case "thinking" if wire.get("type") == "thinking":
                 wire["thinking"] = text
                 if block.signature:
                     wire["signature"] = (text_of(wire.get("signature")) or "") + "".join(block.signature)

@@ -316,9 +316,28 @@ class Turns:
                     yield violation("result_and_words", turn.path, "results and other content share a turn; split it")
 
     def _check_cycle(self) -> Iterator[Violation]:
-        """Check the turn that opened the current cycle of calls: with thinking on it has to begin with reasoning."""
+        """Check the current cycle of calls and a last assistant turn, which have to be in the mode of the request.
+
+        With thinking on they have to begin with reasoning; with thinking disabled they may not contain any.
+        """
         fields = object_of(self.body.get("additionalModelRequestFields"))
-        if object_of(fields.get("thinking")).get("type") != "enabled" or not self.rules.thinking_before_calls:
+        mode = object_of(fields.get("thinking")).get("type")
+        if mode not in ("enabled", "disabled") or not self.rules.thinking_before_calls:
+            return
+        if mode == "disabled":
+            at = max((place for place, turn in enumerate(self.turns) if turn.role == "assistant"), default=None)
+            if at is not None and _are_results(self.turns[at + 1 :]):
+                for path, _ in self.turns[at].of("reasoningContent"):
+                    # "When thinking is disabled, an `assistant` message in the final position cannot contain
+                    # `thinking`." (forgecode #1853; Claude's own rules apply behind Bedrock)
+                    message = "the last assistant turn holds reasoning while thinking is off; remove it"
+                    yield violation("thinking_while_off", path, message)
+            return
+        last = self.turns[-1]
+        if last.role == "assistant" and last.blocks and "reasoningContent" not in last.blocks[0][1]:
+            # "Expected `thinking` or `redacted_thinking`, but found `text`" (aider #3820; documentation: prefill)
+            message = "an answer cannot be begun while thinking is on; add a user turn, or turn thinking off"
+            yield violation("prefill_thinking", last.blocks[0][0], message)
             return
         opener: Turn | None = None
         for turn in reversed(self.turns):
@@ -330,6 +349,11 @@ class Turns:
             # "Expected `thinking` or `redacted_thinking`, but found `tool_use`" (opencode #3077)
             message = "with thinking on, a turn with calls has to begin with its reasoning; turn thinking off"
             yield violation("thinking_before_calls", opener.blocks[0][0], message)
+
+
+def _are_results(turns: list[Turn]) -> bool:
+    """Whether turns hold results of tools, and cache points, alone."""
+    return all("toolResult" in block or "cachePoint" in block for turn in turns for _, block in turn.blocks)
 
 
 def _in_results(turn: Turn) -> list[Placed]:

@@ -63,6 +63,7 @@ RULES: Final = Rules(
     image_sources=frozenset({"data", "file_id"}),  # service model: bytes, or an S3 location, which is a file id here
     file_sources=frozenset({"data", "file_id"}),
     media_type_required=True,  # service model: `format` is required
+    file_context=True,  # service model: DocumentBlock
     file_id_pattern=r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](?:/.*)?",  # service model
     max_images=20,  # service model
     max_files=5,  # service model
@@ -87,6 +88,7 @@ RULES: Final = Rules(
     max_temperature=1.0,  # service model
     max_stop=2500,  # service model
     cache_mark_key="cachePoint",
+    result_cache_marks=False,  # botocore 1.44.0: ToolResultContentBlock has no cache point
 )
 
 DIALECT: Final = Dialect(max_tokens_field="max_tokens", thinking_format="none", auth="aws")

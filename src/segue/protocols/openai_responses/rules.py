@@ -68,6 +68,7 @@ RULES: Final = Rules(
     # -- settings
     refused_options=frozenset({"stop", "seed"}),  # openai 3.49.0: no such parameters
     min_max_tokens=16,  # openai-openapi 2.3.0: max_output_tokens
+    user_id_keys=frozenset({"user", "safety_identifier"}),  # openai 3.49.0; the lengths differ by provider
     max_session_id=64,  # openai-openapi 2.3.0: prompt_cache_key
     max_temperature=2.0,
     portable_extra=frozenset({"namespace"}),  # projection adds it to calls of other models
