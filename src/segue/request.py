@@ -20,6 +20,7 @@ from segue.models.providers import find_row
 from segue.projection.fitting.server_window import fill_window
 from segue.projection.passes.held_content import SOURCE_MARK, held_content_of, holds_content
 from segue.projection.passes.instructions import has_instructions
+from segue.projection.passes.server_tools import server_tool_fields
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection, project
 from segue.projection.report import Change, ChangeCode, Loss, Report
@@ -27,6 +28,7 @@ from segue.projection.requirements import Requirement, WindowTooSmall
 from segue.protocols.api import decode_request, resolve_endpoint
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.schemas import copy_title
@@ -44,6 +46,9 @@ class Request:
     """A request for one model: body, URL, headers, and the report of what projection changed.
 
     `body` and `content` are encoded on first access. `headers` contain no secret: the client adds the key.
+
+    `body` is the caller's own: it shares no dict or list with the conversation, the tools, the options or another
+    request, and changing it changes nothing else, `content` included. So are the results of `sdk_arguments`.
     """
 
     def __init__(
@@ -70,13 +75,18 @@ class Request:
 
     @cached_property
     def body(self) -> dict[str, Any]:
-        """The request body as dicts and lists."""
-        return self._codec.encode_request(prompt_of(self._projection, self._endpoint), self._endpoint)
+        """The request body as dicts and lists, to read or to change."""
+        return detached(self._encoded)
 
     @cached_property
     def content(self) -> bytes:
-        """The request body as JSON bytes."""
-        return msgspec.json.encode(self.body)
+        """The request body as JSON bytes; changes of `body` are not in it."""
+        return msgspec.json.encode(self._encoded)
+
+    @cached_property
+    def _encoded(self) -> dict[str, object]:
+        """The body as the codec gives it: it shares dicts with the conversation, so it is only read."""
+        return self._codec.encode_request(prompt_of(self._projection, self._endpoint), self._endpoint)
 
     @property
     def url(self) -> str:
@@ -101,14 +111,15 @@ class Request:
         return {"content-type": "application/json", **self._codec.headers, **self.model.headers}
 
     def sdk_arguments(self) -> dict[str, Any]:
-        """Return the arguments for the provider's own client; unknown ones are in `extra_body`."""
+        """Return the arguments for the provider's own client, new ones each time; unknown ones are in `extra_body`."""
+        body = detached(self._encoded)
         if self._codec.sdk_arguments is not None:
-            return self._codec.sdk_arguments(self.body, self._endpoint)
+            return self._codec.sdk_arguments(body, self._endpoint)
         named = self._codec.sdk_parameters
         if not named:
-            return dict(self.body)
-        arguments = {key: value for key, value in self.body.items() if key in named}
-        beyond = {key: value for key, value in self.body.items() if key not in named}
+            return body
+        arguments = {key: value for key, value in body.items() if key in named}
+        beyond = {key: value for key, value in body.items() if key not in named}
         return {**arguments, "extra_body": beyond} if beyond else arguments
 
     def decode(self, body: object) -> AssistantMessage:
@@ -240,7 +251,7 @@ def _disable_thinking(
     model: Model,
     options: Options | None,
 ) -> Projection:
-    """Turn thinking off for this request if the running tool cycle requires it, and report it."""
+    """Turn thinking off for this request if the running tool cycle or the last turn requires it, and report it."""
     is_required = any(requirement.kind == "thinkingOff" for requirement in projection.requirements)
     if not is_required or model.thinking_levels.get("off", "") is None:
         return projection
@@ -249,7 +260,7 @@ def _disable_thinking(
         code=ChangeCode.OPTION_REMOVED,
         path=("options", "thinking"),
         loss=Loss.CONTENT,
-        detail="the running tool cycle began without thinking that can be sent back",
+        detail="the running tool cycle, or the turn to continue, begins without thinking that can be sent back",
     )
     return replace(without_thinking, report=Report((*without_thinking.report.changes, change)))
 
@@ -375,10 +386,16 @@ def _other_provider(prompt: Prompt, model: Model) -> str | None:
 
 
 def _rename_extra(prompt: Prompt, source: str, name: str) -> Prompt:
-    """Rename the extra fields of the options, and drop those of the messages before the first answer."""
+    """Rename the extra fields of the options, and drop those of the messages before the first answer.
+
+    Server tools keep their name: the target may have the same ones.
+    """
     extra = prompt.options.extra
     if extra is not None and source in extra:
-        extra = {name if key == source else key: part for key, part in extra.items()}
+        tools = (server_tool_fields(extra, source) or {}).get(source, {})
+        rest = {key: value for key, value in extra[source].items() if key not in tools}
+        parts = {**extra, source: tools, name: rest}
+        extra = {key: part for key, part in parts.items() if part}
     options = replace(prompt.options, extra=extra)
     return replace(prompt, context=_strip_leading_extra(prompt.context, source), options=options)
 

@@ -44,8 +44,8 @@ CALL: Final = ToolCall(id="1", name="look")
 FIELDS: Final = {
     TextContent: "text text_signature phase cache_mark extra",
     ImageContent: "data url mime_type cache_mark extra",
-    FileContent: "data url file_id mime_type name cache_mark extra",
-    ThinkingContent: "thinking thinking_signature redacted extra",
+    FileContent: "data url file_id mime_type name context cache_mark extra",
+    ThinkingContent: "thinking thinking_signature redacted cache_mark extra",
     ToolCall: "id name arguments arguments_text thought_signature cache_mark extra",
     NativeContent: "protocol block fallback cache_mark extra",
     UserMessage: "content timestamp extra",

@@ -97,7 +97,9 @@ def _tool_differences(given: Sequence[Tool], out: Sequence[Tool], projection: Pr
     found: set[Path] = set()
     left = list(out)
     for index, tool in enumerate(given):
-        match = next((other for other in left if _is_same_tool(tool, other, projection)), None)
+        matches = [other for other in left if _is_same_tool(tool, other, projection)]
+        changed = (other for other in matches if other not in given)
+        match = tool if tool in matches else next(changed, None)
         if match is None:
             found.add(("tools", index))
             continue

@@ -259,9 +259,22 @@ SERVER: Final[Mapping[str, Row]] = {
             user("hi"),
             tools=(READ, NativeTool(protocol="anthropic-messages", definition={"type": "web_search_20250305"})),
         ),
-        targets=(GPT, GPT_4O, KIMI, GEMINI_2, BEDROCK_SONNET),
+        targets=(GPT_4O, KIMI, GEMINI_2, BEDROCK_SONNET),
         holds=lambda projection: projection.context.tools == (READ,),
         reports=("tool_removed at tools[1]",),
+    ),
+    "but the target's own tool of the same kind is": Row(
+        threads="LangChain: passes server tools on",
+        given=conversation(
+            user("hi"),
+            tools=(READ, NativeTool(protocol="anthropic-messages", definition={"type": "web_search_20250305"})),
+        ),
+        targets=(GPT,),
+        holds=lambda projection: (
+            projection.context.tools[1:]
+            == (NativeTool(protocol="openai-responses", definition={"type": "web_search"}),)
+        ),
+        reports=("server_tool_mapped at tools[1]",),
     ),
     "citations stay with the provider that understands them": Row(
         threads="LangChain: strips citations for others",

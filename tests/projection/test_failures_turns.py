@@ -266,12 +266,31 @@ EMPTY: Final[Mapping[str, Row]] = {
             assistant(BEDROCK_SONNET, thinking("hm", "sig0"), text("\n\n"), call("a")),
             result("a", "ok"),
         ),
-        targets=(BEDROCK_SONNET, SONNET),
+        targets=(BEDROCK_SONNET,),
         sends=(
             user("hi"),
             assistant(BEDROCK_SONNET, thinking("hm", "sig0"), text("\n\n"), call("a")),
             result("a", "ok"),
         ),
+    ),
+    "white space in a signed turn is refused where it is the only text": Row(
+        threads="LibreChat: turns whose only text is blank",
+        given=(
+            user("hi"),
+            assistant(SONNET, thinking("hm", "sig0"), text("\n\n"), call("a")),
+            result("a", "ok"),
+            assistant(SONNET, thinking("hm", "sig0"), text("so"), text("\n\n"), call("b")),
+            result("b", "ok"),
+        ),
+        targets=(SONNET,),
+        sends=(
+            user("hi"),
+            assistant(SONNET, thinking("hm", "sig0"), call("a")),
+            result("a", "ok"),
+            assistant(SONNET, thinking("hm", "sig0"), text("so"), text("\n\n"), call("b")),
+            result("b", "ok"),
+        ),
+        reports=("text_blank at messages[1].content[1]",),
     ),
 }
 

@@ -64,6 +64,26 @@ REPLY = TextContent(text="reply")
 NATIVE = NativeContent(protocol="cohere-chat", block={"type": "odd"})
 SPOKEN = NativeContent(protocol="cohere-chat", block={"type": "odd"}, fallback=(TextContent(text="in words"),))
 MARK = CacheMark()
+RESPONSES = Model("gpt-5.4", "openai", "openai-responses", reasoning=True)
+NAMESPACE = NativeTool(
+    protocol="openai-responses",
+    definition={
+        "type": "namespace",
+        "name": "crm",
+        "tools": [
+            {
+                "type": "function",
+                "name": "find",
+                "parameters": {"type": "object"},
+                "strict": False,
+                "defer_loading": True,
+            }
+        ],
+    },
+)
+CITED = TextContent(
+    text="reply", extra={"openai-responses": {"annotations": [{"type": "url_citation", "url": "https://e.org"}]}}
+)
 
 
 @dataclass(frozen=True)
@@ -217,6 +237,23 @@ CASES: dict[ChangeCode, Needs] = {
     C.TOOL_REMOVED: Needs(
         GPT, (HI,), ("tools", 0), CONTENT, tools=(NativeTool(protocol="cohere-chat", definition={"type": "web"}),)
     ),
+    C.SERVER_TOOL_MAPPED: Needs(
+        CLAUDE,
+        (HI,),
+        ("tools", 0),
+        NONE,
+        tools=(NativeTool(protocol="google-genai", definition={"googleSearch": {}}),),
+    ),
+    C.TOOL_SEARCH_REMOVED: Needs(
+        CLAUDE,
+        (HI,),
+        ("tools", 0),
+        NONE,
+        tools=(NativeTool(protocol="openai-responses", definition={"type": "tool_search"}),),
+    ),
+    C.NAMESPACE_FLATTENED: Needs(CLAUDE, (HI,), ("tools", 0), NONE, tools=(NAMESPACE,)),
+    C.TOOL_LOADED: Needs(RESPONSES, (HI, by(call(name="find")), result()), ("tools", 0), NONE, tools=(NAMESPACE,)),
+    C.SOURCES_AS_TEXT: Needs(CLAUDE, (HI, by(CITED, model=RESPONSES), HI), ("messages", 1, "content"), NONE),
     C.TOOL_ADDED: Needs(BEDROCK, (HI, by(call()), result()), ("tools",), NONE),
     C.TOOL_SCHEMA: Needs(GPT, (HI,), ("tools", 0, "parameters"), NONE, tools=(ToolDefinition(name="read"),)),
     C.PREFIX_REMOVED: Needs(
@@ -226,6 +263,18 @@ CASES: dict[ChangeCode, Needs] = {
         CLAUDE,
         (UserMessage(content=tuple(TextContent(text=f"part {n}", cache_mark=MARK) for n in range(5))),),
         ("messages", 0, "content", 0),
+        NONE,
+    ),
+    C.FILE_CONTEXT_AS_TEXT: Needs(
+        GPT,
+        (UserMessage.of("see", FileContent(data=PDF, mime_type="application/pdf", context="From the archive.")),),
+        ("messages", 0, "content"),
+        NONE,
+    ),
+    C.CACHE_MARK_MOVED: Needs(
+        CLAUDE,
+        (UserMessage.of("hi", TextContent(text=" ", cache_mark=MARK)),),
+        ("messages", 0, "content", 1),
         NONE,
     ),
 }

@@ -51,6 +51,15 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     paired_calls: bool = True
     """Whether `check` reports a call without a result and a result without a call: some servers accept both. Projection
     pairs them for every target."""
+    server_tools: frozenset[str] | None = None
+    """The tools that the provider runs itself, by the names in the `server_tools` of the protocol. A tool of another
+    provider is replaced by the one of the same kind. None: unknown, so none is added, and a tool of the same protocol
+    is sent unchanged."""
+    server_tools_with_functions: Literal["allowed", "flag", "refused"] = "allowed"
+    """Whether server tools and functions may stand in one request; `flag`: only with a field that the row of the tool
+    names."""
+    tool_namespaces: bool = False
+    """Whether functions may be grouped in a namespace; otherwise they are sent one by one."""
     calls_last: bool = False
     """Whether nothing may follow the calls of an assistant turn."""
     tool_error: Literal["flag", "text"] = "flag"
@@ -99,6 +108,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     max_image_bytes: int = 0
     max_document_bytes: int = 0
     """The largest single image and the largest single document (PDF, text, office), if their limits are smaller."""
+    file_context: bool = False
+    """Whether a document can have a context (`FileContent.context`); otherwise it is sent as text before the file."""
     text_beside_files: bool = False
     """Whether a user message with a file needs a text too."""
 
@@ -125,6 +136,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     refused_text: Literal["none", "empty", "blank"] = "none"
     """Which texts are refused: none, empty ones, or also those of white space. Projection removes every such text;
     providers refuse only turns without any other text, so `check` reports only those."""
+    signed_blank_text: Literal["kept", "beside_text"] = "kept"
+    """Whether a blank text in a turn with signed thinking is kept: always, or only beside a text that is not blank.
+    Removing it may invalidate the signature."""
     text_phases: bool = False
     """Whether `TextContent.phase` can be sent to the model that wrote the text."""
     text_signatures: bool = False
@@ -139,7 +153,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """How thinking can be replayed: not at all; only if the target signed it; any readable thinking; or every assistant
     turn needs thinking, which may be empty."""
     thinking_before_calls: bool = False
-    """Whether, with thinking on, the first turn of the current tool cycle has to begin with thinking."""
+    """Whether a tool cycle has to run in one mode: with thinking on, its first turn and a last assistant turn have to
+    begin with thinking; with thinking off, its turns may not contain thinking."""
 
     final_thinking: Literal["allowed", "text", "drop"] = "allowed"
     """Whether an assistant turn may end in thinking; otherwise a short text is added, or the thinking is removed."""
@@ -184,6 +199,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The smallest accepted `max_tokens`."""
     max_session_id: int = 0
     """The longest accepted session id, in characters."""
+    min_user_id: int = 0
+    max_user_id: int = 0
+    """The shortest and the longest accepted user id, in characters."""
+    user_id_keys: frozenset[str] = frozenset()
+    """Keys of the request body that hold a user id, `object.key` for a key of an inner object."""
     max_stop: int = 0
     blank_stop: bool = True
     """Whether a stop sequence may be white space only. An empty one is never sent."""
@@ -191,5 +211,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """How many cache marks a request may have; here 0 means that marks are not supported."""
     cache_mark_key: str | None = None
     """The field of the wire that holds a cache mark."""
+    result_cache_marks: bool = True
+    """Whether content of a tool result may have a cache mark; otherwise the result itself gets it."""
+    cache_mark_refused_beside: frozenset[str] = frozenset()
+    """Fields of a tool beside which a cache mark is refused, if they are set and not false."""
     portable_extra: frozenset[str] = frozenset()
     """Keys of `extra` that every provider of the protocol accepts, whichever provider they were written for."""

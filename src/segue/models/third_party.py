@@ -40,7 +40,20 @@ _LOCAL_SERVER: Final[Mapping[str, object]] = {
 _OPENROUTER_AUDIO: Final = (
     *("audio/wav", "audio/mpeg", "audio/mp3", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac", "audio/m4a"),
 )
+_LOCAL_RESPONSES: Final[Mapping[str, object]] = {**_LOCAL_SERVER, "tool_namespaces": False}
 _OPENCODE: Final[Mapping[str, object]] = {"max_tokens_field": "max_tokens", "strict_tools": True}
+
+_OPENROUTER_TOOLS: Final = frozenset(
+    {
+        "openrouter:web_search",
+        "openrouter_flat_web_search",
+        "openrouter:web_fetch",
+        "openrouter:bash",
+        "openrouter:tool_search",
+        "openrouter:other",
+    }
+)
+"""openrouter 1.3.84: for every model."""
 
 THIRD_PARTY: Final[tuple[Provider, ...]] = (
     # -- hosts of open models --------------------------------------------------------------------------------------
@@ -54,6 +67,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
             "openai-chat": {
                 "reasoning_replay": "signed",
                 "max_images": 5,
+                "server_tools": frozenset[str](),
                 "result_text_only": True,  # "content: value must be a string"
             }
         },
@@ -176,6 +190,8 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "user_media": ("image/*", "application/pdf", *_OPENROUTER_AUDIO, "video/*"),
                 "file_sources": frozenset({"data", "url"}),
                 "url_media": ("image/*", "application/pdf", "video/*"),
+                "server_tools": _OPENROUTER_TOOLS,
+                "max_user_id": 128,  # claude-code-provider-proxy #11, 2025-07
             }
         },
         dialect={
@@ -318,7 +334,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="http://localhost:8080/v1",
         key_variables=("LLAMA_API_KEY",),
-        rules={"openai-chat": _LOCAL_SERVER, "openai-responses": _LOCAL_SERVER, "anthropic-messages": _LOCAL_SERVER},
+        rules={"openai-chat": _LOCAL_SERVER, "openai-responses": _LOCAL_RESPONSES, "anthropic-messages": _LOCAL_SERVER},
         dialect={
             "openai-chat": {"max_tokens_field": "max_tokens", "thinking_budget_field": "thinking_budget_tokens"},
             "anthropic-messages": {"empty_signature": True},

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Final, TypeAlias
 
-from segue.conversation.context import Context, Options
+from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import Message
 from segue.projection.fitting.fit import Fitter
 from segue.projection.fitting.places import Places
 from segue.projection.fitting.plan import FitPlan
-from segue.projection.passes.cache_marks import Mark, find_marks
+from segue.projection.passes.cache_marks import Mark, find_marks, move_marks
 from segue.projection.passes.extra import withhold_extra
 from segue.projection.passes.held_content import holds_history
 from segue.projection.passes.ids import assign_ids
@@ -25,16 +25,20 @@ from segue.projection.passes.instructions import place_instructions
 from segue.projection.passes.matching import Unsettled
 from segue.projection.passes.media import place_media
 from segue.projection.passes.names import map_names
+from segue.projection.passes.namespaces import name_namespaced
 from segue.projection.passes.order import order_turns
 from segue.projection.passes.pairing import pair_results
 from segue.projection.passes.reasoning import reconcile_reasoning
 from segue.projection.passes.settings import fit_settings
+from segue.projection.passes.sources import list_sources
 from segue.projection.passes.system_prompt import fit_system_prompt
 from segue.projection.passes.text import clean_texts
+from segue.projection.passes.thinking import is_thinking_off
 from segue.projection.passes.turns import repair_turns
 from segue.projection.passes.unfinished import leave_out_unfinished
 from segue.projection.report import Change, place_of
 from segue.projection.requirements import HistoryNeeded, MediaNeeded
+from segue.projection.workspace.namespace_table import read_table
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import UNFINISHED
 from segue.projection.workspace.workspace import Settings, SystemPrompt, Target, Workspace
@@ -65,6 +69,9 @@ PASSES: Final[tuple[Pass, ...]] = (
     clean_texts,  # before any pass compares, hashes or copies text
     pair_results,  # before media and ids, which expect results directly behind their calls
     place_media,  # replaces foreign native blocks by their fallback, so later passes see plain content
+    list_sources,  # after media: pages among the results of a search are not listed again
+    name_namespaced,  # before reasoning: a signature of another model may hold the namespace of a call
+    move_marks,  # before thinking and blank texts are dropped with their marks
     reconcile_reasoning,  # after media: a fallback may add text to a turn
     assign_ids_and_names,  # after every pass that drops or adds calls
     arrange_turns,  # after every pass that drops or adds turns
@@ -159,9 +166,10 @@ class Outcome:
             return tuple(tail)
         count = len(out)
         out += tail  # appending and truncating copies the list once; joining two lists copies it twice
-        messages = tuple(out)
-        del out[count:]
-        return messages
+        try:
+            return tuple(out)
+        finally:
+            del out[count:]
 
     def places(self) -> Places:
         """Give the index of every projected message in the given conversation; negative for an inserted one."""
@@ -198,7 +206,14 @@ class Engine:
         self.target = target
         self.plan = FitPlan(target.model, target.rules, target.policy)
         self.passes = passes
-        self.settled: Settled | None = None
+        self._settled: dict[bool, Settled] = {}
+        """The settled prefix, by whether it was projected for requests with thinking off: a conversation in which both
+        kinds alternate is not processed again from the start."""
+        self._tools: tuple[Tool, ...] | None = None
+
+    def reset(self) -> None:
+        """Drop the settled prefix."""
+        self._settled.clear()
 
     def run(self, context: Context, options: Options, *, settle: bool = False) -> Outcome:
         """Project the whole conversation, or the messages behind the settled prefix.
@@ -206,31 +221,54 @@ class Engine:
         Nothing is settled while the provider holds earlier turns: results without a call may answer calls there.
         """
         if settle and options.extra is not None and holds_history(options, self.target):
-            self.settled, settle = None, False
+            self.reset()
+            settle = False
+        self._read_namespaces(context.tools)
         try:
             return self._attempt(context, options, settle=settle)
         except Unsettled:
-            self.settled = None
+            self.reset()
             return self._attempt(context, options, settle=False)
+        except BaseException:
+            self.reset()  # passes may have changed its state already
+            raise
+
+    def _read_namespaces(self, tools: tuple[Tool, ...]) -> None:
+        """Read the namespaces of the tools; the names of calls in the settled prefix depend on them."""
+        if tools is self._tools:
+            return
+        table, known = read_table(tools), self.target.namespaces
+        if known is not None and known.key != table.key:
+            self.reset()
+        self.target.namespaces, self._tools = table, tools
 
     def _attempt(self, context: Context, options: Options, *, settle: bool) -> Outcome:
-        settled = self.settled
+        is_off = self.target.rules.thinking_before_calls and is_thinking_off(options, self.target)
+        settled = self._settled.pop(is_off, None)
         if settled is None or not settle or not settled.begins(context):
             settled = Settled(context.system_prompt, self.target, self.plan)
         start = len(settled.given)
         cut = _last_cut(context.messages, start) if settle else start
         if cut > start:
             segment = context.messages[start:cut]
-            settled.extend(segment, self._new_workspace(segment, settled.prefix_state, start, None))
-        self.settled = settled if settle else None
-        rest = context.messages[cut:]
-        workspace = self._new_workspace(rest, settled.prefix_state.fork(), cut, Settings(context.tools, options))
+            settled.extend(segment, self._new_workspace(segment, settled.prefix_state, start, None, is_off=is_off))
+        if settle:
+            self._settled[is_off] = settled
+        rest, settings = context.messages[cut:], Settings(context.tools, options)
+        workspace = self._new_workspace(rest, settled.prefix_state.fork(), cut, settings, is_off=is_off)
         return Outcome(settled, workspace)
 
     def _new_workspace(
-        self, messages: Sequence[Message], prefix_state: PrefixState, offset: int, settings: Settings | None
+        self,
+        messages: Sequence[Message],
+        prefix_state: PrefixState,
+        offset: int,
+        settings: Settings | None,
+        *,
+        is_off: bool,
     ) -> Workspace:
         workspace = Workspace(messages, self.target, prefix_state, offset=offset, settings=settings)
+        workspace.thinking_off = is_off
         for step in self.passes:
             step(workspace)
         workspace.note_places()

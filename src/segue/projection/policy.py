@@ -74,6 +74,7 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
     first_turn: str = "(continue the conversation)"
     last_turn: str = "(continue)"
     bridge: str = "I have processed the tool results."
+    sources: str = "[sources]\n{text}"
     tool_gone: str = "(no longer available)"
     call_signature: str = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
     """Base64 of `skip_thought_signature_validator`: Gemini's placeholder for calls of other models (Google's
@@ -126,7 +127,8 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """How the caller wants conversations projected. The defaults send as much as the target supports.
 
-    `media` maps a URL or a provider's file id to the content to send instead. `same_model` may return True for messages
+    `media` maps a URL or a provider's file id to the content to send instead. `stores` maps the id of a vector store or
+    document library to the target's own, for tools that search in files. `same_model` may return True for messages
     that the target wrote although segue cannot know it. `refuse` holds losses or codes that raise `ProjectionRefused`.
     `routers` are the full names, in lower case, of ids under which different models answer, besides those that segue
     and installed packages know; `prepare`, `convert` and the client add those of their `catalogue`.
@@ -145,6 +147,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     media: Mapping[str, ImageContent | FileContent] = msgspec.field(
         default_factory=dict[str, ImageContent | FileContent]
     )
+    stores: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     refuse: frozenset[Loss | ChangeCode] = frozenset()
     same_model: SameModel | None = None
     routers: frozenset[str] = frozenset()

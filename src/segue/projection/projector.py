@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import is_
+from threading import RLock
 from typing import Final, final
 
 import msgspec
@@ -23,6 +24,7 @@ from segue.projection.passes.cache_marks import limit_marks
 from segue.projection.passes.extra import withhold_extra
 from segue.projection.passes.ids import NormalizeId, assign_ids
 from segue.projection.passes.names import clean_names
+from segue.projection.passes.namespaces import name_namespaced
 from segue.projection.passes.settings import is_thinking
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss, Report, place_of
@@ -86,7 +88,8 @@ def transform_messages(
         withhold_extra(workspace)
 
     given = tuple(messages)
-    passes = (*PASSES[: PASSES.index(assign_ids_and_names)], assign_id)
+    before = PASSES[: PASSES.index(assign_ids_and_names)]
+    passes = (*(step for step in before if step is not name_namespaced), assign_id)
     outcome = Engine(resolve_target(model, _TRANSFORM_POLICY), passes).run(Context(messages=given), _NO_OPTIONS)
     out = outcome.messages()
     return given if len(out) == len(given) and all(map(is_, out, given)) else out
@@ -114,18 +117,33 @@ class Projector:
     The result equals `project` of the whole conversation. A projector caches the projection of a settled prefix and
     recognises the prefix by the identity of its messages. If the conversation was edited, or a result answers a call
     in the prefix, the whole conversation is projected again.
+
+    Threads may share a projector: their calls run one after the other. For speed use one projector for each
+    conversation, because only the last one is cached. After an exception, also one of `Policy.same_model`, the next
+    call gives what it would have given without it.
     """
 
     def __init__(self, model: Model | str, policy: Policy | None = None) -> None:
         self._engine = Engine(resolve_target(model, policy))
+        self._lock = RLock()
+        self._is_busy = False
 
     def project(self, context: Context, *, options: Options | None = None) -> Projection:
         """Project the conversation in its current state."""
-        return _project_incrementally(context, _checked(options), self._engine)
+        with self._lock:
+            if self._is_busy:  # `Policy.same_model` asks while it is being asked: the cache must not change now
+                target = self._engine.target
+                return project(context, target.model, options=options, policy=target.policy)
+            self._is_busy = True
+            try:
+                return _project_incrementally(context, _checked(options), self._engine)
+            finally:
+                self._is_busy = False
 
     def reset(self) -> None:
         """Drop the cached prefix and free its memory."""
-        self._engine.settled = None
+        with self._lock:
+            self._engine.reset()
 
 
 @explain_misuse
@@ -175,7 +193,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     changes, marks = outcome.changes, outcome.marks() if not fitted.is_cut else fitted.marks
     if fitted.is_cut:
         messages, changes = tuple(fitted.messages), fitted.changes
-    limited = limit_marks(target, messages, marks, prompt, settings.tools)
+    limited = limit_marks(target, messages, marks, prompt, settings.tools, given=context)
     if limited.changes:
         changes = sorted([*changes, *limited.changes], key=place_of)
     report = Report(tuple(changes))
@@ -215,8 +233,19 @@ def _refuse(report: Report, policy: Policy, target: str) -> None:
 
 def _thinking_requirement(outcome: Outcome, options: Options, target: Target) -> tuple[ThinkingOff, ...]:
     workspace = outcome.workspace
-    # The last segment holds the last turn, except in a conversation without turns.
-    is_running = workspace.prefix_state.cycle_begins is False and workspace.prefix_state.last_role != "assistant"
-    if is_running and target.rules.thinking_before_calls and is_thinking(options):
+    if target.rules.thinking_before_calls and is_thinking(options) and _lacks_thinking(workspace):
         return (ThinkingOff(),)
     return ()
+
+
+def _lacks_thinking(workspace: Workspace) -> bool:
+    """Whether the running tool cycle, or an assistant turn at the end, does not begin with thinking."""
+    # The last segment holds the last turn, except in a conversation without turns.
+    begun: Message | None = None
+    for message in reversed(workspace.messages):
+        if message.role != "assistant":
+            break
+        begun = message
+    if begun is None:
+        return workspace.prefix_state.cycle_begins is False
+    return not begun.content or begun.content[0].kind != "thinking"

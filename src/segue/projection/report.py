@@ -55,6 +55,8 @@ class ChangeCode(StrEnum):
     FILE_AS_TEXT = "file_as_text"
     FILE_AS_IMAGE = "file_as_image"
     IMAGE_AS_FILE = "image_as_file"
+    SOURCES_AS_TEXT = "sources_as_text"
+    FILE_CONTEXT_AS_TEXT = "file_context_as_text"
     # reasoning
     THINKING_DROPPED = "thinking_dropped"
     THINKING_AS_TEXT = "thinking_as_text"
@@ -91,8 +93,13 @@ class ChangeCode(StrEnum):
     THINKING_LEVEL = "thinking_level"
     TOOL_REMOVED = "tool_removed"
     TOOL_ADDED = "tool_added"
+    SERVER_TOOL_MAPPED = "server_tool_mapped"
+    TOOL_SEARCH_REMOVED = "tool_search_removed"
+    NAMESPACE_FLATTENED = "namespace_flattened"
+    TOOL_LOADED = "tool_loaded"
     TOOL_SCHEMA = "tool_schema"
     CACHE_MARK_REMOVED = "cache_mark_removed"
+    CACHE_MARK_MOVED = "cache_mark_moved"
 
 
 SENTENCES: Final[dict[ChangeCode, str]] = {
@@ -148,6 +155,10 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.FILE_AS_TEXT: "A text file is sent as text, because the target does not accept it as a file.",
     ChangeCode.FILE_AS_IMAGE: "A file that is an image is sent as an image.",
     ChangeCode.IMAGE_AS_FILE: "An image whose type is that of a document, sound or video is sent as a file.",
+    ChangeCode.SOURCES_AS_TEXT: "The web pages that a turn of another model cites are listed as text behind it.",
+    ChangeCode.FILE_CONTEXT_AS_TEXT: (
+        "The context of a file is sent as text before it, because the target has no field for it."
+    ),
     ChangeCode.THINKING_DROPPED: (
         "Thinking is removed: the target does not accept it, the policy excludes it, or the window is too small."
     ),
@@ -200,8 +211,23 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.TOOL_ADDED: (
         "A tool that only the history uses is declared, because the target requires a definition of every tool."
     ),
+    ChangeCode.SERVER_TOOL_MAPPED: (
+        "A tool that another provider runs is replaced by the target's own; the detail names options that are lost."
+    ),
+    ChangeCode.TOOL_SEARCH_REMOVED: (
+        "A search for tools, which the target does not support, is removed; all tools are sent with their definitions."
+    ),
+    ChangeCode.NAMESPACE_FLATTENED: (
+        "The functions of a namespace are sent one by one, with the namespace in their names; replies are mapped back."
+    ),
+    ChangeCode.TOOL_LOADED: (
+        "A deferred tool is sent in full, because the history has a call of it that another model made."
+    ),
     ChangeCode.TOOL_SCHEMA: "The JSON schema of a tool is changed to the subset that the target accepts.",
-    ChangeCode.CACHE_MARK_REMOVED: "The target accepts fewer cache marks; the oldest are removed.",
+    ChangeCode.CACHE_MARK_REMOVED: (
+        "The target accepts fewer cache marks, or none in this place; the oldest, or those, are removed."
+    ),
+    ChangeCode.CACHE_MARK_MOVED: "The target refuses a cache mark in this place; it is moved to the nearest other one.",
 }
 
 

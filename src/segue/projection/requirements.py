@@ -14,8 +14,8 @@ class ThinkingOff(msgspec.Struct, frozen=True, kw_only=True, tag="thinkingOff", 
     """Thinking has to be disabled for this request: send it with `Options(thinking="off")`.
 
     The current tool cycle began with an assistant turn without thinking that can be replayed: another model wrote it,
-    or it had none. The target refuses such a history while thinking is enabled. Thinking can be enabled again after the
-    next user turn. `path` is the path of the option.
+    or it had none. Or the conversation ends with such a turn, which the target is to continue. The target refuses both
+    while thinking is enabled. Thinking can be enabled again after the next user turn. `path` is the path of the option.
     """
 
     kind: ClassVar[Literal["thinkingOff"]] = "thinkingOff"

@@ -19,6 +19,7 @@ from segue.models.model import Model
 from segue.models.model_ids import first_party_prefixes, first_party_providers
 from segue.protocols.detection import detect_reply
 from segue.protocols.kit.codec import Endpoint, Violation, WireError
+from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.registry import get_protocol, resolve_dialect, resolve_rules
@@ -82,6 +83,8 @@ def encode_request(
 ) -> dict[str, Any]:
     """Write a request body without projection; a prompt from `decode_request` gives the original body.
 
+    The body is the caller's own: it shares no dict or list with the prompt.
+
     Raises:
         EncodeError: the protocol does not support something in the prompt; has the path.
     """
@@ -91,7 +94,7 @@ def encode_request(
     endpoint = find_endpoint(protocol, model, whole.model)
     if whole.model is None and endpoint.model.id:
         whole = replace(whole, model=endpoint.model.id)
-    return get_protocol(endpoint.model.protocol).encode_request(whole, endpoint)
+    return detached(get_protocol(endpoint.model.protocol).encode_request(whole, endpoint))
 
 
 def decode_response(
@@ -119,7 +122,7 @@ def encode_response(message: AssistantMessage, *, protocol: str, model: Model | 
     if not isinstance(message, AssistantMessage):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConversationError(f"expected an AssistantMessage, got a value of type {type(message).__name__}")
     endpoint = find_endpoint(protocol, model, message.model or None)
-    return get_protocol(protocol).encode_response(message, endpoint)
+    return detached(get_protocol(protocol).encode_response(message, endpoint))
 
 
 def stream_decoder(

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Final, cast, final
 
 from segue.protocols.kit.clues import Clues
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.registry import all_clues, registered_count
 
 _Clue = Mapping[str, int]
@@ -84,9 +85,10 @@ def _with_other_turns(body: Mapping[str, object], tables: _Tables) -> Sequence[s
     return [name for name, key in tables.turns_key_of.items() if key not in present] if present else ()
 
 
-def detect_reply(body: Mapping[str, object]) -> str | None:
+def detect_reply(body: object) -> str | None:
     """Name the protocol of a whole reply; None if no clue is found."""
     scores: dict[str, int] = {}
+    body = object_of(body)
     for clue in _found(body, _read_tables(registered_count()).reply_keys):
         for name, weight in clue.items():
             scores[name] = max(weight, scores.get(name, 0))

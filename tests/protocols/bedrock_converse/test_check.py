@@ -35,6 +35,7 @@ VIDEO = {"video": {"format": "mp4", "source": {"bytes": "AAAA"}}}
 POINT = {"cachePoint": {"type": "default"}}
 HOUR = {"cachePoint": {"type": "default", "ttl": "1h"}}
 BUDGET = {"additionalModelRequestFields": {"thinking": {"type": "enabled", "budget_tokens": 2048}}}
+DISABLED = {"additionalModelRequestFields": {"thinking": {"type": "disabled"}}}
 
 
 def user(*blocks):
@@ -206,6 +207,22 @@ REFUSED = {
     ),
     "a turn that ends in reasoning": ("final_thinking", body(user(TEXT), assistant(SIGNED), user(TEXT)), SONNET),
     "calls without the reasoning before them": ("thinking_before_calls", body(*CYCLE, **TOOLS, **BUDGET), SONNET),
+    "a cache point behind reasoning": (
+        "cache_mark_thinking",
+        body(user(TEXT), assistant(SIGNED, POINT, TEXT), user(TEXT)),
+        SONNET,
+    ),
+    "an answer begun while thinking is on": ("prefill_thinking", body(user(TEXT), assistant(TEXT), **BUDGET), SONNET),
+    "an answer begun with reasoning while thinking is off": (
+        "thinking_while_off",
+        body(user(TEXT), assistant(SIGNED, TEXT), **DISABLED),
+        SONNET,
+    ),
+    "reasoning in a cycle while thinking is off": (
+        "thinking_while_off",
+        body(user(TEXT), assistant(SIGNED, CALL), user(RESULT), **TOOLS, **DISABLED),
+        SONNET,
+    ),
     # -- media
     "a picture of the assistant's": ("block_role", body(user(TEXT), assistant(IMAGE), user(TEXT)), SONNET),
     "a video for Claude": ("media_kind", body(user(TEXT, VIDEO)), SONNET),

@@ -118,9 +118,18 @@ ASSISTANT_PARTS: dict[str, tuple[Mapping[str, object], AnyContent]] = {
         {"$": "thinking", "value": "hm"},
         NativeContent(protocol=P, block={"$": "thinking", "value": "hm"}),
     ),
-    "a call whose input is no object": (
-        {**WIRE_CALL, "input": "{}"},
-        NativeContent(protocol=P, block={**WIRE_CALL, "input": "{}"}),
+    "a call whose input is JSON text": (
+        {**WIRE_CALL, "input": '{"a":1}'},
+        ToolCall(
+            id="c1",
+            name="f",
+            arguments={"a": 1},
+            extra={P: {"verbatim": {"input": {"fromDigest": "1f8c00645b7df6ce", "to": '{"a":1}'}}}},
+        ),
+    ),
+    "a call whose input is null": (
+        {**WIRE_CALL, "input": None},
+        ToolCall(id="c1", name="f", arguments={}, extra={P: {"verbatim": {"input": {"from": {}, "to": None}}}}),
     ),
 }
 

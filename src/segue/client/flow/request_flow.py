@@ -48,7 +48,6 @@ from segue.client.flow.steps import (
     Steps,
     Wait,
 )
-from segue.client.flow.storable import make_storable
 from segue.conversation.context import Context, Options
 from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
 from segue.conversation.messages import AssistantMessage, StopReason
@@ -302,7 +301,6 @@ class Flow:
 
     def _without_secrets(self, message: AssistantMessage) -> AssistantMessage:
         """Remove secrets that the server repeated anywhere in a failed message."""
-        message = make_storable(message)
         text = dump_message(message).decode()
         purged = self._conceal(text)
         if purged == text:
@@ -352,7 +350,7 @@ class Flow:
             timestamp=self._began.unix_ms,
             diagnostics=(*ending.message.diagnostics, *notes),
         )
-        self.ending = with_message(ending, make_storable(message))
+        self.ending = with_message(ending, message)
         new_events = events if self.ask.emits else events[-1:]
         return [*new_events[:-1], self.ending]
 

@@ -12,6 +12,7 @@ import msgspec
 from segue.client.session.locks import SessionLock
 from segue.conversation.content import SystemContent, TextContent, ToolCall, ToolResultContent, UserContent
 from segue.conversation.context import Context, Tool
+from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message, ToolResultMessage, UserMessage
 from segue.errors import ConversationError
 from segue.sessions import StrPath, append_header, append_line, append_message, read_session
@@ -72,11 +73,13 @@ class History:
             wanted = msgspec.structs.replace(wanted, system_prompt=system_prompt)
         if tools is not None:
             wanted = msgspec.structs.replace(wanted, tools=tuple(tools))
-        if path is not None and (stored is None or wanted != stored):
+        if path is not None and (stored is None or not is_exact(wanted, stored)):
             append_header(path, wanted, fsync=self._fsync)
         if path is not None and stored is None:
             for message in wanted.messages:
                 append_message(path, message, fsync=self._fsync)
+        if self._lock is not None:
+            self._lock.lock_file()  # the file exists now
         return wanted
 
     def append(self, *messages: Message) -> None:
@@ -86,12 +89,17 @@ class History:
             ConversationError: the conversation was closed, so another process may own the file now.
         """
         with self._turn:
-            for message in messages:
-                if self._path is not None:
-                    if self.is_closed:
-                        raise self.closed_error()
-                    append_message(self._path, message, fsync=self._fsync)
-                self.context = self.context.add(message)
+            written = 0
+            try:
+                for message in messages:
+                    if self._path is not None:
+                        if self.is_closed:
+                            raise self.closed_error()
+                        append_message(self._path, message, fsync=self._fsync)
+                    written += 1
+            finally:
+                # At once: adding many messages one by one would copy the conversation for each.
+                self.context = self.context.add(*messages[:written])
 
     def write_line(self, line: bytes) -> None:
         """Append one dumped message to the file only; `context` stays as it is.

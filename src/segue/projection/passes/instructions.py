@@ -130,6 +130,8 @@ def _prompt_as_user(workspace: Workspace, prompt: SystemPrompt) -> None:
     place = workspace.insertion(ChangeCode.TURN_INSERTED, "the system prompt")
     workspace.keep([opening, *workspace.messages], [place, *workspace.places])
     workspace.prefix_state.system_prompt = None
+    if any(piece.cache_mark is not None for piece in opening.content):
+        workspace.scan.extra = True
 
 
 # -- later instructions ------------------------------------------------------------------------------------------------

@@ -199,6 +199,7 @@ class _Media:
                     pieces.add(spare, position)
                     continue
                 fit = self.fit(spare, path, self.rules.user_media if follower == "user" else (), in_result=False)
+                self.add_context(spare, fit, path, pieces, position)
                 if fit.content.kind == "text":
                     pieces.add_fit(fit, position)
                 else:
@@ -214,7 +215,9 @@ class _Media:
             path = self.workspace.content_path(index, position)
             for spare in self.unwrapped(piece, path):
                 if spare.kind == "image" or spare.kind == "file":
-                    pieces.add_fit(self.fit(spare, path, (), in_result=False), position)
+                    fit = self.fit(spare, path, (), in_result=False)
+                    self.add_context(spare, fit, path, pieces, position)
+                    pieces.add_fit(fit, position)
                 else:
                     pieces.add(spare, position)
         return pieces
@@ -235,6 +238,7 @@ class _Media:
                     pieces.add(spare, position)
                     continue
                 fit = self.fit(spare, path, patterns, in_result=in_result)
+                self.add_context(spare, fit, path, pieces, position)
                 if fit.moves and fit.content.kind != "text":
                     self.move(fit.content, path, index)
                     pieces.moved = True
@@ -280,3 +284,17 @@ class _Media:
         if fit.content.extra is not None:
             self.workspace.scan.extra = True  # content of `Policy.media` may have an `extra`
         return fit
+
+    def add_context(self, given: Media, fit: Fit, path: Path, pieces: _Pieces, position: int) -> None:
+        """Keep the context of a document with it; append it as a text where it cannot be sent so."""
+        if given.kind != "file" or given.context is None:
+            return
+        if fit.content.kind == "file" and self.rules.file_context and kind_of(fit.content) == "document":
+            if fit.content.context is None:  # content of `Policy.media`
+                fit.content = replace(fit.content, context=given.context)
+            return
+        if fit.content.kind == "file":
+            fit.content = replace(fit.content, context=None)
+        # The text is inserted, so the path is that of the content as a whole.
+        self.workspace.note(ChangeCode.FILE_CONTEXT_AS_TEXT, path[:3], Loss.NONE)
+        pieces.add(TextContent(text=given.context), position)

@@ -172,13 +172,18 @@ def _record_roles(workspace: Workspace) -> None:
 
 
 def _record_thinking_cycle(workspace: Workspace) -> None:
-    """Find the first turn of the current tool cycle: the first one with calls after the last user turn."""
+    """Find the first turn of the current tool cycle: the first one with calls after the last user turn.
+
+    Assistant turns directly before it are one turn with it on the wire.
+    """
     opener: AssistantMessage | None = None
+    joins = False
     for message in reversed(workspace.messages):
         if message.role == "user":
             workspace.prefix_state.cycle_begins = None
             break
-        if message.role == "assistant" and message.tool_calls():
+        joins = message.role == "assistant" and (joins or bool(message.tool_calls()))
+        if joins and message.role == "assistant":
             opener = message
     if opener is not None and workspace.prefix_state.cycle_begins is None:
         workspace.prefix_state.cycle_begins = opener.content[0].kind == "thinking"

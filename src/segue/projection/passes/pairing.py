@@ -186,11 +186,14 @@ def _repair_arguments(workspace: Workspace) -> None:
 
 def _repair_argument_texts(workspace: Workspace, index: int, message: AssistantMessage) -> None:
     content: list[AssistantContent] = list(message.content)
+    is_changed = False
     for position, piece in enumerate(content):
         if piece.kind == "toolCall" and piece.arguments_text is not None and not _text_matches_arguments(piece):
             workspace.note(ChangeCode.ARGUMENTS_UNPARSED, workspace.content_path(index, position), Loss.CONTENT)
             content[position] = replace(piece, arguments_text=None)
-            workspace.put(index, replace(message, content=tuple(content)))
+            is_changed = True
+    if is_changed:
+        workspace.put(index, replace(message, content=tuple(content)))
 
 
 def _text_matches_arguments(call: ToolCall) -> bool:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import NativeContent, SystemContent
 from segue.errors import Path
+from segue.projection.passes.cache_marks import move_system_marks
 from segue.projection.passes.extra import extra_loss, kept_extra, lost_extra
 from segue.projection.passes.media_fit import fit_media
 from segue.projection.passes.text import clean_piece, is_clean_extra
@@ -24,8 +25,10 @@ def fit_system_prompt(given: SystemPrompt, target: Target) -> tuple[SystemPrompt
     fitting = _Fitting(target)
     if isinstance(given, str):
         return fitting.text(given, ("system_prompt",), Loss.NONE), tuple(fitting.changes)
+    pieces, moves = move_system_marks(given, target)
+    fitting.changes += moves
     out: list[SystemContent] = []
-    for position, piece in enumerate(given):
+    for position, piece in enumerate(pieces):
         out.extend(fitting.piece(piece, ("system_prompt", position)))
     if not out and not fitting.changes:
         fitting.note(ChangeCode.TEXT_BLANK, ("system_prompt",), Loss.NONE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from segue.conversation.content import SystemContent
+from segue.protocols.kit.namespaces import FunctionName
 
 
 class PrefixState:
@@ -25,6 +26,7 @@ class PrefixState:
         "hoisted",
         "last_place",
         "last_role",
+        "loaded",
         "provider",
         "system_prompt",
         "wire_names",
@@ -38,6 +40,8 @@ class PrefixState:
         """Given tool name -> name on the wire, for the names that were changed."""
         self.called: dict[str, None] = {} if parent is None else dict(parent.called)
         """The wire names of all tools that the conversation calls, in order."""
+        self.loaded: dict[FunctionName, None] = {} if parent is None else dict(parent.loaded)
+        """Deferred functions that calls of other models name, so that they have to be sent in full."""
         self.provider: str | None = None if parent is None else parent.provider
         """The provider of the last assistant turn. Messages after it were most likely written for that provider."""
         self.system_prompt: str | tuple[SystemContent, ...] | None = None if parent is None else parent.system_prompt

@@ -22,7 +22,7 @@ from typing import Final
 from segue.conversation.content import AnyContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.projection.workspace.ownership import Ownership
-from segue.projection.workspace.surrogates import is_clean, is_clean_value
+from segue.projection.workspace.surrogates import NOT_FINITE, is_clean, is_clean_argument, is_clean_value
 from segue.protocols.kit.reading import REPLY
 
 UNFINISHED: Final = frozenset({"error", "aborted"})
@@ -46,6 +46,8 @@ class Scan:
         "native",
         "paired",
         "phases",
+        "protocols",
+        "replies",
         "result_names",
         "roles",
         "signed",
@@ -94,6 +96,10 @@ class Scan:
         """A turn ends in thinking."""
         self.phases: bool = False
         """A text of an assistant turn has a phase."""
+        self.protocols: set[str] = set()
+        """The protocols of all assistant turns."""
+        self.replies: bool = False
+        """An assistant turn has an `extra`, if only what it keeps of its reply."""
         self.extra: bool = False
         """A message or content has an `extra` (beyond what it keeps of its reply), a cache mark or a prefix."""
         self.errors: list[int] = []
@@ -110,15 +116,16 @@ class Scan:
 
     def add_rare(self, piece: AnyContent) -> None:
         """Record media, native blocks and fields that are rarely set."""
-        if piece.extra is not None or (piece.kind != "thinking" and piece.cache_mark is not None):
+        if piece.extra is not None or piece.cache_mark is not None:
             self.extra = True
         if piece.kind == "native":
             self.media = self.native = True
+            self.extra = self.extra or any(spare.cache_mark is not None for spare in piece.fallback)
         elif piece.kind == "image" or piece.kind == "file":
             self.media = True
             texts = (piece.data, piece.url, piece.mime_type)
             if piece.kind == "file":
-                texts = (*texts, piece.file_id, piece.name)
+                texts = (*texts, piece.file_id, piece.name, piece.context)
             self.unclean = self.unclean or not all(map(is_clean_value, texts))
 
     def add_text(self, content: Sequence[AnyContent]) -> None:
@@ -189,12 +196,17 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
             ):
                 is_foreign = not ownership.is_own(message)
                 writer = message if ownership.is_certain else None
+                scan.protocols.add(message.protocol)
             if is_foreign:
                 scan.foreign.add(len(characters) - 1)
             if message.stop_reason in UNFINISHED:
                 scan.unfinished = True
             extra = message.extra
-            if message.prefix or (extra is not None and (REPLY not in extra or len(extra) != 1)):
+            if extra is not None:
+                scan.replies = True
+                if REPLY not in extra or len(extra) != 1:
+                    scan.extra = True
+            if message.prefix:
                 scan.extra = True
             kind = None
             first = called + 1
@@ -209,8 +221,11 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                         if type(value) is str:
                             if not value.isascii() and not is_clean(value):
                                 scan.unclean = True
-                        elif type(value) in _NESTED and not is_clean_value(value):
-                            scan.unclean = True
+                        elif type(value) in _NESTED:
+                            if not is_clean_argument(value):
+                                scan.unclean = True
+                        elif type(value) is float and value - value != 0:
+                            raise ValueError(NOT_FINITE)
                     if piece.arguments_text is not None:
                         scan.original = True
                         if not is_clean(piece.arguments_text):
@@ -251,7 +266,7 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                         scan.signed = True
                         if not signature.isascii():
                             scan.add_unusual_signature(signature)
-                    if piece.extra is not None:
+                    if piece.extra is not None or piece.cache_mark is not None:
                         scan.extra = True
                 else:
                     scan.add_rare(piece)

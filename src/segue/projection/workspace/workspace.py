@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final, TypeAlias
 
-from segue.conversation.content import AnyContent, SystemContent
+from segue.conversation.content import AnyContent, Extra, SystemContent
 from segue.conversation.context import Options, Tool
 from segue.conversation.messages import Message
 from segue.errors import Path
@@ -23,11 +23,15 @@ from segue.models.rules import Rules
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.requirements import HistoryNeeded, MediaNeeded
+from segue.projection.workspace.namespace_table import NamespaceTable
 from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import Scan, scan_messages
+from segue.protocols.kit.namespaces import FunctionName
 
 SystemPrompt: TypeAlias = str | tuple[SystemContent, ...] | None
+
+ToolsKey: TypeAlias = tuple[tuple[Tool, ...], Extra | None, bool, tuple[FunctionName, ...]]
 
 ROLE_CODES: Final = {"user": "u", "assistant": "a", "toolResult": "t", "system": "s"}
 INSERTED: Final = -1
@@ -35,23 +39,36 @@ INSERTED: Final = -1
 
 
 class FittedTools:
-    """The tools of a request after fitting them to the target, and the changes."""
+    """The tools of a request after fitting them to the target, the `extra` of the options, and the changes.
 
-    __slots__ = ("changes", "given", "tools", "wire_names")
+    `key` is what they were fitted for: the given tools and `extra`, and what the history calls.
+    """
+
+    __slots__ = ("changes", "extra", "key", "tools", "wire_names")
 
     def __init__(
-        self, given: tuple[Tool, ...], tools: tuple[Tool, ...], changes: list[Change], wire_names: dict[str, str]
+        self,
+        key: ToolsKey,
+        tools: tuple[Tool, ...],
+        extra: Extra | None,
+        changes: list[Change],
+        wire_names: dict[str, str],
     ) -> None:
-        self.given: tuple[Tool, ...] = given
+        self.key: ToolsKey = key
         self.tools: tuple[Tool, ...] = tools
+        self.extra: Extra | None = extra
         self.changes: list[Change] = changes
         self.wire_names: dict[str, str] = wire_names
+
+    def is_for(self, key: ToolsKey) -> bool:
+        """Whether the tools were fitted for the same request: the same tools and `extra`, equal calls."""
+        return self.key[0] is key[0] and self.key[1] is key[1] and self.key[2:] == key[2:]
 
 
 class Target:
     """Everything the passes need to know about the target, resolved once; `fitted_tools` caches the last tools."""
 
-    __slots__ = ("dialect", "fitted_tools", "model", "ownership", "policy", "rules")
+    __slots__ = ("dialect", "fitted_tools", "namespaces", "ownership", "model", "policy", "rules")
 
     def __init__(self, model: Model, rules: Rules, dialect: Dialect, policy: Policy) -> None:
         self.model: Model = model
@@ -61,6 +78,8 @@ class Target:
         self.policy: Policy = policy
         self.ownership: Ownership = Ownership(model, policy.same_model, policy.routers)
         self.fitted_tools: FittedTools | None = None
+        self.namespaces: NamespaceTable | None = None
+        """The namespaces among the tools of the request that is projected."""
 
 
 class Settings:
@@ -80,6 +99,7 @@ class Workspace:
     """
 
     __slots__ = (
+        "_given_before",
         "_insertions",
         "_start",
         "blocks",
@@ -100,6 +120,7 @@ class Workspace:
         "settings",
         "scan",
         "target",
+        "thinking_off",
     )
 
     def __init__(
@@ -134,7 +155,11 @@ class Workspace:
         self.has_moves: bool = False
         self.results: set[int] = set()
         """Whether results may have moved, and the places of those that may have."""
+        self.thinking_off: bool = False
+        """Whether the request turns thinking off and the target then refuses thinking in a tool cycle."""
         self._insertions: list[tuple[ChangeCode, str]] = []
+        self._given_before: list[int] | None = None
+        """For each message the place of the last given one up to it, computed when an inserted one needs it."""
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
@@ -180,11 +205,15 @@ class Workspace:
 
     def path(self, index: int) -> Path:
         """Give the original path of the message at `index`; for an inserted one, of the message before it."""
-        while index >= 0:
-            if self.places[index] >= 0:
-                return ("messages", self.places[index])
-            index -= 1
-        return ("messages",) if self.follows is None else ("messages", self.follows)
+        place = self.places[index]
+        if place >= 0:
+            return ("messages", place)
+        if self._given_before is None:
+            # All of them at once: looking back from each of many insertions in a row would be quadratic.
+            last = -1 if self.follows is None else self.follows
+            self._given_before = [last := place if place >= 0 else last for place in self.places]
+        before = self._given_before[index]
+        return ("messages",) if before < 0 else ("messages", before)
 
     def content_path(self, index: int, block: int) -> Path:
         """Give the original path of content `block` of the message at `index`."""
@@ -216,6 +245,7 @@ class Workspace:
         """Replace all messages after inserting, dropping or moving some."""
         self.messages = messages
         self.places = places
+        self._given_before = None
         self.changed = self.reordered = True
 
 

@@ -17,11 +17,12 @@ from segue.protocols.kit.checking import check_json, matches_alphabet, objects_o
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import object_of
-from segue.protocols.kit.ranges import check_range, check_stops
+from segue.protocols.kit.ranges import check_range, check_stops, check_user_ids
 from segue.protocols.kit.reading import text_of
 
 _EFFORTS: Final = frozenset({"low", "medium", "high", "xhigh", "max"})  # anthropic 2.8.0
 _FORCED: Final = frozenset({"any", "tool"})
+_THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "top_p": "top_p", "top_k": "temperature"}
 """Parameters of the body -> the field of `Options` whose rule they follow."""
 
@@ -47,6 +48,9 @@ def _check_limits(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
         # many projects; Anthropic documentation: models overview)
         message = f"max_tokens: {most} is too much for {endpoint.model.id}; set at most {endpoint.model.max_tokens}"
         yield Violation(code="max_tokens", path=("max_tokens",), message=message)
+
+    # The lengths are in the rows of the providers, with their sources.
+    yield from check_user_ids(body, endpoint.rules)
 
 
 def _check_system(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
@@ -216,6 +220,14 @@ def _check_marks(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
             yield Violation(
                 code="cache_mark_blank", path=(*path, key), message="a blank text cannot be cached; remove the mark"
             )
+        if kind_of(block) in _THINKING:
+            # Thinking cannot be marked itself (documentation: prompt caching)
+            message = "thinking cannot have a mark; put it on another block"
+            yield Violation(code="cache_mark_thinking", path=(*path, key), message=message)
+        if path[0] == "tools" and any(block.get(beside) for beside in endpoint.rules.cache_mark_refused_beside):
+            # A deferred tool is not part of the cached prefix (documentation: tool use with prompt caching)
+            message = "a tool whose loading is deferred cannot have a mark; put it on another tool"
+            yield Violation(code="cache_mark_deferred", path=(*path, key), message=message)
         if mark.get("ttl") != "1h":
             short = True
         elif short:

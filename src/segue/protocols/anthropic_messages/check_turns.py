@@ -16,6 +16,7 @@ from segue.models.rules import Rules
 from segue.protocols.anthropic_messages.rules import PROVIDER
 from segue.protocols.kit.checking import objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.media_checks import check_address, check_bytes
 from segue.protocols.kit.reading import text_of
 
@@ -94,14 +95,15 @@ class Turns:
             message = f"the role {role!r} is not supported; use user, assistant or system"
             yield Violation(code="role", path=(*path, "role"), message=message)
         blocks = _blocks_of(turn, path)
-        blank = all(block.get("type") == "text" and _is_blank(block) for _, block in blocks)
+        texts = [block for _, block in blocks if block.get("type") == "text"]
+        blank = all(map(_is_blank, texts)) and bool(texts or not blocks)
         if blank and self.rules.refused_text != "none" and not (last and role == "assistant" and not blocks):
             # "text content blocks must be non-empty" / "must contain non-whitespace text" (arunalabs/mode #9,
-            # LibreChat-AI/agents #124): refused where a turn has no other content
+            # LibreChat-AI/agents #124): refused where a turn has no other text
             yield Violation(
                 code="blank_text",
                 path=(*path, "content"),
-                message="the turn has no content that is not blank; remove it",
+                message="the turn has no text that is not blank; remove the blank one",
             )
         for place, block in blocks:
             yield from self._check_block(block, place, role)
@@ -166,7 +168,7 @@ class Turns:
         if run.role == "assistant":
             following = self.runs[position + 1] if position + 1 < len(self.runs) else None
             answered = (
-                _ids(following.of("tool_result"), "tool_use_id") if following and following.role == "user" else []
+                _ids(following.of("tool_result"), "tool_use_id") if following and following.role == "user" else ()
             )
             seen: set[object] = set()
             for path, block in run.of("tool_use"):
@@ -197,7 +199,7 @@ class Turns:
 
     def _check_results(self, position: int, run: Run) -> Iterator[Violation]:
         before = self.runs[position - 1] if position else None
-        calls = _ids(before.of("tool_use"), "id") if before and before.role == "assistant" else []
+        calls = _ids(before.of("tool_use"), "id") if before and before.role == "assistant" else ()
         seen: set[object] = set()
         texts = False
         for path, block in run.blocks:
@@ -271,10 +273,28 @@ class Turns:
             yield Violation(code="final_space", path=path, message="the last turn ends in white space; strip it")
 
     def _check_cycle(self) -> Iterator[Violation]:
-        """Check the turn that opened the running cycle of calls: with a thinking budget it must begin with thinking."""
-        thinking = self.body.get("thinking")
-        enabled = isinstance(thinking, Mapping) and cast("Object", thinking).get("type") == "enabled"
-        if not enabled or not self.rules.thinking_before_calls:
+        """Check the running cycle of calls and a last assistant turn, which have to be in the mode of the request.
+
+        With a thinking budget they must begin with thinking; with thinking disabled they may not contain any. A request
+        without `thinking` is not checked: it is refused only at times.
+        """
+        mode = object_of(self.body.get("thinking")).get("type")
+        if mode not in ("enabled", "disabled") or not self.rules.thinking_before_calls:
+            return
+        last = next((run for run in reversed(self.runs) if run.role == "assistant"), None)
+        if mode == "disabled":
+            if last is not None and self._is_final(last):
+                for path, _ in last.of(*_THINKING):
+                    # "When thinking is disabled, an `assistant` message in the final position cannot contain
+                    # `thinking`." (forgecode #1853, and #1195 at Vertex)
+                    message = "the last assistant turn contains thinking while thinking is disabled; remove it"
+                    yield Violation(code="thinking_while_off", path=path, message=message)
+            return
+        if last is not None and last is self.runs[-1] and last.blocks and kind_of(last.blocks[0][1]) not in _THINKING:
+            # "Expected `thinking` or `redacted_thinking`, but found `text`. When `thinking` is enabled, a final
+            # `assistant` message must start with a thinking block." (aider #3820; documentation: prefill)
+            message = "an answer cannot be begun while thinking is enabled; add a user turn, or disable thinking"
+            yield Violation(code="prefill_thinking", path=last.blocks[0][0], message=message)
             return
         opener: Run | None = None
         for run in reversed(self.runs):
@@ -287,6 +307,11 @@ class Turns:
             # `assistant` message must start with a thinking block" (opencode #3077)
             message = "a turn that calls tools must begin with thinking while thinking is enabled; disable thinking"
             yield Violation(code="thinking_before_calls", path=opener.blocks[0][0], message=message)
+
+    def _is_final(self, run: Run) -> bool:
+        """Whether nothing but results of tools follows a run."""
+        following = self.runs[self.runs.index(run) + 1 :]
+        return all(kind_of(block) == "tool_result" for later in following for _, block in later.blocks)
 
     # -- media ---------------------------------------------------------------------------------------------------------
 
@@ -351,5 +376,5 @@ def _is_blank(block: Object) -> bool:
     return not str(block.get("text", "")).strip()
 
 
-def _ids(placed: list[Placed], key: str) -> list[object]:
-    return [text_of(block.get(key)) for _, block in placed]
+def _ids(placed: list[Placed], key: str) -> set[object]:
+    return {text_of(block.get(key)) for _, block in placed}

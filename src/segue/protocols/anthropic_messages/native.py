@@ -15,12 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
-from segue.conversation.content import FallbackContent, FileContent, NativeContent, TextContent
+from segue.conversation.content import AssistantContent, FallbackContent, FileContent, NativeContent, TextContent
 from segue.protocols.anthropic_messages.cache import split_mark
 from segue.protocols.anthropic_messages.media import decode_document, decode_image, source_of
 from segue.protocols.anthropic_messages.rules import PROTOCOL
-from segue.protocols.kit.json_values import Block
+from segue.protocols.anthropic_messages.server_results import has_page_text, label_of, result_lines
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.sources import labelled
 
 Fallback: TypeAlias = tuple[FallbackContent, ...]
 
@@ -29,6 +31,19 @@ def decode_native(block: Block) -> NativeContent:
     """Keep a block verbatim, with what other models can read of it."""
     unmarked, mark = split_mark(block)
     return NativeContent(protocol=PROTOCOL, block=unmarked, fallback=fallback_of(unmarked), cache_mark=mark)
+
+
+def find_writer(content: Sequence[AssistantContent]) -> str | None:
+    """Name the model that wrote the end of a turn, if a `fallback` block hands over to another; None if there is none.
+
+    The block marks where the output of one model ends and that of the next begins.      (anthropic 2.8.0, beta)
+    """
+    for piece in reversed(content):
+        if piece.kind == "native" and piece.block.get("type") == "fallback":
+            writer = text_of(object_of(piece.block.get("to")).get("model"))
+            if writer:
+                return writer
+    return None
 
 
 def fallback_of(block: Block) -> Fallback:
@@ -93,36 +108,20 @@ def _search_result(block: Block) -> Fallback:
 
 def _result(block: Block) -> Fallback:
     """Read the result of a server tool: what it found, printed or fetched, or why it failed."""
-    content = block.get("content")
-    if isinstance(content, str):
-        return _text(content)
-    lines: list[str] = []
+    content, label = block.get("content"), label_of(block)
+    lines: list[str] = [content] if isinstance(content, str) else []
     media: list[FallbackContent] = []
     for inner in _blocks(content):
-        code = inner.get("error_code")
-        if isinstance(code, str):
-            lines.append(f"Error: {code}")
-            continue
-        found = _found(inner)
-        if found:
-            lines.append(found)
-        for piece in _text_or_content(inner):
+        found = result_lines(inner)
+        lines += found
+        for piece in () if has_page_text(inner) else _text_or_content(inner):
             if piece.kind == "text" and not found:
                 lines.append(piece.text)
             elif piece.kind != "text":
                 media.append(piece)
+    if any(line.strip() for line in lines) and label:
+        return (*_text(labelled(label, lines)), *media)
     return (*_text("\n".join(lines)), *media)
-
-
-_LINES: Final = ("title", "url", "stdout", "stderr", "tool_name")
-
-
-def _found(inner: Block) -> str:
-    """Read the plain fields of one result: title and address of a page, output of a program, name of a tool."""
-    lines = [part.rstrip("\n") for key in _LINES if (part := text_of(inner.get(key)))]
-    references = inner.get("tool_references")
-    lines += [name for found in _blocks(references) if (name := text_of(found.get("tool_name")))]
-    return "\n".join(lines)
 
 
 def _reference(block: Block) -> Fallback:

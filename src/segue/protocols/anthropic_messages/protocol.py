@@ -12,6 +12,8 @@ from segue.protocols.anthropic_messages.request import decode_request, encode_re
 from segue.protocols.anthropic_messages.response import decode_response, encode_response
 from segue.protocols.anthropic_messages.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.anthropic_messages.rules import PROTOCOL as NAME
+from segue.protocols.anthropic_messages.server_tools import SERVER_TOOLS
+from segue.protocols.anthropic_messages.sources import cited_sources
 from segue.protocols.anthropic_messages.stream import stream_decoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.held_content import HeldContent
@@ -35,6 +37,8 @@ PROTOCOL: Final = Protocol(
     rules=RULES,
     dialect=DIALECT,
     families=FAMILIES,
+    server_tools=SERVER_TOOLS,
+    cited_sources=cited_sources,
     framing="sse",
     path=_path,
     encode_request=encode_request,

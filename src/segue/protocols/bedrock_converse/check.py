@@ -7,6 +7,7 @@ Real traffic outranks every document: what was answered is not a violation.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Final, cast
 
 from segue.errors import Path
@@ -218,6 +219,11 @@ def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         # "A maximum of 4 blocks with cache_control may be provided. Found 5." (AWS documentation: four checkpoints)
         message = f"{len(marks)} cache points are more than {most}; remove the oldest"
         yield violation("cache_marks", marks[most][0], message)
+    for path in _behind_reasoning(body):
+        # "Cache point cannot be inserted after reasoning block" (opencode #36517, strands #1820, langchain-aws #1290)
+        yield violation(
+            "cache_mark_thinking", path, "a cache point cannot follow reasoning; put it behind other content"
+        )
     short = False
     for path, mark in marks:
         if path[-1] == 0:
@@ -228,6 +234,14 @@ def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         elif short:
             # A longer ttl may not follow a shorter one; order: tools, system, messages (headroom #2939)
             yield violation("cache_mark_order", path, "a ttl of 1h follows a shorter one; reorder them")
+
+
+def _behind_reasoning(body: Block) -> Iterator[Path]:
+    """Give the cache points that directly follow reasoning."""
+    for turn_index, turn in objects_of(body.get("messages")):
+        for (_, before), (index, block) in pairwise(objects_of(turn.get("content"))):
+            if MARK in block and "reasoningContent" in before:
+                yield ("messages", turn_index, "content", index)
 
 
 def _blocks(body: Block) -> Iterator[tuple[Path, Block]]:

@@ -254,7 +254,7 @@ class Turns:
     def _check_pairing(self, position: int, turn: Turn) -> Iterator[Violation]:
         if turn.role == "assistant":
             after = self.turns[position + 1] if position + 1 < len(self.turns) else None
-            answered = _ids(after.of("toolResult")) if after is not None and after.role == "user" else []
+            answered = _ids(after.of("toolResult")) if after is not None and after.role == "user" else ()
             seen: set[str | None] = set()
             for path, call in turn.own_calls():
                 call_id = text_of(call.get("toolUseId"))
@@ -269,7 +269,7 @@ class Turns:
                 yield from self._check_after_calls(turn)
         elif turn.role == "user":
             before = self.turns[position - 1] if position else None
-            calls = _ids(before.own_calls()) if before is not None and before.role == "assistant" else []
+            calls = _ids(before.own_calls()) if before is not None and before.role == "assistant" else ()
             seen = set()
             for path, result in turn.of("toolResult"):
                 call_id = text_of(result.get("toolUseId"))
@@ -316,9 +316,28 @@ class Turns:
                     yield violation("result_and_words", turn.path, "results and other content share a turn; split it")
 
     def _check_cycle(self) -> Iterator[Violation]:
-        """Check the turn that opened the current cycle of calls: with thinking on it has to begin with reasoning."""
+        """Check the current cycle of calls and a last assistant turn, which have to be in the mode of the request.
+
+        With thinking on they have to begin with reasoning; with thinking disabled they may not contain any.
+        """
         fields = object_of(self.body.get("additionalModelRequestFields"))
-        if object_of(fields.get("thinking")).get("type") != "enabled" or not self.rules.thinking_before_calls:
+        mode = object_of(fields.get("thinking")).get("type")
+        if mode not in ("enabled", "disabled") or not self.rules.thinking_before_calls:
+            return
+        if mode == "disabled":
+            at = max((place for place, turn in enumerate(self.turns) if turn.role == "assistant"), default=None)
+            if at is not None and _are_results(self.turns[at + 1 :]):
+                for path, _ in self.turns[at].of("reasoningContent"):
+                    # "When thinking is disabled, an `assistant` message in the final position cannot contain
+                    # `thinking`." (forgecode #1853; Claude's own rules apply behind Bedrock)
+                    message = "the last assistant turn holds reasoning while thinking is off; remove it"
+                    yield violation("thinking_while_off", path, message)
+            return
+        last = self.turns[-1]
+        if last.role == "assistant" and last.blocks and "reasoningContent" not in last.blocks[0][1]:
+            # "Expected `thinking` or `redacted_thinking`, but found `text`" (aider #3820; documentation: prefill)
+            message = "an answer cannot be begun while thinking is on; add a user turn, or turn thinking off"
+            yield violation("prefill_thinking", last.blocks[0][0], message)
             return
         opener: Turn | None = None
         for turn in reversed(self.turns):
@@ -332,6 +351,11 @@ class Turns:
             yield violation("thinking_before_calls", opener.blocks[0][0], message)
 
 
+def _are_results(turns: list[Turn]) -> bool:
+    """Whether turns hold results of tools, and cache points, alone."""
+    return all("toolResult" in block or "cachePoint" in block for turn in turns for _, block in turn.blocks)
+
+
 def _in_results(turn: Turn) -> list[Placed]:
     found: list[Placed] = []
     for path, result in turn.of("toolResult"):
@@ -341,5 +365,5 @@ def _in_results(turn: Turn) -> list[Placed]:
     return found
 
 
-def _ids(placed: list[Placed]) -> list[str | None]:
-    return [text_of(block.get("toolUseId")) for _, block in placed]
+def _ids(placed: list[Placed]) -> set[str | None]:
+    return {text_of(block.get("toolUseId")) for _, block in placed}

@@ -287,7 +287,7 @@ def encode_assistant_blocks(
             blocks.append({"reasoningContent": {"reasoningText": wire}})
         else:
             blocks.append(encode_assistant_content(piece, endpoint, names, reply=reply))
-        if type(piece) is not ThinkingContent and piece.cache_mark is not None:
+        if piece.cache_mark is not None:
             blocks.append(encode_mark(piece.cache_mark))
     return blocks
 

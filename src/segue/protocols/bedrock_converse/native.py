@@ -19,8 +19,10 @@ from segue.protocols.bedrock_converse.document_names import DocumentNames
 from segue.protocols.bedrock_converse.media import decode_file, decode_image
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes
+from segue.protocols.bedrock_converse.server_results import cited_pages, label_of
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.sources import labelled, write_sources
 
 Fallback: TypeAlias = tuple[FallbackContent, ...]
 
@@ -38,7 +40,7 @@ def name_documents(block: Block, names: DocumentNames) -> None:
 
 def json_text(value: object) -> str:
     """Write a JSON value as text."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def fallback_of(block: Block) -> Fallback:
@@ -92,6 +94,21 @@ def _contents(value: object) -> Fallback:
     return _blocks(object_of(value).get("content"))
 
 
+def _tool_result(value: object) -> Fallback:
+    """Read a result; that of a tool which the provider ran is labelled, its media stand behind it."""
+    pieces, label = _contents(value), label_of(object_of(value))
+    lines = [piece.text for piece in pieces if piece.kind == "text"]
+    if not label or not lines:
+        return pieces
+    return (TextContent(text=labelled(label, lines)), *(piece for piece in pieces if piece.kind != "text"))
+
+
+def _cited(value: object) -> Fallback:
+    """Read a text with citations: the text, then the pages that it cites."""
+    pages = write_sources(cited_pages(object_of(value)))
+    return (*_contents(value), *_text(labelled("sources", pages) if pages else None))
+
+
 def _guarded(value: object) -> Fallback:
     guarded = object_of(value)
     return (*_text(object_of(guarded.get("text")).get("text")), *_image(guarded.get("image")))
@@ -110,9 +127,9 @@ _READABLE: Final[Mapping[str, Callable[[object], Fallback]]] = {
     "document": _document,
     "video": _video,
     "audio": _audio,
-    "toolResult": _contents,
+    "toolResult": _tool_result,
     "guardContent": _guarded,
-    "citationsContent": _contents,
+    "citationsContent": _cited,
     "searchResult": _search_result,
 }
 """Members of a block that have a readable part."""

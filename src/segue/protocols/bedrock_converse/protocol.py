@@ -15,6 +15,8 @@ from segue.protocols.bedrock_converse.response import decode_response, encode_re
 from segue.protocols.bedrock_converse.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.bedrock_converse.rules import PROTOCOL as NAME
 from segue.protocols.bedrock_converse.sdk import sdk_arguments
+from segue.protocols.bedrock_converse.server_tools import SERVER_TOOLS
+from segue.protocols.bedrock_converse.sources import cited_sources
 from segue.protocols.bedrock_converse.stream import stream_decoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.held_content import HeldContent
@@ -43,6 +45,8 @@ PROTOCOL: Final = Protocol(
     rules=RULES,
     dialect=DIALECT,
     families=FAMILIES,
+    server_tools=SERVER_TOOLS,
+    cited_sources=cited_sources,
     framing="aws-event-stream",
     path=_path,
     encode_request=encode_request,

@@ -47,6 +47,7 @@ _CACHED_FIVE_MINUTES: Final = r"claude-(?:instant|v?[123](?:[-.:@]|$)|(?:opus|so
 """The Claude models before 4.5: their caches last five minutes."""
 
 RULES: Final = Rules(
+    server_tools=frozenset(),  # Nova alone has some, below ("... is not supported for this model": subrouter #237)
     # -- tools
     tools_with_history=True,  # "The toolConfig field must be defined when using toolUse and toolResult content blocks"
     call_id_alphabet="a-zA-Z0-9_.:-",  # service model; recorded traffic, 2026-11: `functions.get_temperature:0`
@@ -62,6 +63,7 @@ RULES: Final = Rules(
     image_sources=frozenset({"data", "file_id"}),  # service model: bytes, or an S3 location, which is a file id here
     file_sources=frozenset({"data", "file_id"}),
     media_type_required=True,  # service model: `format` is required
+    file_context=True,  # service model: DocumentBlock
     file_id_pattern=r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](?:/.*)?",  # service model
     max_images=20,  # service model
     max_files=5,  # service model
@@ -86,6 +88,7 @@ RULES: Final = Rules(
     max_temperature=1.0,  # service model
     max_stop=2500,  # service model
     cache_mark_key="cachePoint",
+    result_cache_marks=False,  # botocore 1.44.0: ToolResultContentBlock has no cache point
 )
 
 DIALECT: Final = Dialect(max_tokens_field="max_tokens", thinking_format="none", auth="aws")
@@ -191,9 +194,16 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={
             "refused_with_thinking": frozenset({"max_tokens", *_SAMPLING}),
             "thinking_levels": frozenset({"off", "low", "medium", "high"}),
+            "server_tools": frozenset({"nova_grounding", "nova_code_interpreter"}),  # AWS documentation: system tools
         },
         dialect={"thinking_format": "level"},
         source="AWS Nova 2 guide: extended thinking; with high effort none of the three may be set (inspect_ai #3767)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"amazon\.nova-premier",
+        rules={"server_tools": frozenset({"nova_grounding"})},
+        source="AWS documentation: web grounding (Nova Premier, US profiles)",
         read="2026-11-15",
     ),
     Family(

@@ -15,8 +15,10 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_3_ON, GEMINI_ALWAYS_THINKS
 from segue.models.rules import Rules
+from segue.protocols.google_genai.check_server_tools import check_server_tools
 from segue.protocols.google_genai.check_turns import check_turns, objects_of
 from segue.protocols.google_genai.keys import read_keys, texts_of
+from segue.protocols.google_genai.options import mode_of
 from segue.protocols.kit.checking import check_json
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
@@ -36,6 +38,7 @@ def check(body: Block, endpoint: Endpoint) -> list[Violation]:
     found = [*check_json(body), *check_turns(wire, endpoint), *_check_tools(wire, endpoint.rules)]
     found += [*_check_choice(wire, endpoint), *_check_cache(wire), *_check_thinking(generation, endpoint)]
     found += _check_json_beside_tools(wire, generation, endpoint.rules)
+    found += check_server_tools(wire, endpoint.rules)
     return [*found, *_check_generation(generation, endpoint.rules)]
 
 
@@ -97,7 +100,7 @@ def _check_schema(function: Block, path: Path) -> Iterator[Violation]:
 def _check_choice(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
     config = read_keys(object_of(wire.get("toolConfig")))
     calling = read_keys(object_of(config.get("functionCallingConfig")))
-    mode = (text_of(calling.get("mode")) or "").upper()
+    mode = mode_of(calling.get("mode"))
     if texts_of(calling.get("allowedFunctionNames")) and mode not in _NAMING_MODES:
         # "Only set when the Mode is ANY."; VALIDATED accepts them too (google-genai 3.1.0)
         path: Path = ("toolConfig", "functionCallingConfig", "allowedFunctionNames")
@@ -190,7 +193,7 @@ def _check_json_beside_tools(wire: Block, generation: Block, rules: Rules) -> It
         return
     path: Path = ("generationConfig", "responseMimeType")
     calling = read_keys(object_of(read_keys(object_of(wire.get("toolConfig"))).get("functionCallingConfig")))
-    forces = (text_of(calling.get("mode")) or "").upper() == "ANY"
+    forces = mode_of(calling.get("mode")) == "ANY"
     if not rules.schema_with_tools:
         # "Function calling with a response mime type: 'application/json' is unsupported" (symfony/ai #803 and #1777);
         # "Tool use with ..." of Google's own tools (gemini-balance #264)

@@ -16,6 +16,7 @@ from segue.conversation.content import FallbackContent, NativeContent, TextConte
 from segue.protocols.google_genai.keys import read_keys
 from segue.protocols.google_genai.media import MEDIA_FIELDS, decode_media
 from segue.protocols.google_genai.rules import PROTOCOL
+from segue.protocols.google_genai.server_results import describe_output
 from segue.protocols.kit.json_values import Block, object_of
 
 
@@ -37,7 +38,7 @@ def fallback_of(part: Block) -> tuple[FallbackContent, ...]:
         return ()
     text = wire.get("text")
     if text is None:
-        text = object_of(wire.get("codeExecutionResult")).get("output")
+        text = describe_output(object_of(wire.get("codeExecutionResult")))
     if text is None:
         text = object_of(wire.get("audioTranscription")).get("text")
     return (TextContent(text=text),) if isinstance(text, str) and text.strip() else ()

@@ -13,6 +13,8 @@ from segue.protocols.google_genai.response import decode_response, encode_respon
 from segue.protocols.google_genai.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.google_genai.rules import PROTOCOL as NAME
 from segue.protocols.google_genai.sdk import sdk_arguments
+from segue.protocols.google_genai.server_tools import SERVER_TOOLS
+from segue.protocols.google_genai.sources import cited_sources
 from segue.protocols.google_genai.stream import stream_decoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.held_content import HeldContent
@@ -48,6 +50,8 @@ PROTOCOL: Final = Protocol(
     rules=RULES,
     dialect=DIALECT,
     families=FAMILIES,
+    server_tools=SERVER_TOOLS,
+    cited_sources=cited_sources,
     framing="sse",
     path=_path,
     encode_request=encode_request,

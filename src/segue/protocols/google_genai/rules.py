@@ -99,6 +99,25 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=GEMINI_1_AND_2,
+        rules={"server_tools_with_functions": "refused"},
+        source="'Tool use with function calling is unsupported' (go-genai #323, 2025-05-25; celeste-python #197)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=GEMINI_3_ON,
+        rules={"server_tools_with_functions": "flag"},
+        providers=("google",),
+        source="'Please enable tool_config.include_server_side_tool_invocations' (genkit #4970, sub2api #5725)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"gemma-",
+        rules={"server_tools": None},
+        source="no source tells which of Google's tools Gemma has",
+        read="2026-11-15",
+    ),
+    Family(
         pattern=r"gemini-2\.5",
         rules={"refused_extra": ["generationConfig.presencePenalty", "generationConfig.frequencyPenalty"]},
         providers=("google",),  # at Vertex, 2.5 Pro accepted both (recorded 200)

@@ -72,9 +72,36 @@ def calls_of(message: Block) -> list[Block]:
     return [cast("Block", call) for call in cast("list[object]", calls) if isinstance(call, Mapping)]
 
 
-def unanswered(index: int, ids: list[object]) -> Violation:
+class OpenCalls:
+    """The ids of calls that wait for a result, in call order. An id may be any JSON value, and may occur twice."""
+
+    def __init__(self, ids: Iterable[object] = ()) -> None:
+        self._waiting: dict[str, list[object]] = {}
+        for call_id in ids:
+            self._waiting.setdefault(repr(call_id), []).append(call_id)
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def answer(self, call_id: object) -> bool:
+        """Remove a call that has this id; whether there was one."""
+        key = repr(call_id)
+        waiting = self._waiting.get(key)
+        if waiting is None:
+            return False
+        waiting.pop()
+        if not waiting:
+            del self._waiting[key]
+        return True
+
+    def ids(self) -> list[object]:
+        """Give the ids of the calls without a result."""
+        return [call_id for waiting in self._waiting.values() for call_id in waiting]
+
+
+def unanswered(index: int, calls: OpenCalls) -> Violation:
     """Give the violation for calls of a message that have no results."""
-    named = ", ".join(map(str, ids))
+    named = ", ".join(map(str, calls.ids()))
     return Violation(
         code="call_without_result", path=("messages", index, "tool_calls"), message=f"no result for {named}"
     )

@@ -14,6 +14,7 @@ from segue.errors import Path
 from segue.protocols.kit.checking import (
     Found,
     Messages,
+    OpenCalls,
     calls_of,
     check_json,
     matches_alphabet,
@@ -101,7 +102,7 @@ def _check_pairing(messages: Messages, _: Endpoint) -> Found:
     "Not the same number of function calls and responses", "Unexpected tool call id ... in tool results", "Duplicate
     tool call id ..." (mistral-common 1.13.0).
     """
-    open_ids: list[object] = []
+    open_calls = OpenCalls()
     batch: set[str] = set()
     called_at = 0
     for index, wire in enumerate(messages):
@@ -109,25 +110,26 @@ def _check_pairing(messages: Messages, _: Endpoint) -> Found:
         if role == "tool":
             call_id = wire.get("tool_call_id")
             path = ("messages", index, "tool_call_id")
-            if call_id in open_ids:
-                open_ids.remove(call_id)
+            if open_calls.answer(call_id):
+                pass
             elif str(call_id) in batch:
                 yield Violation(code="result_twice", path=path, message=f"call {call_id!r} has two results; keep one")
             else:
                 message = f"no call before this result has the id {call_id!r}; remove the result or add the call"
                 yield Violation(code="result_without_call", path=path, message=message)
             continue
-        if open_ids and role in ("user", "assistant"):
-            yield unanswered(called_at, open_ids)
-            open_ids = []
+        if open_calls and role in ("user", "assistant"):
+            yield unanswered(called_at, open_calls)
+            open_calls = OpenCalls()
         if role == "assistant":
-            called_at, open_ids = index, [call.get("id") for call in calls_of(wire)]
-            batch = set(map(str, open_ids))
-            if len(batch) < len(open_ids):
+            ids = [call.get("id") for call in calls_of(wire)]
+            called_at, open_calls = index, OpenCalls(ids)
+            batch = set(map(str, ids))
+            if len(batch) < len(ids):
                 path = ("messages", index, "tool_calls")
                 yield Violation(code="call_id_twice", path=path, message="two calls have the same id; make ids unique")
-    if open_ids:
-        yield unanswered(called_at, open_ids)
+    if open_calls:
+        yield unanswered(called_at, open_calls)
 
 
 def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:

@@ -16,6 +16,7 @@ from segue.protocols.mistral_chat.request import decode_request, encode_request
 from segue.protocols.mistral_chat.response import decode_response, encode_response
 from segue.protocols.mistral_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.mistral_chat.rules import PROTOCOL as NAME
+from segue.protocols.mistral_chat.server_tools import SERVER_TOOLS
 from segue.protocols.mistral_chat.stream import stream_decoder
 
 
@@ -85,6 +86,7 @@ PROTOCOL: Final = Protocol(
     rules=RULES,
     dialect=DIALECT,
     families=FAMILIES,
+    server_tools=SERVER_TOOLS,
     framing="sse",
     path=_path,
     encode_request=encode_request,

@@ -13,7 +13,7 @@ from segue.errors import Path
 from segue.protocols.kit.checking import Found, Messages, messages_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
-from segue.protocols.kit.ranges import check_range
+from segue.protocols.kit.ranges import check_range, check_user_ids
 from segue.protocols.kit.reading import real_of
 from segue.protocols.kit.schemas import is_closed
 from segue.protocols.openai_chat.check_turns import MESSAGE_CHECKS, check_name
@@ -90,6 +90,11 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
         yield Violation(code="top_logprobs", path=("top_logprobs",), message=message)
 
 
+def _check_user(body: JsonObject, endpoint: Endpoint) -> Found:
+    """User ids, whose lengths are in the rows of the providers, with their sources."""
+    yield from check_user_ids(body, endpoint.rules)
+
+
 def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
     """Options that a model does not support.
 
@@ -150,6 +155,7 @@ def _check_reasoning(body: JsonObject, endpoint: Endpoint) -> Found:
 _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (
     _check_tools,
     _check_numbers,
+    _check_user,
     _check_refused,
     _check_effort,
     _check_search,

@@ -12,7 +12,7 @@ from typing import Final, cast
 from segue.conversation.arguments import parse_arguments
 from segue.conversation.content import FileContent, ImageContent
 from segue.errors import Path
-from segue.protocols.kit.checking import Found, Messages, calls_of, matches_alphabet, unanswered
+from segue.protocols.kit.checking import Found, Messages, OpenCalls, calls_of, matches_alphabet, unanswered
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.media_checks import check_bytes, check_image_url
 from segue.protocols.openai_chat.media import decode_media
@@ -67,32 +67,32 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
     """
     if not endpoint.rules.tools or not endpoint.rules.paired_calls:
         return
-    open_ids: list[object] = []
-    batch: set[object] = set()
+    open_calls = OpenCalls()
+    batch: set[str] = set()
     called_at = 0
     for index, turn in enumerate(messages):
         if turn.get("role") == "tool":
             call_id = turn.get("tool_call_id")
             path = ("messages", index, "tool_call_id")
-            if call_id in open_ids:
-                open_ids.remove(call_id)
+            if open_calls.answer(call_id):
+                pass
             elif str(call_id) in batch:
                 yield Violation(code="result_twice", path=path, message=f"a second result for {call_id!r}; remove it")
             else:
                 message = f"no call before it has the id {call_id!r}; add the call or remove the result"
                 yield Violation(code="result_without_call", path=path, message=message)
             continue
-        if open_ids:
-            yield unanswered(called_at, open_ids)
+        if open_calls:
+            yield unanswered(called_at, open_calls)
         # A call of an unknown type may have no id; no result can name it.
-        open_ids = [call.get("id") for call in calls_of(turn) if "id" in call or "function" in call]
-        batch = set(map(str, open_ids))
-        if len(batch) < len(open_ids):
+        ids = [call.get("id") for call in calls_of(turn) if "id" in call or "function" in call]
+        open_calls, batch = OpenCalls(ids), set(map(str, ids))
+        if len(batch) < len(ids):
             path = ("messages", index, "tool_calls")
             yield Violation(code="call_id_twice", path=path, message="two calls have the same id; rename one")
         called_at = index
-    if open_ids:
-        yield unanswered(called_at, open_ids)
+    if open_calls:
+        yield unanswered(called_at, open_calls)
 
 
 def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:

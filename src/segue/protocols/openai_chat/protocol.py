@@ -15,6 +15,8 @@ from segue.protocols.openai_chat.request import decode_request, encode_request
 from segue.protocols.openai_chat.response import decode_response, encode_response
 from segue.protocols.openai_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.openai_chat.rules import PROTOCOL as NAME
+from segue.protocols.openai_chat.server_tools import SERVER_TOOLS
+from segue.protocols.openai_chat.sources import cited_sources
 from segue.protocols.openai_chat.stream import stream_decoder
 
 
@@ -84,6 +86,8 @@ PROTOCOL: Final = Protocol(
     rules=RULES,
     dialect=DIALECT,
     families=FAMILIES,
+    server_tools=SERVER_TOOLS,
+    cited_sources=cited_sources,
     framing="sse",
     path=_path,
     encode_request=encode_request,

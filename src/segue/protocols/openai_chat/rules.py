@@ -64,6 +64,7 @@ RULES: Final = Rules(
     final_thinking="drop",  # reasoning alone is no message (pi-ai 1.5.0)
     # -- options: only OpenAI has a cache key and a retention; its row in `providers` allows them
     refused_options=_CACHING,
+    user_id_keys=frozenset({"user", "safety_identifier", "user_id"}),  # openai 3.49.0; `user_id`: DeepSeek and Z.ai
     max_session_id=64,  # openai-openapi 2.3.0: prompt_cache_key
     max_temperature=2.0,  # openai-openapi 2.3.0
     max_stop=4,  # openai-openapi 2.3.0
@@ -120,6 +121,20 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"refused_extra": ["web_search_options"]},
         providers=("openai", "azure"),
         source="'Web search options not supported with this model.' (recorded traffic, 2026-11)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"search",
+        rules={"server_tools": frozenset({"web_search_options"})},
+        providers=("openai", "azure"),
+        source="openai 3.49.0; OpenAI documentation: web search, search models of Chat Completions",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"gpt-oss",
+        rules={"server_tools": frozenset({"browser_search", "code_interpreter"})},
+        providers=("groq",),
+        source="Groq documentation: built-in tools of gpt-oss",
         read="2026-11-15",
     ),
     Family(

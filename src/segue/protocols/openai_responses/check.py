@@ -20,9 +20,10 @@ from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.media_checks import check_address, check_bytes, check_image_url
-from segue.protocols.kit.ranges import check_range
+from segue.protocols.kit.ranges import check_range, check_user_ids
 from segue.protocols.kit.reading import split_data_url, text_of
 from segue.protocols.kit.schemas import is_closed
+from segue.protocols.openai_responses.check_namespaces import check_namespaces
 from segue.protocols.openai_responses.native import kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
 
@@ -64,6 +65,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     if endpoint.rules.calls_last:
         found.extend(_text_after_calls(items))
     found.extend(_order(items))
+    if endpoint.rules.tool_namespaces:
+        found.extend(check_namespaces(body, items))
     if own and body.get("store") is not False:
         found.extend(_stored_pairs(items))
     return found
@@ -95,6 +98,8 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
         # "Invalid 'temperature': decimal below minimum value. Expected a value >= 0" (recorded 400, 2025-10);
         # openai-openapi 2.3.0 for the other limits                                                    (2026-11-15)
         yield from check_range(option, body.get(option), (option,), endpoint.rules)
+    # The lengths are in the rows of the providers, with their sources.
+    yield from check_user_ids(body, endpoint.rules)
     if not own:
         return
     tokens = body.get("max_output_tokens")

@@ -19,6 +19,7 @@ from segue.conversation.content import FallbackContent, ImageContent, NativeCont
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import split_data_url, standard_base64
 from segue.protocols.openai_responses.rules import PROTOCOL
+from segue.protocols.openai_responses.server_results import describe_code, describe_file_search, describe_search
 
 Side: TypeAlias = Literal["assistant", "user", "system"]
 
@@ -95,28 +96,9 @@ def _json(value: object) -> str:
     return encode_arguments(cast("Block", value)) if isinstance(value, Mapping) and value else ""
 
 
-def _web_search(item: Block) -> tuple[FallbackContent, ...]:
-    details = object_of(item.get("action"))
-    query = _text(details.get("query")) or _text(details.get("url")) or _text(item.get("arguments"))
-    return _lines(f"[web search: {query}]") if query else ()
-
-
-def _file_search(item: Block) -> tuple[FallbackContent, ...]:
-    queries = item.get("queries")
-    query = ", ".join(_text(entry) for entry in cast("list[object]", queries)) if isinstance(queries, list) else ""
-    found = [
-        f"{_text(result.get('filename'))}: {_text(result.get('text'))}" for result in _mappings(item.get("results"))
-    ]
-    return _lines(f"[file search: {query}]" if query else "", *found)
-
-
 def _code(item: Block) -> tuple[FallbackContent, ...]:
-    code = _text(item.get("code"))
-    logs = [_text(output.get("logs")) for output in _mappings(item.get("outputs"))]
-    images = tuple(
-        _image_at(_text(output.get("url"))) for output in _mappings(item.get("outputs")) if output.get("url")
-    )
-    return (*_lines(f"[code run]\n{code}" if code else "", *logs), *images)
+    images = (_image_at(url) for output in _mappings(item.get("outputs")) if (url := _text(output.get("url"))))
+    return (*_lines(describe_code(item)), *images)
 
 
 def _image_at(url: str) -> ImageContent:
@@ -185,8 +167,8 @@ def _message(item: Block) -> tuple[FallbackContent, ...]:
 
 _READERS: Final[Mapping[str, Callable[[Block], tuple[FallbackContent, ...]]]] = {
     "message": _message,
-    "web_search_call": _web_search,
-    "file_search_call": _file_search,
+    "web_search_call": lambda item: _lines(describe_search(item)),
+    "file_search_call": lambda item: _lines(describe_file_search(item)),
     "code_interpreter_call": _code,
     "image_generation_call": _image,
     "mcp_call": _mcp_call,

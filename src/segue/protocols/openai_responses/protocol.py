@@ -11,10 +11,13 @@ from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.openai_responses.check import check
 from segue.protocols.openai_responses.clues import CLUES
 from segue.protocols.openai_responses.errors import decode_error
+from segue.protocols.openai_responses.namespaces import NAMESPACES
 from segue.protocols.openai_responses.request import decode_request, encode_request
 from segue.protocols.openai_responses.response import decode_response, encode_response
 from segue.protocols.openai_responses.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.openai_responses.rules import PROTOCOL as NAME
+from segue.protocols.openai_responses.server_tools import SERVER_TOOLS
+from segue.protocols.openai_responses.sources import cited_sources
 from segue.protocols.openai_responses.stream import stream_decoder
 
 _NOT_CARRIED: Final = NOT_IN_A_BODY | {
@@ -100,6 +103,9 @@ PROTOCOL: Final = Protocol(
     rules=RULES,
     dialect=DIALECT,
     families=FAMILIES,
+    server_tools=SERVER_TOOLS,
+    namespaces=NAMESPACES,
+    cited_sources=cited_sources,
     framing="sse",
     path=_path,
     encode_request=encode_request,

@@ -49,6 +49,7 @@ RULES: Final = Rules(
     call_id_max=64,  # "Expected a string with maximum length 64" (fastllm #45)
     tool_name_alphabet="a-zA-Z0-9_-",  # openai-openapi 2.3.0
     tool_name_max=128,  # openai-openapi 2.3.0
+    tool_namespaces=True,  # openai 3.49.0: NamespaceToolParam
     tool_error="text",  # openai 3.49.0: function_call_output has no flag
     schema_root_object=True,  # as openai-chat
     schema_root_refused=frozenset({"oneOf", "anyOf", "allOf", "enum", "not"}),  # as openai-chat
@@ -67,8 +68,10 @@ RULES: Final = Rules(
     # -- settings
     refused_options=frozenset({"stop", "seed"}),  # openai 3.49.0: no such parameters
     min_max_tokens=16,  # openai-openapi 2.3.0: max_output_tokens
+    user_id_keys=frozenset({"user", "safety_identifier"}),  # openai 3.49.0; the lengths differ by provider
     max_session_id=64,  # openai-openapi 2.3.0: prompt_cache_key
     max_temperature=2.0,
+    portable_extra=frozenset({"namespace"}),  # projection adds it to calls of other models
 )
 
 DIALECT: Final = Dialect(

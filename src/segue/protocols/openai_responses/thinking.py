@@ -11,6 +11,7 @@ Reasoning without encrypted content has no signature; its fields are format, kep
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Final, cast
 
@@ -18,7 +19,7 @@ import msgspec
 
 from segue.conversation.content import ThinkingContent
 from segue.errors import EncodeError
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_object, object_of, parse_text
 from segue.protocols.kit.verbatim import choose, chosen, keep
 from segue.protocols.openai_responses.rules import PROTOCOL
 
@@ -35,8 +36,16 @@ _DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def write_signature(fields: Block) -> str | None:
-    """Write the provider's own fields of an item as a signature; None when there are none."""
-    return _ENCODER.encode(fields).decode() if fields else None
+    """Write the provider's own fields of an item as a signature; None when there are none.
+
+    Half a surrogate pair is written as it is, not as an escape: projection drops a signature that has one.
+    """
+    if not fields:
+        return None
+    try:
+        return _ENCODER.encode(fields).decode()
+    except (TypeError, ValueError):
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def read_signature(signature: str | None) -> Wire | None:
@@ -46,7 +55,8 @@ def read_signature(signature: str | None) -> Wire | None:
     try:
         return _DECODE(signature)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
+        parsed = parse_text(signature)  # half a surrogate pair, which msgspec refuses
+        return parsed if is_object(parsed) else None
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

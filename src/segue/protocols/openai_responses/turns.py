@@ -6,6 +6,7 @@ Facts this file rests on:
 - `phase` of a message, `namespace` and `caller` of a call have to be sent back.       (openai 3.49.0)
 - `type` of a message is optional, but llama.cpp recognises the model's messages by it alone. (llama.cpp #26394; tested)
 - A custom tool takes one text, not an object.                                             (openai 3.49.0)
+- Vendors leave the arguments of a call out, or send null or an object. It is a call all the same.   (seen 2026)
 
 What the server needs to recognise an item (id, status, encrypted content) is the signature of the content, see
 `thinking`. Other models do not receive it.
@@ -52,16 +53,21 @@ _EMPTY_LISTS: Final = ("annotations", "logprobs")
 _SIGNED: Final = "signed"
 
 
+NAMESPACE: Final = "namespace"
+"""The field of a call with the namespace of its function; a call without it is refused if the function is in one."""
+
+
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
 class TurnReader:
     """Reads the items of one turn in order."""
 
-    __slots__ = ("diagnostics", "reasoning", "tool_names")
+    __slots__ = ("diagnostics", "is_reply", "reasoning", "tool_names")
 
-    def __init__(self, tool_names: Mapping[str, str] | None = None) -> None:
+    def __init__(self, tool_names: Mapping[str, str] | None = None, *, is_reply: bool = False) -> None:
         self.diagnostics: list[Diagnostic] = []
+        self.is_reply = is_reply
         self.reasoning: str = _SIGNED
         self.tool_names: Mapping[str, str] = tool_names or {}
 
@@ -119,38 +125,71 @@ class TurnReader:
         return read
 
     def _call(self, item: Block) -> AssistantContent:
-        call_id, name, text = item.get("call_id"), item.get("name"), item.get("arguments")
-        if not isinstance(call_id, str) or not isinstance(name, str) or not isinstance(text, str):
+        call_id, name, given = item.get("call_id"), item.get("name"), item.get("arguments")
+        if not isinstance(call_id, str) or not isinstance(name, str):
             return native_item(item)
-        parsed = parse_arguments(text)
-        if parsed.diagnostic is not None:
-            self.diagnostics.append(parsed.diagnostic)
         choices: Wire = {}
         signature = None
-        if len(item) > 4:
+        if item.keys() - _CALL_KEYS:
             signature = self._sign({key: value for key, value in item.items() if key not in _CALL_KEYS}, choices)
+        if isinstance(given, str):
+            parsed = parse_arguments(given)
+            arguments, text = parsed.arguments, parsed.text
+            if parsed.diagnostic is not None:
+                self.diagnostics.append(parsed.diagnostic)
+            extra = keep(PROTOCOL, EMPTY, EMPTY, choices=choices) if choices else None
+        else:
+            arguments, text = dict(object_of(given)), None
+            extra = self._keep_input(item, "arguments", choices)
         return ToolCall(
             id=call_id,
             name=self.tool_names.get(name, name),
-            arguments=parsed.arguments,
-            arguments_text=parsed.text,
+            arguments=arguments,
+            arguments_text=text,
             thought_signature=signature,
-            extra=keep(PROTOCOL, EMPTY, EMPTY, choices=choices) if choices else None,
+            extra=extra,
         )
 
     def _custom_call(self, item: Block) -> AssistantContent:
-        call_id, name, text = item.get("call_id"), item.get("name"), item.get("input")
-        if not isinstance(call_id, str) or not isinstance(name, str) or not isinstance(text, str):
+        call_id, name = item.get("call_id"), item.get("name")
+        if not isinstance(call_id, str) or not isinstance(name, str):
             return native_item(item)
         choices = choose("type", "function", "custom")
         signature = self._sign({key: value for key, value in item.items() if key not in _CUSTOM_KEYS}, choices)
         return ToolCall(
             id=call_id,
             name=self.tool_names.get(name, name),
-            arguments={"input": text},
+            arguments={"input": _custom_input(item.get("input"))},
             thought_signature=signature,
-            extra=keep(PROTOCOL, EMPTY, EMPTY, choices=choices),
+            extra=self._keep_input(item, "input", choices),
         )
+
+    def _keep_input(self, item: Block, key: str, choices: Wire) -> Extra | None:
+        """Keep the format of arguments that are no text. Only requests do: the next one after a reply sends text."""
+        received = {} if self.is_reply or key not in item else {key: item[key]}
+        default = {} if self.is_reply else {key: with_text_input(item)[key]}
+        return keep(PROTOCOL, received, default, (key,), choices)
+
+
+_INPUTS: Final[Mapping[object, str]] = {"function_call": "arguments", "custom_tool_call": "input"}
+"""The key of a call that holds its input, which is text, by the type of the item."""
+
+
+def with_text_input(item: Block) -> Block:
+    """Give a call whose input is text, as segue writes it; the same object if it is, or is no call."""
+    kind = item.get("type")
+    key = _INPUTS.get(kind) if isinstance(kind, str) else None
+    if key is None or isinstance(item.get(key), str):
+        return item
+    given = item.get(key)
+    return {**item, key: _custom_input(given) if key == "input" else encode_arguments(object_of(given))}
+
+
+def _custom_input(given: object) -> str:
+    """Give the input of a custom tool as text: JSON for another value than text, nothing for null."""
+    if given is None or isinstance(given, str):
+        return given or ""
+    return encode_arguments({"": given})[len('{"":') : -1]
 
 
 def is_custom(call: ToolCall) -> bool:
@@ -265,8 +304,12 @@ def _default_part(text: str, field: str, extra: Extra | None = None) -> Wire:
 
 def _encode_call(call: ToolCall, reasoning: str) -> Wire:
     item = _provider_fields(call.thought_signature, call.extra, reasoning)
+    if call.extra is not None and isinstance(namespace := data_of(call.extra, PROTOCOL).get(NAMESPACE), str):
+        item[NAMESPACE] = namespace
     if is_custom(call) and isinstance(given := call.arguments.get("input"), str):
-        return {**item, "type": "custom_tool_call", "call_id": call.id, "name": call.name, "input": given}
-    text = call.arguments_text
-    arguments = encode_arguments(call.arguments) if text is None else text
-    return {**item, "type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
+        item |= {"type": "custom_tool_call", "call_id": call.id, "name": call.name, "input": given}
+    else:
+        text = call.arguments_text
+        arguments = encode_arguments(call.arguments) if text is None else text
+        item |= {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
+    return item if call.extra is None else restore(item, call.extra, PROTOCOL)
