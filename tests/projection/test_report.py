@@ -16,7 +16,7 @@ from segue.conversation.content import (
     ThinkingContent,
     ToolCall,
 )
-from segue.conversation.context import Context, NativeTool, Options, ToolDefinition
+from segue.conversation.context import Context, NativeTool, Options, Summary, ToolDefinition
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -27,7 +27,7 @@ from segue.conversation.messages import (
 )
 from segue.errors import ProjectionRefused, SettingsError
 from segue.models.model import Model
-from segue.projection.policy import Policy, Texts
+from segue.projection.policy import Fit, Policy, Texts
 from segue.projection.projector import project
 from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, Report, describe_loss
 
@@ -41,7 +41,10 @@ VSCODE = Model("copilot-gpt", "vscode", "vscode-lm")
 PLAIN = Model("anything", "plain-text", "plain-text")
 OLLAMA = Model("qwen3", "ollama", "ollama-chat", reasoning=True)
 
+SMALL = Model("gpt-4o", "openai", "openai-chat", context_window=1000)
+
 HI = UserMessage.of("hi")
+LONG = "word " * 400
 IMAGE = ImageContent(data=PNG, mime_type="image/png")
 
 
@@ -98,6 +101,7 @@ class Needs:
     tools: tuple[ToolDefinition | NativeTool, ...] = ()
     options: Options | None = None
     policy: Policy = field(default_factory=Policy)
+    summaries: tuple[Summary, ...] = ()
 
 
 NONE, OPAQUE, CONTENT = Loss.NONE, Loss.OPAQUE, Loss.CONTENT
@@ -231,6 +235,27 @@ CASES: dict[ChangeCode, Needs] = {
     C.FINAL_SPACE: Needs(
         CLAUDE, (HI, by(TextContent(text="and so "), model=CLAUDE)), ("messages", 1, "content", 0), NONE
     ),
+    C.RESULT_SHORTENED: Needs(
+        SMALL,
+        (HI, by(call()), result("call1abcd", TextContent(text=LONG * 3))),
+        ("messages", 2, "content"),
+        CONTENT,
+    ),
+    C.MEDIA_SHORTENED: Needs(
+        SMALL,
+        (HI, by(REPLY), UserMessage.of("see", IMAGE), by(REPLY), UserMessage.of(LONG), by(REPLY), HI),
+        ("messages", 2, "content"),
+        CONTENT,
+        policy=Policy(fit=Fit(low=0.7, window=850)),
+    ),
+    C.TURNS_DROPPED: Needs(SMALL, (HI, *[by(TextContent(text=LONG)), HI] * 4), ("messages", 1), CONTENT),
+    C.SUMMARY_USED: Needs(
+        SMALL,
+        (HI, *[by(TextContent(text=LONG)), HI] * 4),
+        ("messages", 0, "content"),
+        NONE,
+        summaries=(Summary(covers=2, text="Nothing yet."),),
+    ),
     C.OPTION_REMOVED: Needs(CLAUDE, (HI,), ("options", "seed"), CONTENT, options=Options(seed=1)),
     C.OPTION_CLAMPED: Needs(CLAUDE, (HI,), ("options", "max_tokens"), NONE, options=Options(max_tokens=9999)),
     C.THINKING_LEVEL: Needs(CLAUDE, (HI,), ("options", "thinking"), NONE, options=Options(thinking="max")),
@@ -281,7 +306,7 @@ CASES: dict[ChangeCode, Needs] = {
 
 
 def project_case(case: Needs, policy: Policy | None = None):
-    context = Context(system_prompt=case.prompt, messages=case.messages, tools=case.tools)
+    context = Context(system_prompt=case.prompt, messages=case.messages, tools=case.tools, summaries=case.summaries)
     return context, project(context, case.model, options=case.options, policy=policy or case.policy)
 
 

@@ -24,7 +24,7 @@ from segue.errors import Path
 from segue.projection.passes.cache_marks import moved_mark
 from segue.projection.passes.extra import lost_extra
 from segue.projection.passes.held_content import note_reference, reference_of_native
-from segue.projection.passes.media_fit import Fit, Media, fit_media
+from segue.projection.passes.media_fit import Fit, Media, fit_media, kind_of
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded
 from segue.projection.workspace.workspace import INSERTED, Workspace
