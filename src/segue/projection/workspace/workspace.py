@@ -9,8 +9,8 @@ passes: only then is it certain that the message was not merged into another one
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Final, TypeAlias
 
 from segue.conversation.content import AnyContent, SystemContent
@@ -160,14 +160,20 @@ class Workspace:
                     self.note(code, self.path(index), Loss.NONE, detail)
 
     def _note_moves(self, order: list[int]) -> None:
-        """Report every result whose order relative to another message changed."""
-        lowest_behind = list(accumulate(reversed(order), min))
-        lowest_behind.reverse()
-        highest_before = -1
-        for index, place in enumerate(order):
-            if place in self.results and (highest_before > place or lowest_behind[index] < place):
+        """Report the results that moved: the fewest that explain the new order; all other messages kept theirs."""
+        kept: set[int] = set()
+        gap: list[int] = []
+        start = -1
+        for place in order:
+            if place in self.results:
+                gap.append(place)
+                continue
+            kept.update(_longest_increasing([moved for moved in gap if start < moved < place]))
+            gap, start = [], place
+        kept.update(_longest_increasing([moved for moved in gap if moved > start]))
+        for place in order:
+            if place in self.results and place not in kept:
                 self.note(ChangeCode.RESULT_MOVED, ("messages", place), Loss.NONE)
-            highest_before = max(highest_before, place)
 
     # -- original indexes ----------------------------------------------------------------------------------------------
 
@@ -219,6 +225,28 @@ class Workspace:
         self.messages = messages
         self.places = places
         self.changed = self.reordered = True
+
+
+def _longest_increasing(places: list[int]) -> list[int]:
+    """Give the longest increasing subsequence; the earliest places where several are as long."""
+    lowest: list[int] = []  # the lowest place that ends an increasing subsequence of each length
+    ends: list[int] = []  # for each length, the index of that place
+    before: list[int] = []
+    for index, place in enumerate(places):
+        length = bisect_left(lowest, place)
+        before.append(ends[length - 1] if length else -1)
+        if length == len(lowest):
+            lowest.append(place)
+            ends.append(index)
+        else:
+            lowest[length], ends[length] = place, index
+    found: list[int] = []
+    index = ends[-1] if ends else -1
+    while index >= 0:
+        found.append(places[index])
+        index = before[index]
+    found.reverse()
+    return found
 
 
 def roles_of(workspace: Workspace) -> str:

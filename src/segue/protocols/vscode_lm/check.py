@@ -137,3 +137,7 @@ def _check_tool(tool: Block, path: Path, endpoint: Endpoint) -> Iterator[Violati
         yield Violation(code="tool_description", path=(*path, "description"), message="a tool needs a description")
     if not isinstance(schema, Mapping | None):
         yield Violation(code="tool_schema", path=(*path, "inputSchema"), message="the schema must be an object")
+    elif schema is not None and rules.schema_root_object and schema.get("type") != "object":
+        # The models behind it: "input_schema.type: Field required", "schema must be a JSON Schema of 'type: "object"'"
+        message = 'the schema must have `"type": "object"`; add it'
+        yield Violation(code="tool_schema", path=(*path, "inputSchema"), message=message)
