@@ -63,6 +63,7 @@ def result(call_id: str = "call1abcd", *content, **fields) -> ToolResultMessage:
 REPLY = TextContent(text="reply")
 NATIVE = NativeContent(protocol="cohere-chat", block={"type": "odd"})
 SPOKEN = NativeContent(protocol="cohere-chat", block={"type": "odd"}, fallback=(TextContent(text="in words"),))
+SEARCH_CALL = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
 MARK = CacheMark()
 
 
@@ -105,6 +106,12 @@ CASES: dict[ChangeCode, Needs] = {
     ),
     C.NATIVE_REPLACED: Needs(GPT, (UserMessage.of("hi", SPOKEN),), ("messages", 0, "content", 1), OPAQUE),
     C.NATIVE_DROPPED: Needs(GPT, (UserMessage.of("hi", NATIVE),), ("messages", 0, "content", 1), CONTENT),
+    C.NATIVE_REFUSED: Needs(
+        CLAUDE,
+        (HI, by(REPLY, NativeContent(protocol=CLAUDE.protocol, block=SEARCH_CALL), model=CLAUDE), HI),
+        ("messages", 1, "content", 1),
+        CONTENT,
+    ),
     C.MEDIA_OMITTED: Needs(OLD_CLAUDE, (UserMessage.of("hi", IMAGE),), ("messages", 0, "content", 1), CONTENT),
     C.MEDIA_FLATTENED: Needs(
         CLAUDE,

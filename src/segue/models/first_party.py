@@ -187,8 +187,15 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="bedrock-converse",
         base_url="https://bedrock-runtime.{AWS_REGION}.amazonaws.com",
         key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
-        rules={"anthropic-messages": {"image_sources": frozenset({"data"}), "file_sources": frozenset({"data"})}},
-        source="pi-ai 1.5.0; 'URL content sources are not yet supported' (chatlas #410, 2026-09-01: Claude's own wire)",
+        rules={
+            "anthropic-messages": {
+                "image_sources": frozenset({"data"}),
+                "file_sources": frozenset({"data"}),
+                "pending_calls": False,
+            }
+        },
+        source="pi-ai 1.5.0; Claude's own wire: 'URL content sources are not yet supported' (chatlas #410, 2026-09-01) "
+        "and unfinished server tool calls are refused (pydantic-ai, a comment in its tests)",
         read=_READ,
     ),
     Provider(

@@ -48,6 +48,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether a tool may be forced (`required` or by name) while thinking is on."""
     choice_of_functions: bool = False
     """Whether a tool choice is refused if all tools are the provider's own."""
+    pending_calls: bool = True
+    """Whether a call of a tool that the provider runs may be without its result while nothing but tool results follows
+    it; the provider then finishes it in its next reply."""
     calls_last: bool = False
     """Whether nothing may follow the calls of an assistant turn."""
     tool_error: Literal["flag", "text"] = "flag"

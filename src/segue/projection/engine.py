@@ -170,12 +170,16 @@ class Engine:
         self.passes = passes
         self.settled: Settled | None = None
         self.evicted: tuple[int, int] = (0, 0)
+        self.has_stored_history = False
 
     def run(self, context: Context, options: Options, *, settle: bool = False) -> Outcome:
         """Project the whole conversation, or the messages behind the settled prefix.
 
         Limits on media apply to the whole conversation: if some have to be evicted, all passes run again.
         """
+        has_stored_history = _has_stored_history(options, self.target)
+        if has_stored_history != self.has_stored_history:
+            self.has_stored_history, self.settled = has_stored_history, None
         while True:
             try:
                 outcome = self._attempt(context, options, settle=settle)
@@ -210,12 +214,24 @@ class Engine:
         self, messages: Sequence[Message], prefix_state: PrefixState, offset: int, settings: Settings | None
     ) -> Workspace:
         workspace = Workspace(
-            messages, self.target, prefix_state, offset=offset, settings=settings, evicted=self.evicted
+            messages,
+            self.target,
+            prefix_state,
+            offset=offset,
+            settings=settings,
+            evicted=self.evicted,
+            has_stored_history=self.has_stored_history,
         )
         for step in self.passes:
             step(workspace)
         workspace.note_places()
         return workspace
+
+
+def _has_stored_history(options: Options, target: Target) -> bool:
+    """Whether the options name a conversation that the provider holds."""
+    given = options.extra.get(target.model.protocol) if options.extra is not None else None
+    return given is not None and any(given.get(key) for key in target.protocol.replay.stored)
 
 
 def _evictions(count: int, limit: int) -> int:

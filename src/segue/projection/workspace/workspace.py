@@ -26,6 +26,8 @@ from segue.projection.requirements import MediaNeeded
 from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import Scan, scan_messages
+from segue.protocols.kit.protocol import Protocol
+from segue.protocols.registry import get_protocol
 
 SystemPrompt: TypeAlias = str | tuple[SystemContent, ...] | None
 
@@ -51,7 +53,7 @@ class FittedTools:
 class Target:
     """Everything the passes need to know about the target, resolved once; `fitted_tools` caches the last tools."""
 
-    __slots__ = ("dialect", "fitted_tools", "ownership", "model", "policy", "rules")
+    __slots__ = ("dialect", "fitted_tools", "ownership", "model", "policy", "protocol", "rules")
 
     def __init__(self, model: Model, rules: Rules, dialect: Dialect, policy: Policy) -> None:
         self.model: Model = model
@@ -59,6 +61,7 @@ class Target:
         self.dialect: Dialect = dialect
         """Used only to find out which thinking options it can express."""
         self.policy: Policy = policy
+        self.protocol: Protocol = get_protocol(model.protocol)
         self.ownership: Ownership = Ownership(model, policy.same_model)
         self.fitted_tools: FittedTools | None = None
 
@@ -93,9 +96,13 @@ class Workspace:
         "final",
         "follows",
         "has_moves",
+        "has_stored_history",
+        "joined",
         "messages",
+        "native_answers",
         "needed",
         "places",
+        "refused",
         "reordered",
         "results",
         "settings",
@@ -112,6 +119,7 @@ class Workspace:
         offset: int = 0,
         settings: Settings | None = None,
         evicted: tuple[int, int] = (0, 0),
+        has_stored_history: bool = False,
     ) -> None:
         self.messages: list[Message] = list(messages)
         self.places: Sequence[int] = range(offset, offset + len(messages))
@@ -133,9 +141,17 @@ class Workspace:
         self._start = offset
         self.end: int = offset + len(messages)
         self.evicted: tuple[int, int] = evicted
+        self.has_stored_history: bool = has_stored_history
+        """Whether the request continues a conversation that the provider holds: results may answer calls there."""
         self.has_moves: bool = False
         self.results: set[int] = set()
         """Whether results may have moved, and the places of those that may have."""
+        self.refused: dict[tuple[int, int], str] = {}
+        """Native blocks that the target would refuse: (place, position in the content) -> why."""
+        self.native_answers: dict[tuple[int, int], tuple[int, int]] = {}
+        """Tool results that answer a native call: (place, -1) -> (place, position) of the call."""
+        self.joined: set[int] = set()
+        """Places of assistant turns that directly follow one with a call that the provider has not finished."""
         self._insertions: list[tuple[ChangeCode, str]] = []
 
     # -- changes -------------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation, WireError
+from segue.protocols.kit.replay import NO_REPLAY, Replay
 from segue.protocols.kit.streaming import StreamDecoder
 
 Framing: TypeAlias = Literal["sse", "ndjson", "aws-event-stream", "none"]
@@ -76,6 +77,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `not_carried`: the fields of neutral types that a request body cannot hold. `turns`: the body does not separate
       two turns of the same role. `pieces`: the body joins the texts of a turn.
     - `headers`: headers of every request, besides the key.
+    - `replay`: which blocks of this wire belong together, so that none is sent without the other.
     - `sdk_parameters`: the arguments of the provider's own client; other keys go to `extra_body`.
     - `clues`: keys and values by which detection recognises a body.
     - `example`: a model of this protocol, for tests, documentation and the demo.
@@ -116,6 +118,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     samples: Callable[[], tuple[Sample, ...]] = _no_samples
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     affects_later: Callable[[Message], bool] | None = None
+    replay: Replay = NO_REPLAY
     sdk_parameters: frozenset[str] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
 

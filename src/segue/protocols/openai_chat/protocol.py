@@ -7,6 +7,7 @@ from typing import Final
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.replay import CHAT_REPLAY
 from segue.protocols.openai_chat.check import check
 from segue.protocols.openai_chat.clues import CLUES
 from segue.protocols.openai_chat.errors import decode_error
@@ -97,6 +98,7 @@ PROTOCOL: Final = Protocol(
         "extra",
     },
     sdk_parameters=_SDK_PARAMETERS,
+    replay=CHAT_REPLAY,
     clues=CLUES,
     example=Model("gpt-5.2", "openai", NAME, reasoning=True, input=("text", "image", "document")),
     samples=read_samples(__package__ or ""),

@@ -20,8 +20,9 @@ from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import split_data_url, text_of
+from segue.protocols.kit.replay import NO_CALL, Role, Turn, find_halves
 from segue.protocols.kit.schemas import is_closed
-from segue.protocols.openai_responses.native import kind_of, side_of
+from segue.protocols.openai_responses.native import REPLAY, kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
 
 _NEVER_REASON: Final = re.compile(OPENAI_WITHOUT_REASONING)
@@ -40,6 +41,7 @@ _MOVED: Final[Mapping[str, str]] = {
 }
 _CALLS: Final = frozenset({"function_call", "custom_tool_call"})
 _OUTPUTS: Final = frozenset({"function_call_output", "custom_tool_call_output"})
+_RESULTS: Final = _OUTPUTS | {kind for pair in REPLAY.pairs for kind in pair.results}
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
@@ -59,6 +61,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
             found.extend(_unstored(index, item))
     if not any(body.get(key) for key in _STORED):
         found.extend(_pairs(items))
+        found.extend(_native_pairs(items))
     if endpoint.rules.calls_last:
         found.extend(_text_after_calls(items))
     found.extend(_order(items))
@@ -239,6 +242,36 @@ def _pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
     for index in waiting.values():
         # "No tool output found for function call call_..."                             (livekit #5092; octofriend #233)
         yield Violation(code="unanswered_call", path=("input", index), message="the call has no output; add one")
+
+
+def _native_pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
+    """Check calls that are no function calls; `native.REPLAY` has the sources."""
+    if any(item.get("type") == "item_reference" for _, item in items):
+        return
+    turns: list[Turn[int]] = []
+    for index, item in items:
+        side = side_of(item)
+        role: Role = "assistant" if side == "assistant" else "results" if kind_of(item) in _RESULTS else "user"
+        caller = REPLAY.reference_of(item)
+        callers = frozenset({caller} if caller and role == "assistant" else ())
+        turns.append(Turn(role, [(index, *REPLAY.read(item))], callers))
+    halves = find_halves(turns, REPLAY)
+    for index, why in halves.refused.items():
+        if why == NO_CALL:
+            message = "no call before this output has its id; remove the output"
+            yield Violation(code="unmatched_output", path=("input", index), message=message)
+        else:
+            yield Violation(code="unanswered_call", path=("input", index), message="the call has no output; add one")
+    for index in halves.unanswered.values():
+        if index is not None:
+            yield Violation(code="unanswered_call", path=("input", index), message="the call has no output; add one")
+    called = {text_of(item.get("call_id")) for _, item in items if kind_of(item) == "program"}
+    for index, item in items:
+        caller = REPLAY.reference_of(item)
+        if caller is not None and object_of(item.get("caller")).get("type") == "program" and caller not in called:
+            # openai 3.49.0: the `call_id` of the program                                               (2026-11-15)
+            message = f"no program has the `call_id` {caller!r}; remove `caller`"
+            yield Violation(code="unknown_caller", path=("input", index, "caller"), message=message)
 
 
 def _order(items: list[tuple[int, Block]]) -> Iterator[Violation]:

@@ -32,7 +32,7 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import native_block, text_of
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_responses.content import drop_replaced
-from segue.protocols.openai_responses.native import native_item
+from segue.protocols.openai_responses.native import REPLAY, native_item
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.thinking import (
     UNSIGNED,
@@ -50,6 +50,7 @@ _PART_TYPES: Final = frozenset({"output_text", "refusal", "input_text", "text"})
 _EMPTY_LISTS: Final = ("annotations", "logprobs")
 """Lists that an `output_text` has although they are empty."""
 _SIGNED: Final = "signed"
+_CALLER: Final = "caller"
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -87,6 +88,8 @@ class TurnReader:
 
     def _sign(self, fields: Wire, choices: Wire) -> str | None:
         """Give the signature; behind unsigned reasoning an item with an id gets a choice instead."""
+        if _CALLER in fields and REPLAY.reference_of(fields) is not None:
+            del fields[_CALLER]
         if self.reasoning == UNSIGNED and "id" in fields:
             choices.update(choose("item", UNSIGNED, fields))
             return None
@@ -129,13 +132,14 @@ class TurnReader:
         signature = None
         if len(item) > 4:
             signature = self._sign({key: value for key, value in item.items() if key not in _CALL_KEYS}, choices)
+        caller = _caller_of(item)
         return ToolCall(
             id=call_id,
             name=self.tool_names.get(name, name),
             arguments=parsed.arguments,
             arguments_text=parsed.text,
             thought_signature=signature,
-            extra=keep(PROTOCOL, EMPTY, EMPTY, choices=choices) if choices else None,
+            extra=keep(PROTOCOL, caller, EMPTY, choices=choices) if choices or caller else None,
         )
 
     def _custom_call(self, item: Block) -> AssistantContent:
@@ -149,8 +153,14 @@ class TurnReader:
             name=self.tool_names.get(name, name),
             arguments={"input": text},
             thought_signature=signature,
-            extra=keep(PROTOCOL, EMPTY, EMPTY, choices=choices),
+            extra=keep(PROTOCOL, _caller_of(item), EMPTY, choices=choices),
         )
+
+
+def _caller_of(item: Block) -> Block:
+    """Give the `caller` of a call that a program made: data, because the program may not be sent with it."""
+    caller = item.get(_CALLER)
+    return {_CALLER: caller} if caller is not None and REPLAY.reference_of(item) is not None else EMPTY
 
 
 def is_custom(call: ToolCall) -> bool:
@@ -265,6 +275,8 @@ def _default_part(text: str, field: str, extra: Extra | None = None) -> Wire:
 
 def _encode_call(call: ToolCall, reasoning: str) -> Wire:
     item = _provider_fields(call.thought_signature, call.extra, reasoning)
+    if call.extra is not None and _CALLER in (data := data_of(call.extra, PROTOCOL)):
+        item[_CALLER] = data[_CALLER]
     if is_custom(call) and isinstance(given := call.arguments.get("input"), str):
         return {**item, "type": "custom_tool_call", "call_id": call.id, "name": call.name, "input": given}
     text = call.arguments_text
