@@ -22,7 +22,7 @@ from segue.projection.passes.ids import NormalizeId, assign_ids
 from segue.projection.passes.names import clean_names
 from segue.projection.passes.settings import is_thinking
 from segue.projection.policy import Policy
-from segue.projection.report import Report
+from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement, ThinkingOff
 from segue.projection.workspace.workspace import Target, Workspace
 from segue.protocols.registry import resolve_dialect, resolve_rules
@@ -134,8 +134,10 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     messages = outcome.messages() if outcome.changed else context.messages
     limited = limit_marks(target, messages, outcome.marks(), workspace.prefix_state.system_prompt, settings.tools)
     changes = outcome.changes
-    if limited.changes:
-        changes = sorted([*changes, *limited.changes], key=place_of)
+    extra = target.acceptance.context_extra(replace(context, tools=limited.tools))
+    forms = () if extra is context.extra else (Change(code=ChangeCode.EXTRA_REMOVED, path=("tools",), loss=Loss.NONE),)
+    if limited.changes or forms:
+        changes = sorted([*changes, *limited.changes, *forms], key=place_of)
     report = Report(tuple(changes))
     if target.policy.refuse:
         _refuse(report, target.policy, target.model.full_name())
@@ -143,8 +145,11 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         limited.messages is not context.messages
         or limited.prompt is not context.system_prompt
         or limited.tools is not context.tools
+        or forms
     ):
-        context = replace(context, system_prompt=limited.prompt, messages=limited.messages, tools=limited.tools)
+        context = replace(
+            context, system_prompt=limited.prompt, messages=limited.messages, tools=limited.tools, extra=extra
+        )
     return Projection(
         context=context,
         options=settings.options,

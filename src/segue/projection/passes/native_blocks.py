@@ -30,6 +30,9 @@ from segue.protocols.kit.verbatim import data_of
 Key: TypeAlias = tuple[int, int]
 """The place of a message, and the position of a native block in its content; -1 for a tool result."""
 
+_Block: TypeAlias = tuple[Key, NativeContent, str, Block]
+"""A native block: its key, the content, its kind, and the object that has its ids."""
+
 _MALFORMED: Final = "malformed"
 _DANGLING: Final = "its call is not sent"
 
@@ -66,6 +69,13 @@ class NativeBlocks:
         """The ids of the native calls that each message sends."""
         self.turn_places: list[int] = []
         """The place of each turn that the pairs were searched in."""
+        self.blocks: list[list[_Block]] = [
+            self.find_natives(index, message) for index, message in enumerate(workspace.messages)
+        ]
+        outer = self.replay.reference[0] if self.replay.reference is not None else None
+        self.has_references: bool = outer is not None and (
+            workspace.scan.extra or any(outer in piece.block for blocks in self.blocks for _, piece, _, _ in blocks)
+        )
         self.indexes: dict[int, int] = {place: index for index, place in enumerate(workspace.places)}
 
     def message_at(self, place: int) -> Message:
@@ -102,24 +112,30 @@ class NativeBlocks:
         workspace.joined = {self.turn_places[number] for number in halves.joined}
         self.found, self.sent = halves, self.call_ids({})
 
-    def natives(self, index: int) -> list[tuple[Key, NativeContent]]:
+    def natives(self, index: int) -> list[_Block]:
         """Give the native blocks of a message that would be sent, in order."""
-        workspace, message = self.workspace, self.workspace.messages[index]
-        if message.role == "assistant" and not workspace.is_own(index):
+        found = self.blocks[index]
+        if not found or (self.messages[index].role == "assistant" and not self.workspace.is_own(index)):
             return []
-        place = workspace.places[index]
+        return [block for block in found if block[0] not in self.refused] if self.refused else found
+
+    def find_natives(self, index: int, message: Message) -> list[_Block]:
+        """Read the native blocks of a message."""
+        place = self.workspace.places[index]
         return [
-            ((place, position), piece)
+            ((place, position), piece, *self.replay.read(piece.block))
             for position, piece in enumerate(message.content)
-            if piece.kind == "native" and piece.protocol == self.protocol and (place, position) not in self.refused
+            if piece.kind == "native" and piece.protocol == self.protocol
         ]
 
     def find_malformed(self, index: int) -> None:
-        """Refuse blocks that lack a field."""
+        """Refuse blocks that lack a field, or have a value of another type there."""
+        acceptance = self.workspace.target.acceptance
         found: dict[Key, str] = {}
-        for key, piece in self.natives(index):
-            kind, _ = self.replay.read(piece.block)
-            if kind in self.replay.malformed:
+        for key, piece, kind, _ in self.natives(index):
+            if kind in self.replay.malformed or (
+                not self.replay.is_known(kind) and acceptance.refuses_block(self.messages[index], piece)
+            ):
                 found[key] = _MALFORMED
         if found:
             self.refused |= found
@@ -147,7 +163,7 @@ class NativeBlocks:
 
     def turn(self, index: int, message: Message, previous: Role | None) -> Turn[Key] | None:
         """Give what a message means for pairs; None if nothing."""
-        blocks = [(key, *self.replay.read(piece.block)) for key, piece in self.natives(index)]
+        blocks = [(key, kind, inner) for key, _, kind, inner in self.natives(index)]
         match message.role:
             case "assistant":
                 is_own = self.workspace.is_own(index)
@@ -168,11 +184,12 @@ class NativeBlocks:
 
     def callers(self, index: int, message: AssistantMessage) -> frozenset[str]:
         """Give the calls that the calls and blocks of a turn point to."""
-        if self.replay.reference is None:
+        if not self.has_references:
             return frozenset()
-        holders: list[Mapping[str, object]] = [piece.block for _, piece in self.natives(index)]
-        calls = (piece for piece in message.content if piece.kind == "toolCall" and piece.extra is not None)
-        holders += [data_of(call.extra, self.protocol) for call in calls]
+        holders: list[Mapping[str, object]] = [piece.block for _, piece, _, _ in self.natives(index)]
+        if self.workspace.scan.extra:
+            calls = (piece for piece in message.content if piece.kind == "toolCall" and piece.extra is not None)
+            holders += [data_of(call.extra, self.protocol) for call in calls]
         return frozenset(found for holder in holders if (found := self.replay.reference_of(holder)))
 
     def unanswered(self, halves: Halves[Key]) -> dict[Key, str]:
@@ -211,13 +228,13 @@ class NativeBlocks:
 
     def dangling(self, found: Mapping[Key, str]) -> dict[Key, str]:
         """Give the blocks that point to a call that is not sent before them."""
-        if self.replay.reference is None:
+        if not self.has_references:
             return {}
         dangling: dict[Key, str] = {}
         sent: set[str] = set()
         for index, ids in enumerate(self.call_ids(found)):
             sent |= ids
-            for key, piece in self.natives(index):
+            for key, piece, _, _ in self.natives(index):
                 caller = self.replay.reference_of(piece.block)
                 is_sent = caller is None or caller in sent or self.workspace.prefix_state.sent_native(caller)
                 if key not in found and not is_sent:
@@ -227,10 +244,12 @@ class NativeBlocks:
     def call_ids(self, found: Mapping[Key, str]) -> list[set[str]]:
         """Give the ids of the native calls that each message sends."""
         every: list[set[str]] = []
-        for index in range(len(self.workspace.messages)):
+        for index, blocks in enumerate(self.blocks):
             ids: set[str] = set()
-            for key, piece in self.natives(index):
-                kind, inner = self.replay.read(piece.block)
+            if not blocks:
+                every.append(ids)
+                continue
+            for key, _, kind, inner in self.natives(index):
                 pair = self.replay.call_of(kind)
                 call_id = text_of(inner.get(pair.call_id)) if pair is not None and key not in found else None
                 if call_id:

@@ -121,7 +121,11 @@ class _Tools:
             if tool.protocol != self.target.model.protocol:
                 self.remove(path, f"only {tool.protocol} supports it")
                 return None
-            return self.keep_supported_extra(replace(tool, definition=self.clean(tool.definition, path)), tool, path)
+            kept = self.keep_supported_extra(replace(tool, definition=self.clean(tool.definition, path)), tool, path)
+            if self.target.acceptance.refuses_tool(kept, None):
+                self.remove(path, "the target refuses its definition")
+                return None
+            return kept
         description, cleaned = self.clean(tool.description, path), self.clean(tool.parameters, path)
         name = wire_name(tool.name, self.rules)
         if name != tool.name:
@@ -152,6 +156,10 @@ class _Tools:
         extra = given.extra
         if extra is not None:
             kept = kept_extra(extra, self.target.model.protocol, self.rules, same_provider=True)
+            if self.target.acceptance.has_form(kept):
+                plain = self.target.acceptance.without_form(kept)
+                if self.target.acceptance.refuses_tool(replace(fitted, extra=kept), replace(fitted, extra=plain)):
+                    kept = plain
             if kept is not extra:
                 self.note(ChangeCode.EXTRA_REMOVED, path, extra_loss(extra, kept))
             if kept is not None and not is_clean_extra(kept, self.target.model.protocol):
@@ -318,6 +326,7 @@ class _Options:
         if given.extra is not None:
             kept = kept_extra(given.extra, self.model.protocol, self.rules, same_provider=True)
             kept = self.without_refused(kept, given, thinks=thinks)
+            kept = self.without_unaccepted(kept, given)
             if kept is not given.extra:
                 self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), extra_loss(given.extra, kept))
                 self.changed["extra"] = kept
@@ -335,6 +344,19 @@ class _Options:
         rest = _without_keys(part, refused)
         if extra is None or rest is part:
             return extra
+        others = {protocol: inner for protocol, inner in extra.items() if protocol != self.model.protocol}
+        return ({**others, self.model.protocol: rest} if rest else others) or None
+
+    def without_unaccepted(self, extra: Extra | None, given: Options) -> Extra | None:
+        """Remove keys whose values `check` refuses; the same object when there are none."""
+        part = (extra or {}).get(self.model.protocol, {})
+        if extra is None or not part:
+            return extra
+        fitted = replace(given, **{**self.changed, "extra": extra})
+        refused = self.target.acceptance.refused_keys(fitted, tuple(self.tools))
+        if not refused:
+            return extra
+        rest = {key: value for key, value in part.items() if key not in refused}
         others = {protocol: inner for protocol, inner in extra.items() if protocol != self.model.protocol}
         return ({**others, self.model.protocol: rest} if rest else others) or None
 

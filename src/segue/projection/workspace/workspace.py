@@ -23,9 +23,11 @@ from segue.models.rules import Rules
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded
+from segue.projection.workspace.acceptance import Acceptance
 from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import Scan, scan_messages
+from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import get_protocol
 
@@ -53,7 +55,7 @@ class FittedTools:
 class Target:
     """Everything the passes need to know about the target, resolved once; `fitted_tools` caches the last tools."""
 
-    __slots__ = ("dialect", "fitted_tools", "ownership", "model", "policy", "protocol", "rules")
+    __slots__ = ("acceptance", "dialect", "fitted_tools", "ownership", "model", "policy", "protocol", "rules")
 
     def __init__(self, model: Model, rules: Rules, dialect: Dialect, policy: Policy) -> None:
         self.model: Model = model
@@ -62,6 +64,7 @@ class Target:
         """Used only to find out which thinking options it can express."""
         self.policy: Policy = policy
         self.protocol: Protocol = get_protocol(model.protocol)
+        self.acceptance: Acceptance = Acceptance(self.protocol, Endpoint(model, rules, dialect))
         self.ownership: Ownership = Ownership(model, policy.same_model)
         self.fitted_tools: FittedTools | None = None
 

@@ -14,7 +14,7 @@ from segue.errors import Path
 from segue.models.rules import Rules
 from segue.protocols.anthropic_messages.native import REPLAY
 from segue.protocols.anthropic_messages.rules import PROVIDER
-from segue.protocols.kit.checking import objects_of
+from segue.protocols.kit.checking import check_base64, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replay import NO_CALL, NO_RESULT, Turn, find_halves
@@ -85,6 +85,9 @@ class Turns:
         yield from self._check_end()
         yield from self._check_cycle()
         yield from self._check_media()
+        yield from check_base64(
+            self.body.get("messages"), ("messages",), lambda block: ("data",) if block.get("type") == "base64" else ()
+        )
 
     # -- one turn ------------------------------------------------------------------------------------------------------
 

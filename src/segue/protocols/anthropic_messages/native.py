@@ -184,6 +184,7 @@ REPLAY: Final = Replay(
     ),
     whole=frozenset({"mcp_tool_listing", "fallback", "compaction", "container_upload", "tool_reference"}),
     malformed=frozenset({"text", "tool_use", "tool_result", "thinking", "redacted_thinking"}),
+    forms=frozenset({"@turn", "content:unwrap", "is_error:bool"}),  # recorded traffic, 2026-11
     reference=("caller", "tool_id"),  # anthropic 2.8.0: of calls that code execution made
 )
 """Calls of tools that the provider runs, and their results."""

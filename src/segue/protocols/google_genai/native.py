@@ -62,5 +62,19 @@ REPLAY: Final = Replay(
     # one code.                                              (recorded traffic, 2026-11; vercel/ai #11485, 2026-07-16)
     whole=frozenset(_KINDS),
     malformed=frozenset({"functionCall", "functionResponse"}),
+    forms=frozenset(  # recorded traffic, 2026-11: names in both styles, any form of base64
+        {
+            "fileData.file_uri:as",
+            "fileData.mime_type:as",
+            "functionResponse.response.return_value:as",
+            "function_call:as",
+            "function_response.response.return_value:as",
+            "function_response:as",
+            "inlineData.data:base64",
+            "inline_data.data:base64",
+            "inline_data.mime_type:as",
+            "thought_signature:as",
+        }
+    ),
     stored=frozenset({"cachedContent"}),
 )

@@ -72,6 +72,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     - `malformed`: kinds that the codec reads into content of its own; a native block of such a kind lacks a field, or
       has a value of another type there, and is refused.
     - `reference`: the key of a block, and the key in it, that name the call of the program that made a call.
+    - `forms`: forms of the wire that are always accepted, named as `json_patch.form_names` does; `check` judges others.
     - `stored`: keys of a body that name history which the provider holds; results in the body may answer calls there.
     """
 
@@ -80,6 +81,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     whole: frozenset[str] = frozenset()
     malformed: frozenset[str] = frozenset()
     reference: tuple[str, str] | None = None
+    forms: frozenset[str] = frozenset()
     stored: frozenset[str] = frozenset()
 
     def call_of(self, kind: str) -> Pair | None:
@@ -117,6 +119,7 @@ CHAT_REPLAY: Final = Replay(
         # responding to each 'tool_call_id'" (ellmer #459, eca #209)
         Pair(call="tool_calls", results=(TOOL_RESULT,), call_id="id", result_id=("tool_call_id",)),
     ),
+    forms=frozenset({"name:NoneType", "tool_calls:NoneType"}),  # recorded traffic, 2026-11
 )
 """The table of the chat protocols."""
 
@@ -168,6 +171,11 @@ class _Finder(Generic[K]):
         self.may_wait = may_wait
         self.found: Halves[K] = Halves()
         self.open: dict[tuple[str, str], _Open[K]] = {}
+        self.calls: dict[str, Pair] = {pair.call: pair for pair in replay.pairs}
+        self.results: dict[str, list[Pair]] = {}
+        for pair in replay.pairs:
+            for kind in pair.results:
+                self.results.setdefault(kind, []).append(pair)
         self.run = 0
         self.turn = 0
         self.callers: set[str] = set()
@@ -222,7 +230,7 @@ class _Finder(Generic[K]):
             self.interrupt()
 
     def block(self, key: K, kind: str, inner: Block, *, is_result: bool) -> None:
-        pair = self.replay.call_of(kind)
+        pair = self.calls.get(kind)
         if pair is not None:
             call_id = text_of(inner.get(pair.call_id))
             if call_id:
@@ -233,8 +241,8 @@ class _Finder(Generic[K]):
             elif not pair.without_id:
                 self.found.refused[key] = NO_ID
             return
-        pairs = [pair for pair in self.replay.pairs if kind in pair.results]
-        if not pairs:
+        pairs = self.results.get(kind)
+        if pairs is None:
             return
         result_id = next((found for name in pairs[0].result_id if (found := text_of(inner.get(name)))), None)
         for pair in pairs:

@@ -16,20 +16,19 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.models.model_ids import OPENAI_WITHOUT_REASONING
 from segue.models.rules import Rules
+from segue.protocols.kit.checking import check_base64, data_urls
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import split_data_url, text_of
 from segue.protocols.kit.replay import NO_CALL, Role, Turn, find_halves
 from segue.protocols.kit.schemas import is_closed
-from segue.protocols.openai_responses.native import REPLAY, kind_of, side_of
+from segue.protocols.openai_responses.native import ID_PREFIXES, LONGEST_ID, REPLAY, kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
 
 _NEVER_REASON: Final = re.compile(OPENAI_WITHOUT_REASONING)
 _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})  # openai 3.49.0: EasyInputMessage
 _STORED: Final = ("previous_response_id", "conversation", "prompt")
-_ID_PREFIXES: Final[Mapping[str, str]] = {"reasoning": "rs", "message": "msg", "function_call": "fc"}
-_LONGEST_ID: Final = 64
 _ASSISTANT_PARTS: Final = frozenset({"input_text", "input_image", "input_file"})
 _INPUT_PARTS: Final = frozenset({"output_text", "refusal"})
 _MOVED: Final[Mapping[str, str]] = {
@@ -65,6 +64,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     if endpoint.rules.calls_last:
         found.extend(_text_after_calls(items))
     found.extend(_order(items))
+    found.extend(check_base64(body.get("input"), ("input",), data_urls))
     if own and body.get("store") is not False:
         found.extend(_stored_pairs(items))
     return found
@@ -159,16 +159,16 @@ def _item(index: int, item: Block, rules: Rules, *, own: bool) -> Iterator[Viola
 
 
 def _identity(item: Block, kind: str, path: Path) -> Iterator[Violation]:
-    item_id, prefix = item.get("id"), _ID_PREFIXES.get(kind)
+    item_id, prefix = item.get("id"), ID_PREFIXES.get(kind)
     if not isinstance(item_id, str) or prefix is None or (kind == "message" and item.get("role") != "assistant"):
         return
     if not item_id.startswith(prefix):
         # "Invalid 'input[133].id': 'thinking_0'. Expected an ID that begins with 'rs'." (vscode #316536, eca #465)
         message = f"the id of a {kind} item has to begin with {prefix!r}; remove it"
         yield Violation(code="invalid_item_id", path=(*path, "id"), message=message)
-    elif len(item_id) > _LONGEST_ID:
+    elif len(item_id) > LONGEST_ID:
         # "string too long. Expected a string with maximum length 64" (opencode #44587)
-        message = f"the id of an item has at most {_LONGEST_ID} characters; remove it"
+        message = f"the id of an item has at most {LONGEST_ID} characters; remove it"
         yield Violation(code="invalid_item_id", path=(*path, "id"), message=message)
 
 

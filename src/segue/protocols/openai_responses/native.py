@@ -61,6 +61,20 @@ def side_of(item: Block) -> Side:
     return CLIENT_ITEMS.get(str(kind), "assistant")
 
 
+ID_PREFIXES: Final[Mapping[str, str]] = {"reasoning": "rs", "message": "msg", "function_call": "fc"}
+"""How the ids of OpenAI's items begin: "Expected an ID that begins with 'rs'." (vscode #316536, eca #465)"""
+LONGEST_ID: Final = 64
+""""string too long. Expected a string with maximum length 64" (opencode #44587)"""
+
+
+def is_item_id(item: Block) -> bool:
+    """Whether OpenAI accepts the id of an item of the model; one without an id is accepted."""
+    item_id, prefix = item.get("id"), ID_PREFIXES.get(kind_of(item))
+    if item_id is None or prefix is None:
+        return True
+    return not isinstance(item_id, str) or (item_id.startswith(prefix) and len(item_id) <= LONGEST_ID)
+
+
 def is_item(block: Block) -> bool:
     """Whether a native block of a user or system turn is an item of its own, and not a part of a message."""
     kind = block.get("type")
@@ -273,6 +287,8 @@ REPLAY: Final = Replay(
         }
     ),
     malformed=frozenset({"function_call", "custom_tool_call", "custom_tool_call_output", TOOL_RESULT}),
+    # recorded traffic, 2026-11
+    forms=frozenset({"@turn", "@content", "@item", "logprobs:absent", "message.type:absent", "type:str"}),
     reference=("caller", "caller_id"),  # openai 3.49.0: of calls that a program made, and of their outputs
     stored=frozenset({"previous_response_id", "conversation", "prompt"}),
 )

@@ -16,7 +16,8 @@ Choices kept in `extra` (see `kit.verbatim`); items of a reply are items of the 
 - `field`: "refusal" for a text that stood in a refusal part. Default "text".
 - `type`: "custom" for a call of a custom tool. Default "function".
 - `item`: the fields of an item that would be its signature, if the reasoning before it had one. They are valid only
-  while that reasoning stands in the turn, so the default is "unsigned" then, else "signed".
+  while that reasoning stands in the turn, so the default is "unsigned" then, else "signed". `refused_item` is the same
+  for an item whose id the provider does not accept.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import native_block, text_of
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_responses.content import drop_replaced
-from segue.protocols.openai_responses.native import REPLAY, native_item
+from segue.protocols.openai_responses.native import REPLAY, is_item_id, native_item
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.thinking import (
+    REFUSED_ITEM,
     UNSIGNED,
     decode_reasoning,
     encode_reasoning,
@@ -59,9 +61,11 @@ _CALLER: Final = "caller"
 class TurnReader:
     """Reads the items of one turn in order."""
 
-    __slots__ = ("diagnostics", "reasoning", "tool_names")
+    __slots__ = ("checks_ids", "diagnostics", "reasoning", "tool_names")
 
-    def __init__(self, tool_names: Mapping[str, str] | None = None) -> None:
+    def __init__(self, tool_names: Mapping[str, str] | None = None, *, checks_ids: bool = False) -> None:
+        self.checks_ids: bool = checks_ids
+        """Whether the provider accepts only its own ids of items."""
         self.diagnostics: list[Diagnostic] = []
         self.reasoning: str = _SIGNED
         self.tool_names: Mapping[str, str] = tool_names or {}
@@ -76,7 +80,7 @@ class TurnReader:
         if kind == "function_call":
             return (self._call(item),)
         if kind == "reasoning":
-            thinking = decode_reasoning(item)
+            thinking = decode_reasoning(item, refused=self._refuses_id(item))
             if thinking.thinking_signature is None:
                 self.reasoning = UNSIGNED
             return (thinking,)
@@ -86,10 +90,16 @@ class TurnReader:
             return (self._custom_call(item),)
         return (native_item(item),)
 
-    def _sign(self, fields: Wire, choices: Wire) -> str | None:
+    def _refuses_id(self, item: Block) -> bool:
+        return self.checks_ids and not is_item_id(item)
+
+    def _sign(self, kind: str, fields: Wire, choices: Wire) -> str | None:
         """Give the signature; behind unsigned reasoning an item with an id gets a choice instead."""
         if _CALLER in fields and REPLAY.reference_of(fields) is not None:
             del fields[_CALLER]
+        if self._refuses_id({"type": kind, **fields}):
+            choices.update(choose(REFUSED_ITEM, self.reasoning, fields))
+            return None
         if self.reasoning == UNSIGNED and "id" in fields:
             choices.update(choose("item", UNSIGNED, fields))
             return None
@@ -106,14 +116,14 @@ class TurnReader:
             del fields["phase"]
         if isinstance(content, str):
             choices = choose("content", default, "string")
-            signature = self._sign(fields, choices)
+            signature = self._sign("message", fields, choices)
             extra = keep(PROTOCOL, {"message": message}, {"message": _MESSAGE}, choices=choices)
             return (TextContent(text=content, text_signature=signature, phase=phase, extra=extra),)
         parts = cast("list[object]", content) if isinstance(content, list) else []
         if not parts or not all(_is_part(part) for part in parts):
             return (native_item(item),)
         choices = choose("content", default, "list")
-        signature = self._sign(fields, choices)
+        signature = self._sign("message", fields, choices)
         read: list[AssistantContent] = []
         for part in cast("list[Block]", parts):
             text, extra = _decode_part(part, message, choices)
@@ -131,7 +141,8 @@ class TurnReader:
         choices: Wire = {}
         signature = None
         if len(item) > 4:
-            signature = self._sign({key: value for key, value in item.items() if key not in _CALL_KEYS}, choices)
+            fields = {key: value for key, value in item.items() if key not in _CALL_KEYS}
+            signature = self._sign("function_call", fields, choices)
         caller = _caller_of(item)
         return ToolCall(
             id=call_id,
@@ -147,7 +158,8 @@ class TurnReader:
         if not isinstance(call_id, str) or not isinstance(name, str) or not isinstance(text, str):
             return native_item(item)
         choices = choose("type", "function", "custom")
-        signature = self._sign({key: value for key, value in item.items() if key not in _CUSTOM_KEYS}, choices)
+        fields = {key: value for key, value in item.items() if key not in _CUSTOM_KEYS}
+        signature = self._sign("custom_tool_call", fields, choices)
         return ToolCall(
             id=call_id,
             name=self.tool_names.get(name, name),
@@ -233,6 +245,7 @@ def _provider_fields(signature: str | None, extra: Extra | None, reasoning: str)
     fields = read_signature(signature)
     if fields is None and extra is not None:
         fields = dict(object_of(chosen(extra, PROTOCOL, "item", reasoning)))
+        fields = fields or dict(object_of(chosen(extra, PROTOCOL, REFUSED_ITEM, reasoning)))
     return fields or {}
 
 
