@@ -274,6 +274,9 @@ class NativeBlocks:
         for call_id, key in self.found.waiting.items():
             prefix_state.waiting[call_id] = before[call_id] if key is None else self.read_at(key)[0]
         prefix_state.native_ids.update(*self.sent)
+        if prefix_state.native_ids and prefix_state.native_name is None:
+            names = (text_of(inner.get("name")) for blocks in self.blocks for _, _, _, inner in blocks)
+            prefix_state.native_name = next((name for name in names if name), None)
         for key, why in self.refused.items():
             kind, inner = self.read_at(key)
             pair = self.replay.call_of(kind)

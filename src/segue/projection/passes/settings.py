@@ -70,7 +70,10 @@ def _add_called(workspace: Workspace, tools: tuple[Tool, ...]) -> tuple[Tool, ..
         return tools
     names = {tool.name for tool in tools if tool.kind == "function"}
     added: list[Tool] = []
-    for name in workspace.prefix_state.called:
+    called = list(workspace.prefix_state.called)
+    if not tools and not called and (native := workspace.prefix_state.native_name) is not None:
+        called.append(wire_name(native, rules))  # any definition will do: the provider ran the tool itself
+    for name in called:
         if name not in names:
             workspace.note(ChangeCode.TOOL_ADDED, ("tools",), Loss.NONE, name)
             schema = {"type": "object", "properties": dict[str, object]()}

@@ -26,6 +26,7 @@ class PrefixState:
         "last_place",
         "last_role",
         "native_ids",
+        "native_name",
         "provider",
         "system_prompt",
         "unanswered",
@@ -60,6 +61,8 @@ class PrefixState:
         """The ids of native calls that were replaced because they have no result."""
         self.native_ids: set[str] = set()
         """The ids of native calls that are sent."""
+        self.native_name: str | None = None if parent is None else parent.native_name
+        """The name of a tool that native calls use."""
 
     def fork(self) -> PrefixState:
         """Give a state that continues from this one without changing it."""
