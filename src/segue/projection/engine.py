@@ -251,7 +251,12 @@ class Engine:
         is_off: bool,
     ) -> Workspace:
         workspace = Workspace(
-            messages, self.target, prefix_state, offset=offset, settings=settings, evicted=self.evicted
+            messages,
+            self.target,
+            prefix_state,
+            offset=offset,
+            settings=settings,
+            evicted=self.evicted,
         )
         workspace.thinking_off = is_off
         for step in self.passes:

@@ -24,7 +24,7 @@ from segue.projection.passes.names import clean_names
 from segue.projection.passes.namespaces import name_namespaced
 from segue.projection.passes.settings import is_thinking
 from segue.projection.policy import Policy
-from segue.projection.report import Report
+from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement, ThinkingOff
 from segue.projection.workspace.workspace import Target, Workspace
 from segue.protocols.registry import resolve_dialect, resolve_rules
@@ -153,8 +153,10 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     prompt = workspace.prefix_state.system_prompt
     limited = limit_marks(target, messages, outcome.marks(), prompt, settings.tools, given=context)
     changes = outcome.changes
-    if limited.changes:
-        changes = sorted([*changes, *limited.changes], key=place_of)
+    extra = target.acceptance.context_extra(replace(context, tools=limited.tools))
+    forms = () if extra is context.extra else (Change(code=ChangeCode.EXTRA_REMOVED, path=("tools",), loss=Loss.NONE),)
+    if limited.changes or forms:
+        changes = sorted([*changes, *limited.changes, *forms], key=place_of)
     report = Report(tuple(changes))
     if target.policy.refuse:
         _refuse(report, target.policy, target.model.full_name())
@@ -162,8 +164,11 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         limited.messages is not context.messages
         or limited.prompt is not context.system_prompt
         or limited.tools is not context.tools
+        or forms
     ):
-        context = replace(context, system_prompt=limited.prompt, messages=limited.messages, tools=limited.tools)
+        context = replace(
+            context, system_prompt=limited.prompt, messages=limited.messages, tools=limited.tools, extra=extra
+        )
     return Projection(
         context=context,
         options=settings.options,
