@@ -147,8 +147,9 @@ class _Media:
         if pieces is not None and pieces.differs():
             message = replace(message, content=tuple(pieces.content))
             self.workspace.put(index, message, pieces.origins)
-            # A fallback may be blank; a turn may now be empty or end in thinking.
-            self.workspace.scan.blank = self.workspace.scan.thinks_last = True
+            # A fallback may be blank or stand behind a call; a turn may now be empty or end in thinking.
+            scan = self.workspace.scan
+            scan.blank = scan.thinks_last = scan.text_after_call = True
         self.out.append(message)
         self.places.append(self.workspace.places[index])
 

@@ -102,8 +102,12 @@ class Acceptance:
     # -- tools and options ---------------------------------------------------------------------------------------------
 
     def refuses_tool(self, tool: Tool, default: Tool | None) -> bool:
-        """Whether the target refuses a tool that it accepts in another form, or (None) that may be left out."""
+        """Whether the target refuses a tool that it accepts in another form, or (None) that may be left out.
+
+        A cache mark is no reason: it moves to another tool.
+        """
         plain = () if default is None else (default,)
+        tool = tool if tool.cache_mark is None else replace(tool, cache_mark=None)
         return self._adds(Context(messages=(_HI,), tools=(tool,)), Context(messages=(_HI,), tools=plain))
 
     def refused_keys(self, options: Options, tools: tuple[Tool, ...]) -> frozenset[str]:
