@@ -66,6 +66,7 @@ def result(call_id: str = "call1abcd", *content, **fields) -> ToolResultMessage:
 REPLY = TextContent(text="reply")
 NATIVE = NativeContent(protocol="cohere-chat", block={"type": "odd"})
 SPOKEN = NativeContent(protocol="cohere-chat", block={"type": "odd"}, fallback=(TextContent(text="in words"),))
+SEARCH_CALL = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
 MARK = CacheMark()
 RESPONSES = Model("gpt-5.4", "openai", "openai-responses", reasoning=True)
 NAMESPACE = NativeTool(
@@ -129,6 +130,12 @@ CASES: dict[ChangeCode, Needs] = {
     ),
     C.NATIVE_REPLACED: Needs(GPT, (UserMessage.of("hi", SPOKEN),), ("messages", 0, "content", 1), OPAQUE),
     C.NATIVE_DROPPED: Needs(GPT, (UserMessage.of("hi", NATIVE),), ("messages", 0, "content", 1), CONTENT),
+    C.NATIVE_REFUSED: Needs(
+        CLAUDE,
+        (HI, by(REPLY, NativeContent(protocol=CLAUDE.protocol, block=SEARCH_CALL), model=CLAUDE), HI),
+        ("messages", 1, "content", 1),
+        CONTENT,
+    ),
     C.MEDIA_OMITTED: Needs(OLD_CLAUDE, (UserMessage.of("hi", IMAGE),), ("messages", 0, "content", 1), CONTENT),
     C.MEDIA_FLATTENED: Needs(
         CLAUDE,
@@ -442,3 +449,34 @@ DROPPED = {
 @pytest.mark.parametrize(("code", "loss", "dropped"), DROPPED.values(), ids=DROPPED.keys())
 def test_what_a_change_drops_is_named(code, loss, dropped):
     assert describe_loss(code, loss) == dropped
+
+
+RESULTS_MOVED: dict[str, tuple[tuple[Message, ...], list[int]]] = {
+    "a result that comes late stands before one that does not move": (
+        (HI, by(call("a")), by(call("b")), result("b"), result("a")),
+        [4],
+    ),
+    "the first result of a batch comes after a user turn": (
+        (HI, by(call("a"), call("b")), result("b"), HI, result("a")),
+        [4],
+    ),
+    "two results are swapped": ((HI, by(call("a"), call("b")), result("b"), result("a")), [3]),
+    "the first result comes last": (
+        (HI, by(call("a"), call("b"), call("c")), result("b"), result("c"), result("a")),
+        [4],
+    ),
+    "the last result comes first": (
+        (HI, by(call("a"), call("b"), call("c")), result("c"), result("a"), result("b")),
+        [2],
+    ),
+    "two late results pass two others": (
+        (HI, by(call("a")), by(call("b")), by(call("c"), call("d")), *map(result, "cdab")),
+        [6, 7],
+    ),
+}
+
+
+@pytest.mark.parametrize(("messages", "moved"), RESULTS_MOVED.values(), ids=RESULTS_MOVED.keys())
+def test_only_results_that_moved_are_reported_as_moved(messages, moved):
+    report = project(Context(messages=messages), GPT).report
+    assert [change.path for change in report.of(C.RESULT_MOVED)] == [("messages", index) for index in moved]

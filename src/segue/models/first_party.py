@@ -264,10 +264,12 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "image_sources": frozenset({"data"}),
                 "file_sources": frozenset({"data"}),
                 "server_tools": frozenset({"tool_search"}),  # subrouter #237, litellm #36502 (2026-08)
+                "pending_calls": False,
             }
         },
         file_ids=("bedrock-converse",),
-        source="pi-ai 1.5.0; 'URL content sources are not yet supported' (chatlas #410, 2026-09-01: Claude's own wire)",
+        source="pi-ai 1.5.0; Claude's own wire: 'URL content sources are not yet supported' (chatlas #410, 2026-09-01) "
+        "and unfinished server tool calls are refused (pydantic-ai, a comment in its tests)",
         read=_READ,
     ),
     Provider(

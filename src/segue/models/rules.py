@@ -60,6 +60,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     names."""
     tool_namespaces: bool = False
     """Whether functions may be grouped in a namespace; otherwise they are sent one by one."""
+    pending_calls: bool = True
+    """Whether a call of a tool that the provider runs may be without its result while nothing but tool results follows
+    it; the provider then finishes it in its next reply."""
     calls_last: bool = False
     """Whether nothing may follow the calls of an assistant turn."""
     tool_error: Literal["flag", "text"] = "flag"

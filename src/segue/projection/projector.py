@@ -194,8 +194,10 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     if fitted.is_cut:
         messages, changes = tuple(fitted.messages), fitted.changes
     limited = limit_marks(target, messages, marks, prompt, settings.tools, given=context)
-    if limited.changes:
-        changes = sorted([*changes, *limited.changes], key=place_of)
+    extra = target.acceptance.context_extra(replace(context, tools=limited.tools))
+    forms = () if extra is context.extra else (Change(code=ChangeCode.EXTRA_REMOVED, path=("tools",), loss=Loss.NONE),)
+    if limited.changes or forms:
+        changes = sorted([*changes, *limited.changes, *forms], key=place_of)
     report = Report(tuple(changes))
     if target.policy.refuse:
         _refuse(report, target.policy, target.model.full_name())
@@ -203,12 +205,14 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         limited.messages is not context.messages
         or limited.prompt is not context.system_prompt
         or limited.tools is not context.tools
+        or forms
     ):
         context = replace(
             context,
             system_prompt=limited.prompt,
             messages=limited.messages,
             tools=limited.tools,
+            extra=extra,
             summaries=() if fitted.is_cut else context.summaries,
         )
     needed = fitted.needed if fitted.is_cut else given.needed

@@ -43,6 +43,7 @@ class ChangeCode(StrEnum):
     # media
     NATIVE_REPLACED = "native_replaced"
     NATIVE_DROPPED = "native_dropped"
+    NATIVE_REFUSED = "native_refused"
     MEDIA_OMITTED = "media_omitted"
     MEDIA_FLATTENED = "media_flattened"
     MEDIA_TOO_LARGE = "media_too_large"
@@ -129,6 +130,10 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.ARGUMENTS_UNPARSED: "The tool arguments are not valid JSON; the part that could be parsed is sent.",
     ChangeCode.NATIVE_REPLACED: "A block that only another protocol supports is replaced by its fallback content.",
     ChangeCode.NATIVE_DROPPED: "A block that only another protocol supports is removed; it has no fallback content.",
+    ChangeCode.NATIVE_REFUSED: (
+        "A block of the target's own protocol that it would refuse (a call without its result, a result without its "
+        "call, a malformed block) is replaced by its fallback content, or removed if it has none."
+    ),
     ChangeCode.MEDIA_OMITTED: "The model does not support this kind of media; a placeholder text is sent instead.",
     ChangeCode.MEDIA_FLATTENED: (
         "The protocol does not support this media type here; a short text with its type is sent instead."

@@ -144,8 +144,9 @@ class _Media:
         if pieces is not None and pieces.differs():
             message = replace(message, content=tuple(pieces.content))
             self.workspace.put(index, message, pieces.origins)
-            # A fallback may be blank; a turn may now be empty or end in thinking.
-            self.workspace.scan.blank = self.workspace.scan.thinks_last = True
+            # A fallback may be blank or stand behind a call; a turn may now be empty or end in thinking.
+            scan = self.workspace.scan
+            scan.blank = scan.thinks_last = scan.text_after_call = True
         self.out.append(message)
         self.places.append(self.workspace.places[index])
 
@@ -186,14 +187,17 @@ class _Media:
         self.from_assistant = []
         if not any(piece.kind == "native" for piece in message.content):
             return None
-        is_own = self.workspace.target.ownership.is_own(message)
+        is_own, protocol = self.workspace.is_own(index), self.workspace.target.model.protocol
         pieces = _Pieces(message.content, self.workspace.origins(index))
         for position, piece in enumerate(message.content):
-            if piece.kind != "native" or (is_own and piece.protocol == self.workspace.target.model.protocol):
+            why = self.refusal(index, position)
+            if piece.kind == "native" and piece.protocol == protocol and self.lost_signature(index):
+                why = "its signed turn is not complete"  # the same reason for all, whichever of them was found first
+            if piece.kind != "native" or (is_own and piece.protocol == protocol and why is None):
                 pieces.keep(position)
                 continue
             path = self.workspace.content_path(index, position)
-            self.note_native(piece, path)
+            self.note_native(piece, path, why)
             for spare in _fallback_without_extra(piece):
                 if spare.kind == "text":
                     pieces.add(spare, position)
@@ -213,7 +217,7 @@ class _Media:
         pieces = _Pieces(message.content, self.workspace.origins(index))
         for position, piece in enumerate(message.content):
             path = self.workspace.content_path(index, position)
-            for spare in self.unwrapped(piece, path):
+            for spare in self.unwrapped(piece, path, self.refusal(index, position)):
                 if spare.kind == "image" or spare.kind == "file":
                     fit = self.fit(spare, path, (), in_result=False)
                     self.add_context(spare, fit, path, pieces, position)
@@ -233,7 +237,7 @@ class _Media:
                 pieces.keep(position)
                 continue
             path = self.workspace.content_path(index, position)
-            for spare in self.unwrapped(piece, path):
+            for spare in self.unwrapped(piece, path, self.refusal(index, position)):
                 if spare.kind != "image" and spare.kind != "file":
                     pieces.add(spare, position)
                     continue
@@ -256,16 +260,28 @@ class _Media:
             self.workspace.note(ChangeCode.MEDIA_MOVED, path, lost_extra(piece.extra))
             self.from_results.append(piece if piece.extra is None else replace(piece, extra=None))
 
-    def unwrapped(self, piece: UserContent, path: Path) -> Sequence[UserContent]:
-        """Give the fallback of a native block of another protocol; any other piece unchanged."""
-        if piece.kind != "native" or piece.protocol == self.workspace.target.model.protocol:
+    def refusal(self, index: int, position: int) -> str | None:
+        """Give why the target would refuse a native block of its own protocol; None if it would not."""
+        refused = self.workspace.refused
+        return refused.get((self.workspace.places[index], position)) if refused else None
+
+    def lost_signature(self, index: int) -> bool:
+        """Whether the target wrote a turn but its signed blocks are not complete."""
+        return self.workspace.places[index] in self.workspace.cross_model
+
+    def unwrapped(self, piece: UserContent, path: Path, why: str | None) -> Sequence[UserContent]:
+        """Give the fallback of a native block of another protocol or that is refused; any other piece unchanged."""
+        if piece.kind != "native" or (piece.protocol == self.workspace.target.model.protocol and why is None):
             return (piece,)
-        self.note_native(piece, path)
+        self.note_native(piece, path, why)
         return _fallback_without_extra(piece)
 
-    def note_native(self, piece: NativeContent, path: Path) -> None:
-        if piece.fallback:
-            self.workspace.note(ChangeCode.NATIVE_REPLACED, path, Loss.OPAQUE, piece.protocol)
+    def note_native(self, piece: NativeContent, path: Path, why: str | None) -> None:
+        loss = Loss.OPAQUE if piece.fallback else Loss.CONTENT
+        if why is not None:
+            self.workspace.note(ChangeCode.NATIVE_REFUSED, path, loss, why)
+        elif piece.fallback:
+            self.workspace.note(ChangeCode.NATIVE_REPLACED, path, loss, piece.protocol)
         else:
             reference = reference_of_native(piece)
             if reference is not None:

@@ -8,6 +8,7 @@ from segue.models.model import Model
 from segue.protocols.anthropic_messages.check import check
 from segue.protocols.anthropic_messages.clues import CLUES
 from segue.protocols.anthropic_messages.errors import decode_error
+from segue.protocols.anthropic_messages.native import REPLAY
 from segue.protocols.anthropic_messages.request import decode_request, encode_request
 from segue.protocols.anthropic_messages.response import decode_response, encode_response
 from segue.protocols.anthropic_messages.rules import DIALECT, FAMILIES, PROVIDER, RULES
@@ -84,6 +85,7 @@ PROTOCOL: Final = Protocol(
             "tools",
         }
     ),
+    replay=REPLAY,
     clues=CLUES,
     example=Model("claude-opus-4-8", "anthropic", NAME, reasoning=True, input=("text", "image", "document")),
     held_content=_HELD_CONTENT,

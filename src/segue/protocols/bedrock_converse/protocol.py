@@ -10,6 +10,7 @@ from segue.protocols.bedrock_converse.check import check
 from segue.protocols.bedrock_converse.clues import CLUES
 from segue.protocols.bedrock_converse.document_names import names_documents
 from segue.protocols.bedrock_converse.errors import decode_error
+from segue.protocols.bedrock_converse.native import REPLAY
 from segue.protocols.bedrock_converse.request import decode_request, encode_request
 from segue.protocols.bedrock_converse.response import decode_response, encode_response
 from segue.protocols.bedrock_converse.rules import DIALECT, FAMILIES, PROVIDER, RULES
@@ -76,6 +77,7 @@ PROTOCOL: Final = Protocol(
     },
     affects_later=names_documents,
     sdk_arguments=sdk_arguments,
+    replay=REPLAY,
     clues=CLUES,
     example=Model(
         "us.anthropic.claude-sonnet-4-5-20250929-v1:0",

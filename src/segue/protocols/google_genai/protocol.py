@@ -8,6 +8,7 @@ from segue.models.model import Model
 from segue.protocols.google_genai.check import check
 from segue.protocols.google_genai.clues import CLUES
 from segue.protocols.google_genai.errors import decode_error
+from segue.protocols.google_genai.native import REPLAY
 from segue.protocols.google_genai.request import decode_request, encode_request
 from segue.protocols.google_genai.response import decode_response, encode_response
 from segue.protocols.google_genai.rules import DIALECT, FAMILIES, PROVIDER, RULES
@@ -76,6 +77,7 @@ PROTOCOL: Final = Protocol(
         "options",  # levels become budgets
     },
     sdk_arguments=sdk_arguments,
+    replay=REPLAY,
     clues=CLUES,
     example=Model("gemini-3.5-flash", "google", NAME, reasoning=True, input=("text", "image", "document")),
     held_content=_HELD_CONTENT,

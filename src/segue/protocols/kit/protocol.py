@@ -31,6 +31,7 @@ from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation, WireError
 from segue.protocols.kit.held_content import NO_HELD_CONTENT, HeldContent
 from segue.protocols.kit.namespaces import Namespaces
+from segue.protocols.kit.replay import NO_REPLAY, Replay
 from segue.protocols.kit.server_tools import ServerTool
 from segue.protocols.kit.sources import Source
 from segue.protocols.kit.storable import PlainChecks, PlainErrors, StorableRequests, StorableResponses
@@ -84,6 +85,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
       two turns of the same role. `pieces`: the body joins the texts of a turn.
     - `held_content`: which parts of a body refer to content that only the provider has.
     - `headers`: headers of every request, besides the key.
+    - `replay`: which blocks of this wire belong together, so that none is sent without the other.
     - `sdk_parameters`: the arguments of the provider's own client; other keys go to `extra_body`.
     - `clues`: keys and values by which detection recognises a body.
     - `example`: a model of this protocol, for tests, documentation and the demo.
@@ -133,6 +135,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     affects_later: Callable[[Message], bool] | None = None
     namespaces: Namespaces | None = None
     cited_sources: Callable[[AssistantMessage], Sequence[Source]] | None = None
+    replay: Replay = NO_REPLAY
     sdk_parameters: frozenset[str] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
 

@@ -8,6 +8,7 @@ from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.replay import CHAT_REPLAY
 from segue.protocols.openai_chat.check import check
 from segue.protocols.openai_chat.clues import CLUES
 from segue.protocols.openai_chat.errors import decode_error
@@ -115,6 +116,7 @@ PROTOCOL: Final = Protocol(
         "extra",
     },
     sdk_parameters=_SDK_PARAMETERS,
+    replay=CHAT_REPLAY,
     clues=CLUES,
     example=Model("gpt-5.2", "openai", NAME, reasoning=True, input=("text", "image", "document")),
     held_content=_HELD_CONTENT,

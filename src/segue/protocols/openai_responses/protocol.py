@@ -12,6 +12,7 @@ from segue.protocols.openai_responses.check import check
 from segue.protocols.openai_responses.clues import CLUES
 from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.namespaces import NAMESPACES
+from segue.protocols.openai_responses.native import REPLAY
 from segue.protocols.openai_responses.request import decode_request, encode_request
 from segue.protocols.openai_responses.response import decode_response, encode_response
 from segue.protocols.openai_responses.rules import DIALECT, FAMILIES, PROVIDER, RULES
@@ -117,6 +118,7 @@ PROTOCOL: Final = Protocol(
     check=check,
     not_carried=_NOT_CARRIED,
     sdk_parameters=_SDK_PARAMETERS,
+    replay=REPLAY,
     clues=CLUES,
     example=Model("gpt-5.4", "openai", NAME, reasoning=True, input=("text", "image", "document")),
     held_content=_HELD_CONTENT,
