@@ -153,6 +153,7 @@ from segue.request import prepare as prepare
 from segue.request import transcribe as transcribe
 from segue.sessions import append_header as append_header
 from segue.sessions import append_message as append_message
+from segue.sessions import append_summary as append_summary
 from segue.sessions import read_session as read_session
 from segue.tokens import estimate_tokens as estimate_tokens
 from segue.version import __version__ as __version__
@@ -181,6 +182,7 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "read_session",
     "append_header",
     "append_message",
+    "append_summary",
     # models
     "Model",
     "get_model",
