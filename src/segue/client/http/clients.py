@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.request_flow import Ask, Prepare, prepare_request
+from segue.client.flow.shortening import window_key, with_window
 from segue.client.http.async_sending import AsyncWire
 from segue.client.http.async_streams import AsyncStream, Settle
 from segue.client.http.loops import HttpByLoop
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 _MAX_IDLE: Final = 100
 """Idle connections that are kept; connections in use are not limited."""
+_FITTED: Final = 8
+"""Policies for smaller windows that are kept."""
 
 
 class _BaseClient:
@@ -42,6 +45,8 @@ class _BaseClient:
         self._builder = RequestBuilder(self._setup)
         self._routed: tuple[Policy | None, Policy | None] = (None, with_routers(None, self._setup.catalogue))
         self._answered: dict[tuple[str, ...], str] = {}  # by the candidates: the model that answered last
+        self._windows: dict[str, int] = {}  # by the model: a window that proved to be smaller than the known one
+        self._fitted: list[tuple[Policy | None, int, Policy]] = []  # the last policies for such windows
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -74,6 +79,8 @@ class _BaseClient:
             retry=self._setup.retry,
             emits=emits,
             prepare=prepare or prepare_request,
+            windows=dict(self._windows),
+            with_window=self._with_window,
         )
 
     @property
@@ -89,6 +96,15 @@ class _BaseClient:
             self._routed = (policy, routed)
         return routed
 
+    def _with_window(self, policy: Policy | None, window: int) -> Policy:
+        """Give a policy for another window: one object for one policy and window, as outboxes need it."""
+        for given, known, fitted in self._fitted:
+            if given is policy and known == window:
+                return fitted
+        fitted = with_window(policy, window)
+        self._fitted = [*self._fitted[1 - _FITTED :], (policy, window, fitted)]
+        return fitted
+
     def _hooks(self, ask: Ask, on_attempt: OnAttempt | None, on_end: OnEnd | None) -> tuple[OnAttempt | None, OnEnd]:
         listeners = [listener for listener in (self._setup.on_attempt, on_attempt) if listener is not None]
 
@@ -99,6 +115,8 @@ class _BaseClient:
         def end(message: AssistantMessage, attempts: tuple[Attempt, ...]) -> None:
             if self._setup.sticky and attempts and attempts[-1].failure is None:
                 self._answered[_names(ask.candidates)] = attempts[-1].model.full_name()
+            if attempts and attempts[-1].failure is None and attempts[-1].window is not None:
+                self._windows[window_key(attempts[-1].model)] = attempts[-1].window
             if on_end is not None:
                 on_end(message, attempts)
 
