@@ -96,8 +96,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="anthropic-messages",
         base_url="https://api.anthropic.com",
         key_variables=("ANTHROPIC_API_KEY",),
-        dialect={"anthropic-messages": {"strict_tools": True}},
-        source="anthropic 2.8.0; pi-ai 1.5.0 catalogue (strict tools)",
+        dialect={"anthropic-messages": {"strict_tools": True, "count_tokens": True}},
+        source="anthropic 2.8.0 (count_tokens); pi-ai 1.5.0 catalogue (strict tools)",
         read=_READ,
     ),
     Provider(
@@ -109,9 +109,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         rules={"openai-chat": {"refused_options": _CACHING_TAKEN, **_STRICT}, "openai-responses": _STRICT},
         dialect={
             "openai-chat": {**_OPENAI_KEYS, "grammar_tools": True},
-            "openai-responses": {**_OPENAI_KEYS, "grammar_tools": True},
+            "openai-responses": {**_OPENAI_KEYS, "grammar_tools": True, "count_tokens": True},
         },
-        source="openai 3.49.0; pi-ai 1.5.0",
+        source="openai 3.49.0 (input_tokens); pi-ai 1.5.0",
         read=_READ,
     ),
     Provider(
@@ -156,6 +156,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="google-genai",
         base_url="https://generativelanguage.googleapis.com/v1beta",
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        dialect={"google-genai": {"count_tokens": True}},
         source="pi-ai 1.5.0; google-genai 3.1.0 (both variables); recorded traffic, 2026-11 (v1beta)",
         read=_READ,
     ),
@@ -172,6 +173,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         dialect={
             "google-genai": {
                 "auth": "google",
+                "count_tokens": True,
                 "path": (
                     "/v1/projects/{GOOGLE_CLOUD_PROJECT}/locations/{GOOGLE_CLOUD_LOCATION}/publishers/google/models/{model}"
                 ),
@@ -188,7 +190,11 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://bedrock-runtime.{AWS_REGION}.amazonaws.com",
         key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
         rules={"anthropic-messages": {"image_sources": frozenset({"data"}), "file_sources": frozenset({"data"})}},
-        source="pi-ai 1.5.0; 'URL content sources are not yet supported' (chatlas #410, 2026-09-01: Claude's own wire)",
+        dialect={"bedrock-converse": {"count_tokens": True}},
+        source=(
+            "pi-ai 1.5.0; botocore 1.44.0 (CountTokens); 'URL content sources are not yet supported' (chatlas #410,"
+            " 2026-09-01: Claude's own wire)"
+        ),
         read=_READ,
     ),
     Provider(

@@ -14,13 +14,14 @@ from segue.client.flow.attempts import Attempt
 from segue.client.flow.request_flow import Ask, Prepare, prepare_request
 from segue.client.flow.shortening import window_key, with_window
 from segue.client.http.async_sending import AsyncWire
-from segue.client.http.async_streams import AsyncStream, Settle
+from segue.client.http.async_streams import AsyncStream, Settle, count_tokens_async
+from segue.client.http.counting import Counting
 from segue.client.http.loops import HttpByLoop
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.sending import Wire
 from segue.client.http.settings import ClientSettings, OnAttempt, Setup, import_httpx2, shared_tls
 from segue.client.http.shell import OnEnd
-from segue.client.http.streams import Stream
+from segue.client.http.streams import Stream, count_tokens
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage
 from segue.models.catalogue import Catalogue
@@ -95,6 +96,12 @@ class _BaseClient:
             routed = with_routers(policy, self._setup.catalogue)
             self._routed = (policy, routed)
         return routed
+
+    def _counting(
+        self, context: Context, model: Model | str, options: Options | None, policy: Policy | None
+    ) -> Counting:
+        (target,) = self._builder.find_candidates(model, ())
+        return Counting(self._builder, context, target, options, self._find_policy(policy))
 
     def _with_window(self, policy: Policy | None, window: int) -> Policy:
         """Give a policy for another window: one object for one policy and window, as outboxes need it."""
@@ -221,6 +228,25 @@ class Client(_BaseClient):
         notify, end = self._hooks(ask, on_attempt, on_end)
         return Stream(ask, self._builder, Wire(self._http), on_attempt=notify, on_end=end)
 
+    def count_tokens(
+        self,
+        context: Context,
+        model: Model | str,
+        *,
+        options: Options | None = None,
+        policy: Policy | None = None,
+    ) -> int:
+        """Count the input tokens of a conversation for a model, with nothing left out, before sending it.
+
+        The provider counts them where it has an endpoint for that and answers; otherwise they are estimated, like
+        `estimate_tokens`. The model does not run, and nothing is retried.
+
+        Raises:
+            UnknownModel: the catalogue has no model of that name.
+        """
+        counting = self._counting(context, model, options, policy)
+        return count_tokens(counting, self._builder, Wire(self._http))
+
     def close(self) -> None:
         """Close every connection."""
         self._http.close()
@@ -315,6 +341,18 @@ class AsyncClient(_BaseClient):
         notify, end = self._hooks(ask, on_attempt, on_end)
         wire = AsyncWire(self._http.here)
         return AsyncStream(ask, self._builder, wire, on_attempt=notify, on_end=end, settle=settle)
+
+    async def count_tokens(
+        self,
+        context: Context,
+        model: Model | str,
+        *,
+        options: Options | None = None,
+        policy: Policy | None = None,
+    ) -> int:
+        """Count the input tokens of a conversation for a model, like `Client.count_tokens`."""
+        counting = self._counting(context, model, options, policy)
+        return await count_tokens_async(counting, self._builder, AsyncWire(self._http.here))
 
     async def close(self) -> None:
         """Close every connection."""

@@ -8,6 +8,7 @@ from typing import Self, TypeVar, cast
 
 from segue.client.flow.request_flow import Ask
 from segue.client.flow.steps import Answer, Broken, Step
+from segue.client.http.counting import Counting
 from segue.client.http.keys import Token, ask_auth
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.sending import Wire
@@ -15,7 +16,7 @@ from segue.client.http.settings import Body, OnAttempt
 from segue.client.http.shell import TERMINAL, OnEnd, Shell, read_moment
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
-from segue.errors import SettingsError
+from segue.errors import MissingExtra, SettingsError
 from segue.request import Request
 
 _Value = TypeVar("_Value")
@@ -141,6 +142,28 @@ class Stream(Shell):
         except SettingsError as error:
             return builder.explain(error)
         return None if self._is_closing else self._wire.send(outgoing)
+
+
+def count_tokens(counting: Counting, builder: RequestBuilder, wire: Wire) -> int:
+    """Let the provider count, and estimate where it does not."""
+    auth = None if counting.request is None else builder.find_auth(counting.model, counting.model.provider)
+    token = None if auth is None else cast("Token", _refuse_awaitable(ask_auth(auth, counting.model), "auth"))
+    outgoing = counting.write(token)
+    if outgoing is None:
+        return counting.estimate()
+    try:
+        if not outgoing.is_signed:
+            builder.sign(outgoing)
+    except (SettingsError, MissingExtra):
+        return counting.estimate()
+    head, body = wire.send(outgoing), bytearray()
+    try:
+        while isinstance(chunk := wire.read(), bytes):
+            body += chunk
+    finally:
+        wire.close()
+    tokens = counting.read(head, bytes(body))
+    return counting.estimate() if tokens is None else tokens
 
 
 def _refuse_awaitable(value: _Value, name: str) -> _Value:

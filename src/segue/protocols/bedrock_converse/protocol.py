@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 from urllib.parse import quote
 
@@ -16,8 +17,9 @@ from segue.protocols.bedrock_converse.rules import DIALECT, FAMILIES, PROVIDER, 
 from segue.protocols.bedrock_converse.rules import PROTOCOL as NAME
 from segue.protocols.bedrock_converse.sdk import sdk_arguments
 from segue.protocols.bedrock_converse.stream import stream_decoder
-from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.token_count import TokenCount
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:
@@ -25,6 +27,22 @@ def _path(endpoint: Endpoint, stream: bool) -> str:
     if endpoint.dialect.path is not None:
         return endpoint.dialect.path
     return f"/model/{quote(endpoint.model.id, safe='')}/{'converse-stream' if stream else 'converse'}"
+
+
+_PROFILE: Final = re.compile(r"^(?:us|us-gov|eu|apac|jp|au|ca|sa|global)\.(?=\w+\.)")
+
+
+def _count_path(endpoint: Endpoint) -> str:
+    """Give the path; an inference profile (`us.anthropic...`) is refused, its model is counted (recorded, 2026-11)."""
+    return f"/model/{quote(_PROFILE.sub('', endpoint.model.id), safe='')}/count-tokens"
+
+
+_COUNTED: Final = frozenset({"messages", "system", "toolConfig", "additionalModelRequestFields"})
+"""What is counted (botocore 1.44.0: ConverseTokensRequest; 2026-11-15)."""
+
+
+def _count_body(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - common signature
+    return {"input": {"converse": {key: value for key, value in body.items() if key in _COUNTED}}}
 
 
 PROTOCOL: Final = Protocol(
@@ -35,6 +53,7 @@ PROTOCOL: Final = Protocol(
     families=FAMILIES,
     framing="aws-event-stream",
     path=_path,
+    token_count=TokenCount(path=_count_path, body=_count_body, field="inputTokens"),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,

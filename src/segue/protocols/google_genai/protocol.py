@@ -14,8 +14,9 @@ from segue.protocols.google_genai.rules import DIALECT, FAMILIES, PROVIDER, RULE
 from segue.protocols.google_genai.rules import PROTOCOL as NAME
 from segue.protocols.google_genai.sdk import sdk_arguments
 from segue.protocols.google_genai.stream import stream_decoder
-from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.token_count import TokenCount
 
 _PATH_PREFIXES: Final = ("models/", "tunedModels/", "projects/", "publishers/")
 """Prefixes of model ids that are paths already."""
@@ -33,6 +34,25 @@ def _path(endpoint: Endpoint, stream: bool) -> str:
     return path.replace("{model}", model_id.removeprefix("models/")) + method
 
 
+def _count_path(endpoint: Endpoint) -> str:
+    return _path(endpoint, stream=False).removesuffix(":generateContent") + ":countTokens"
+
+
+_COUNTED_AT_VERTEX: Final = frozenset({"contents", "systemInstruction", "tools", "generationConfig"})
+
+
+def _count_body(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:
+    """Write the body to count: Vertex takes the parts of a request, the Gemini API a whole request with its model.
+
+    (google-genai 3.1.0: CountTokensConfig; reference of the Gemini API: models.countTokens; read 2026-11-15)
+    """
+    if endpoint.dialect.path is not None:
+        return {key: value for key, value in body.items() if key in _COUNTED_AT_VERTEX}
+    model_id = endpoint.model.id
+    name = model_id if model_id.startswith(_PATH_PREFIXES) else f"models/{model_id}"
+    return {"generateContentRequest": {"model": name, **body}}
+
+
 PROTOCOL: Final = Protocol(
     name=NAME,
     provider=PROVIDER,
@@ -41,6 +61,7 @@ PROTOCOL: Final = Protocol(
     families=FAMILIES,
     framing="sse",
     path=_path,
+    token_count=TokenCount(path=_count_path, body=_count_body, field="totalTokens"),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,

@@ -29,6 +29,7 @@ from segue.models.rules import Rules
 from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation, WireError
 from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.kit.token_count import TokenCount
 
 Framing: TypeAlias = Literal["sse", "ndjson", "aws-event-stream", "none"]
 
@@ -81,6 +82,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `example`: a model of this protocol, for tests, documentation and the demo.
     - `samples()`: sample exchanges. A function, so that they are read only when needed.
     - `documentation`: title, link and summary.
+    - `token_count`: the endpoint that counts the tokens of a request, where providers of this protocol have one.
 
     Functions:
 
@@ -118,6 +120,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     affects_later: Callable[[Message], bool] | None = None
     sdk_parameters: frozenset[str] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
+    token_count: TokenCount | None = None
 
     @property
     def turns_key(self) -> str | None:

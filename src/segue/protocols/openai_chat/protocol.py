@@ -7,6 +7,7 @@ from typing import Final
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.token_count import TokenCount, only
 from segue.protocols.openai_chat.check import check
 from segue.protocols.openai_chat.clues import CLUES
 from segue.protocols.openai_chat.errors import decode_error
@@ -64,6 +65,14 @@ _SDK_PARAMETERS: Final = frozenset(
 )
 """The arguments of `chat.completions.create` (openai 3.49.0; read 2026-11-15)."""
 
+
+def _count_path(endpoint: Endpoint) -> str:
+    return f"{_path(endpoint, stream=False)}/input_tokens"
+
+
+_COUNTED: Final = frozenset({"chat_template_kwargs", "messages", "model", "reasoning_format", "tool_choice", "tools"})
+"""What is counted. For this protocol llama.cpp has such an endpoint, OpenAI has none (xllamacpp 2026.10, tried)."""
+
 PROTOCOL: Final = Protocol(
     name=NAME,
     provider=PROVIDER,
@@ -72,6 +81,7 @@ PROTOCOL: Final = Protocol(
     families=FAMILIES,
     framing="sse",
     path=_path,
+    token_count=TokenCount(path=_count_path, body=only(_COUNTED), field="input_tokens"),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,
