@@ -17,6 +17,7 @@ from segue.client.http.settings import ClientSettings as ClientSettings
 from segue.client.http.streams import Stream as Stream
 from segue.client.session.conversation import AsyncConversation as AsyncConversation
 from segue.client.session.conversation import Conversation as Conversation
+from segue.client.session.summarising import SummaryTask as SummaryTask
 from segue.conversation.arguments import ParsedArguments as ParsedArguments
 from segue.conversation.arguments import parse_arguments as parse_arguments
 from segue.conversation.content import AnyContent as AnyContent

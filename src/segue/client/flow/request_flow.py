@@ -8,6 +8,7 @@ Guarantees:
 - Once an event has reached the caller, no further request is sent: an event cannot be taken back.
 - Each attempt is recorded, and every failed one is also a diagnostic of the final message.
 - The stored conversation is projected anew for each model and never changed.
+- Messages that are left out are summarised before the request is sent, and the conversation is projected again.
 - A conversation that a model refuses as too long is sent to it once more with less history, never a third time.
 """
 
@@ -48,12 +49,14 @@ from segue.client.flow.steps import (
     Send,
     Step,
     Steps,
+    Summarise,
+    Summarised,
     Wait,
 )
 from segue.client.flow.storable import make_storable
 from segue.conversation.context import Context, Options
 from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
-from segue.conversation.messages import AssistantMessage, StopReason
+from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
 from segue.conversation.stored import dump_message, load_message
 from segue.errors import DecodeError, DoesNotFit, ProjectionRefused, SegueError
 from segue.failures.classify import classify, is_context_overflow
@@ -71,6 +74,8 @@ _StepsFor: TypeAlias = Generator[Step, Answer, _Result]
 
 _ERROR_BYTES: Final = 1_000_000
 """How many bytes of an error body are read: some servers answer with a web page."""
+_ROUNDS: Final = 2
+"""How many summaries are made for one attempt."""
 
 
 def prepare_request(context: Context, model: Model, options: Options | None, policy: Policy | None) -> Request:
@@ -97,6 +102,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     windows: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
     """Windows that earlier requests found to be smaller than those of the catalogue, by `window_key`."""
     with_window: WithWindow = with_window
+    summarises: bool = False
+    """Whether the shell can have messages summarised that are left out."""
 
 
 @final
@@ -118,6 +125,9 @@ class Flow:
         self.attempts: tuple[Attempt, ...] = ()
         self.ending: Ending | None = None
         self.report: Report = Report(())
+        self._context = ask.context
+        self._may_summarise = ask.summarises
+        self._diagnostics: tuple[Diagnostic, ...] = ()
         self._plan = AttemptPlan()
         self._began = Moment(0.0, 0, 0.0)
         self._reading: StreamReading | None = None
@@ -156,7 +166,7 @@ class Flow:
             if outcome.failure is None or self._has_emitted:
                 return outcome.events
             plan = self._plan_shortened(outcome.failure) or plan_next_attempt(
-                self._plan, outcome.failure, ask.candidates, ask.context, retry=ask.retry, chance=self._began.chance
+                self._plan, outcome.failure, ask.candidates, self._context, retry=ask.retry, chance=self._began.chance
             )
             if plan is None:
                 return outcome.events
@@ -173,6 +183,8 @@ class Flow:
     def _attempt(self) -> _StepsFor[_Outcome]:
         self._began = _as_moment((yield NOW))
         request = self._request or self._prepare(self._plan)
+        if not isinstance(request, Failure):
+            request = yield from self._with_summaries(request)
         self._request = None if isinstance(request, Failure) else request
         if isinstance(request, Failure):
             outcome = self._failed(request)
@@ -211,6 +223,30 @@ class Flow:
         self._is_recorded = True
         yield Note(attempt)
 
+    def _with_summaries(self, request: Request) -> _StepsFor[Request]:
+        """Have the messages summarised that a request leaves out; the request stays as it is if that fails.
+
+        A summary is longer than the note that it replaces, so a message more may have to go: then once more.
+        """
+        for _ in range(_ROUNDS if self._may_summarise else 0):
+            wanted = next((each for each in request.requirements if each.kind == "summaryWanted"), None)
+            if wanted is None:
+                break
+            answer = yield Summarise(self._context, request, wanted)
+            if not isinstance(answer, Summarised) or answer.context is None:
+                self._may_summarise = False
+                if isinstance(answer, Summarised):
+                    details: dict[str, object] = {"first": wanted.first, "last": wanted.last}
+                    note = Diagnostic(type="summary_failed", message=answer.problem, details=details)
+                    self._diagnostics = (*self._diagnostics, note)
+                break
+            self._context = answer.context
+            projected = self._prepare(self._plan)
+            if isinstance(projected, Failure):
+                break
+            request = projected
+        return request
+
     def _window(self, plan: AttemptPlan) -> int | None:
         return plan.window or self.ask.windows.get(window_key(self.model))
 
@@ -241,7 +277,7 @@ class Flow:
         Before the first attempt the error is the caller's and is raised. Later it is the failure of this attempt.
         """
         ask = self.ask
-        context, policy = ask.context, ask.policy
+        context, policy = self._context, ask.policy
         if (window := self._window(plan)) is not None:
             policy = ask.with_window(policy, window)
         if plan.is_origin_stripped:
@@ -399,7 +435,7 @@ class Flow:
         message = replace(
             ending.message,
             timestamp=self._began.unix_ms,
-            diagnostics=(*ending.message.diagnostics, *notes),
+            diagnostics=(*ending.message.diagnostics, *self._diagnostics, *notes),
         )
         self.ending = with_message(ending, make_storable(message))
         new_events = events if self.ask.emits else events[-1:]

@@ -7,7 +7,7 @@ from inspect import isawaitable
 from typing import Self, TypeAlias, TypeVar, cast
 
 from segue.client.flow.request_flow import Ask
-from segue.client.flow.steps import Answer, Broken, Step
+from segue.client.flow.steps import Answer, Broken, Step, Summarise, Summarised
 from segue.client.http.async_sending import AsyncWire
 from segue.client.http.counting import Counting
 from segue.client.http.keys import ask_auth
@@ -21,6 +21,8 @@ from segue.request import Request
 
 _Value = TypeVar("_Value")
 
+AsyncSummariseStep: TypeAlias = Callable[[Summarise], Awaitable[Summarised | None]]
+"""Has messages summarised that a request leaves out."""
 Settle: TypeAlias = Callable[[], Awaitable[None]]
 """Awaited before each request is sent and after `on_end`: waits for work that was started and not awaited."""
 
@@ -42,8 +44,10 @@ class AsyncStream(Shell):
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
         settle: Settle | None = None,
+        summarise: AsyncSummariseStep | None = None,
     ) -> None:
         self._wire = wire
+        self._summarise = summarise
         self._settle = settle
         self._is_busy = False
         super().__init__(ask, builder, wire.conceal, on_attempt=on_attempt, on_end=on_end)
@@ -124,6 +128,8 @@ class AsyncStream(Shell):
                 return await self._wire.read()
             case "now":
                 return read_moment()
+            case "summarise":
+                return None if self._summarise is None else await self._summarise(step)
             case "send":
                 return await self._send(step.request)
             case "wait":

@@ -14,14 +14,14 @@ from segue.client.flow.attempts import Attempt
 from segue.client.flow.request_flow import Ask, Prepare, prepare_request
 from segue.client.flow.shortening import window_key, with_window
 from segue.client.http.async_sending import AsyncWire
-from segue.client.http.async_streams import AsyncStream, Settle, count_tokens_async
+from segue.client.http.async_streams import AsyncStream, AsyncSummariseStep, Settle, count_tokens_async
 from segue.client.http.counting import Counting
 from segue.client.http.loops import HttpByLoop
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.sending import Wire
 from segue.client.http.settings import ClientSettings, OnAttempt, Setup, import_httpx2, shared_tls
 from segue.client.http.shell import OnEnd
-from segue.client.http.streams import Stream, count_tokens
+from segue.client.http.streams import Stream, SummariseStep, count_tokens
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage
 from segue.models.catalogue import Catalogue
@@ -62,6 +62,7 @@ class _BaseClient:
         *,
         emits: bool,
         prepare: Prepare | None,
+        summarises: bool = False,
     ) -> Ask:
         """Collect the arguments of a request. With `sticky`, the model that answered last is the first candidate."""
         candidates = self._builder.find_candidates(model, fallback_models)
@@ -82,6 +83,7 @@ class _BaseClient:
             prepare=prepare or prepare_request,
             windows=dict(self._windows),
             with_window=self._with_window,
+            summarises=summarises,
         )
 
     @property
@@ -219,14 +221,19 @@ class Client(_BaseClient):
         prepare: Prepare | None = None,
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
+        summarise: SummariseStep | None = None,
     ) -> Stream:
         """Make a request without sending it. With `emits=False` the only event is the terminal one.
 
-        `prepare` replaces projection and encoding: with an `Outbox` only new messages are encoded.
+        `prepare` replaces projection and encoding: with an `Outbox` only new messages are encoded. `summarise` is
+        called before a request is sent that leaves messages out without a summary.
         """
-        ask = self._ask(context, model, options, policy, fallback_models, emits=emits, prepare=prepare)
+        summarises = summarise is not None
+        ask = self._ask(
+            context, model, options, policy, fallback_models, emits=emits, prepare=prepare, summarises=summarises
+        )
         notify, end = self._hooks(ask, on_attempt, on_end)
-        return Stream(ask, self._builder, Wire(self._http), on_attempt=notify, on_end=end)
+        return Stream(ask, self._builder, Wire(self._http), on_attempt=notify, on_end=end, summarise=summarise)
 
     def count_tokens(
         self,
@@ -335,12 +342,16 @@ class AsyncClient(_BaseClient):
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
         settle: Settle | None = None,
+        summarise: AsyncSummariseStep | None = None,
     ) -> AsyncStream:
         """Make a request without sending it, like `Client.begin`. `settle` is awaited before sending and at the end."""
-        ask = self._ask(context, model, options, policy, fallback_models, emits=emits, prepare=prepare)
+        summarises = summarise is not None
+        ask = self._ask(
+            context, model, options, policy, fallback_models, emits=emits, prepare=prepare, summarises=summarises
+        )
         notify, end = self._hooks(ask, on_attempt, on_end)
         wire = AsyncWire(self._http.here)
-        return AsyncStream(ask, self._builder, wire, on_attempt=notify, on_end=end, settle=settle)
+        return AsyncStream(ask, self._builder, wire, on_attempt=notify, on_end=end, settle=settle, summarise=summarise)
 
     async def count_tokens(
         self,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import isawaitable, iscoroutine
 from threading import Lock
-from typing import Self, TypeVar, cast
+from typing import Self, TypeAlias, TypeVar, cast
 
 from segue.client.flow.request_flow import Ask
-from segue.client.flow.steps import Answer, Broken, Step
+from segue.client.flow.steps import Answer, Broken, Step, Summarise, Summarised
 from segue.client.http.counting import Counting
 from segue.client.http.keys import Token, ask_auth
 from segue.client.http.outgoing_request import RequestBuilder
@@ -20,6 +21,9 @@ from segue.errors import MissingExtra, SettingsError
 from segue.request import Request
 
 _Value = TypeVar("_Value")
+
+SummariseStep: TypeAlias = Callable[[Summarise], Summarised | None]
+"""Has messages summarised that a request leaves out."""
 
 
 class Stream(Shell):
@@ -39,8 +43,10 @@ class Stream(Shell):
         *,
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
+        summarise: SummariseStep | None = None,
     ) -> None:
         self._wire = wire
+        self._summarise = summarise
         self._turn = Lock()  # held by the thread that is reading
         super().__init__(ask, builder, wire.conceal, on_attempt=on_attempt, on_end=on_end)
 
@@ -113,6 +119,8 @@ class Stream(Shell):
                 return self._wire.read()
             case "now":
                 return read_moment()
+            case "summarise":
+                return None if self._summarise is None else self._summarise(step)
             case "send":
                 return self._send(step.request)
             case "wait":

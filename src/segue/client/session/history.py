@@ -11,7 +11,7 @@ import msgspec
 
 from segue.client.session.locks import SessionLock
 from segue.conversation.content import SystemContent, TextContent, ToolCall, ToolResultContent, UserContent
-from segue.conversation.context import Context, Tool
+from segue.conversation.context import Context, Summary, Tool
 from segue.conversation.messages import Message, ToolResultMessage, UserMessage
 from segue.errors import ConversationError
 from segue.sessions import StrPath, append_header, append_line, append_message, append_summary, read_session
@@ -95,8 +95,21 @@ class History:
                     append_message(self._path, message, fsync=self._fsync)
                 self.context = self.context.add(message)
 
+    def append_summary(self, summary: Summary) -> None:
+        """Add a summary.
+
+        Raises:
+            ConversationError: the conversation was closed.
+        """
+        with self._turn:
+            if self._path is not None:
+                if self.is_closed:
+                    raise self.closed_error()
+                append_summary(self._path, summary, fsync=self._fsync)
+            self.context = self.context.add_summary(summary)
+
     def write_line(self, line: bytes) -> None:
-        """Append one dumped message to the file only; `context` stays as it is.
+        """Append one dumped message or summary to the file only; `context` stays as it is.
 
         Raises:
             ConversationError: the conversation was closed.

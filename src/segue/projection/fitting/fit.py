@@ -20,6 +20,7 @@ from segue.projection.passes.cache_marks import Mark
 from segue.projection.policy import Texts, fill
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded, Requirement, SummaryWanted, WindowTooSmall
+from segue.projection.workspace.surrogates import clean_text
 from segue.projection.workspace.workspace import SystemPrompt, Target
 
 _NO_OPTIONS: Final = Options()
@@ -316,7 +317,7 @@ class _Cut:
     def describe(self, summary: Summary | None, first: int, kept: int) -> str:
         if summary is None:
             return fill(self.texts.turns_dropped, count=str(kept - first))
-        return fill(self.texts.summary, text=summary.text, count=str(kept - first))
+        return fill(self.texts.summary, text=clean_text(summary.text), count=str(kept - first))
 
     def drop_changes(self, first: int, kept: int) -> None:
         """Forget changes and needs of messages that are left out."""
