@@ -19,8 +19,13 @@ GPT: Final = Model("gpt-5", "openai", "openai-responses", reasoning=True)
 CLAUDE: Final = Model("claude-opus-4-6", "anthropic", "anthropic-messages", reasoning=True)
 
 ENCRYPTED: Final = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAABp4W"}
-READABLE: Final = {"type": "compaction", "content": "The user wants tea.", "encrypted_content": "z", "signature": "s"}
-FAILED: Final = {"type": "compaction", "content": None}
+READABLE: Final[dict[str, object]] = {
+    "type": "compaction",
+    "content": "The user wants tea.",
+    "encrypted_content": "z",
+    "signature": "s",
+}
+FAILED: Final[dict[str, object]] = {"type": "compaction", "content": None}
 
 OPENAI_REPLY: Final = {
     "id": "resp_1",
