@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from client.both_clients import AT_ONCE
 from client.wires import WIRES
 from segue.client.http.clients import AsyncClient, Client
+from segue.client.session import history as history_module
 from segue.client.session.conversation import AsyncConversation, Conversation, ConversationSettings
 from segue.client.session.summarising import Summarising, SummaryTask
 from segue.conversation.content import ImageContent, TextContent, ThinkingContent, ToolCall
@@ -316,3 +317,38 @@ def test_the_last_summary_stands_in_front_and_is_not_summarised_again():
     assert first.previous == "so far"
     assert "answer 4:" not in first.text
     assert "question 5" in first.text
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_summary_that_cannot_be_written_leaves_the_note(server: ScriptedServer, tmp_path: Path, monkeypatch):
+    def full(*_: object, **__: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(history_module, "append_summary", full)
+    path = tmp_path / "session.jsonl"
+    context = run(server, "now?", summarise=lambda _: SHORT, path=path)
+    assert context.summaries == ()
+    assert "no space left" in (diagnostics(context)[0].message or "")
+    assert read_session(path) == context
+
+
+def test_in_a_thread_a_summary_that_cannot_be_written_raises_where_the_file_is_waited_for(
+    server: ScriptedServer, tmp_path: Path, monkeypatch
+):
+    write = history_module.append_line
+
+    def full(path: Path, line: bytes, *, fsync: bool) -> None:
+        if b'"type":"summary"' in line:
+            raise OSError("no space left on device")
+        write(path, line, fsync=fsync)
+
+    monkeypatch.setattr(history_module, "append_line", full)
+    path = tmp_path / "session.jsonl"
+    with pytest.raises(OSError, match="no space left"):
+        run(server, "now?", is_async=True, summarise=lambda _: SHORT, path=path)
+    assert not server.requests
+    stored = read_session(path)
+    assert stored.summaries == ()
+    assert stored.messages[-1].role == "user"
