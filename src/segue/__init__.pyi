@@ -17,6 +17,7 @@ from segue.client.http.settings import ClientSettings as ClientSettings
 from segue.client.http.streams import Stream as Stream
 from segue.client.session.conversation import AsyncConversation as AsyncConversation
 from segue.client.session.conversation import Conversation as Conversation
+from segue.client.session.summarising import SummaryTask as SummaryTask
 from segue.conversation.arguments import ParsedArguments as ParsedArguments
 from segue.conversation.arguments import parse_arguments as parse_arguments
 from segue.conversation.content import AnyContent as AnyContent
@@ -154,6 +155,7 @@ from segue.request import prepare as prepare
 from segue.request import transcribe as transcribe
 from segue.sessions import append_header as append_header
 from segue.sessions import append_message as append_message
+from segue.sessions import append_summary as append_summary
 from segue.sessions import read_session as read_session
 from segue.tokens import estimate_tokens as estimate_tokens
 from segue.version import __version__ as __version__
@@ -182,6 +184,7 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "read_session",
     "append_header",
     "append_message",
+    "append_summary",
     # models
     "Model",
     "get_model",

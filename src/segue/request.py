@@ -95,6 +95,30 @@ class Request:
         Raises:
             SettingsError: neither the model nor its provider has a base URL.
         """
+        return self._at(self._codec.path(self._endpoint, bool(self._projection.options.stream)))
+
+    @property
+    def count_url(self) -> str | None:
+        """The URL at which the provider counts the tokens of the request; None if it has none.
+
+        Raises:
+            SettingsError: neither the model nor its provider has a base URL.
+        """
+        count = self._codec.token_count
+        return self._at(count.path(self._endpoint)) if count and self._endpoint.dialect.count_tokens else None
+
+    @cached_property
+    def count_body(self) -> dict[str, Any] | None:
+        """The body that is sent to `count_url`; None if there is none."""
+        count = self._codec.token_count
+        return count.body(self.body, self._endpoint) if count and self._endpoint.dialect.count_tokens else None
+
+    def read_count(self, answer: object) -> int | None:
+        """Read the number of input tokens in the answer to `count_body`; None if it has none."""
+        count = self._codec.token_count
+        return None if count is None else count.read(answer)
+
+    def _at(self, path: str) -> str:
         row = find_row(self.model.provider, self.model.base_url)
         base = self.model.base_url or (row.base_url if row is not None else None)
         if not base:
@@ -103,7 +127,7 @@ class Request:
                 f" Model({self.model.id!r}, {self.model.provider!r}, {self.protocol!r}, base_url=...)",
                 key="base_url",
             )
-        return base.rstrip("/") + self._codec.path(self._endpoint, bool(self._projection.options.stream))
+        return base.rstrip("/") + path
 
     @property
     def headers(self) -> dict[str, str]:

@@ -15,7 +15,7 @@ from segue.conversation.content import AnyContent, FileContent, ImageContent
 from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import Message
 from segue.counting.families import TokenFamily, find_family
-from segue.counting.media import count_pages, image_size, usual_size
+from segue.counting.media import assumed_size, count_pages, image_size
 from segue.counting.tokenizers import estimate_bytes, estimate_text
 from segue.models.model import Model
 
@@ -66,7 +66,7 @@ class TokenCounter:
                     tokens = self.text(piece.thinking) if piece.thinking else 0.0
                     if family.signature and piece.thinking_signature:
                         tokens = max(tokens, self._signature(piece.thinking_signature))
-                    if family.forgets_thinking:
+                    if family.drops_thinking:
                         passing += tokens
                     else:
                         lasting += tokens
@@ -146,14 +146,14 @@ class TokenCounter:
         return estimate_bytes(data, self._weights) if self._own is None else self._own(data.decode())
 
     def _image(self, piece: ImageContent) -> float:
-        width, height = image_size(piece.data) if piece.data else usual_size()
+        width, height = image_size(piece.data) if piece.data else assumed_size()
         return self.family.image(width, height)
 
     def _file(self, piece: FileContent) -> float:
         mime, data = piece.mime_type or "", piece.data or ""
         size = len(data) * 3 // 4
         if mime.startswith("image/"):
-            width, height = image_size(data) if data else usual_size()
+            width, height = image_size(data) if data else assumed_size()
             return self.family.image(width, height)
         if mime.startswith("audio/"):
             return max(_LEAST_OF_MEDIA, size / _BYTES_PER_TOKEN_OF_AUDIO)

@@ -30,7 +30,11 @@ from segue.models.model_ids import (
     CLAUDE_4_5_AND_4_6,
     CLAUDE_UP_TO_4_5,
     GEMINI_3_ON,
+    GEMINI_UP_TO_2_0,
     MISTRAL,
+    OPENAI_4_1_SMALL,
+    OPENAI_5_ON,
+    OPENAI_UP_TO_4_1,
 )
 
 _PATCHES_OF_OPENAI: Final = by_patches(side=32, factor=1.2, most=2100)
@@ -67,7 +71,7 @@ class TokenFamily(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens per character of a signature that is replayed."""
     signature_overhead: int = 0
     """Characters of a signature that count for nothing: keys and padding."""
-    forgets_thinking: bool = False
+    drops_thinking: bool = False
     """Thinking counts only until the next user message."""
     image: ImageRule = by_area(750, 10)
     page: int = 700
@@ -121,7 +125,7 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         tool_factor=1.0,
         call=60,
         schema_factor=1.5,
-        forgets_thinking=True,
+        drops_thinking=True,
         page=2600,
     ),
     TokenFamily(
@@ -144,7 +148,7 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
     ),
     TokenFamily(
         name="GPT up to 4.1, in patches",
-        pattern=r"(?:^|[/.])gpt-4[.]1-(?:mini|nano)",
+        pattern=OPENAI_4_1_SMALL,
         tokenizer="o200k",
         base=3,
         message=4,
@@ -157,7 +161,7 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
     ),
     TokenFamily(
         name="GPT up to 4.1",
-        pattern=r"(?:^|[/.])(?:gpt-[34](?!\d)|gpt-35|chatgpt-4o|gpt-5-chat)",
+        pattern=OPENAI_UP_TO_4_1,
         tokenizer="o200k",
         base=3,
         message=4,
@@ -170,7 +174,7 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
     ),
     TokenFamily(
         name="GPT-5 and later, o-series, over Responses",
-        pattern=r"(?:^|[/.])(?:o[134](?:-|$)|gpt-\d|codex)",
+        pattern=OPENAI_5_ON,
         protocols=("openai-responses",),
         tokenizer="o200k",
         base=2,
@@ -181,12 +185,12 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         call=15,
         signature=0.18,
         signature_overhead=1000,
-        forgets_thinking=True,
+        drops_thinking=True,
         image=_PATCHES_OF_OPENAI,
     ),
     TokenFamily(
         name="GPT-5 and later, o-series, at a router",  # which calls Responses behind the chat protocol
-        pattern=r"(?:^|[/.])(?:o[134](?:-|$)|gpt-\d|codex)",
+        pattern=OPENAI_5_ON,
         providers=("openrouter", "vercel-ai-gateway"),
         tokenizer="o200k",
         base=2,
@@ -199,7 +203,7 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
     ),
     TokenFamily(
         name="GPT-5 and later, o-series",
-        pattern=r"(?:^|[/.])(?:o[134](?:-|$)|gpt-\d|codex)",
+        pattern=OPENAI_5_ON,
         tokenizer="o200k",
         base=2,
         message=4,
@@ -213,7 +217,7 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
     # -- Google
     TokenFamily(
         name="Gemini 1.5 and 2.0",
-        pattern=r"gemini-(?:1|2[.]0)",
+        pattern=GEMINI_UP_TO_2_0,
         tokenizer="gemma3",
         base=0,
         message=0,

@@ -22,6 +22,7 @@ from segue.projection.passes.cache_marks import Mark
 from segue.projection.policy import Texts, fill
 from segue.projection.report import Change, ChangeCode, Loss, place_of
 from segue.projection.requirements import HistoryNeeded, MediaNeeded, Requirement, SummaryWanted, WindowTooSmall
+from segue.projection.workspace.surrogates import clean_text
 from segue.projection.workspace.workspace import SystemPrompt, Target
 
 _NO_OPTIONS: Final = Options()
@@ -119,7 +120,7 @@ class Fitter:
         self.target = target
         self.texts: Texts = target.policy.texts
         # Where the provider drops the thinking of finished cycles itself, removing it would save nothing.
-        drops_thinking = rules.reasoning_replay != "required" and not plan.counter.family.forgets_thinking
+        drops_thinking = rules.reasoning_replay != "required" and not plan.counter.family.drops_thinking
         self.fold = Fold(plan, self.texts, thinking=drops_thinking, thinking_first=rules.thinking_before_calls)
         self._fixed: tuple[SystemPrompt, tuple[Tool, ...], object, float] | None = None
         self._variants: dict[tuple[int, object], tuple[Message, Message]] = {}
@@ -350,13 +351,17 @@ class _Cut:
         self.merge_users(head)
         covered = 0 if summary is None else summary.covers
         if covered < kept:
+            if covered > first:
+                places, full = self.given.places, fold.sizes.full
+                begin = next((at for at in range(head, self.start) if places[at] >= covered), self.start)
+                dropped = full[self.start] - full[begin]
             wanted = SummaryWanted(first=max(first, covered), last=kept - 1, tokens=round(dropped))
             fitted.requirements = (*fitted.requirements, wanted)
 
     def describe(self, summary: Summary | None, first: int, kept: int) -> str:
         if summary is None:
             return fill(self.texts.turns_dropped, count=str(kept - first))
-        return fill(self.texts.summary, text=summary.text, count=str(kept - first))
+        return fill(self.texts.summary, text=clean_text(summary.text), count=str(kept - first))
 
     def merge_users(self, head: int) -> None:
         """Join the first user message and one that now follows it, where roles have to alternate."""

@@ -32,7 +32,7 @@ from segue.projection.fitting.sizes import Sizes, belongs_to_last
 from segue.projection.policy import Texts, template_pattern
 
 _NOTE: Final = 60
-"""The tokens of the note that stands for messages that are left out."""
+"""The tokens of the text around a summary."""
 _SHARE_OF_HEAD: Final = 2 / 3
 """How much of a shortened result of the running unit is its beginning."""
 _SMALLEST_RESULT: Final = 300
@@ -181,7 +181,8 @@ class Fold:
     def note_size(self, marks: Marks) -> float:
         """Give the tokens of the note or the summary that stands for what is left out."""
         summary = self.summary(marks)
-        return _NOTE if summary is None else _NOTE + self.plan.counter.text(summary.text)
+        room = self.plan.summary_room
+        return room if summary is None else max(room, _NOTE + self.plan.counter.text(summary.text))
 
     def summary(self, marks: Marks) -> Summary | None:
         """Find the latest summary of messages that are all left out."""

@@ -20,6 +20,8 @@ Amount = Callable[[ImageContent | FileContent], int]
 
 _SMALLEST_SHARE: Final = 8
 _LARGEST_RESERVE: Final = 16_384
+_SMALLEST_NOTE: Final = 60
+_LARGEST_SUMMARY: Final = 2000
 _DEFAULT_FIT: Final = Fit()
 
 
@@ -35,7 +37,7 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
 class FitPlan:
     """The limits of one target under one policy, resolved once."""
 
-    __slots__ = ("counter", "fit", "high", "keep", "least_head", "limit", "low", "quotas", "window")
+    __slots__ = ("counter", "fit", "high", "keep", "least_head", "limit", "low", "quotas", "summary_room", "window")
 
     def __init__(self, model: Model, rules: Rules, policy: Policy, *, window: int | None = None) -> None:
         fit = policy.fit or _DEFAULT_FIT
@@ -52,6 +54,8 @@ class FitPlan:
         self.keep: float = self.limit * fit.keep
         self.least_head: float = self.limit / 10
         """The first user message is kept if it is not larger than this."""
+        self.summary_room: float = min(_LARGEST_SUMMARY, max(_SMALLEST_NOTE, self.limit / 16))
+        """Kept free for what stands for the messages left out: a summary that comes later must not move the cut."""
         self.quotas: tuple[Quota, ...] = _quotas(rules)
 
 

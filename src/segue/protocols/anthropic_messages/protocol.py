@@ -19,6 +19,7 @@ from segue.protocols.anthropic_messages.stream import stream_decoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.token_count import TokenCount, only
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
@@ -32,6 +33,28 @@ _HELD_CONTENT: Final = HeldContent(
 """anthropic 2.8.0: `container` by its id (one of skills alone has none), `thread` of the beta types."""
 
 
+def _count_path(endpoint: Endpoint) -> str:
+    return f"{_path(endpoint, stream=False)}/count_tokens"
+
+
+_COUNTED: Final = frozenset(
+    {
+        "cache_control",
+        "compaction",
+        "context_management",
+        "mcp_servers",
+        "messages",
+        "model",
+        "output_config",
+        "speed",
+        "system",
+        "thinking",
+        "tool_choice",
+        "tools",
+    }
+)
+"""What is counted; `max_tokens` and the rest are refused (anthropic 2.8.0: message_count_tokens_params; 2026-11-15)."""
+
 PROTOCOL: Final = Protocol(
     name=NAME,
     provider=PROVIDER,
@@ -42,6 +65,7 @@ PROTOCOL: Final = Protocol(
     cited_sources=cited_sources,
     framing="sse",
     path=_path,
+    token_count=TokenCount(path=_count_path, body=only(_COUNTED), field="input_tokens"),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,

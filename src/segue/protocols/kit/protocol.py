@@ -36,6 +36,7 @@ from segue.protocols.kit.server_tools import ServerTool
 from segue.protocols.kit.sources import Source
 from segue.protocols.kit.storable import PlainChecks, PlainErrors, StorableRequests, StorableResponses
 from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.kit.token_count import TokenCount
 
 Framing: TypeAlias = Literal["sse", "ndjson", "aws-event-stream", "none"]
 
@@ -91,6 +92,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `example`: a model of this protocol, for tests, documentation and the demo.
     - `samples()`: sample exchanges. A function, so that they are read only when needed.
     - `documentation`: title, link and summary.
+    - `token_count`: the endpoint that counts the tokens of a request, where providers of this protocol have one.
 
     Functions:
 
@@ -138,6 +140,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     replay: Replay = NO_REPLAY
     sdk_parameters: frozenset[str] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
+    token_count: TokenCount | None = None
 
     def __post_init__(self) -> None:
         """Wrap the functions that read a body, so that no codec has to expect values which cannot be stored."""

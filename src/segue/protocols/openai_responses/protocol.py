@@ -8,6 +8,7 @@ from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.token_count import TokenCount, only
 from segue.protocols.openai_responses.check import check
 from segue.protocols.openai_responses.clues import CLUES
 from segue.protocols.openai_responses.errors import decode_error
@@ -98,6 +99,28 @@ _HELD_CONTENT: Final = HeldContent(
 """openai 3.49.0: response_create_params, ItemReference; an image call with its id alone was accepted (recorded)."""
 
 
+def _count_path(endpoint: Endpoint) -> str:
+    return f"{_path(endpoint, stream=False)}/input_tokens"
+
+
+_COUNTED: Final = frozenset(
+    {
+        "conversation",
+        "input",
+        "instructions",
+        "model",
+        "parallel_tool_calls",
+        "personality",
+        "previous_response_id",
+        "reasoning",
+        "text",
+        "tool_choice",
+        "tools",
+        "truncation",
+    }
+)
+"""What is counted (openai 3.49.0: responses/input_token_count_params; 2026-11-15)."""
+
 PROTOCOL: Final = Protocol(
     name=NAME,
     provider=PROVIDER,
@@ -109,6 +132,7 @@ PROTOCOL: Final = Protocol(
     cited_sources=cited_sources,
     framing="sse",
     path=_path,
+    token_count=TokenCount(path=_count_path, body=only(_COUNTED), field="input_tokens"),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,
