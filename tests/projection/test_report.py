@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from projection.histories import PDF, PNG
 from segue.conversation.content import (
@@ -344,7 +345,7 @@ def test_a_path_is_valid_in_the_given_conversation(code):
 @pytest.mark.parametrize("code", CASES, ids=[code.value for code in CASES])
 def test_a_code_can_be_refused(code):
     case = CASES[code]
-    policy = Policy(refuse=frozenset({code}), orphan_results=case.policy.orphan_results, media=case.policy.media)
+    policy = replace(case.policy, refuse=frozenset({code}))
     with pytest.raises(ProjectionRefused) as refused:
         project_case(case, policy)
     assert refused.value.report == project_case(case)[1].report
