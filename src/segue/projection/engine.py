@@ -204,7 +204,7 @@ class Engine:
 
     def __init__(self, target: Target, passes: tuple[Pass, ...] = PASSES) -> None:
         self.target = target
-        self.plan = FitPlan(target.model, target.rules, target.policy)
+        self.plan: FitPlan = FitPlan(target.model, target.rules, target.policy)
         self.passes = passes
         self._settled: dict[bool, Settled] = {}
         """The settled prefix, by whether it was projected for requests with thinking off: a conversation in which both

@@ -89,7 +89,7 @@ class Given:
         self.summaries: tuple[Summary, ...] = summaries
         self.changes: list[Change] = changes
         self.needed: tuple[MediaNeeded | HistoryNeeded, ...] = needed
-        self.find_marks = find_marks
+        self.find_marks: Callable[[], list[Mark]] = find_marks
         self._find_places = find_places
         self._find_origins = find_origins
         self._places: Places | None = None
@@ -121,7 +121,7 @@ class Fitter:
         self.texts: Texts = target.policy.texts
         # Where the provider drops the thinking of finished cycles itself, removing it would save nothing.
         drops_thinking = rules.reasoning_replay != "required" and not plan.counter.family.drops_thinking
-        self.fold = Fold(plan, self.texts, thinking=drops_thinking, thinking_first=rules.thinking_before_calls)
+        self.fold: Fold = Fold(plan, self.texts, thinking=drops_thinking, thinking_first=rules.thinking_before_calls)
         self._fixed: tuple[SystemPrompt, tuple[Tool, ...], object, float] | None = None
         self._variants: dict[tuple[int, object], tuple[Message, Message]] = {}
         self.lean_part: LeanPart | None = None

@@ -72,8 +72,8 @@ class Fold:
 
     def __init__(self, plan: FitPlan, texts: Texts, *, thinking: bool, thinking_first: bool) -> None:
         self.plan = plan
-        self.sizes = Sizes(plan)
-        self.marks = Marks(len(plan.quotas))
+        self.sizes: Sizes = Sizes(plan)
+        self.marks: Marks = Marks(len(plan.quotas))
         """The marks at the end of the settled messages."""
         self.fixed: float = -1.0
         self.summaries: tuple[Summary, ...] = ()

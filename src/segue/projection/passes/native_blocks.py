@@ -25,7 +25,7 @@ from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.workspace import Workspace
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.replay import NO_CALL, NO_RESULT, TOOL_RESULT, Halves, Role, Turn, find_halves
+from segue.protocols.kit.replay import NO_CALL, NO_RESULT, TOOL_RESULT, Halves, Replay, Role, Turn, find_halves
 from segue.protocols.kit.verbatim import data_of
 
 Key: TypeAlias = tuple[int, int]
@@ -58,13 +58,13 @@ class NativeBlocks:
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
-        self.protocol = workspace.target.model.protocol
-        self.replay = workspace.target.protocol.replay
+        self.protocol: str = workspace.target.model.protocol
+        self.replay: Replay = workspace.target.protocol.replay
         self.result_keys: tuple[str, ...] = tuple(
             key for pair in self.replay.pairs if TOOL_RESULT in pair.results for key in pair.result_id
         )
         self.refused: dict[Key, str] = {}
-        self.is_continued = is_continued(workspace) or any(
+        self.is_continued: bool = is_continued(workspace) or any(
             has_reference(message, self.protocol) for message in workspace.messages
         )
         self.messages: list[Message] = workspace.messages  # pairing replaces the list, and `record` comes behind it

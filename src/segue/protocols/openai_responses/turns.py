@@ -74,7 +74,7 @@ class TurnReader:
         self.checks_ids: bool = checks_ids
         """Whether the provider accepts only its own ids of items."""
         self.diagnostics: list[Diagnostic] = []
-        self.is_reply = is_reply
+        self.is_reply: bool = is_reply
         self.reasoning: str = _SIGNED
         self.tool_names: Mapping[str, str] = tool_names or {}
 
