@@ -76,7 +76,7 @@ def test_what_fits_is_the_same_object(protocol, data):
 @every_protocol
 def test_between_two_cuts_a_request_is_a_prefix_of_the_next(protocol):
     """An outbox and a projector give what `prepare` and `project` give for the whole conversation, at every point."""
-    model = Model("m", PROTOCOLS[protocol].provider, protocol, context_window=3000, reasoning=True)
+    model = Model("m", PROTOCOLS[protocol].provider, protocol, context_window=3600, reasoning=True)
     messages = _agent(model, seed=7, steps=40)
     projector, outbox = Projector(model), Outbox(model)
     last: Projection | None = None
@@ -159,7 +159,7 @@ def codes(projection: Projection) -> list[ChangeCode]:
 
 
 def test_long_results_are_shortened_first():
-    model = replace(CLAUDE, context_window=1900)
+    model = replace(CLAUDE, context_window=2200)
     policy = Policy(fit=Fit(low=0.7))
     projection = project(history(*step(1), *step(2), *step(3), *step(4, "short")), model, policy=policy)
     assert set(codes(projection)) == {ChangeCode.RESULT_SHORTENED}
