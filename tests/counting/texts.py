@@ -41,8 +41,9 @@ def prose() -> str:
 def piece_of(text: str, chance: random.Random, size: int) -> str:
     """Give a piece of a text, from a random place on; it is repeated if it is too short."""
     start = chance.randrange(len(text))
-    repeated = text[start:] + text * (size // len(text) + 1)
-    return repeated[:size]
+    if start + size <= len(text):
+        return text[start : start + size]
+    return (text[start:] + text * (size // len(text) + 1))[:size]
 
 
 def code(chance: random.Random, size: int) -> str:
