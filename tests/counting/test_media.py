@@ -9,7 +9,7 @@ import pytest
 
 from segue.conversation.content import FileContent, ImageContent
 from segue.counting.counter import TokenCounter
-from segue.counting.media import count_pages, image_size, default_size
+from segue.counting.media import count_pages, default_size, image_size
 from segue.models.model import Model
 
 

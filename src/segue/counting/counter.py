@@ -15,7 +15,7 @@ from segue.conversation.content import AnyContent, FileContent, ImageContent
 from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import Message
 from segue.counting.families import TokenFamily, find_family
-from segue.counting.media import count_pages, image_size, default_size
+from segue.counting.media import count_pages, default_size, image_size
 from segue.counting.tokenizers import estimate_bytes, estimate_text
 from segue.models.model import Model
 
