@@ -13,12 +13,13 @@ from segue.conversation.messages import Message
 from segue.counting.counter import TokenCounter
 from segue.errors import SegueError
 from segue.models.model import Model
-from segue.projection.policy import Policy
+from segue.projection.policy import Fit, Policy
 from segue.projection.projector import Projection, Projector, project
 from segue.protocols.api import check
 from segue.request import prepare
 
 POLICY = Policy()
+POLICY_FIT = Fit()
 UNCUT = Policy(fit=None)
 
 
@@ -45,6 +46,9 @@ class Verdict:
     def __init__(self) -> None:
         self.requests = 0
         self.cuts = 0
+        """Cuts because of the tokens."""
+        self.evictions = 0
+        """Cuts because there are too many images or files."""
         self.sent = 0.0
         self.reused = 0.0
         self.most = 0.0
@@ -61,9 +65,7 @@ class Verdict:
     @property
     def most_cuts(self) -> float:
         """The bound on cuts: after each cut, so many tokens have to come before the next one."""
-        fit = POLICY.fit
-        assert fit is not None
-        return 1 + self.tokens / ((fit.high - fit.low) * self.limit)
+        return 1 + self.tokens / ((POLICY_FIT.high - POLICY_FIT.low) * self.limit)
 
 
 def play(messages: tuple[Message, ...], model: Model, sizes: ExactSizes, *, checks: int = 5) -> Verdict:
@@ -90,14 +92,19 @@ def play(messages: tuple[Message, ...], model: Model, sizes: ExactSizes, *, chec
             verdict.too_small.append(f"{point}: {window}")
         else:
             verdict.most = max(verdict.most, size / window.limit)
-            if size > window.limit:
+            # Above the high mark stands only what cannot be cut, a long user message for example: then the tokens that
+            # are reserved for the reply make up for the error of the estimate.
+            most = window.limit if window.estimate <= POLICY_FIT.high * window.limit else window.window
+            if size > most:
                 verdict.overflows.append(f"{point}: {size:.0f} of {window.limit} tokens, {window}")
         if last is not None:
             kept = _common(last.context.messages, sent)
             verdict.reused += fixed + _total(known[:kept], last_user)
             if kept < len(last.context.messages):
-                cut = _cuts(projection) != _cuts(last)
-                verdict.cuts += cut
+                by_tokens = _cuts(projection, _BY_TOKENS) != _cuts(last, _BY_TOKENS)
+                cut = by_tokens or _cuts(projection, _BY_COUNT) != _cuts(last, _BY_COUNT)
+                verdict.cuts += by_tokens
+                verdict.evictions += cut and not by_tokens
                 if not cut and _is_prefix_without_cuts(plain, messages, point):
                     verdict.unreported.append(f"{point}: differs from message {kept} on; {window}")
                 if cut:
@@ -119,11 +126,14 @@ def _common(before: tuple[Message, ...], after: tuple[Message, ...]) -> int:
     return min(len(before), len(after))
 
 
-def _cuts(projection: Projection) -> tuple[object, ...]:
-    """Give what the report says about cuts."""
+_BY_TOKENS = ("result_shortened", "media_shortened", "thinking_dropped", "turns_dropped")
+_BY_COUNT = ("media_evicted",)
+
+
+def _cuts(projection: Projection, codes: tuple[str, ...]) -> tuple[object, ...]:
+    """Give what the report says about cuts of these kinds."""
     window = projection.window
     assert window is not None
-    codes = ("result_shortened", "media_shortened", "media_evicted", "thinking_dropped", "turns_dropped")
     changes = tuple(
         (change.code, change.path, change.last) for change in projection.report.changes if change.code in codes
     )
