@@ -126,7 +126,7 @@ def _common(before: tuple[Message, ...], after: tuple[Message, ...]) -> int:
     return min(len(before), len(after))
 
 
-_BY_TOKENS = ("result_shortened", "media_shortened", "thinking_dropped", "turns_dropped")
+_BY_TOKENS = ("result_shortened", "media_shortened", "turns_dropped")
 _BY_COUNT = ("media_evicted",)
 
 

@@ -245,6 +245,28 @@ def test_old_images_become_a_placeholder():
     assert any(code in codes(projection) for code in (ChangeCode.MEDIA_SHORTENED, ChangeCode.TURNS_DROPPED))
 
 
+def test_media_that_projection_moved_behind_a_result_are_reported_when_they_go():
+    """Mistral reads no image in a result: it stands in a user message of its own, which the stored history has not."""
+    mistral = Model("mistral-large-latest", "mistral", "mistral-chat")
+    shown = tuple(
+        message
+        for number in range(12)
+        for message in (
+            _turn(mistral, ToolCall(id=f"call{number:05}", name="look", arguments={}), stop="toolUse"),
+            ToolResultMessage(
+                tool_call_id=f"call{number:05}",
+                tool_name="look",
+                content=(TextContent(text="Seen."), ImageContent(data=PNG, mime_type="image/png")),
+            ),
+        )
+    )
+    context = history(*shown)
+    changes = project(context, mistral).report.of(ChangeCode.MEDIA_EVICTED)
+    assert changes
+    assert {change.loss for change in changes} == {Loss.CONTENT}
+    assert all(context.messages[int(change.path[1])].role == "toolResult" for change in changes)
+
+
 def test_thinking_of_finished_steps_goes_where_it_counts():
     opus = replace(CLAUDE, id="claude-opus-4-5", context_window=2600)
     thinking = ThinkingContent(thinking=LONG, thinking_signature="sig")
