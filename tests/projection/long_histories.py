@@ -110,7 +110,7 @@ class Writer:
 
     def size(self, most: int) -> int:
         """Draw the length of a result: most are short, a few very long."""
-        return int(min(most, self.chance.paretovariate(0.7) * 200))
+        return int(min(most, self.chance.paretovariate(0.7) * 100))
 
     def step(self, *, most: int, parallel: int = 1, arguments: int = 400, thinks: bool = True) -> None:
         """Write a turn with calls, and their results."""

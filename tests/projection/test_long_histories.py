@@ -68,8 +68,9 @@ def test_every_request_fits_and_repeats_the_one_before(target):
         sizes = sizes_for(target)
         for window in WINDOWS:
             verdict = run(name, target, sizes, window, 1.0)
-            sent[window] += verdict.sent
-            reused[window] += verdict.reused
+            if not verdict.evictions:  # Mistral accepts eight images: these cuts have another reason than the window
+                sent[window] += verdict.sent
+                reused[window] += verdict.reused
             # What cannot be cut: a pasted file, or a call with its arguments, that alone exceeds a window of 16,000.
             assert len(verdict.too_small) <= (verdict.requests / 40 if window < 32_000 else 0), verdict.too_small[:3]
     shares = {window: reused[window] / sent[window] for window in WINDOWS}

@@ -38,7 +38,7 @@ _NOT_COUNTED: Final = frozenset(
 def count_words(value: object) -> int:
     """Count the words of all texts in a body, at least one letter or digit each."""
     if isinstance(value, str):
-        return sum(map(_has_letter, value.split())) if value else 0
+        return sum(map(_is_word, value.split())) if value else 0
     if isinstance(value, Mapping):
         items = cast("Mapping[str, object]", value).items()
         return sum(count_words(item) for key, item in items if key not in _NOT_COUNTED)
@@ -47,5 +47,5 @@ def count_words(value: object) -> int:
     return 0
 
 
-def _has_letter(word: str) -> bool:
+def _is_word(word: str) -> bool:
     return word[0].isalnum() or any(map(str.isalnum, word))
