@@ -167,6 +167,6 @@ def _examine(projection: Projection, context: Context, model: Model, verdict: Ve
 
 
 def _estimated(messages: tuple[Message, ...], model: Model) -> float:
-    projection = project(begin(messages), model, policy=UNCUT)
-    counter = TokenCounter(model)
-    return sum(sum(counter.message(message)) for message in projection.context.messages)
+    """Estimate the whole history: as it is given, because a limit on images applies without cuts, too, or projected."""
+    counter, sent = TokenCounter(model), project(begin(messages), model, policy=UNCUT).context.messages
+    return max(sum(sum(counter.message(message)) for message in turns) for turns in (messages, sent))
