@@ -11,20 +11,23 @@ Facts this file rests on (sessions of 171,000 and 436,000 tokens, measured 2026-
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple, final
 
 from msgspec.structs import replace
 
 from segue.conversation.context import Context, Options, Prompt
-from segue.conversation.messages import AssistantMessage, Message
+from segue.conversation.messages import AssistantMessage, Message, Usage
 from segue.counting.counter import TokenCounter
 from segue.models.catalogue import get_model
 from segue.models.model import Model
+from segue.models.price import find_cost
 from segue.projection.policy import Policy
-from segue.projection.projector import project
+from segue.projection.projector import Projection, project
+from segue.projection.report import ChangeCode
 
 _PLAUSIBLE: Final = (0.6, 1.6)
 """A usage outside these factors of the estimate does not count this history."""
+_CUTS: Final = frozenset({ChangeCode.TURNS_DROPPED, ChangeCode.RESULT_SHORTENED, ChangeCode.MEDIA_SHORTENED})
 _UNFINISHED: Final = frozenset({"error", "aborted"})
 
 
@@ -45,6 +48,64 @@ def estimate_tokens(context: Context | Prompt, model: Model | str, *, policy: Po
     counter = TokenCounter(target, policy.counter)
     fixed = counter.fixed(projection.context, projection.options)
     return round(count_messages(projection.context.messages, counter, fixed, target))
+
+
+@final
+class Length(NamedTuple):
+    """The size of a conversation for one target. `limit` is what its input may have, 0 if that is not known."""
+
+    whole: int
+    """The tokens of the conversation with nothing left out."""
+    sent: int
+    """The tokens of the request, after cuts."""
+    limit: int
+    window: int
+    cost: float | None
+    """The price of the input that is sent, in US dollars, if nothing is cached; None if no price is known."""
+    too_small: bool = False
+    """Nothing that can be sent fits."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the conversation fits without cuts."""
+        return not self.limit or (self.whole <= self.limit and not self.too_small)
+
+    @property
+    def share(self) -> float:
+        """The part of the limit that the request takes; 0 if there is no limit."""
+        return self.sent / self.limit if self.limit else 0.0
+
+    def describe(self) -> str:
+        """Describe the length in a sentence without a full stop."""
+        if self.fits:
+            share = f", {self.share:.0%} of the {self.limit:,} that the input may have" if self.limit else ""
+            return f"about {self.whole:,} tokens{share}{self._price()}"
+        text = f"does not fit: about {self.whole:,} tokens, and the input may have {self.limit:,}"
+        if self.too_small:
+            return f"{text}; what has to be sent alone has about {self.sent:,}"
+        return f"{text}; cut to about {self.sent:,} ({self.share:.0%}){self._price()}"
+
+    def _price(self) -> str:
+        return "" if self.cost is None else f", input costs about ${self.cost:.4f}"
+
+
+def measure(prompt: Prompt, model: Model, projection: Projection | None = None) -> Length:
+    """Measure a conversation for a target; `projection` is what would be sent, if it has been made already."""
+    if projection is None:
+        projection = project(prompt.context, model, options=prompt.options)
+    window = projection.window
+    whole = estimate_tokens(prompt, model)
+    is_cut = any(change.code in _CUTS for change in projection.report.changes)
+    sent = window.estimate if window is not None and is_cut else whole
+    cost = find_cost(model.cost, Usage(input=sent))
+    return Length(
+        whole=whole,
+        sent=sent,
+        limit=0 if window is None else window.limit,
+        window=0 if window is None else window.window,
+        cost=None if cost is None else cost.total,
+        too_small=any(requirement.kind == "windowTooSmall" for requirement in projection.requirements),
+    )
 
 
 def count_messages(messages: tuple[Message, ...], counter: TokenCounter, fixed: float, model: Model) -> float:

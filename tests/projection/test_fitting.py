@@ -77,7 +77,7 @@ def test_what_fits_is_the_same_object(protocol, data):
 @every_protocol
 def test_between_two_cuts_a_request_is_a_prefix_of_the_next(protocol):
     """An outbox and a projector give what `prepare` and `project` give for the whole conversation, at every point."""
-    model = Model("m", PROTOCOLS[protocol].provider, protocol, context_window=3000, reasoning=True)
+    model = Model("m", PROTOCOLS[protocol].provider, protocol, context_window=3600, reasoning=True)
     messages = _agent(model, seed=7, steps=40)
     projector, outbox = Projector(model), Outbox(model)
     last: Projection | None = None
@@ -160,7 +160,7 @@ def codes(projection: Projection) -> list[ChangeCode]:
 
 
 def test_long_results_are_shortened_first():
-    model = replace(CLAUDE, context_window=1900)
+    model = replace(CLAUDE, context_window=2200)
     policy = Policy(fit=Fit(low=0.7))
     projection = project(history(*step(1), *step(2), *step(3), *step(4, "short")), model, policy=policy)
     assert set(codes(projection)) == {ChangeCode.RESULT_SHORTENED}
@@ -244,6 +244,28 @@ def test_old_images_become_a_placeholder():
     shown = (UserMessage.of("Look.", image), _turn(CLAUDE, TextContent(text="A dot.")))
     projection = project(history(*step(0, "x"), *shown, *step(1), *step(2), *step(3)), CLAUDE)
     assert any(code in codes(projection) for code in (ChangeCode.MEDIA_SHORTENED, ChangeCode.TURNS_DROPPED))
+
+
+def test_media_that_projection_moved_behind_a_result_are_reported_when_they_go():
+    """Mistral reads no image in a result: it stands in a user message of its own, which the stored history has not."""
+    mistral = Model("mistral-large-latest", "mistral", "mistral-chat")
+    shown = tuple(
+        message
+        for number in range(12)
+        for message in (
+            _turn(mistral, ToolCall(id=f"call{number:05}", name="look", arguments={}), stop="toolUse"),
+            ToolResultMessage(
+                tool_call_id=f"call{number:05}",
+                tool_name="look",
+                content=(TextContent(text="Seen."), ImageContent(data=PNG, mime_type="image/png")),
+            ),
+        )
+    )
+    context = history(*shown)
+    changes = project(context, mistral).report.of(ChangeCode.MEDIA_EVICTED)
+    assert changes
+    assert {change.loss for change in changes} == {Loss.CONTENT}
+    assert all(context.messages[int(change.path[1])].role == "toolResult" for change in changes)
 
 
 def test_thinking_of_finished_steps_goes_where_it_counts():

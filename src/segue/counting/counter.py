@@ -15,7 +15,7 @@ from segue.conversation.content import AnyContent, FileContent, ImageContent
 from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import Message
 from segue.counting.families import TokenFamily, find_family
-from segue.counting.media import assumed_size, count_pages, image_size
+from segue.counting.media import count_pages, default_size, image_size
 from segue.counting.tokenizers import estimate_bytes, estimate_text
 from segue.models.model import Model
 
@@ -29,6 +29,8 @@ _BYTES_PER_TOKEN_OF_AUDIO: Final = 500
 _BYTES_PER_TOKEN_OF_VIDEO: Final = 1000
 _LEAST_OF_MEDIA: Final = 100
 _FORCED: Final = ("auto", "none", None)
+_PUNCTUATION: Final = b'{}[]":,'
+_TO_SPACES: Final = bytes.maketrans(_PUNCTUATION, b" " * len(_PUNCTUATION))
 
 
 class TokenCounter:
@@ -113,6 +115,8 @@ class TokenCounter:
             tokens += self.text(prompt) if isinstance(prompt, str) else sum(map(self.piece, prompt))
         if context.tools and (family.unused_tools or options is None or options.tool_choice != "none"):
             tokens += self.tools(context.tools)
+            if options is None or options.tool_choice is not None:
+                tokens += family.chosen
             if options is None or options.tool_choice not in _FORCED:
                 tokens += family.forced
         if options is None or options.thinking not in (None, "off"):
@@ -128,13 +132,16 @@ class TokenCounter:
     def tools(self, tools: Sequence[Tool]) -> float:
         """Count the definitions of tools."""
         family = self.family
-        texts = 0.0
+        texts, keys = 0.0, 0
         for tool in tools:
             if tool.kind == "function":
-                texts += self.text(tool.name + tool.description) + self._json(tool.parameters)
+                texts += self.text(tool.name + tool.description)
+                data = encode_value(tool.parameters)
             else:
-                texts += self._json(tool.definition)
-        return family.tools + family.tool * len(tools) + texts * family.tool_factor
+                data = encode_value(tool.definition)
+            keys += data.count(b'":')
+            texts += self._words(data)
+        return family.tools + family.tool * len(tools) + texts * family.tool_factor + keys * family.tool_key
 
     def _signature(self, signature: str) -> float:
         return max(0, len(signature) - self.family.signature_overhead) * self.family.signature
@@ -145,15 +152,21 @@ class TokenCounter:
         data = encode_value(value)
         return estimate_bytes(data, self._weights) if self._own is None else self._own(data.decode())
 
+    def _words(self, data: bytes) -> float:
+        """Count the words of a JSON text without its punctuation: providers write schemas in formats of their own."""
+        if self._own is None:
+            return estimate_bytes(data.translate(None, _PUNCTUATION), self._weights)
+        return self._own(data.translate(_TO_SPACES).decode())
+
     def _image(self, piece: ImageContent) -> float:
-        width, height = image_size(piece.data) if piece.data else assumed_size()
+        width, height = image_size(piece.data) if piece.data else default_size()
         return self.family.image(width, height)
 
     def _file(self, piece: FileContent) -> float:
         mime, data = piece.mime_type or "", piece.data or ""
         size = len(data) * 3 // 4
         if mime.startswith("image/"):
-            width, height = image_size(data) if data else assumed_size()
+            width, height = image_size(data) if data else default_size()
             return self.family.image(width, height)
         if mime.startswith("audio/"):
             return max(_LEAST_OF_MEDIA, size / _BYTES_PER_TOKEN_OF_AUDIO)

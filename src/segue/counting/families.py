@@ -4,10 +4,12 @@ A count is the tokens of all texts plus constants: for the request, for each mes
 tool, for each call with its result. On short requests these constants are most of the count.
 
 Facts this file rests on: the usage of 2,086 recorded requests, compared with exact tokenizers (measured 2026-11-15).
-- OpenAI: 3 and 4 a message, exactly; tools count about half of their JSON, and 90 more on Chat from GPT-5 on.
+- OpenAI: 3 and 4 a message, exactly; tools count the words of their JSON without its punctuation, and 94 more on Chat
+  from GPT-5 on. Gemini and Claude count the punctuation too.
 - Claude: tools add a hidden prompt, a forced choice another one; a call with its result adds 55 to 65 tokens.
 - Gemini: 1 a content from 2.5 on; on Vertex nothing, and tools next to nothing. Output schemas are not counted.
-- Signatures count on the Gemini API from Gemini 3 on, one token for 5.15 characters, in every turn; not on Vertex.
+- Signatures count on the Gemini API from Gemini 3 on, one token for 4.8 characters beyond the first 120, in
+  every turn; not on Vertex.
 - OpenAI counts encrypted reasoning only while its tool cycle runs; Claude up to 4.5 Sonnet its thinking likewise. Opus
   4.5 counted the thinking of earlier turns too.
 - Hosts add system prompts of their own to open models (DeepSeek, GLM, Command, Llama), so that rows of these vary.
@@ -31,7 +33,6 @@ from segue.models.model_ids import (
     CLAUDE_UP_TO_4_5,
     GEMINI_3_ON,
     GEMINI_UP_TO_2_0,
-    MISTRAL,
     OPENAI_4_1_SMALL,
     OPENAI_5_ON,
     OPENAI_UP_TO_4_1,
@@ -56,11 +57,15 @@ class TokenFamily(msgspec.Struct, frozen=True, kw_only=True):
     """Added while thinking is enabled."""
     tools: int = 20
     """Added once if the request has tools."""
+    chosen: int = 0
+    """Added if the request names a tool choice, whichever it is."""
     forced: int = 0
     """Added if a tool choice is forced."""
     tool: int = 8
     tool_factor: float = 0.8
-    """How much of the tokens of names, descriptions and schemas of tools counts."""
+    """How much of the words of tools counts: names, descriptions, and the keys and values of schemas."""
+    tool_key: float = 2.0
+    """Added for each key of the schemas: the punctuation around it."""
     call: int = 10
     """Added for each call with its result."""
     unused_tools: bool = True
@@ -109,6 +114,7 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         forced=95,
         tool=5,
         tool_factor=1.0,
+        tool_key=3.0,
         call=55,
         schema_factor=2.5,
         page=2600,
@@ -120,9 +126,10 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         base=5,
         message=2,
         thinking=28,
-        tools=345,
-        tool=10,
+        tools=335,
+        tool=0,
         tool_factor=1.0,
+        tool_key=1.0,
         call=60,
         schema_factor=1.5,
         drops_thinking=True,
@@ -132,19 +139,28 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         name="Claude 4.7 and later",
         pattern=CLAUDE,
         tokenizer="claude-4.7",
-        base=8,
+        base=6,
         message=1,
         tools=380,
         forced=85,
         tool=10,
         tool_factor=1.0,
+        tool_key=3.0,
         call=60,
         schema_factor=2.0,
         page=2600,
     ),
     # -- OpenAI
     TokenFamily(
-        name="gpt-oss", pattern=r"gpt-oss", tokenizer="o200k", base=67, message=3, tools=60, tool=0, tool_factor=0.7
+        name="gpt-oss",
+        pattern=r"gpt-oss",
+        tokenizer="o200k",
+        base=67,
+        message=3,
+        tools=60,
+        tool=0,
+        tool_factor=0.9,
+        tool_key=0.5,
     ),
     TokenFamily(
         name="GPT up to 4.1, in patches",
@@ -152,9 +168,10 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         tokenizer="o200k",
         base=3,
         message=4,
-        tools=10,
+        tools=12,
         tool=0,
-        tool_factor=0.5,
+        tool_factor=0.9,
+        tool_key=0.0,
         call=10,
         schema_factor=0.6,
         image=by_patches(side=32, factor=2.46, most=1536),
@@ -165,9 +182,10 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         tokenizer="o200k",
         base=3,
         message=4,
-        tools=10,
+        tools=12,
         tool=0,
-        tool_factor=0.5,
+        tool_factor=0.9,
+        tool_key=0.0,
         call=10,
         schema_factor=0.6,
         image=by_tiles(85, 170),
@@ -179,9 +197,10 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         tokenizer="o200k",
         base=2,
         message=4,
-        tools=15,
+        tools=13,
         tool=0,
-        tool_factor=0.6,
+        tool_factor=0.9,
+        tool_key=0.0,
         call=15,
         signature=0.18,
         signature_overhead=1000,
@@ -195,9 +214,10 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         tokenizer="o200k",
         base=2,
         message=4,
-        tools=15,
+        tools=13,
         tool=0,
-        tool_factor=0.6,
+        tool_factor=0.9,
+        tool_key=0.0,
         call=15,
         image=_PATCHES_OF_OPENAI,
     ),
@@ -207,9 +227,10 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         tokenizer="o200k",
         base=2,
         message=4,
-        tools=90,
+        tools=94,
         tool=0,
-        tool_factor=0.7,
+        tool_factor=0.85,
+        tool_key=0.0,
         call=5,
         schema_factor=0.7,
         image=_PATCHES_OF_OPENAI,
@@ -223,7 +244,8 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         message=0,
         tools=0,
         tool=3,
-        tool_factor=0.2,
+        tool_factor=0.3,
+        tool_key=0.2,
         call=5,
         schema_factor=0.0,
         image=constant(258),
@@ -238,7 +260,8 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         message=0,
         tools=0,
         tool=0,
-        tool_factor=0.15,
+        tool_factor=0.3,
+        tool_key=0.0,
         call=5,
         schema_factor=0.0,
         image=constant(1120),
@@ -253,7 +276,8 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         message=0,
         tools=0,
         tool=0,
-        tool_factor=0.15,
+        tool_factor=0.3,
+        tool_key=0.0,
         call=5,
         schema_factor=0.0,
         image=by_tiles(0, 258, side=768, long_edge=0, short_edge=0),
@@ -266,11 +290,14 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         base=1,
         message=1,
         tools=0,
-        tool=3,
-        tool_factor=0.75,
+        chosen=10,
+        tool=0,
+        tool_factor=1.0,
+        tool_key=1.15,
         call=15,
         schema_factor=0.0,
-        signature=1 / 5.15,
+        signature=1 / 4.8,
+        signature_overhead=120,
         image=constant(1120),
         page=560,
     ),
@@ -281,8 +308,10 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         base=1,
         message=1,
         tools=0,
-        tool=3,
-        tool_factor=0.75,
+        chosen=10,
+        tool=2,
+        tool_factor=1.0,
+        tool_key=1.15,
         call=15,
         schema_factor=0.0,
         image=by_tiles(0, 258, side=768, long_edge=0, short_edge=0),
@@ -297,6 +326,8 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         base=15,
         message=1,
         tools=17,
+        tool_factor=1.1,
+        tool_key=1.5,
         forced=7,
         schema_factor=0.0,
         image=by_patches(side=28, factor=1.03, most=1600),
@@ -308,18 +339,22 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         base=3,
         message=1,
         tools=17,
+        tool_factor=1.1,
+        tool_key=1.5,
         forced=7,
         schema_factor=0.0,
         image=by_patches(side=16, factor=1.05, most=4096),
     ),
     TokenFamily(
         name="Mistral",
-        pattern=MISTRAL,
+        pattern=r"[sx]tral",  # Mistral, Ministral, Devstral, Voxtral; hosts add prefixes of their own
         tokenizer="tekken",
         base=3,
         message=1,
         thinking=12,
         tools=17,
+        tool_factor=1.1,
+        tool_key=1.5,
         forced=7,
         schema_factor=0.0,
         image=by_patches(side=28, factor=1.03, most=1600),
@@ -370,11 +405,13 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
     ),
     TokenFamily(name="DeepSeek", pattern=r"deepseek", tokenizer="deepseek", base=4, message=1, tools=150, call=20),
     TokenFamily(name="GLM", pattern=r"glm", tokenizer="glm4", base=5, message=2, tools=100, schema_factor=0.2),
-    TokenFamily(name="Kimi", pattern=r"kimi|moonshot", tokenizer="kimi", base=3, message=4, tools=20, call=12),
+    TokenFamily(
+        name="Kimi", pattern=r"kimi|moonshot|(?:^|/)k\d", tokenizer="kimi", base=3, message=4, tools=20, call=12
+    ),
     TokenFamily(
         name="Command", pattern=r"command|c4ai", tokenizer="command-r", base=66, message=4, tools=1370, tool=14
     ),
-    TokenFamily(name="unknown", tokenizer="unknown", base=3, message=4),
+    TokenFamily(name="unknown", tokenizer="unknown", base=3, message=4, schema_factor=0.2),
 )
 
 

@@ -24,7 +24,7 @@ from typing import Final, TypeAlias
 ImageRule: TypeAlias = Callable[[int, int], int]
 """Gives the tokens of an image of a width and a height."""
 
-_ASSUMED_SIZE: Final = (1092, 1092)
+_DEFAULT_SIZE: Final = (1092, 1092)
 """Assumed where the size is not known, as for an image by URL: the largest that Claude does not scale down."""
 _LONGEST_EDGE_OF_CLAUDE: Final = 1568
 _HEAD: Final = 64 * 1024
@@ -79,15 +79,15 @@ def constant(tokens: int) -> ImageRule:
 
 
 def image_size(data: str) -> tuple[int, int]:
-    """Read width and height of an image in base64; a usual size if they cannot be found."""
+    """Read width and height of an image in base64; a default size if they cannot be found."""
     head = _decoded_head(data)
     found = _size_of(head)
-    return found if found is not None and all(0 < edge <= 100_000 for edge in found) else _ASSUMED_SIZE
+    return found if found is not None and all(0 < edge <= 100_000 for edge in found) else _DEFAULT_SIZE
 
 
-def assumed_size() -> tuple[int, int]:
+def default_size() -> tuple[int, int]:
     """Give the size that is assumed for an image by reference."""
-    return _ASSUMED_SIZE
+    return _DEFAULT_SIZE
 
 
 def count_pages(data: str) -> int:

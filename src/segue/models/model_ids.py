@@ -124,7 +124,7 @@ _NOT_A_SIZE: Final = r"(?!\d|(?:\.\d+)?b\b)"
 
 OPENAI_4_1_SMALL: Final = r"(?:^|[/.])gpt-4[.]?1-(?:mini|nano)"
 OPENAI_UP_TO_4_1: Final = r"(?:^|[/.])(?:gpt-[34](?!\d)|gpt-35|gpt-41|chatgpt-4o|gpt-5-chat)"
-OPENAI_5_ON: Final = r"(?:^|[/.])(?:o[134](?:-|$)|gpt-\d|codex)"
+OPENAI_5_ON: Final = r"(?:^|[/.])(?:o[134](?:[-:]|$)|gpt-|codex|chat-latest)"
 """Generations that count tokens alike; the first that matches counts. (recorded usage, 2026-11-15)"""
 OPENAI_O_SERIES: Final = _START + r"(?:o[134](?:mini)?(?=[-_:@]|$)|codex-mini)"
 """o1, o3, o4-mini; codex-mini is made from o4-mini. (OpenAI and Azure documentation: models)"""

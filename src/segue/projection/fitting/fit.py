@@ -102,7 +102,13 @@ class Given:
         return self._places
 
     def path(self, index: int, position: int | None = None) -> Path:
-        """Give the path of the content of a message, or of one piece of it, in the given conversation."""
+        """Give the path of the content of a message, or of one piece of it, in the given conversation.
+
+        For a message that projection inserted, such as the one with the media of results, it is the message before.
+        """
+        if self.places[index] < 0:
+            before = self.places.before(index)
+            return ("messages", before) if before >= 0 else ("messages",)
         path: Path = ("messages", self.places[index], "content")
         if position is None:
             return path
@@ -266,9 +272,8 @@ class _Cut:
             fitted.window.anchor = self.anchor(is_long=given.retention == "long")
 
     def note(self, code: ChangeCode, index: int, detail: str = "", position: int | None = None) -> None:
-        if self.given.places[index] >= 0:
-            path = self.given.path(index, position)
-            self.fitted.changes.append(Change(code=code, path=path, loss=Loss.CONTENT, detail=detail))
+        path = self.given.path(index, position)
+        self.fitted.changes.append(Change(code=code, path=path, loss=Loss.CONTENT, detail=detail))
 
     # -- shortened messages --------------------------------------------------------------------------------------------
 
@@ -286,9 +291,8 @@ class _Cut:
                 continue
             (message, codes), saved = shortened
             part.messages.append(message)
-            if self.given.places[index] >= 0:
-                path, detail = self.given.path(index), _tokens(saved)
-                part.changes += [Change(code=code, path=path, loss=Loss.CONTENT, detail=detail) for code in codes]
+            path, detail = self.given.path(index), _tokens(saved)
+            part.changes += [Change(code=code, path=path, loss=Loss.CONTENT, detail=detail) for code in codes]
         fitter.lean_part = part if end <= self.given.settled else None
         return part
 

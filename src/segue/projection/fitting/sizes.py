@@ -41,10 +41,12 @@ class Media:
 class Sizes:
     """Running sums over the projected messages; index i holds the sum of the messages before i."""
 
-    __slots__ = ("_plan", "bounds", "full", "lasting", "media", "user_before")
+    __slots__ = ("_narrow", "_plan", "_recent", "_wide", "bounds", "full", "lasting", "media", "user_before")
 
     def __init__(self, plan: FitPlan) -> None:
         self._plan = plan
+        weights = plan.counter.family.weights
+        self._narrow, self._wide = weights.widest_ascii(), weights.widest()
         self.bounds: list[float] = [0.0]
         """Upper bounds of the tokens."""
         self.lasting: list[float] = [0.0]
@@ -54,6 +56,8 @@ class Sizes:
         self.user_before: list[int] = [0]
         """The index of the last user message before; 0 if there is none."""
         self.media: tuple[Media, ...] = tuple(Media() for _ in plan.quotas)
+        self._recent: dict[int, tuple[Message, float, float]] = {}
+        """What the last call counted: the newest messages are forgotten and needed again until they are settled."""
 
     def truncate(self, count: int) -> None:
         """Forget the messages from an index on."""
@@ -66,8 +70,7 @@ class Sizes:
 
     def extend_bounds(self, messages: Sequence[Message]) -> None:
         """Bound the tokens of new messages, and find their media."""
-        bounds, weights = self.bounds, self._plan.counter.family.weights
-        narrow, wide = weights.widest_ascii(), weights.widest()
+        bounds, narrow, wide = self.bounds, self._narrow, self._wide
         own = self._plan.counter.is_own
         for index in range(len(bounds) - 1, len(messages)):
             bound = float(_LONG)
@@ -102,9 +105,14 @@ class Sizes:
     def count(self, messages: Sequence[Message], texts: Texts) -> None:
         """Count the messages that were not counted yet."""
         lasting, full, users, counter = self.lasting, self.full, self.user_before, self._plan.counter
+        before, self._recent = self._recent, {}
         for index in range(len(full) - 1, len(messages)):
             message = messages[index]
-            stays, passes = counter.message(message)
+            known = before.get(index)
+            if known is None or known[0] is not message:
+                known = (message, *counter.message(message))
+            self._recent[index] = known
+            _, stays, passes = known
             lasting.append(lasting[-1] + stays)
             full.append(full[-1] + stays + passes)
             users.append(index if message.role == "user" and not belongs_to_last(message, texts) else users[-1])
