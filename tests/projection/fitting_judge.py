@@ -107,7 +107,8 @@ def play(messages: tuple[Message, ...], model: Model, sizes: ExactSizes, *, chec
                 verdict.evictions += cut and not by_tokens
                 if not cut and _is_prefix_without_cuts(plain, messages, point):
                     verdict.unreported.append(f"{point}: differs from message {kept} on; {window}")
-                if cut:
+                # What does not fit is counted above; `prepare` raises for it.
+                if cut and not any(need.kind == "windowTooSmall" for need in projection.requirements):
                     _examine(projection, context, model, verdict, checks)
         last = projection
     verdict.tokens = _estimated(messages, model)
