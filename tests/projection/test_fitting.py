@@ -66,6 +66,20 @@ def test_a_cut_history_obeys_every_law_of_projection(protocol, data):
 @every_protocol
 @thorough
 @given(data=st.data())
+def test_a_growing_history_is_cut_as_the_whole_is(protocol, data):
+    """At every step, also where a request ends with an assistant turn and projection adds a turn behind it."""
+    model = data.draw(small_targets(protocol))
+    context = data.draw(ugly_contexts(model, most=14))
+    projector, size = Projector(model, NO_RESERVE), 0
+    while size < len(context.messages):
+        size += data.draw(st.integers(1, 3))
+        part = replace(context, messages=context.messages[:size])
+        assert projector.project(part) == project(part, model, policy=NO_RESERVE)
+
+
+@every_protocol
+@thorough
+@given(data=st.data())
 def test_what_fits_is_the_same_object(protocol, data):
     model = replace(data.draw(targets(protocol)), context_window=10_000_000, max_input=0)
     context = data.draw(ugly_contexts(model))

@@ -131,11 +131,14 @@ class Fitter:
         self._fixed: tuple[SystemPrompt, tuple[Tool, ...], object, float] | None = None
         self._variants: dict[tuple[int, object], tuple[Message, Message]] = {}
         self.lean_part: LeanPart | None = None
+        self._settled: int = 0
 
     def fit(self, given: Given) -> Fitted:
         """Find the cuts for a request, apply and report them."""
         fold, plan, messages = self.fold, self.plan, given.messages
-        fold.sizes.truncate(given.settled)
+        # Messages that were not settled in the last request may have changed since, although they are settled now.
+        fold.forget_from(self._settled)
+        self._settled = given.settled
         fold.sizes.extend_bounds(messages)
         fixed = self._count_fixed(given) if plan.limit else 0.0
         is_long = plan.limit and fixed + fold.sizes.bounds[-1] > plan.high

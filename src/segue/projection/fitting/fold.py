@@ -99,6 +99,12 @@ class Fold:
         self.fixed, self.summaries = fixed, summaries
         self.marks = Marks(len(self.plan.quotas))
 
+    def forget_from(self, count: int) -> None:
+        """Forget everything about messages from an index on."""
+        self.sizes.truncate(count)
+        if self.head > count:
+            self.head = 0
+
     def run(self, messages: Sequence[Message], places: Places, settled: int) -> Marks:
         """Look at every point up to the end, and give the marks there; those of the settled part are kept."""
         self._messages, self._places = messages, places
@@ -106,7 +112,7 @@ class Fold:
         del self._lean_sums[self.marks.lean + 1 :], self._finished[self.marks.lean :]
         if self.plan.limit:
             self.sizes.count(messages, self._texts)
-        self._find_head(settled)
+        self._find_head()
         self._advance(self.marks, settled)
         marks = self.marks.copy()
         self._advance(marks, len(messages))
@@ -114,8 +120,8 @@ class Fold:
             self._look(marks, len(messages))
         return marks
 
-    def _find_head(self, settled: int) -> None:
-        if self.head and self.head <= settled:
+    def _find_head(self) -> None:
+        if self.head:
             return
         first = next(
             (
