@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.compare import idle, unreported
-from projection.histories import plain, targets, ugly_contexts
+from projection.histories import options, own_contexts, plain, targets, ugly_contexts
 from projection.validity import find_faults
 from property_testing import scaled_examples
 from segue.conversation.content import ImageContent, TextContent, ThinkingContent, ToolCall
@@ -86,6 +86,19 @@ def test_what_fits_is_the_same_object(protocol, data):
     fitted, whole = project(context, model), project(context, model, policy=Policy(fit=None))
     assert fitted.context == whole.context
     assert fitted.report == whole.report
+    assert fitted.window is not None
+    assert fitted.window.estimate - 0.5 <= fitted.window.most  # the estimate is rounded
+
+
+@every_protocol
+@thorough
+@given(data=st.data())
+def test_a_bound_is_never_below_the_estimate(protocol, data):
+    """The bound decides whether tokens are counted at all; own histories are bounded by their characters alone."""
+    model = replace(data.draw(targets(protocol)), context_window=10_000_000, max_input=0)
+    window = project(data.draw(own_contexts(model)), model, options=data.draw(options())).window
+    assert window is not None
+    assert window.estimate - 0.5 <= window.most
 
 
 @every_protocol

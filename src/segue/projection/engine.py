@@ -89,6 +89,7 @@ class Settled:
         "fitter",
         "fitters",
         "given",
+        "length",
         "marks",
         "needed",
         "out",
@@ -107,6 +108,8 @@ class Settled:
         """For messages whose content was rearranged, by their index in `given`: the index of each content there."""
         self.fitter: Fitter = Fitter(target, plan)
         self.fitters: dict[int, Fitter] = {}
+        self.length: int | None = 0
+        """Not fewer than the characters of `out`; None if they are not known without looking at every message."""
         self.changed: bool = False
         self.needed: list[MediaNeeded | HistoryNeeded] = []
         self.marks: list[Mark] = []
@@ -133,6 +136,8 @@ class Settled:
         self.out += workspace.messages
         self.places += workspace.places
         self.blocks.update(workspace.blocks)
+        length = workspace.length()
+        self.length = None if self.length is None or length is None else self.length + length
         self.needed += workspace.needed
 
     def begins(self, context: Context) -> bool:
@@ -174,6 +179,11 @@ class Outcome:
     def places(self) -> Places:
         """Give the index of every projected message in the given conversation; negative for an inserted one."""
         return Places(self.settled.places, self.workspace.places)
+
+    def length(self) -> int | None:
+        """Give not fewer than the characters of all messages; None if they are not known without looking at them."""
+        settled, last = self.settled.length, self.workspace.length()
+        return None if settled is None or last is None else settled + last
 
     def origins(self, place: int) -> list[int] | None:
         """Give the original index of each content of a given message; None if they are the same."""

@@ -176,6 +176,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     given = Given(
         messages,
         len(outcome.settled.out),
+        length=outcome.length(),
         prompt=prompt,
         tools=settings.tools,
         schema=settings.options.output_schema,

@@ -53,6 +53,7 @@ class Given:
         "_places",
         "changes",
         "find_marks",
+        "length",
         "messages",
         "needed",
         "prompt",
@@ -68,6 +69,7 @@ class Given:
         messages: Sequence[Message],
         settled: int,
         *,
+        length: int | None,
         prompt: SystemPrompt,
         tools: tuple[Tool, ...],
         schema: Mapping[str, object] | None,
@@ -82,6 +84,8 @@ class Given:
         self.messages: Sequence[Message] = messages
         self.settled: int = settled
         """How many of the messages no later message can change."""
+        self.length: int | None = length
+        """Not fewer than the characters of the messages, which have no media; None if that is not known."""
         self.prompt: SystemPrompt = prompt
         self.tools: tuple[Tool, ...] = tools
         self.schema: Mapping[str, object] | None = schema
@@ -136,6 +140,9 @@ class Fitter:
     def fit(self, given: Given) -> Fitted:
         """Find the cuts for a request, apply and report them."""
         fold, plan, messages = self.fold, self.plan, given.messages
+        most = self._most(given)
+        if most is not None and most <= plan.high:
+            return Fitted(self._window(given, None, most))
         # Messages that were not settled in the last request may have changed since, although they are settled now.
         fold.forget_from(self._settled)
         self._settled = given.settled
@@ -143,18 +150,28 @@ class Fitter:
         fixed = self._count_fixed(given) if plan.limit else 0.0
         is_long = plan.limit and fixed + fold.sizes.bounds[-1] > plan.high
         if not is_long and not self._exceeds_quota():
-            return Fitted(self._window(given, None, fixed) if plan.limit else None)
+            return Fitted(self._window(given, None, fixed + fold.sizes.bounds[-1]))
         if fixed != fold.fixed or given.summaries != fold.summaries:
             fold.restart(fixed, given.summaries)
             self.lean_part = None
         marks = fold.run(messages, given.places, given.settled)
-        fitted = Fitted(self._window(given, marks, fixed) if plan.limit else None)
+        fitted = Fitted(self._window(given, marks, 0.0))
         if marks.cuts:
             _Cut(self, given, marks, fitted).apply()
         size = fold.size(marks, len(messages)) if plan.limit else 0.0
         if size > plan.limit:
             fitted.requirements = (*fitted.requirements, self._too_small(given, marks, size))
         return fitted
+
+    def _most(self, given: Given) -> float | None:
+        """Bound the tokens of a request by its characters alone, which costs little; None if they are not known."""
+        counter = self.plan.counter
+        if given.length is None or counter.is_own:
+            return None
+        if not self.plan.limit:
+            return 0.0
+        fixed = counter.most_fixed(Context(system_prompt=given.prompt, tools=given.tools), given.schema)
+        return fixed + given.length * counter.widest + len(given.messages) * counter.family.message
 
     def _exceeds_quota(self) -> bool:
         return any(
@@ -174,22 +191,24 @@ class Fitter:
         self._fixed = (given.prompt, given.tools, schema, fixed)
         return fixed
 
-    def _window(self, given: Given, marks: Marks | None, fixed: float) -> Window:
-        fold = self.fold
+    def _window(self, given: Given, marks: Marks | None, most: float) -> Window | None:
+        """Say how much of the window a request takes; `most` bounds what is not cut. None if no window is known."""
+        fold, limit, window = self.fold, self.plan.limit, self.plan.window
+        if not limit:
+            return None
 
         def estimate() -> int:
             if marks is not None:
                 return round(fold.size(marks, len(given.messages)))
-            counter, tokens = self.plan.counter, fixed
+            counter, tokens = self.plan.counter, self._count_fixed(given)
             last_user = max((at for at, message in enumerate(given.messages) if message.role == "user"), default=0)
             for at, message in enumerate(given.messages):
                 lasting, passing = counter.message(message)
                 tokens += lasting + (passing if at > last_user else 0.0)
             return round(tokens)
 
-        limit, window = self.plan.limit, self.plan.window
         if marks is None:
-            return Window(limit, window, estimate, most=fixed + fold.sizes.bounds[-1])
+            return Window(limit, window, estimate, most=most)
         size = estimate()
         lean, gone = self._place(given, marks.lean), self._place(given, marks.gone)
         return Window(limit, window, lambda: size, lean=lean, gone=gone)

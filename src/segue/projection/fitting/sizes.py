@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from segue.conversation.content import AnyContent, FileContent, ImageContent
+from segue.conversation.content import (
+    AnyContent,
+    FileContent,
+    ImageContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+)
 from segue.conversation.messages import Message
 from segue.counting.counter import encode_value
 from segue.projection.fitting.plan import FitPlan
@@ -75,15 +82,16 @@ class Sizes:
         for index in range(len(bounds) - 1, len(messages)):
             bound = float(_LONG)
             for position, piece in enumerate(messages[index].content):
-                if piece.kind == "text":
+                if type(piece) is TextContent:  # cheaper than `piece.kind`; see `workspace.scan`
                     text = piece.text
                     bound += len(text) * (narrow if text.isascii() else wide)
-                elif piece.kind == "toolCall":
+                elif type(piece) is ToolCall:
                     data = encode_value(piece.arguments)
                     size = len(piece.name) + max(len(data), len(piece.arguments_text or ""))
                     bound += _LONG + size * (narrow if data.isascii() else wide)
-                    bound += len(piece.thought_signature or "")
-                elif piece.kind == "thinking":
+                    if piece.thought_signature is not None:
+                        bound += len(piece.thought_signature)
+                elif type(piece) is ThinkingContent:
                     bound += len(piece.thinking) * wide + len(piece.thinking_signature or "")
                 else:
                     bound += self._bound_rare(piece, index, position)

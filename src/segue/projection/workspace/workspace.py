@@ -223,6 +223,10 @@ class Workspace:
             if place in self.results and place not in kept:
                 self.note(ChangeCode.RESULT_MOVED, ("messages", place), Loss.NONE)
 
+    def length(self) -> int | None:
+        """Give not fewer than the characters of the messages; None if passes changed them, or if they have media."""
+        return None if self.changed or self.scan.media else self.scan.length
+
     # -- original indexes ----------------------------------------------------------------------------------------------
 
     def is_given(self, index: int) -> bool:
