@@ -147,10 +147,10 @@ class Fitter:
         fold.forget_from(self._settled)
         self._settled = given.settled
         fold.sizes.extend_bounds(messages)
+        most = self._bound(given, fold.sizes.bounds[-1])
+        if most <= plan.high and not self._exceeds_quota():
+            return Fitted(self._window(given, None, most))
         fixed = self._count_fixed(given) if plan.limit else 0.0
-        is_long = plan.limit and fixed + fold.sizes.bounds[-1] > plan.high
-        if not is_long and not self._exceeds_quota():
-            return Fitted(self._window(given, None, fixed + fold.sizes.bounds[-1]))
         if fixed != fold.fixed or given.summaries != fold.summaries:
             fold.restart(fixed, given.summaries)
             self.lean_part = None
@@ -168,10 +168,20 @@ class Fitter:
         counter = self.plan.counter
         if given.length is None or counter.is_own:
             return None
-        if not self.plan.limit:
+        return self._bound(given, given.length * counter.widest + len(given.messages) * counter.family.message)
+
+    def _bound(self, given: Given, messages: float) -> float:
+        """Bound the tokens of a request, given a bound of its messages; 0 without a limit."""
+        limit, high, counter = self.plan.limit, self.plan.high, self.plan.counter
+        if not limit:
             return 0.0
-        fixed = counter.most_fixed(Context(system_prompt=given.prompt, tools=given.tools), given.schema)
-        return fixed + given.length * counter.widest + len(given.messages) * counter.family.message
+        if messages > high:
+            return messages
+        if not counter.is_own:
+            most = messages + counter.most_fixed(Context(system_prompt=given.prompt, tools=given.tools), given.schema)
+            if most <= high:
+                return most
+        return messages + self._count_fixed(given)
 
     def _exceeds_quota(self) -> bool:
         return any(
