@@ -289,7 +289,7 @@ class _Cut:
             if message.role == "toolResult" and message.cache_mark is not None:
                 marks.append((index, None, path))
             for position, piece in enumerate(message.content):
-                if piece.kind != "thinking" and piece.cache_mark is not None:
+                if piece.cache_mark is not None:
                     marks.append((index, position, path))
         return marks
 

@@ -38,23 +38,23 @@ class Fitter:
         fold, plan, messages = self.fold, self.plan, given.messages
         most = self._most(given)
         if most is not None and most <= plan.high:
-            return Fitted(self._window(given, None, most))
+            return Fitted(self._window(given, most))
         # Messages that were not settled in the last request may have changed since, although they are settled now.
         fold.forget_from(self._settled)
         self._settled = given.settled
         fold.sizes.extend_bounds(messages)
         most = self._bound(given, fold.sizes.bounds[-1])
         if most <= plan.high and not self._exceeds_quota():
-            return Fitted(self._window(given, None, most))
+            return Fitted(self._window(given, most))
         fixed = self._count_fixed(given) if plan.limit else 0.0
         if fixed != fold.fixed or given.summaries != fold.summaries:
             fold.restart(fixed, given.summaries)
             self._made.restart()
         marks = fold.run(messages, given.places, given.settled)
-        fitted = Fitted(self._window(given, marks, 0.0))
+        size = fold.size(marks, len(messages)) if plan.limit else 0.0
+        fitted = Fitted(self._cut_window(given, marks, size))
         if marks.cuts:
             apply_cuts(fitted, marks, given, target=self.target, fold=fold, made=self._made)
-        size = fold.size(marks, len(messages)) if plan.limit else 0.0
         if size > plan.limit:
             fitted.requirements = (*fitted.requirements, self._too_small(given, marks, size))
         return fitted
@@ -97,15 +97,11 @@ class Fitter:
         self._fixed = (given.prompt, given.tools, schema, fixed)
         return fixed
 
-    def _window(self, given: Given, marks: Marks | None, most: float) -> Window | None:
-        """Say how much of the window a request takes; `most` bounds what is not cut. None if no window is known."""
-        fold, limit, window = self.fold, self.plan.limit, self.plan.window
-        if not limit:
-            return None
+    def _window(self, given: Given, most: float) -> Window | None:
+        """Give the window of a request that is not cut and has at most so many tokens; None if no window is known."""
+        limit, window = self.plan.limit, self.plan.window
 
         def estimate() -> int:
-            if marks is not None:
-                return round(fold.size(marks, len(given.messages)))
             counter, tokens = self.plan.counter, self._count_fixed(given)
             last_user = max((at for at, message in enumerate(given.messages) if message.role == "user"), default=0)
             for at, message in enumerate(given.messages):
@@ -113,11 +109,14 @@ class Fitter:
                 tokens += lasting + (passing if at > last_user else 0.0)
             return round(tokens)
 
-        if marks is None:
-            return Window(limit, window, estimate, most=most)
-        size = estimate()
+        return Window(limit, window, estimate, most=most) if limit else None
+
+    def _cut_window(self, given: Given, marks: Marks, size: float) -> Window | None:
+        limit, window, tokens = self.plan.limit, self.plan.window, round(size)
+        if not limit:
+            return None
         lean, gone = self._place(given, marks.lean), self._place(given, marks.gone)
-        return Window(limit, window, lambda: size, lean=lean, gone=gone)
+        return Window(limit, window, lambda: tokens, lean=lean, gone=gone)
 
     def _place(self, given: Given, index: int) -> int:
         """Give the index in the given conversation of the first given message from an index on; 0 where no cut is."""
