@@ -619,3 +619,13 @@ def test_a_part_of_a_result_without_a_call_is_judged_as_a_part_of_a_user_turn():
     assert ChangeCode.NATIVE_REFUSED in {change.code for change in once.report.changes}
     assert twice.context is once.context
     assert twice.report.changes == ()
+
+
+def test_a_turn_behind_one_that_is_left_out_continues_the_call_before_it():
+    """The settled prefix ends with a turn of the model if what follows that turn was never finished."""
+    call = native(CLAUDE, {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}})
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    failed = by(CLAUDE, ToolCall(id="toolu_1", name="read"), stop=StopReason.ERROR)
+    answer = by(CLAUDE, native(CLAUDE, found, "what it found"))
+    messages = (HI, by(CLAUDE, call), failed, result("toolu_1"), by(CLAUDE), answer)
+    expect_accepted(Context(messages=fresh(messages)), CLAUDE)

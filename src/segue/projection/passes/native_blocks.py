@@ -163,6 +163,7 @@ class NativeBlocks:
             alternate=rules.alternate,
             may_wait=rules.pending_calls,
             waiting=workspace.prefix_state.waiting,
+            continues=workspace.prefix_state.last_role == "assistant",
         )
 
     def turn(self, index: int, message: Message, previous: Role | None) -> Turn[Key] | None:
