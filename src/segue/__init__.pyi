@@ -44,6 +44,8 @@ from segue.conversation.context import ToolDefinition as ToolDefinition
 from segue.conversation.events import DoneEvent as DoneEvent
 from segue.conversation.events import ErrorEvent as ErrorEvent
 from segue.conversation.events import Event as Event
+from segue.conversation.events import NativeEvent as NativeEvent
+from segue.conversation.events import PingEvent as PingEvent
 from segue.conversation.events import StartEvent as StartEvent
 from segue.conversation.events import TextDelta as TextDelta
 from segue.conversation.events import TextEnd as TextEnd
@@ -54,6 +56,7 @@ from segue.conversation.events import ThinkingStart as ThinkingStart
 from segue.conversation.events import ToolCallDelta as ToolCallDelta
 from segue.conversation.events import ToolCallEnd as ToolCallEnd
 from segue.conversation.events import ToolCallStart as ToolCallStart
+from segue.conversation.events import UsageEvent as UsageEvent
 from segue.conversation.messages import AssistantMessage as AssistantMessage
 from segue.conversation.messages import Diagnostic as Diagnostic
 from segue.conversation.messages import Message as Message
@@ -67,6 +70,8 @@ from segue.conversation.stored import dump as dump
 from segue.conversation.stored import dump_message as dump_message
 from segue.conversation.stored import load as load
 from segue.conversation.stored import load_message as load_message
+from segue.conversation.stored_events import dump_events as dump_events
+from segue.conversation.stored_events import load_events as load_events
 from segue.errors import ConversationError as ConversationError
 from segue.errors import DecodeError as DecodeError
 from segue.errors import DumpError as DumpError

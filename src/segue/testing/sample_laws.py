@@ -79,9 +79,30 @@ def check_folded_stream(record: Protocol, sample: Sample) -> None:
     last = events[-1]
     final = last.message if last.type == "done" or last.type == "error" else None
     expect_equal(record, law, sample.name, final, message)
+    if final is not None:
+        _check_parts(record, sample.name, events, final)
     if sample.response is not None:
         whole = record.decode_response(sample.response, resolve_endpoint(record.example), {})
         expect_equal(record, law, sample.name, msgspec.to_builtins(message), msgspec.to_builtins(whole))
+
+
+def _check_parts(record: Protocol, where: str, events: Sequence[Event], final: AssistantMessage) -> None:
+    """Compare the events with the message: the parts that they end, the id and the model of the start."""
+    law = "the events hold all of the message"
+    first = events[0]
+    if first.type == "start":
+        expect_equal(record, law, f"{where}, id", first.id or final.response_id, final.response_id)
+        expect_equal(record, law, f"{where}, model", first.model or final.response_model, final.response_model)
+    ended: dict[int, str] = {}
+    for event in events:
+        match event.type:
+            case "text_end" | "thinking_end" | "native":
+                ended[event.index] = event.content.kind
+            case "toolcall_end":
+                ended[event.index] = "toolCall"
+            case _:
+                pass
+    expect_equal(record, law, where, ended, {at: piece.kind for at, piece in enumerate(final.content)})
 
 
 def check_split_stream(record: Protocol, sample: Sample) -> None:

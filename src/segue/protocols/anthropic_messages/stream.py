@@ -42,6 +42,8 @@ from segue.protocols.kit.streaming import StreamDecoder
 
 _DELTA: Final = "content_block_delta"
 _EVENT_KEYS: Final = frozenset({"type", "delta", "usage"})
+_START_KEYS: Final = frozenset({"type", "role", "content", "id", "model"})
+"""Keys of message_start that the encoder of a stream writes itself; the others are kept in the start event."""
 _GROWTH: Final[Mapping[PartKind, str]] = {
     "text": "text",
     "thinking": "thinking",
@@ -145,12 +147,14 @@ class _Reader:
             message = frame.get("message")
             if isinstance(message, Mapping):
                 self._begin(cast("Block", message), out)
-            self._settle(out)
-            out.start()
+            else:
+                out.start()
         elif kind == "message_delta":
             self._change(frame, out)
         elif kind == "message_stop":
             self._finish(out)
+        elif kind == "ping":
+            out.ping()
         elif kind == "error" or (kind is None and "error" in frame):
             self._fail(frame, out)
 
@@ -168,6 +172,9 @@ class _Reader:
         """Read message_start and the blocks in it; those of a second message_start are ignored."""
         is_first = not self._message
         self._message.update(message)
+        self._settle(out)
+        out.first = {key: value for key, value in message.items() if key not in _START_KEYS}
+        out.start()
         content = message.get("content")
         if is_first and isinstance(content, list):
             for block in cast("list[object]", content):

@@ -83,8 +83,8 @@ class _Reader:
     def _read_rest(self, kind: object, frame: Block, out: Assembly) -> None:
         match kind:
             case "message-start":
-                out.start()
                 out.response_id = text_of(frame.get("id"))
+                out.start()
             case "content-start":
                 self._open_block(_index(frame), object_of(_value(frame, "content")), out)
             case "content-end":

@@ -38,6 +38,8 @@ from segue.protocols.openai_responses.turns import TurnReader, is_custom
 
 Frame = Block
 
+_START_KEYS: Final = frozenset({"id", "object", "model", "status", "output", "usage", "error"})
+"""Keys of the first reply that the encoder of a stream writes itself; the others are kept in the start event."""
 _TEXT_PARTS: Final = frozenset({"output_text", "refusal", "text"})
 
 
@@ -122,12 +124,17 @@ class _Reader:
     # -- items ---------------------------------------------------------------------------------------------------------
 
     def begun(self, frame: Frame, out: Assembly) -> None:
-        out.start()
         response = frame.get("response")
         if isinstance(response, Mapping):
             named = cast("Frame", response)
             out.response_id = text_of(named.get("id")) or out.response_id
             out.response_model = text_of(named.get("model")) or out.response_model
+            out.first = {key: value for key, value in named.items() if key not in _START_KEYS}
+        out.start()
+
+    def ping(self, frame: Frame, out: Assembly) -> None:
+        del frame
+        out.ping()
 
     def item_added(self, frame: Frame, out: Assembly) -> None:
         item = frame.get("item")
@@ -414,6 +421,7 @@ _HANDLERS: Final[Mapping[str, Callable[[_Reader, Frame, Assembly], None]]] = {
     "response.incomplete": _Reader.finished,
     "response.failed": _Reader.finished,
     "response.cancelled": _Reader.finished,
+    "keepalive": _Reader.ping,
     "error": _Reader.error,
     "response.error": _Reader.error,
 }
