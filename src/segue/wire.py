@@ -14,8 +14,10 @@ from segue.protocols.api import (
     stream_decoder,
 )
 from segue.protocols.detection import detect_protocol
-from segue.protocols.kit.codec import Violation, WireError
+from segue.protocols.kit.codec import ErrorReply, Violation, WireError
+from segue.protocols.kit.stream_writing import StreamEncoder
 from segue.protocols.kit.streaming import StreamDecoder
+from segue.reply_encoding import encode_error, stream_encoder
 
 __all__ = [  # noqa: RUF022 - verbs first
     "detect_protocol",
@@ -24,9 +26,13 @@ __all__ = [  # noqa: RUF022 - verbs first
     "decode_response",
     "encode_response",
     "stream_decoder",
+    "stream_encoder",
     "decode_error",
+    "encode_error",
     "check",
     "StreamDecoder",
+    "StreamEncoder",
+    "ErrorReply",
     "Violation",
     "WireError",
 ]

@@ -40,10 +40,11 @@ class StartEvent(_Event, frozen=True, kw_only=True, tag="start"):
 
 @final
 class TextStart(_Event, frozen=True, kw_only=True, tag="text_start"):
-    """A text begins."""
+    """A text begins. `extra` of the start of a part has the keys that only its protocol has, as in `StartEvent`."""
 
     type: ClassVar[Literal["text_start"]] = "text_start"
     index: int
+    extra: Extra | None = None
 
 
 @final
@@ -70,6 +71,7 @@ class ThinkingStart(_Event, frozen=True, kw_only=True, tag="thinking_start"):
 
     type: ClassVar[Literal["thinking_start"]] = "thinking_start"
     index: int
+    extra: Extra | None = None
 
 
 @final
@@ -98,6 +100,7 @@ class ToolCallStart(_Event, frozen=True, kw_only=True, tag="toolcall_start"):
     index: int
     id: str
     name: str
+    extra: Extra | None = None
 
 
 @final

@@ -168,24 +168,25 @@ class Assembly:
         if self.started and self.final is None:
             self.events.append(PingEvent())
 
-    def open_text(self) -> Part:
-        """Open a text part."""
+    def open_text(self, first: Mapping[str, object] | None = None) -> Part:
+        """Open a text part; `first` has the keys of its beginning that only this protocol has."""
         part = self._open("text")
-        self.events.append(TextStart(index=part.index))
+        self.events.append(TextStart(index=part.index, extra={self.protocol: first} if first else None))
         return part
 
-    def open_thinking(self) -> Part:
+    def open_thinking(self, first: Mapping[str, object] | None = None) -> Part:
         """Open a thinking part."""
         part = self._open("thinking")
-        self.events.append(ThinkingStart(index=part.index))
+        self.events.append(ThinkingStart(index=part.index, extra={self.protocol: first} if first else None))
         return part
 
-    def open_call(self, call_id: str, name: str) -> Part:
+    def open_call(self, call_id: str, name: str, first: Mapping[str, object] | None = None) -> Part:
         """Open a tool call; `tool_names` maps the wire name back to the original name."""
         part = self._open("toolCall")
         part.id = call_id
         part.name = self.tool_names.get(name, name)
-        self.events.append(ToolCallStart(index=part.index, id=part.id, name=part.name))
+        extra = {self.protocol: first} if first else None
+        self.events.append(ToolCallStart(index=part.index, id=part.id, name=part.name, extra=extra))
         return part
 
     def add_native(self, block: Mapping[str, object], fallback: tuple[FallbackContent, ...] = ()) -> Part:

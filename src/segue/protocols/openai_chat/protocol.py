@@ -10,7 +10,7 @@ from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.openai_chat.check import check
 from segue.protocols.openai_chat.clues import CLUES
-from segue.protocols.openai_chat.errors import decode_error
+from segue.protocols.openai_chat.errors import decode_error, encode_error
 from segue.protocols.openai_chat.request import decode_request, encode_request
 from segue.protocols.openai_chat.response import decode_response, encode_response
 from segue.protocols.openai_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
@@ -18,6 +18,7 @@ from segue.protocols.openai_chat.rules import PROTOCOL as NAME
 from segue.protocols.openai_chat.server_tools import SERVER_TOOLS
 from segue.protocols.openai_chat.sources import cited_sources
 from segue.protocols.openai_chat.stream import stream_decoder
+from segue.protocols.openai_chat.stream_writer import stream_encoder
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
@@ -95,7 +96,9 @@ PROTOCOL: Final = Protocol(
     encode_response=encode_response,
     decode_response=decode_response,
     stream_decoder=stream_decoder,
+    stream_encoder=stream_encoder,
     decode_error=decode_error,
+    encode_error=encode_error,
     check=check,
     not_carried=NOT_IN_A_BODY
     | {

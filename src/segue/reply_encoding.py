@@ -1,0 +1,96 @@
+"""Write streamed replies and errors in the format of any protocol: `stream_encoder` and `encode_error`.
+
+Both are for programs that serve clients: gateways, emulators, servers of one's own. An error is written so that
+`classify` gives the same kind for what was written. The message of a failure comes from another provider, and its
+wording may be evidence of another kind where the protocol has no code for the kind; then a plain sentence replaces it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from segue.conversation.context import Options
+from segue.errors import UnknownProtocol
+from segue.failures.classify import classify
+from segue.failures.failure import Failure, FailureKind
+from segue.models.model import Model
+from segue.protocols.api import find_endpoint
+from segue.protocols.kit.codec import ErrorReply
+from segue.protocols.kit.protocol import Protocol
+from segue.protocols.kit.stream_writing import StreamEncoder
+from segue.protocols.registry import get_protocol
+
+_SENTENCES: Final[dict[str, str]] = {
+    FailureKind.OVERFLOW: "prompt is too long",
+    FailureKind.PAYLOAD_TOO_LARGE: "The request has too many bytes.",
+    FailureKind.RATE_LIMIT: "Rate limit reached; try again later.",
+    FailureKind.QUOTA: "You exceeded your current quota, please check your plan and billing details.",
+    FailureKind.AUTH: "Invalid API key.",
+    FailureKind.OPAQUE_REJECTED: "Invalid `signature` in `thinking` block",
+    FailureKind.INVALID_HISTORY: "messages: roles must alternate between user and assistant",
+    FailureKind.INVALID_REQUEST: "The request is invalid.",
+    FailureKind.NOT_FOUND: "The model does not exist.",
+    FailureKind.OVERLOADED: "The model is overloaded; try again later.",
+    FailureKind.SERVER: "Internal server error.",
+    FailureKind.NETWORK: "Connection error.",
+    FailureKind.REFUSED: "The request was blocked by the content policy.",
+    FailureKind.UNKNOWN: "The request failed.",
+}
+"""A message for each kind, in words that `classify` recognises where neither a code nor a status decides."""
+
+
+def stream_encoder(
+    *, protocol: str | None = None, model: Model | str | None = None, options: Options | None = None
+) -> StreamEncoder:
+    """Make an encoder for one streamed reply.
+
+    `feed(event)`, `heartbeat()`, `fail(failure)` and `finish()` each give a list of frames, which the encoders of
+    `segue.framing` write as bytes. `options` are those of the client's request (`decode_request(...).options`); without
+    them everything that the protocol can carry is written, such as token counts.
+
+    The reply has the id of the `StartEvent` throughout. If it has none, pass one with an id of your own first: ids that
+    are made up here are the same in every reply.
+
+    Raises:
+        UnknownProtocol: neither a protocol nor a model is given, or the protocol has no stream.
+    """
+    endpoint = find_endpoint(protocol, model)
+    record = get_protocol(endpoint.model.protocol)
+    if record.stream_encoder is None:
+        raise UnknownProtocol(f"{record.name} has no stream to write; use encode_response()", name=record.name)
+    return record.stream_encoder(endpoint, options, lambda error: _presentable(classify(error), record))
+
+
+def encode_error(failure: Failure, *, protocol: str) -> ErrorReply:
+    """Write a failure as a provider of this protocol would: the HTTP status, the headers and the body.
+
+    Statuses 429, 503 and 529 always have `retry-after`: some clients give up without it. An overflow has the words that
+    clients of the protocol recognise.
+
+    Raises:
+        UnknownProtocol: the protocol has no errors.
+    """
+    record = get_protocol(protocol)
+    failure = _presentable(failure, record)
+    return _encode(failure, record)
+
+
+def _encode(failure: Failure, record: Protocol) -> ErrorReply:
+    if record.encode_error is None:
+        raise UnknownProtocol(f"{record.name} has no errors to write; send the message as text", name=record.name)
+    return record.encode_error(failure)
+
+
+def _presentable(failure: Failure, record: Protocol) -> Failure:
+    """Give a failure whose message is no evidence of another kind; an empty message is replaced, too."""
+    if record.encode_error is None or (failure.message.strip() and _is_kept(failure, record)):
+        return failure
+    return replace(failure, message=_SENTENCES.get(failure.kind, _SENTENCES[FailureKind.UNKNOWN]))
+
+
+def _is_kept(failure: Failure, record: Protocol) -> bool:
+    """Whether the kind is recognised in the error body, and in the text alone, which is all that a stream may have."""
+    status, headers, body = _encode(failure, record)
+    return classify(body, status=status, headers=headers).kind == failure.kind

@@ -1,0 +1,56 @@
+"""A recorded stream, decoded and encoded again, is the same to the official SDK of its protocol."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from protocols import traffic
+from protocols.every_protocol import all_codecs
+from protocols.sdk_accumulation import ACCUMULATIONS, filled
+from segue.models.model import Model
+from segue.protocols.api import resolve_endpoint
+from segue.reply_encoding import stream_encoder
+
+CODECS = {codec.name: codec for codec in all_codecs()}
+ROWS: list[Any] = [row for row in traffic.exchanges() if row["protocol"] in ACCUMULATIONS]
+
+pytestmark = pytest.mark.traffic
+
+
+def has_stream(row: Any, exchange: Any) -> bool:
+    return row["status"] == 200 and isinstance(exchange.get("stream"), list)
+
+
+def model_of(row: Any) -> Model:
+    return Model(row["model"] or "", row["provider"], row["protocol"])
+
+
+def events_of(row: Any) -> list[Any]:
+    decoder = CODECS[row["protocol"]].stream_decoder(resolve_endpoint(model_of(row)), {})
+    frames = traffic.read(row["file"])["stream"]
+    return [event for frame in frames for event in decoder.feed(frame)] + decoder.finish()
+
+
+def encoded(events: list[Any], model: Model) -> list[Any]:
+    encoder = stream_encoder(model=model)
+    return [frame for event in events for frame in encoder.feed(event)] + encoder.finish()
+
+
+@traffic.each_exchange(ROWS, has_stream)
+def test_a_recorded_stream_is_the_same_to_its_sdk_after_decoding_and_encoding(row):
+    frames = until_end(copy.deepcopy(traffic.read(row["file"])["stream"]))
+    accumulate = ACCUMULATIONS[row["protocol"]]
+    wanted = filled(accumulate(frames))
+    found = filled(accumulate(encoded(events_of(row), model_of(row))))
+    if isinstance(wanted, dict) and "id" not in wanted:
+        found.pop("id", None)  # the provider sent none, and clients need one
+    assert found == wanted
+
+
+def until_end(frames: list[Any]) -> list[Any]:
+    """Give the frames of one reply: a fixture has two, one after the other."""
+    ends = [at for at, frame in enumerate(frames) if isinstance(frame, dict) and frame.get("type") == "message_stop"]
+    return frames[: ends[0] + 1] if ends else frames
