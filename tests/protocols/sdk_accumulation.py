@@ -42,9 +42,13 @@ def accumulate_chat(frames: Frames) -> Any:
             state.handle_chunk(ChatCompletionChunk.construct(**_built(ChatCompletionChunk, frame)))
     body = state.current_completion_snapshot.to_dict()
     for choice in body["choices"]:
-        for entry in choice["message"].get("reasoning_details") or ():  # vendors repeat these keys, too
+        details = choice["message"].get("reasoning_details") or ()
+        for entry in details:  # vendors repeat these keys, too
             for key in ("id", "format", "type"):
                 entry.pop(key, None)
+        text = "".join(entry.get("text") or "" for entry in details)
+        if choice["message"].get("reasoning_content") == text:  # repeats the details
+            del choice["message"]["reasoning_content"]
     return body
 
 
@@ -68,10 +72,61 @@ def accumulate_responses(frames: Frames) -> Any:
     return None if state._completed_response is None else state._completed_response.to_dict()
 
 
+def accumulate_google(frames: Frames) -> Any:
+    from google.genai.types import GenerateContentResponse
+
+    parts: list[Any] = []
+    found: dict[str, Any] = {"parts": parts}
+    for frame in frames:
+        reply = GenerateContentResponse.model_validate(_camel(frame))
+        found |= reply.model_dump(exclude_none=True, exclude={"candidates"})
+        for candidate in (reply.candidates or ())[:1]:
+            found |= candidate.model_dump(exclude_none=True, exclude={"content"})
+            for part in (candidate.content.parts if candidate.content else None) or ():
+                _add_part(parts, part.model_dump(exclude_none=True))
+    return found
+
+
+def _camel(frame: Any) -> Any:
+    return {key: value for key, value in frame.items() if key != "error"}
+
+
+def _add_part(parts: list[Any], part: Any) -> None:
+    """Join adjacent texts of one kind, as users of the SDK do; signatures in their order."""
+    last = parts[-1] if parts else None
+    if part.get("text") == "" and not part.get("thought_signature"):
+        return
+    if last is not None and "text" in part and "text" in last and part.get("thought") == last.get("thought"):
+        last["text"] += part["text"]
+        if "thought_signature" in part:
+            last.setdefault("signatures", []).append(part["thought_signature"])
+        return
+    if "text" in part and "thought_signature" in part:
+        part = {**part, "signatures": [part.pop("thought_signature")]}
+    parts.append(part)
+
+
+def accumulate_ollama(frames: Frames) -> Any:
+    from ollama import ChatResponse
+
+    found: dict[str, Any] = {"content": "", "thinking": "", "calls": []}
+    for frame in frames:
+        if "error" in frame:
+            continue
+        line = ChatResponse(**frame)
+        found["content"] += line.message.content or ""
+        found["thinking"] += line.message.thinking or ""
+        found["calls"] += [call.model_dump() for call in line.message.tool_calls or ()]
+        found |= {key: value for key, value in line.model_dump().items() if key not in ("message",)}
+    return found
+
+
 ACCUMULATIONS: Final[dict[str, Callable[[Frames], Any]]] = {
     "anthropic-messages": accumulate_anthropic,
     "openai-chat": accumulate_chat,
     "openai-responses": accumulate_responses,
+    "google-genai": accumulate_google,
+    "ollama-chat": accumulate_ollama,
 }
 
 

@@ -10,7 +10,7 @@ from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.openai_responses.check import check
 from segue.protocols.openai_responses.clues import CLUES
-from segue.protocols.openai_responses.errors import decode_error
+from segue.protocols.openai_responses.errors import decode_error, encode_error
 from segue.protocols.openai_responses.namespaces import NAMESPACES
 from segue.protocols.openai_responses.request import decode_request, encode_request
 from segue.protocols.openai_responses.response import decode_response, encode_response
@@ -19,6 +19,7 @@ from segue.protocols.openai_responses.rules import PROTOCOL as NAME
 from segue.protocols.openai_responses.server_tools import SERVER_TOOLS
 from segue.protocols.openai_responses.sources import cited_sources
 from segue.protocols.openai_responses.stream import stream_decoder
+from segue.protocols.openai_responses.stream_writer import stream_encoder
 
 _NOT_CARRIED: Final = NOT_IN_A_BODY | {
     # An output has the id of its call, no tool name and no error flag.
@@ -113,7 +114,9 @@ PROTOCOL: Final = Protocol(
     encode_response=encode_response,
     decode_response=decode_response,
     stream_decoder=stream_decoder,
+    stream_encoder=stream_encoder,
     decode_error=decode_error,
+    encode_error=encode_error,
     check=check,
     not_carried=_NOT_CARRIED,
     sdk_parameters=_SDK_PARAMETERS,

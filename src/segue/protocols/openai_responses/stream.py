@@ -40,6 +40,8 @@ Frame = Block
 
 _START_KEYS: Final = frozenset({"id", "object", "model", "status", "output", "usage", "error"})
 """Keys of the first reply that the encoder of a stream writes itself; the others are kept in the start event."""
+_ITEM_KEYS: Final = frozenset({"type", "role", "content", "summary", "arguments", "input", "call_id", "name"})
+"""Keys of an item that the encoder of a stream writes itself; the others are kept in the start event of its part."""
 _TEXT_PARTS: Final = frozenset({"output_text", "refusal", "text"})
 
 
@@ -52,10 +54,11 @@ def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamD
 class _Open:
     """An item that is arriving: its parts by content index, or its only part under 0."""
 
-    __slots__ = ("done", "id", "kind", "parts", "section")
+    __slots__ = ("done", "first", "id", "kind", "parts", "section")
 
-    def __init__(self, kind: str, name: str | None) -> None:
+    def __init__(self, kind: str, name: str | None, first: Block) -> None:
         self.kind = kind
+        self.first = first
         self.id = name
         self.parts: dict[int, Part] = {}
         self.section: tuple[str, object] | None = None
@@ -160,7 +163,7 @@ class _Reader:
 
     def open(self, frame: Frame, item: Block, out: Assembly) -> _Open:
         kind, index, name = kind_of(item), frame.get("output_index"), text_of(item.get("id"))
-        state = _Open(kind, name)
+        state = _Open(kind, name, {key: value for key, value in item.items() if key not in _ITEM_KEYS})
         self.opened.append(state)
         if isinstance(index, int):
             self.items[index] = state
@@ -168,10 +171,11 @@ class _Reader:
         if name is not None:
             self.items[name] = state
         if kind == "reasoning":
-            state.parts[0] = out.open_thinking()
+            state.parts[0] = out.open_thinking(state.first)
         elif kind in ("function_call", "custom_tool_call"):
             call_id = text_of(item.get("call_id"))
-            part = state.parts[0] = out.open_call(call_id or "", text_of(item.get("name")) or "")
+            first = state.first if kind == "function_call" else {**state.first, "type": kind}
+            part = state.parts[0] = out.open_call(call_id or "", text_of(item.get("name")) or "", first)
             given = item.get("arguments")
             if given and kind == "function_call":
                 # Text that deltas add counts instead of these.
@@ -190,7 +194,11 @@ class _Reader:
             index = given if isinstance(given, int) else next(reversed(state.parts), 0)
         part = state.parts.get(index)
         if part is None:
-            part = state.parts[index] = out.open_text()
+            # A further text of the item has no keys of its own; it names its place in the item.
+            first: Block = {"content_index": index} if state.parts else state.first
+            if "refusal" in str(frame.get("type")) or object_of(frame.get("part")).get("type") == "refusal":
+                first = {**first, "field": "refusal"}
+            part = state.parts[index] = out.open_text(first)
         return state, part
 
     def grow(self, part: Part, delta: str, out: Assembly) -> None:
