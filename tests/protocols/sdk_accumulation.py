@@ -1,12 +1,13 @@
 """What the official SDKs make of a stream: each function takes the frames of a stream and gives a plain value.
 
-Where an SDK has no accumulation (google-genai, mistralai, cohere, ollama, botocore), its types read every frame, and the
-frames are folded as their documentation shows.
+Where an SDK has no accumulation (google-genai, mistralai, cohere, ollama, botocore), its types read every frame, and
+the frames are folded as their documentation shows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from segue.framing import frame_encoder
@@ -117,7 +118,110 @@ def accumulate_ollama(frames: Frames) -> Any:
         found["content"] += line.message.content or ""
         found["thinking"] += line.message.thinking or ""
         found["calls"] += [call.model_dump() for call in line.message.tool_calls or ()]
-        found |= {key: value for key, value in line.model_dump().items() if key not in ("message",)}
+        found |= {key: value for key, value in line.model_dump().items() if key != "message"}
+    return found
+
+
+def accumulate_bedrock(frames: Frames) -> Any:
+    blocks: dict[int, dict[str, Any]] = {}
+    found: dict[str, Any] = {"blocks": blocks}
+    for frame in _events_of_botocore(frames):
+        for kind, event in frame.items():
+            if kind == "contentBlockStart":
+                blocks[event["contentBlockIndex"]] = {"start": event["start"]}
+            elif kind == "contentBlockDelta":
+                _join(blocks.setdefault(event["contentBlockIndex"], {}), event["delta"])
+            elif kind in ("messageStop", "metadata"):
+                found |= event
+    return {**found, "blocks": [blocks[at] for at in sorted(blocks)]}
+
+
+def _events_of_botocore(frames: Frames) -> list[Any]:
+    """Decode the bytes of the stream with botocore, by its service model."""
+    from botocore.eventstream import EventStreamBuffer
+    from botocore.parsers import EventStreamJSONParser
+
+    buffer = EventStreamBuffer()
+    buffer.add_data(frames_as_bytes("aws-event-stream", frames))
+    shape = _converse_stream_shape()
+    return [EventStreamJSONParser().parse(event.to_response_dict(), shape) for event in buffer]
+
+
+@lru_cache
+def _converse_stream_shape() -> Any:
+    import botocore.session
+
+    return botocore.session.get_session().get_service_model("bedrock-runtime").shape_for("ConverseStreamOutput")
+
+
+def _join(known: dict[str, Any], delta: Any) -> None:
+    """Add a delta: texts and bytes are joined, lists extended."""
+    for key, value in delta.items():
+        if key == "citation":
+            known.setdefault("citations", []).append(value)
+        elif isinstance(value, dict):
+            _join(known.setdefault(key, {}), value)
+        else:
+            known[key] = known[key] + value if key in known else value
+
+
+def accumulate_mistral(frames: Frames) -> Any:
+    from mistralai.client.models import CompletionChunk
+
+    found: dict[str, Any] = {"content": [], "calls": []}
+    for frame in frames:
+        if not isinstance(frame, Mapping) or "choices" not in frame:
+            continue
+        chunk = CompletionChunk.model_validate(frame).model_dump(exclude_none=True)
+        found |= {key: value for key, value in chunk.items() if key != "choices"}
+        for choice in chunk["choices"][:1]:
+            found |= {key: value for key, value in choice.items() if key != "delta"}
+            content = choice["delta"].get("content") or []
+            for piece in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+                _add_chunk(found["content"], piece)
+            found["calls"] += choice["delta"].get("tool_calls") or []
+    return found
+
+
+def _add_chunk(chunks: list[Any], piece: Any) -> None:
+    if chunks and chunks[-1]["type"] == piece["type"] == "text":
+        chunks[-1]["text"] += piece["text"]
+    elif chunks and chunks[-1]["type"] == piece["type"] == "thinking":
+        chunks[-1]["thinking"] += "".join(part.get("text", "") for part in piece["thinking"])
+        chunks[-1] |= {key: value for key, value in piece.items() if key not in ("type", "thinking")}
+    elif piece["type"] == "thinking":
+        chunks.append({**piece, "thinking": "".join(part.get("text", "") for part in piece["thinking"])})
+    elif piece.get("text") != "":
+        chunks.append(dict(piece))
+
+
+def accumulate_cohere(frames: Frames) -> Any:
+    from cohere.core.unchecked_base_model import construct_type
+    from cohere.v2.types import V2ChatStreamResponse
+
+    found: dict[str, Any] = {"text": "", "thinking": "", "calls": {}, "citations": []}
+    for frame in frames:
+        event: Any = construct_type(type_=V2ChatStreamResponse, object_=dict(frame))
+        message = getattr(getattr(event, "delta", None), "message", None)
+        match event.type:
+            case "message-start":
+                found["id"] = event.id
+            case "tool-plan-delta":
+                found["text"] += message.tool_plan
+            case "content-delta":
+                found["text"] += message.content.text or ""
+                found["thinking"] += message.content.thinking or ""
+            case "tool-call-start":
+                call = message.tool_calls
+                found["calls"][event.index] = [call.id, call.function.name, call.function.arguments]
+            case "tool-call-delta":
+                found["calls"][event.index][2] += message.tool_calls.function.arguments
+            case "citation-start":
+                found["citations"].append(message.citations.dict())
+            case "message-end":
+                found["end"] = event.delta.dict()
+            case _:
+                pass
     return found
 
 
@@ -127,6 +231,9 @@ ACCUMULATIONS: Final[dict[str, Callable[[Frames], Any]]] = {
     "openai-responses": accumulate_responses,
     "google-genai": accumulate_google,
     "ollama-chat": accumulate_ollama,
+    "bedrock-converse": accumulate_bedrock,
+    "mistral-chat": accumulate_mistral,
+    "cohere-chat": accumulate_cohere,
 }
 
 

@@ -68,7 +68,7 @@ class _Reader:
             more = _value(frame, "tool_plan")
             if isinstance(more, str) and more:
                 if not self._plans or self._plans[-1].closed is not None:
-                    self._plans.append(out.open_text())
+                    self._plans.append(out.open_text({"field": "tool_plan"}))
                 out.grow(self._plans[-1], more)
         else:
             self._read_rest(kind, frame, out)

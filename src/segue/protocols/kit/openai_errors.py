@@ -3,7 +3,7 @@
 Facts this file rests on:
 - `{"error": {message, type, param, code}}` and the statuses.    (OpenAI documentation: error codes; recorded bodies)
 - codex stops on `server_is_overloaded` and retries `server_error`: what may pass is a `server_error`.
-                                                                                 (codex 0.166.0 against a probe, 2026-11)
+                                                                               (codex 0.166.0 against a probe, 2026-11)
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OVERFLOW: Final = (
     "This model's maximum context length is {limit} tokens. However, your messages resulted in {used} tokens. "
     "Please reduce the length of the messages."
 )
-_UNKNOWN_OVERFLOW: Final = "Your input exceeds the context window of this model. Please adjust your input and try again."
+_UNKNOWN_OVERFLOW: Final = "Your input exceeds the context window of this model. Please adjust your input."
 
 
 def write_error(fault: Fault) -> ErrorReply:

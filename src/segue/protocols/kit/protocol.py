@@ -1,9 +1,9 @@
 """`Protocol`: one wire format as one public, frozen record of plain functions and data.
 
 A protocol of segue is a folder with the same file names in each: `rules`, `clues`, `content` (blocks both ways),
-`request`, `response`, `stream`, `stream_writer`, `check`, `errors`, `options`. A file is left out if the protocol does not need it. Its
-`protocol.py` combines them: `PROTOCOL = Protocol(...)`. A protocol of another package is the same record, passed to
-`register_protocol` or named by an entry point of the group `segue.protocols`.
+`request`, `response`, `stream`, `stream_writer`, `check`, `errors`, `options`. A file is left out if the protocol does
+not need it. Its `protocol.py` combines them: `PROTOCOL = Protocol(...)`. A protocol of another package is the same
+record, passed to `register_protocol` or named by an entry point of the group `segue.protocols`.
 
 Codecs never lose data, and do not depend on which model wrote a message. An unknown wire block becomes `NativeContent`.
 Unknown keys, and wire format that differs from the default, go to `extra[protocol]` (`segue.protocols.kit.verbatim`).

@@ -3,7 +3,7 @@
 Facts this file relies on:
 - Every line has model, created_at, a message and `done`; the last one has `done: true`, the reason and the counts.
                                                                        (ollama server source @fb30760; ollama 0.6.3)
-- The heartbeat is a line with an empty content: a blank line or a comment breaks the SDK.  (run against a probe, 2026-11)
+- The heartbeat is a line with an empty content: a blank line or a comment breaks the SDK.     (tried, 2026-11)
 
 A call waits for its end: Ollama sends calls whole. Nothing else waits.
 """

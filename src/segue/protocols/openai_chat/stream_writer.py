@@ -152,7 +152,7 @@ class _Writer(StreamWriter):
         elif rest := rest_of(wire, _CALL_KEYS):
             self._delta({"tool_calls": [{"index": place, **rest}]})
 
-    def add_native(self, index: int, content: NativeContent) -> None:
+    def add_native(self, index: int, content: NativeContent) -> None:  # noqa: ARG002 - the common signature
         block = encode_native(content, ())
         if is_part(content):
             self._delta({"content": [block]})

@@ -132,9 +132,7 @@ class _Writer(StreamWriter):
         item.texts += 1
         self._places[index] = (item, at, field)
         part: Wire = {"type": "refusal", "refusal": ""} if field == "refusal" else _text_part("")
-        self._send(
-            "response.content_part.added", item_id=item.id, output_index=item.place, content_index=at, part=part
-        )
+        self._send("response.content_part.added", item_id=item.id, output_index=item.place, content_index=at, part=part)
 
     def add_text(self, index: int, text: str) -> None:
         item, at, field = self._places[index]
@@ -231,7 +229,7 @@ class _Writer(StreamWriter):
         item.contents.append(call)
         self._done(item)
 
-    def add_native(self, index: int, content: NativeContent) -> None:
+    def add_native(self, index: int, content: NativeContent) -> None:  # noqa: ARG002 - the common signature
         block = native_block(PROTOCOL, content)
         self._end_waiting()
         place = self._count
