@@ -66,11 +66,11 @@ from segue.conversation.messages import ToolResultMessage as ToolResultMessage
 from segue.conversation.messages import Usage as Usage
 from segue.conversation.messages import UsageCost as UsageCost
 from segue.conversation.messages import UserMessage as UserMessage
+from segue.conversation.replayed import message_events as message_events
 from segue.conversation.stored import dump as dump
 from segue.conversation.stored import dump_message as dump_message
 from segue.conversation.stored import load as load
 from segue.conversation.stored import load_message as load_message
-from segue.conversation.replayed import message_events as message_events
 from segue.conversation.stored_events import dump_events as dump_events
 from segue.conversation.stored_events import load_events as load_events
 from segue.errors import ConversationError as ConversationError

@@ -7,6 +7,7 @@ wording may be evidence of another kind where the protocol has no code for the k
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from msgspec.structs import replace
@@ -17,14 +18,14 @@ from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
 from segue.models.model import Model
 from segue.protocols.api import find_endpoint
-from segue.protocols.kit.codec import ErrorReply
+from segue.protocols.kit.codec import Endpoint, ErrorReply
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.stream_writing import StreamEncoder
 from segue.protocols.registry import get_protocol
 
 _SENTENCES: Final[dict[str, str]] = {
     FailureKind.OVERFLOW: "prompt is too long",
-    FailureKind.PAYLOAD_TOO_LARGE: "The request has too many bytes.",
+    FailureKind.PAYLOAD_TOO_LARGE: "Request exceeds the maximum size.",
     FailureKind.RATE_LIMIT: "Rate limit reached; try again later.",
     FailureKind.QUOTA: "You exceeded your current quota, please check your plan and billing details.",
     FailureKind.AUTH: "Invalid API key.",
@@ -32,7 +33,7 @@ _SENTENCES: Final[dict[str, str]] = {
     FailureKind.INVALID_HISTORY: "messages: roles must alternate between user and assistant",
     FailureKind.INVALID_REQUEST: "The request is invalid.",
     FailureKind.NOT_FOUND: "The model does not exist.",
-    FailureKind.OVERLOADED: "The model is overloaded; try again later.",
+    FailureKind.OVERLOADED: "Overloaded; try again later.",
     FailureKind.SERVER: "Internal server error.",
     FailureKind.NETWORK: "Connection error.",
     FailureKind.REFUSED: "The request was blocked by the content policy.",
@@ -60,7 +61,7 @@ def stream_encoder(
     record = get_protocol(endpoint.model.protocol)
     if record.stream_encoder is None:
         raise UnknownProtocol(f"{record.name} has no stream to write; use encode_response()", name=record.name)
-    return record.stream_encoder(endpoint, options, lambda error: _presentable(classify(error), record))
+    return record.stream_encoder(endpoint, options, lambda error: _for_stream(classify(error), record, endpoint))
 
 
 def encode_error(failure: Failure, *, protocol: str) -> ErrorReply:
@@ -73,24 +74,42 @@ def encode_error(failure: Failure, *, protocol: str) -> ErrorReply:
         UnknownProtocol: the protocol has no errors.
     """
     record = get_protocol(protocol)
-    failure = _presentable(failure, record)
-    return _encode(failure, record)
-
-
-def _encode(failure: Failure, record: Protocol) -> ErrorReply:
     if record.encode_error is None:
         raise UnknownProtocol(f"{record.name} has no errors to write; send the message as text", name=record.name)
-    return record.encode_error(failure)
+    encode = record.encode_error
+
+    def is_recognised(written: Failure) -> bool:
+        status, headers, body = encode(written)
+        return classify(body, status=status, headers=headers).kind == failure.kind
+
+    return encode(_presentable(failure, is_recognised))
 
 
-def _presentable(failure: Failure, record: Protocol) -> Failure:
-    """Give a failure whose message is no evidence of another kind; an empty message is replaced, too."""
-    if record.encode_error is None or (failure.message.strip() and _is_kept(failure, record)):
+def _for_stream(failure: Failure, record: Protocol, endpoint: Endpoint) -> Failure:
+    """Give what a stream says about a failure; its error frame has less evidence than a body with its status."""
+    make = record.stream_encoder
+    if make is None:
         return failure
-    return replace(failure, message=_SENTENCES.get(failure.kind, _SENTENCES[FailureKind.UNKNOWN]))
+
+    def is_recognised(written: Failure) -> bool:
+        decoder = record.stream_decoder(endpoint, {})
+        for frame in make(endpoint, None, lambda _: written).fail(written):
+            decoder.feed(frame)
+        decoder.finish()
+        return classify(decoder.message).kind == failure.kind
+
+    return _presentable(failure, is_recognised)
 
 
-def _is_kept(failure: Failure, record: Protocol) -> bool:
-    """Whether the kind is recognised in the error body, and in the text alone, which is all that a stream may have."""
-    status, headers, body = _encode(failure, record)
-    return classify(body, status=status, headers=headers).kind == failure.kind
+def _presentable(failure: Failure, is_recognised: Callable[[Failure], bool]) -> Failure:
+    """Give a failure whose message is no evidence of another kind.
+
+    The first that is recognised: the given message, the sentence of the kind before it, the sentence alone.
+    """
+    sentence = _SENTENCES.get(failure.kind, _SENTENCES[FailureKind.UNKNOWN])
+    given = failure.message.strip()
+    for message in (given, f"{sentence} ({given})") if given else ():
+        written = replace(failure, message=message)
+        if is_recognised(written):
+            return written
+    return replace(failure, message=sentence)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from segue.framing import frame_encoder
 
@@ -25,7 +25,7 @@ def accumulate_anthropic(frames: Frames) -> Any:
     for frame in frames:
         if frame.get("type") in ("ping", "error"):
             continue
-        event: Any = construct_type_unchecked(type_=RawMessageStreamEvent, value=frame)
+        event: Any = construct_type_unchecked(type_=cast("Any", RawMessageStreamEvent), value=frame)
         snapshot = accumulate_event(event=event, current_snapshot=snapshot, json_bufs=buffers)
     return None if snapshot is None else snapshot.to_dict()
 
@@ -62,15 +62,19 @@ def _built(kind: Any, frame: Any) -> Any:
 
 def accumulate_responses(frames: Frames) -> Any:
     from openai._models import construct_type
-    from openai._types import NOT_GIVEN
+    from openai._types import omit
     from openai.lib.streaming.responses._responses import ResponseStreamState
     from openai.types.responses import ResponseStreamEvent
 
-    state: Any = ResponseStreamState(input_tools=NOT_GIVEN, text_format=NOT_GIVEN)
+    state: Any = ResponseStreamState(input_tools=omit, text_format=omit)
     for frame in frames:
         if frame.get("type") not in ("keepalive", "error"):
             state.handle_event(construct_type(value=frame, type_=ResponseStreamEvent))
-    return None if state._completed_response is None else state._completed_response.to_dict()
+    if state._completed_response is not None:
+        return state._completed_response.to_dict()
+    # The SDK keeps completed replies only; of an incomplete one it gives the last event.
+    last: Any = construct_type(value=frames[-1], type_=ResponseStreamEvent)
+    return last.response.to_dict() if hasattr(last, "response") else None
 
 
 def accumulate_google(frames: Frames) -> Any:
@@ -201,8 +205,8 @@ def accumulate_cohere(frames: Frames) -> Any:
 
     found: dict[str, Any] = {"text": "", "thinking": "", "calls": {}, "citations": []}
     for frame in frames:
-        event: Any = construct_type(type_=V2ChatStreamResponse, object_=dict(frame))
-        message = getattr(getattr(event, "delta", None), "message", None)
+        event: Any = construct_type(type_=cast("Any", V2ChatStreamResponse), object_=dict(frame))
+        message: Any = getattr(getattr(event, "delta", None), "message", None)
         match event.type:
             case "message-start":
                 found["id"] = event.id

@@ -25,6 +25,7 @@ from segue.protocols.registry import register_protocol
 from segue.testing.broken_law import BrokenLaw, fail
 from segue.testing.history_laws import HISTORY_LAWS, HistoryLaw, history_name
 from segue.testing.sample_laws import SAMPLE_LAWS, SampleLaw
+from segue.testing.stream_laws import check_written_errors
 
 
 @final
@@ -141,10 +142,10 @@ _ODD_ERRORS: Final[tuple[object, ...]] = (None, "", "no JSON", b"\xff", 7, [], {
 
 
 def check_record(record: Protocol) -> None:
-    """The data of the record is consistent, and `decode_error` reads any error body.
+    """The data of the record is consistent, `decode_error` reads any error body, written errors keep their kind.
 
     Raises:
-        BrokenLaw: a field has an invalid value, or `decode_error` fails.
+        BrokenLaw: a field has an invalid value, `decode_error` fails, or a written error is read as another kind.
     """
     law = "the record is complete"
     if unknown := record.not_carried - _NEUTRAL_FIELDS - _NOT_FIELDS:
@@ -157,3 +158,4 @@ def check_record(record: Protocol) -> None:
         error = record.decode_error(body, 500)
         if error.message.startswith(UNREADABLE):
             fail(record, law, "decode_error", f"{body!r}: {error.message}")
+    check_written_errors(record)

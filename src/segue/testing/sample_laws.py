@@ -19,6 +19,7 @@ from segue.protocols.kit.storable import UNREADABLE
 from segue.protocols.kit.streaming import Frame
 from segue.testing.broken_law import expect_equal, fail
 from segue.testing.frames import split_stream, write_stream
+from segue.testing.stream_laws import check_stream_round_trip, check_streamed_reply, check_written_bytes
 from segue.testing.value_laws import check_call_arguments, check_shifted_indexes, check_wrong_values
 
 SampleLaw: TypeAlias = Callable[[Protocol, Sample], None]
@@ -263,4 +264,7 @@ SAMPLE_LAWS: Final[tuple[SampleLaw, ...]] = (
     check_wrong_values,
     check_call_arguments,
     check_shifted_indexes,
+    check_stream_round_trip,
+    check_streamed_reply,
+    check_written_bytes,
 )

@@ -12,6 +12,7 @@ Nothing else waits. Adjacent texts are one text to clients, whatever parts they 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, cast
 
 from segue.conversation.content import AssistantContent, NativeContent, TextContent, ThinkingContent, ToolCall
@@ -27,11 +28,16 @@ from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.stream_writing import Explain, StreamEncoder, StreamWriter, rest_of
 
-_ENDS: Final = STOP_REASONS | dict.fromkeys(
-    # google-genai 3.1.0: FinishReason, read 2026-11-15; a reply that was withheld is known to the encoder
-    ("OTHER", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "NO_IMAGE", "IMAGE_OTHER"),
-    StopReason.ERROR,
-)
+_ENDS: Final[Mapping[str, StopReason]] = {
+    **STOP_REASONS,
+    # google-genai 3.1.0: FinishReason, read 2026-11-15; those of a reply that was withheld are known to the encoder
+    "OTHER": StopReason.ERROR,
+    "MALFORMED_FUNCTION_CALL": StopReason.ERROR,
+    "UNEXPECTED_TOOL_CALL": StopReason.ERROR,
+    "TOO_MANY_TOOL_CALLS": StopReason.ERROR,
+    "NO_IMAGE": StopReason.ERROR,
+    "IMAGE_OTHER": StopReason.ERROR,
+}
 _EMPTY: Final = frozenset({"text", "thought", SIGNATURE})
 """Keys of a text part: its text has been written, and the signature is written by itself."""
 

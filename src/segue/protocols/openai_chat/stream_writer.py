@@ -173,9 +173,7 @@ class _Writer(StreamWriter):
         choices = [object_of(choice) for choice in cast("list[object]", given)] if isinstance(given, list) else []
         first = choices[0] if choices else cast("Block", {})
         reason = first.get("finish_reason")
-        if refused and reason not in STOP_REASONS:
-            reason = "content_filter"
-        if refused and reason == "error":
+        if refused and (reason == "error" or reason not in STOP_REASONS):
             reason = "content_filter"
         last: Wire = {
             "index": 0,
@@ -189,7 +187,8 @@ class _Writer(StreamWriter):
             self._write_choice(choice, at, beside)
         usage = whole.get("usage")
         if isinstance(usage, Mapping) and asks_usage(self.options, self.endpoint):
-            self.frames.append({**self._chunk, **beside, "choices": [], "usage": usage})
+            counts = cast("Block", usage)
+            self.frames.append({**self._chunk, **beside, "choices": [], "usage": counts})
         self.frames.append(_END)
 
     def _write_choice(self, choice: Block, at: int, beside: Wire) -> None:

@@ -17,6 +17,7 @@ that was not streamed before is streamed then.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
@@ -34,7 +35,7 @@ from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.native import kind_of, native_item
 from segue.protocols.openai_responses.response import decode_response, error_extra, error_message_of, stop_of
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.openai_responses.turns import TurnReader, is_custom
+from segue.protocols.openai_responses.turns import TurnReader
 
 Frame = Block
 
@@ -265,9 +266,11 @@ class _Reader:
                 _catch_up(part, text, out)
 
     def input_delta(self, frame: Frame, out: Assembly) -> None:
+        """Add to the input of a custom tool, as the JSON of its arguments."""
         delta = frame.get("delta")
-        if isinstance(delta, str):
-            self.grow(self.part(frame, out, "custom_tool_call")[1], delta, out)
+        if isinstance(delta, str) and delta:
+            part = self.part(frame, out, "custom_tool_call")[1]
+            out.grow(part, ("" if part.chunks else '{"input":"') + json.dumps(delta, ensure_ascii=False)[1:-1])
 
     # -- ends ----------------------------------------------------------------------------------------------------------
 
@@ -386,8 +389,6 @@ def _text_of(content: AssistantContent) -> str:
         case "thinking":
             return content.thinking
         case "toolCall":
-            if is_custom(content):
-                return str(content.arguments.get("input"))
             text = content.arguments_text
             return encode_arguments(content.arguments) if text is None else text
         case "native":

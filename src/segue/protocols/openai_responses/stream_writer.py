@@ -10,8 +10,9 @@ Facts this file rests on:
 - The heartbeat is an event of the type `keepalive`: an SSE comment does not reset codex's idle timer.
                                                                                        (run against a probe, 2026-11)
 
-Nothing waits for a later event, with one exception: a message item that may have further texts ends when the next item
-begins. Only a stream of this protocol has such items.
+Nothing waits for a later event, with two exceptions, which only a stream of this protocol has: a message item that may
+have further texts ends when the next item begins, and the input of a custom tool is written at its end, because its
+neutral deltas are JSON and not its text.
 """
 
 from __future__ import annotations
@@ -205,10 +206,11 @@ class _Writer(StreamWriter):
 
     def add_arguments(self, index: int, text: str) -> None:
         item = self._items[index]
-        kind = "function_call_arguments" if item.kind == "function_call" else "custom_tool_call_input"
+        if item.kind != "function_call":
+            return  # `close_call` writes it
         self.frames.append(
             {
-                "type": f"response.{kind}.delta",
+                "type": "response.function_call_arguments.delta",
                 "sequence_number": self._number,
                 "item_id": item.id,
                 "output_index": item.place,
@@ -225,7 +227,9 @@ class _Writer(StreamWriter):
             arguments = encode_arguments(call.arguments) if text is None else text
             self._send("response.function_call_arguments.done", **place, name=call.name, arguments=arguments)
         elif is_custom(call):
-            self._send("response.custom_tool_call_input.done", **place, input=call.arguments.get("input"))
+            given = call.arguments.get("input")
+            self._send("response.custom_tool_call_input.delta", **place, delta=given)
+            self._send("response.custom_tool_call_input.done", **place, input=given)
         item.contents.append(call)
         self._done(item)
 
