@@ -79,9 +79,10 @@ def test_arguments_are_written_as_they_arrive_unless_the_protocol_sends_calls_wh
 @of_every_stream
 def test_a_part_without_start_and_deltas_is_written_from_its_end(codec):
     call = segue.ToolCall(id="c1", name="f", arguments={"a": 1})
-    message = reply(segue.TextContent(text="hi"), call, stop=StopReason.TOOL_USE)
+    text = segue.TextContent(text="hi")
+    message = reply(text, call, stop=StopReason.TOOL_USE)
     events = [
-        TextEnd(index=0, content=message.content[0]),
+        TextEnd(index=0, content=text),
         ToolCallEnd(index=1, tool_call=call),
         DoneEvent(reason=StopReason.TOOL_USE, message=message),
     ]

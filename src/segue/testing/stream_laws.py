@@ -265,7 +265,7 @@ def check_written_errors(record: Protocol) -> None:
         found = classify(body, status=status, headers=headers)
         _expect_kind(record, "an error keeps its kind", where, found, failure)
         if status in (429, 503, 529) and "retry-after" not in headers:
-            fail(record, "an error says how long to wait", where, f"no retry-after with status {status}")
+            fail(record, "an error has the time to wait", where, f"no retry-after with status {status}")
         if record.stream_encoder is not None:
             _check_stream_error(record, failure, where)
 

@@ -46,7 +46,7 @@ _ROWS: Final[Mapping[str, ErrorRow]] = {
     "network": ErrorRow(502, "Unknown"),
     "refused": ErrorRow(400, "Blocked"),
 }
-_OVERFLOW: Final = "Message exceeds token limit: {used} tokens exceed the maximum context length of {limit} tokens"
+_OVERFLOW: Final = "Message exceeds token limit: prompt is too long: {used} tokens > {limit} maximum"
 _UNKNOWN_OVERFLOW: Final = "Message exceeds token limit: the prompt is too long"
 
 
