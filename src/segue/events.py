@@ -2,13 +2,16 @@
 
 A stream is one `StartEvent`, then the parts of the message, then exactly one `DoneEvent` or `ErrorEvent`. A part is a
 text, thinking or a tool call: a start, any number of deltas and an end, each with the `index` of the part in the
-content of the message. Match on `event.type`; `Event` is the union of all events.
+content of the message. A block that only one protocol has is one `NativeEvent`; `UsageEvent` and `PingEvent` may stand
+anywhere between the start and the end. Match on `event.type`; `Event` is the union of all events.
 """
 
 from segue.conversation.events import (
     DoneEvent,
     ErrorEvent,
     Event,
+    NativeEvent,
+    PingEvent,
     StartEvent,
     TextDelta,
     TextEnd,
@@ -19,6 +22,7 @@ from segue.conversation.events import (
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
+    UsageEvent,
 )
 
 __all__ = [  # noqa: RUF022 - in the order of a stream
@@ -33,6 +37,9 @@ __all__ = [  # noqa: RUF022 - in the order of a stream
     "ToolCallStart",
     "ToolCallDelta",
     "ToolCallEnd",
+    "NativeEvent",
+    "UsageEvent",
+    "PingEvent",
     "DoneEvent",
     "ErrorEvent",
 ]

@@ -4,6 +4,7 @@ Use it to import other programs' requests, to write a reply in a provider's form
 conversation to a model, use `segue.prepare`: it projects the conversation for that model first.
 """
 
+from segue.calls import Call, read_call
 from segue.protocols.api import (
     check,
     decode_error,
@@ -14,8 +15,16 @@ from segue.protocols.api import (
     stream_decoder,
 )
 from segue.protocols.detection import detect_protocol
-from segue.protocols.kit.codec import Violation, WireError
+from segue.protocols.kit.codec import ErrorReply, Violation, WireError
+from segue.protocols.kit.stream_writing import StreamEncoder
 from segue.protocols.kit.streaming import StreamDecoder
+from segue.reply_encoding import (
+    encode_error,
+    encode_model,
+    encode_model_list,
+    encode_token_count,
+    stream_encoder,
+)
 
 __all__ = [  # noqa: RUF022 - verbs first
     "detect_protocol",
@@ -24,9 +33,18 @@ __all__ = [  # noqa: RUF022 - verbs first
     "decode_response",
     "encode_response",
     "stream_decoder",
+    "stream_encoder",
     "decode_error",
+    "encode_error",
+    "read_call",
+    "encode_model",
+    "encode_model_list",
+    "encode_token_count",
     "check",
+    "Call",
     "StreamDecoder",
+    "StreamEncoder",
+    "ErrorReply",
     "Violation",
     "WireError",
 ]

@@ -2,7 +2,8 @@
 
 A stream begins with `start`, continues with the parts of the message (each with its index in the message's content) and
 ends with exactly one `done` or `error`. Parts may overlap; each has one start event, any number of deltas, and one end
-event. Native content takes an index and appears in the finished message, without events of its own.
+event. Native content is one event, sent when it is complete. `usage` and `ping` may stand anywhere between `start` and
+the terminal event.
 
 Most events are deltas, an integer and a string. They cannot form cycles, so the garbage collector skips them.
 """
@@ -13,8 +14,8 @@ from typing import ClassVar, Literal, TypeAlias, final
 
 import msgspec
 
-from segue.conversation.content import TextContent, ThinkingContent, ToolCall
-from segue.conversation.messages import AssistantMessage, StopReason
+from segue.conversation.content import Extra, NativeContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.messages import AssistantMessage, StopReason, Usage
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", rename="camel", omit_defaults=True):
@@ -23,17 +24,27 @@ class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", rename
 
 @final
 class StartEvent(_Event, frozen=True, kw_only=True, tag="start"):
-    """The reply begins."""
+    """The reply begins.
+
+    `id` and `model` are the reply's id and the model that it names, `usage` the tokens of the prompt; each is None if
+    the provider sends it later or not at all. `extra` has other keys of the first frame, by protocol: the encoder of
+    the same protocol writes them first, too.
+    """
 
     type: ClassVar[Literal["start"]] = "start"
+    id: str | None = None
+    model: str | None = None
+    usage: Usage | None = None
+    extra: Extra | None = None
 
 
 @final
 class TextStart(_Event, frozen=True, kw_only=True, tag="text_start"):
-    """A text begins."""
+    """A text begins. `extra` of the start of a part has the keys that only its protocol has, as in `StartEvent`."""
 
     type: ClassVar[Literal["text_start"]] = "text_start"
     index: int
+    extra: Extra | None = None
 
 
 @final
@@ -60,6 +71,7 @@ class ThinkingStart(_Event, frozen=True, kw_only=True, tag="thinking_start"):
 
     type: ClassVar[Literal["thinking_start"]] = "thinking_start"
     index: int
+    extra: Extra | None = None
 
 
 @final
@@ -88,6 +100,7 @@ class ToolCallStart(_Event, frozen=True, kw_only=True, tag="toolcall_start"):
     index: int
     id: str
     name: str
+    extra: Extra | None = None
 
 
 @final
@@ -106,6 +119,30 @@ class ToolCallEnd(_Event, frozen=True, kw_only=True, tag="toolcall_end"):
     type: ClassVar[Literal["toolcall_end"]] = "toolcall_end"
     index: int
     tool_call: ToolCall
+
+
+@final
+class NativeEvent(_Event, frozen=True, kw_only=True, tag="native"):
+    """A block that only one protocol has, complete."""
+
+    type: ClassVar[Literal["native"]] = "native"
+    index: int
+    content: NativeContent
+
+
+@final
+class UsageEvent(_Event, frozen=True, kw_only=True, tag="usage"):
+    """The token counts so far; they replace earlier ones. The final counts are those of the finished message."""
+
+    type: ClassVar[Literal["usage"]] = "usage"
+    usage: Usage
+
+
+@final
+class PingEvent(_Event, frozen=True, kw_only=True, tag="ping"):
+    """The provider sent a heartbeat: the connection is alive, and nothing was added."""
+
+    type: ClassVar[Literal["ping"]] = "ping"
 
 
 @final
@@ -137,6 +174,9 @@ Event: TypeAlias = (
     | ToolCallStart
     | ToolCallDelta
     | ToolCallEnd
+    | NativeEvent
+    | UsageEvent
+    | PingEvent
     | DoneEvent
     | ErrorEvent
 )

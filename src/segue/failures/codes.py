@@ -91,11 +91,11 @@ _CODE_TERMS: Final[tuple[tuple[FailureKind, str], ...]] = (
         queue_exceeded capacity_exceeded insufficient_system_resource""",
     ),
     (
-        FailureKind.REFUSED,  # OpenAI, Azure, Anthropic, LiteLLM, DashScope, Google, Bedrock, Z.ai
+        FailureKind.REFUSED,  # OpenAI, Azure, Anthropic, LiteLLM, DashScope, Google, Bedrock, Z.ai, Cohere
         """content_filter content_policy_violation ContentPolicyViolationError ContentFilterFinishReasonError
         ResponsibleAIPolicyViolation moderation_blocked invalid_prompt refusal data_inspection_failed
         DataInspectionFailed SAFETY PROHIBITED_CONTENT BLOCKLIST RECITATION SPII LANGUAGE MODEL_ARMOR IMAGE_SAFETY
-        IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION guardrail_intervened content_filtered sensitive
+        IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION guardrail_intervened content_filtered sensitive ERROR_TOXIC
         image_content_policy_violation bio_policy misalignment_policy_violation""",
     ),
     (

@@ -1,7 +1,7 @@
-"""Streams of bytes, split into frames: SSE, NDJSON, a JSON array, AWS event streams.
+"""Streams of bytes and their frames: SSE, NDJSON, a JSON array, AWS event streams.
 
 A decoder takes bytes as they arrive (`feed`) and gives the frames that are complete. `segue.stream_decoder` turns
-frames into events.
+frames into events. An encoder writes frames as bytes; `segue.stream_encoder` turns events into frames.
 """
 
 from segue._lazy import attach

@@ -29,6 +29,7 @@ from segue.testing.compare import (
     without_fields,
 )
 from segue.testing.histories import make_broken_context, make_options, make_own_context
+from segue.testing.stream_laws import check_any_reply
 
 HistoryLaw: TypeAlias = Callable[[Protocol, Model, int], None]
 
@@ -281,4 +282,5 @@ HISTORY_LAWS: Final[tuple[HistoryLaw, ...]] = (
     check_options,
     check_incremental,
     check_instructions,
+    check_any_reply,
 )

@@ -23,8 +23,10 @@ from segue.protocols.kit.protocol import Protocol, Sample
 from segue.protocols.kit.storable import UNREADABLE
 from segue.protocols.registry import register_protocol
 from segue.testing.broken_law import BrokenLaw, fail
+from segue.testing.call_laws import check_answers, check_routes
 from segue.testing.history_laws import HISTORY_LAWS, HistoryLaw, history_name
 from segue.testing.sample_laws import SAMPLE_LAWS, SampleLaw
+from segue.testing.stream_laws import check_written_errors
 
 
 @final
@@ -141,10 +143,10 @@ _ODD_ERRORS: Final[tuple[object, ...]] = (None, "", "no JSON", b"\xff", 7, [], {
 
 
 def check_record(record: Protocol) -> None:
-    """The data of the record is consistent, and `decode_error` reads any error body.
+    """The data of the record is consistent, `decode_error` reads any error body, written errors keep their kind.
 
     Raises:
-        BrokenLaw: a field has an invalid value, or `decode_error` fails.
+        BrokenLaw: a field has an invalid value, `decode_error` fails, or a written error is read as another kind.
     """
     law = "the record is complete"
     if unknown := record.not_carried - _NEUTRAL_FIELDS - _NOT_FIELDS:
@@ -157,3 +159,6 @@ def check_record(record: Protocol) -> None:
         error = record.decode_error(body, 500)
         if error.message.startswith(UNREADABLE):
             fail(record, law, "decode_error", f"{body!r}: {error.message}")
+    check_written_errors(record)
+    check_routes(record)
+    check_answers(record)

@@ -18,7 +18,9 @@ from segue.protocols.kit.protocol import Protocol, Sample
 from segue.protocols.kit.storable import UNREADABLE
 from segue.protocols.kit.streaming import Frame
 from segue.testing.broken_law import expect_equal, fail
+from segue.testing.call_laws import check_sent_requests
 from segue.testing.frames import split_stream, write_stream
+from segue.testing.stream_laws import check_stream_round_trip, check_streamed_reply, check_written_bytes
 from segue.testing.value_laws import check_call_arguments, check_shifted_indexes, check_wrong_values
 
 SampleLaw: TypeAlias = Callable[[Protocol, Sample], None]
@@ -79,9 +81,30 @@ def check_folded_stream(record: Protocol, sample: Sample) -> None:
     last = events[-1]
     final = last.message if last.type == "done" or last.type == "error" else None
     expect_equal(record, law, sample.name, final, message)
+    if final is not None:
+        _check_parts(record, sample.name, events, final)
     if sample.response is not None:
         whole = record.decode_response(sample.response, resolve_endpoint(record.example), {})
         expect_equal(record, law, sample.name, msgspec.to_builtins(message), msgspec.to_builtins(whole))
+
+
+def _check_parts(record: Protocol, where: str, events: Sequence[Event], final: AssistantMessage) -> None:
+    """Compare the events with the message: the parts that they end, the id and the model of the start."""
+    law = "the events hold all of the message"
+    first = events[0]
+    if first.type == "start":
+        expect_equal(record, law, f"{where}, id", first.id or final.response_id, final.response_id)
+        expect_equal(record, law, f"{where}, model", first.model or final.response_model, final.response_model)
+    ended: dict[int, str] = {}
+    for event in events:
+        match event.type:
+            case "text_end" | "thinking_end" | "native":
+                ended[event.index] = event.content.kind
+            case "toolcall_end":
+                ended[event.index] = "toolCall"
+            case _:
+                pass
+    expect_equal(record, law, where, ended, {at: piece.kind for at, piece in enumerate(final.content)})
 
 
 def check_split_stream(record: Protocol, sample: Sample) -> None:
@@ -242,4 +265,8 @@ SAMPLE_LAWS: Final[tuple[SampleLaw, ...]] = (
     check_wrong_values,
     check_call_arguments,
     check_shifted_indexes,
+    check_stream_round_trip,
+    check_streamed_reply,
+    check_written_bytes,
+    check_sent_requests,
 )

@@ -283,7 +283,9 @@ def test_every_part_has_its_events_in_order():
         "start",
         *("thinking_start", "thinking_delta", "thinking_end"),
         *("text_start", "text_delta", "text_end"),
+        "native",
         *("toolcall_start", "toolcall_delta", "toolcall_end"),
+        "usage",
         "done",
     ]
 
@@ -428,6 +430,7 @@ def test_blocks_that_come_with_the_start_are_kept():
         "text_start",
         "text_delta",
         "text_end",
+        "native",
         "toolcall_start",
         "toolcall_end",
         "done",

@@ -477,7 +477,7 @@ STREAMS = {
             *("text_start", "text_delta", "text_end", "done"),
         ],
     ),
-    "an unknown part": ([{"$": "new"}], ["start", "done"]),
+    "an unknown part": ([{"$": "new"}], ["start", "native", "done"]),
     "an empty text": ([part_of("")], ["start", "done"]),
     "nothing at all": ([], ["start", "error"]),
     "an error": (

@@ -156,11 +156,12 @@ def _default_reply(message: AssistantMessage, endpoint: Endpoint) -> Wire:
     if message.response_id is not None:
         wire["id"] = message.response_id
     if message.usage is not None:
-        wire["usage"] = _encode_usage(message.usage)
+        wire["usage"] = encode_usage(message.usage)
     return wire
 
 
-def _encode_usage(usage: Usage) -> Wire:
+def encode_usage(usage: Usage) -> Wire:
+    """Write the token counts."""
     wire: Wire = {
         "input_tokens": usage.input,
         "cache_creation_input_tokens": usage.cache_write,

@@ -35,13 +35,16 @@ from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.assembly import Assembly, Part, PartKind, join_chunks
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_patch import difference
-from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.readable_signatures import read_wrapped
 from segue.protocols.kit.reading import of_reply, text_of
 from segue.protocols.kit.streaming import StreamDecoder
 
 _DELTA: Final = "content_block_delta"
 _EVENT_KEYS: Final = frozenset({"type", "delta", "usage"})
+_BLOCK_KEYS: Final = frozenset({"type", "text", "thinking", "signature", "id", "name", "input"})
+_START_KEYS: Final = frozenset({"type", "role", "content", "id", "model"})
+"""Keys of message_start that the encoder of a stream writes itself; the others are kept in the start event."""
 _GROWTH: Final[Mapping[PartKind, str]] = {
     "text": "text",
     "thinking": "thinking",
@@ -142,15 +145,13 @@ class _Reader:
             if block is not None:
                 self._close(block, out)
         elif kind == "message_start":
-            message = frame.get("message")
-            if isinstance(message, Mapping):
-                self._begin(cast("Block", message), out)
-            self._settle(out)
-            out.start()
+            self._begin(object_of(frame.get("message")), out)
         elif kind == "message_delta":
             self._change(frame, out)
         elif kind == "message_stop":
             self._finish(out)
+        elif kind == "ping":
+            out.ping()
         elif kind == "error" or (kind is None and "error" in frame):
             self._fail(frame, out)
 
@@ -168,6 +169,9 @@ class _Reader:
         """Read message_start and the blocks in it; those of a second message_start are ignored."""
         is_first = not self._message
         self._message.update(message)
+        self._settle(out)
+        out.first = {key: value for key, value in message.items() if key not in _START_KEYS}
+        out.start()
         content = message.get("content")
         if is_first and isinstance(content, list):
             for block in cast("list[object]", content):
@@ -183,10 +187,10 @@ class _Reader:
             self._close(earlier, out)
         match wire.get("type"):
             case "text":
-                part = out.open_text()
+                part = out.open_text(_first_keys(wire))
                 self._grow_part(part, wire.get("text"), out)
             case "thinking":
-                part = out.open_thinking()
+                part = out.open_thinking(_first_keys(wire))
                 self._grow_part(part, wire.get("thinking"), out)
             case "redacted_thinking" if isinstance(data := wire.get("data"), str):
                 part = out.open_thinking()
@@ -194,7 +198,8 @@ class _Reader:
                 part.redacted, part.signature = text is None, data
                 self._grow_part(part, text, out)
             case "tool_use":
-                part = out.open_call(text_of(wire.get("id")) or "", text_of(wire.get("name")) or "")
+                call_id, name = text_of(wire.get("id")) or "", text_of(wire.get("name")) or ""
+                part = out.open_call(call_id, name, _first_keys(wire))
             case _:
                 part = out.add_native(wire, fallback_of(wire))
         block = self._blocks[index] = _Block(dict(wire), part)
@@ -309,6 +314,13 @@ class _Reader:
         error = difference({}, {"error": frame.get("error")})
         out.extra = None if error is None else of_reply(PROTOCOL, error)
         out.fail(error_text(frame))
+
+
+def _first_keys(wire: Block) -> Wire | None:
+    """Give the keys of a block's start that an encoder does not write itself."""
+    if wire.keys() <= _BLOCK_KEYS:
+        return None
+    return {key: value for key, value in wire.items() if key not in _BLOCK_KEYS}
 
 
 def _closed(out: Assembly) -> tuple[AssistantContent, ...]:

@@ -15,7 +15,8 @@ import re
 from collections.abc import Mapping
 from typing import Final, cast
 
-from segue.protocols.kit.codec import WireError
+from segue.protocols.kit.codec import ErrorReply, Fault, WireError
+from segue.protocols.kit.error_writing import ErrorRow, error_headers, error_message, find_row
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.reading import parse_body, text_of
 
@@ -87,3 +88,38 @@ def _name_of(value: object) -> str | None:
     """Give the name of an error without namespace and URL."""
     text = text_of(value)
     return text.rpartition("#")[2].partition(":")[0] if text else None
+
+
+_ROWS: Final[Mapping[str, ErrorRow]] = {
+    # botocore 1.44.0 service model: errors of Converse, with their statuses; read 2026-11-15. The code is the
+    # exception of a stream, which has five of them.
+    "overflow": ErrorRow(400, "ValidationException", "validationException"),
+    "payload_too_large": ErrorRow(413, "RequestEntityTooLargeException", "validationException"),
+    "rate_limit": ErrorRow(429, "ThrottlingException", "throttlingException"),
+    "quota": ErrorRow(429, "ThrottlingException", "throttlingException"),
+    "auth": ErrorRow(403, "AccessDeniedException", "validationException"),
+    "opaque_rejected": ErrorRow(400, "ValidationException", "validationException"),
+    "invalid_history": ErrorRow(400, "ValidationException", "validationException"),
+    "invalid_request": ErrorRow(400, "ValidationException", "validationException"),
+    "not_found": ErrorRow(404, "ResourceNotFoundException", "validationException"),
+    "overloaded": ErrorRow(503, "ServiceUnavailableException", "serviceUnavailableException"),
+    "server": ErrorRow(500, "InternalServerException", "internalServerException"),
+    "network": ErrorRow(424, "ModelErrorException", "validationException"),
+    "refused": ErrorRow(400, "ValidationException", "validationException"),
+}
+_OVERFLOW: Final = "The model returned the following errors: prompt is too long: {used} tokens > {limit} maximum"
+_UNKNOWN_OVERFLOW: Final = "Input is too long for requested model."
+
+
+def encode_error(fault: Fault) -> ErrorReply:
+    """Write an error body; its type is in a header."""
+    row = find_row(_ROWS, fault)
+    message = error_message(fault, _OVERFLOW, _UNKNOWN_OVERFLOW)
+    headers = {**error_headers(fault, row.status), "x-amzn-errortype": row.type}
+    return ErrorReply(row.status, headers, {"message": message})
+
+
+def stream_exception(fault: Fault) -> dict[str, object]:
+    """Write the exception that ends a stream."""
+    row = find_row(_ROWS, fault)
+    return {str(row.code): {"message": error_message(fault, _OVERFLOW, _UNKNOWN_OVERFLOW)}}

@@ -10,16 +10,19 @@ from segue.models.model import Model
 from segue.protocols.bedrock_converse.check import check
 from segue.protocols.bedrock_converse.clues import CLUES
 from segue.protocols.bedrock_converse.document_names import names_documents
-from segue.protocols.bedrock_converse.errors import decode_error
+from segue.protocols.bedrock_converse.errors import decode_error, encode_error
+from segue.protocols.bedrock_converse.model_list import MODEL_LIST
 from segue.protocols.bedrock_converse.native import REPLAY
 from segue.protocols.bedrock_converse.request import decode_request, encode_request
 from segue.protocols.bedrock_converse.response import decode_response, encode_response
+from segue.protocols.bedrock_converse.routes import ROUTES
 from segue.protocols.bedrock_converse.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.bedrock_converse.rules import PROTOCOL as NAME
 from segue.protocols.bedrock_converse.sdk import sdk_arguments
 from segue.protocols.bedrock_converse.server_tools import SERVER_TOOLS
 from segue.protocols.bedrock_converse.sources import cited_sources
 from segue.protocols.bedrock_converse.stream import stream_decoder
+from segue.protocols.bedrock_converse.stream_writer import stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
@@ -67,13 +70,17 @@ PROTOCOL: Final = Protocol(
     cited_sources=cited_sources,
     framing="aws-event-stream",
     path=_path,
-    token_count=TokenCount(path=_count_path, body=_count_body, field="inputTokens"),
+    routes=ROUTES,
+    model_list=MODEL_LIST,
+    token_count=TokenCount(path=_count_path, body=_count_body, field="inputTokens", inside=("input", "converse")),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,
     decode_response=decode_response,
     stream_decoder=stream_decoder,
+    stream_encoder=stream_encoder,
     decode_error=decode_error,
+    encode_error=encode_error,
     check=check,
     not_carried=NOT_IN_A_BODY
     | {

@@ -120,11 +120,10 @@ def encode_default(message: AssistantMessage) -> Wire:
     part = (message.extra or {}).get(PROTOCOL, {})
     if CITATIONS in part:
         wire[CITATIONS] = part[CITATIONS]
-    body: Wire = {
-        "id": message.response_id or "",
-        "message": wire,
-        "finish_reason": message.raw_stop_reason or _FINISH_REASONS[StopReason(message.stop_reason)],
-    }
+    stop, raw = StopReason(message.stop_reason), message.raw_stop_reason
+    # The reason of another protocol is not one of this one; an unknown one is kept as the format of the reply.
+    reason = raw if raw is not None and STOP_REASONS.get(raw) == stop else _FINISH_REASONS[stop]
+    body: Wire = {"id": message.response_id or "", "message": wire, "finish_reason": reason}
     usage = message.usage
     if usage is not None:
         counts = {

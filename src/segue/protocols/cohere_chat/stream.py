@@ -68,7 +68,7 @@ class _Reader:
             more = _value(frame, "tool_plan")
             if isinstance(more, str) and more:
                 if not self._plans or self._plans[-1].closed is not None:
-                    self._plans.append(out.open_text())
+                    self._plans.append(out.open_text({"field": "tool_plan"}))
                 out.grow(self._plans[-1], more)
         else:
             self._read_rest(kind, frame, out)
@@ -83,8 +83,8 @@ class _Reader:
     def _read_rest(self, kind: object, frame: Block, out: Assembly) -> None:
         match kind:
             case "message-start":
-                out.start()
                 out.response_id = text_of(frame.get("id"))
+                out.start()
             case "content-start":
                 self._open_block(_index(frame), object_of(_value(frame, "content")), out)
             case "content-end":

@@ -9,10 +9,12 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Mapping
+from typing import Final, cast
 
-from segue.protocols.kit.codec import WireError
+from segue.protocols.kit.codec import ErrorReply, Fault, WireError
 from segue.protocols.kit.error_bodies import find_error_object
+from segue.protocols.kit.error_writing import ErrorRow, error_headers, error_message, find_row
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.reading import integer_of, parse_body, text_of
 
@@ -48,3 +50,34 @@ def _reason(details: object) -> str | None:
         if reason is not None:
             return reason
     return None
+
+
+_ROWS: Final[Mapping[str, ErrorRow]] = {
+    # Google documentation: Gemini API troubleshooting; google.rpc.Code; read 2026-11-15
+    "overflow": ErrorRow(400, "INVALID_ARGUMENT"),
+    "payload_too_large": ErrorRow(413, "INVALID_ARGUMENT"),
+    "rate_limit": ErrorRow(429, "RESOURCE_EXHAUSTED"),
+    "quota": ErrorRow(429, "RESOURCE_EXHAUSTED"),
+    "auth": ErrorRow(401, "UNAUTHENTICATED"),
+    "opaque_rejected": ErrorRow(400, "INVALID_ARGUMENT"),
+    "invalid_history": ErrorRow(400, "INVALID_ARGUMENT"),
+    "invalid_request": ErrorRow(400, "INVALID_ARGUMENT"),
+    "not_found": ErrorRow(404, "NOT_FOUND"),
+    "overloaded": ErrorRow(503, "UNAVAILABLE"),
+    "server": ErrorRow(500, "INTERNAL"),
+    "network": ErrorRow(502, "UNKNOWN"),
+    "refused": ErrorRow(400, "INVALID_ARGUMENT"),
+}
+_OVERFLOW: Final = "The input token count ({used}) exceeds the maximum number of tokens allowed ({limit})."
+_UNKNOWN_OVERFLOW: Final = "The input token count exceeds the maximum number of tokens allowed."
+_RETRY_INFO: Final = "type.googleapis.com/google.rpc.RetryInfo"
+
+
+def encode_error(fault: Fault) -> ErrorReply:
+    """Write an error body; it is the error frame of a stream, too."""
+    row = find_row(_ROWS, fault)
+    message = error_message(fault, _OVERFLOW, _UNKNOWN_OVERFLOW)
+    error: dict[str, object] = {"code": row.status, "message": message, "status": row.type}
+    if fault.retry_after is not None:
+        error["details"] = [{"@type": _RETRY_INFO, "retryDelay": f"{fault.retry_after:g}s"}]
+    return ErrorReply(row.status, error_headers(fault, row.status), {"error": error})

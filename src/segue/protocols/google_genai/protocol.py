@@ -7,16 +7,19 @@ from typing import Final
 from segue.models.model import Model
 from segue.protocols.google_genai.check import check
 from segue.protocols.google_genai.clues import CLUES
-from segue.protocols.google_genai.errors import decode_error
+from segue.protocols.google_genai.errors import decode_error, encode_error
+from segue.protocols.google_genai.model_list import MODEL_LIST
 from segue.protocols.google_genai.native import REPLAY
 from segue.protocols.google_genai.request import decode_request, encode_request
 from segue.protocols.google_genai.response import decode_response, encode_response
+from segue.protocols.google_genai.routes import ROUTES
 from segue.protocols.google_genai.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.google_genai.rules import PROTOCOL as NAME
 from segue.protocols.google_genai.sdk import sdk_arguments
 from segue.protocols.google_genai.server_tools import SERVER_TOOLS
 from segue.protocols.google_genai.sources import cited_sources
 from segue.protocols.google_genai.stream import stream_decoder
+from segue.protocols.google_genai.stream_writer import stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
@@ -76,13 +79,17 @@ PROTOCOL: Final = Protocol(
     cites_in_reply=True,
     framing="sse",
     path=_path,
-    token_count=TokenCount(path=_count_path, body=_count_body, field="totalTokens"),
+    routes=ROUTES,
+    model_list=MODEL_LIST,
+    token_count=TokenCount(path=_count_path, body=_count_body, field="totalTokens", inside=("generateContentRequest",)),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,
     decode_response=decode_response,
     stream_decoder=stream_decoder,
+    stream_encoder=stream_encoder,
     decode_error=decode_error,
+    encode_error=encode_error,
     check=check,
     not_carried=NOT_IN_A_BODY
     | {

@@ -71,8 +71,10 @@ class _Reader:
             elif value or key not in self._body:
                 self._body[key] = value
         if not out.started:
-            out.start()
             self._update(out)
+            out.start()
+        elif not candidates and len(frame) <= 1:
+            out.ping()
         for at, candidate in enumerate(_list(candidates)):
             if isinstance(candidate, dict):
                 self._read_candidate(cast("Wire", candidate), at, out)

@@ -31,6 +31,8 @@ from segue.conversation.events import (
     DoneEvent,
     ErrorEvent,
     Event,
+    NativeEvent,
+    PingEvent,
     StartEvent,
     TextDelta,
     TextEnd,
@@ -41,6 +43,7 @@ from segue.conversation.events import (
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
+    UsageEvent,
 )
 from segue.conversation.fast_checks import is_plain
 from segue.conversation.limits import ABOVE_A_MESSAGE
@@ -58,7 +61,7 @@ _DELTAS: Final[Mapping[PartKind, type[Delta]]] = {
     "thinking": ThinkingDelta,
     "toolCall": ToolCallDelta,
 }
-"""The delta event of each kind of part; `native` parts have none."""
+"""The delta event of each kind of part; a `native` part has one event, when it is complete."""
 
 
 class Part:
@@ -120,6 +123,9 @@ class Assembly:
         self.diagnostics: list[Diagnostic] = []
         self.extra: Extra | None = None
         self.started: bool = False
+        self.first: Mapping[str, object] | None = None
+        """Keys of the first frame that an encoder of the same protocol repeats; set before `start`."""
+        self._reported: Usage | None = None
         self.final: AssistantMessage | None = None
         self._replaced: list[str] | None = None
         """Texts in place of values that cannot be stored; None as long as every frame was plain JSON."""
@@ -135,33 +141,56 @@ class Assembly:
     # -- parts ---------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Emit `start`. Further calls do nothing."""
+        """Emit `start`, with what is known of the reply so far. Further calls do nothing."""
         if not self.started:
             self.started = True
-            self.events.append(StartEvent())
+            usage = self._reported = self.usage
+            self.events.append(
+                StartEvent(
+                    id=self.response_id,
+                    model=self.response_model,
+                    usage=None if usage is None else self._priced(usage),
+                    extra={self.protocol: self.first} if self.first else None,
+                )
+            )
 
-    def open_text(self) -> Part:
-        """Open a text part."""
+    def report_usage(self) -> None:
+        """Emit `usage` if the token counts changed since they were reported; the terminal event has the last ones."""
+        usage = self.usage
+        if usage is self._reported or usage is None or not self.started or self.final is not None:
+            return
+        if usage != self._reported:
+            self.events.append(UsageEvent(usage=self._priced(usage)))
+        self._reported = usage
+
+    def ping(self) -> None:
+        """Emit `ping`, for a frame that only shows that the connection is alive; before `start` it emits nothing."""
+        if self.started and self.final is None:
+            self.events.append(PingEvent())
+
+    def open_text(self, first: Mapping[str, object] | None = None) -> Part:
+        """Open a text part; `first` has the keys of its beginning that only this protocol has."""
         part = self._open("text")
-        self.events.append(TextStart(index=part.index))
+        self.events.append(TextStart(index=part.index, extra={self.protocol: first} if first else None))
         return part
 
-    def open_thinking(self) -> Part:
+    def open_thinking(self, first: Mapping[str, object] | None = None) -> Part:
         """Open a thinking part."""
         part = self._open("thinking")
-        self.events.append(ThinkingStart(index=part.index))
+        self.events.append(ThinkingStart(index=part.index, extra={self.protocol: first} if first else None))
         return part
 
-    def open_call(self, call_id: str, name: str) -> Part:
+    def open_call(self, call_id: str, name: str, first: Mapping[str, object] | None = None) -> Part:
         """Open a tool call; `tool_names` maps the wire name back to the original name."""
         part = self._open("toolCall")
         part.id = call_id
         part.name = self.tool_names.get(name, name)
-        self.events.append(ToolCallStart(index=part.index, id=part.id, name=part.name))
+        extra = {self.protocol: first} if first else None
+        self.events.append(ToolCallStart(index=part.index, id=part.id, name=part.name, extra=extra))
         return part
 
     def add_native(self, block: Mapping[str, object], fallback: tuple[FallbackContent, ...] = ()) -> Part:
-        """Add a block that only this protocol has; it emits no events."""
+        """Add a block that only this protocol has; its event is emitted when it is closed."""
         part = self._open("native")
         part.block = block
         part.fallback = fallback
@@ -193,7 +222,7 @@ class Assembly:
             case "toolCall":
                 self.events.append(ToolCallEnd(index=part.index, tool_call=content))
             case "native":
-                pass
+                self.events.append(NativeEvent(index=part.index, content=content))
 
     def close_all(self) -> None:
         """Close every part that is still open, in order."""
@@ -270,10 +299,7 @@ class Assembly:
         if self.final is not None:
             return self.final
         content = tuple(part.closed or self._content(part, record_diagnostics=False) for part in self.parts)
-        usage = self.usage
-        if usage is not None and usage.cost is None:
-            cost = find_cost(self.model.cost, usage, cache_write_long=self.cache_write_long)
-            usage = replace(usage, cost=cost)
+        usage = None if self.usage is None else self._priced(self.usage)
         message = replace(
             new_assistant_message(self.model, content=content),
             protocol=self.protocol,
@@ -287,6 +313,11 @@ class Assembly:
             extra=self.extra,
         )
         return message if self._replaced is None else repair(message, ABOVE_A_MESSAGE, self._replaced)
+
+    def _priced(self, usage: Usage) -> Usage:
+        if usage.cost is not None:
+            return usage
+        return replace(usage, cost=find_cost(self.model.cost, usage, cache_write_long=self.cache_write_long))
 
 
 def join_chunks(chunks: list[str]) -> str:

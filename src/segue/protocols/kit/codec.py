@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypeAlias, final
+from typing import Final, NamedTuple, Protocol, TypeAlias, final
 
 import msgspec
 
@@ -62,3 +62,40 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     path: Path
     message: str
+
+
+class Fault(Protocol):
+    """What is written of a failure; `segue.Failure` is one."""
+
+    @property
+    def kind(self) -> str:
+        """One of the kinds of `segue.FailureKind`."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """The text for the client."""
+        ...
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds to wait."""
+        ...
+
+    @property
+    def used(self) -> int | None:
+        """Tokens of the request, for an overflow."""
+        ...
+
+    @property
+    def limit(self) -> int | None:
+        """The limit of tokens."""
+        ...
+
+
+class ErrorReply(NamedTuple):
+    """An error as a provider would send it: the HTTP status, headers and the body."""
+
+    status: int
+    headers: dict[str, str]
+    body: dict[str, object]

@@ -1,9 +1,9 @@
 """`Protocol`: one wire format as one public, frozen record of plain functions and data.
 
 A protocol of segue is a folder with the same file names in each: `rules`, `clues`, `content` (blocks both ways),
-`request`, `response`, `stream`, `check`, `errors`, `options`. A file is left out if the protocol does not need it. Its
-`protocol.py` combines them: `PROTOCOL = Protocol(...)`. A protocol of another package is the same record, passed to
-`register_protocol` or named by an entry point of the group `segue.protocols`.
+`request`, `response`, `stream`, `stream_writer`, `check`, `errors`, `options`. A file is left out if the protocol does
+not need it. Its `protocol.py` combines them: `PROTOCOL = Protocol(...)`. A protocol of another package is the same
+record, passed to `register_protocol` or named by an entry point of the group `segue.protocols`.
 
 Codecs never lose data, and do not depend on which model wrote a message. An unknown wire block becomes `NativeContent`.
 Unknown keys, and wire format that differs from the default, go to `extra[protocol]` (`segue.protocols.kit.verbatim`).
@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias, final
 import msgspec
 from msgspec.structs import force_setattr
 
-from segue.conversation.context import Prompt
+from segue.conversation.context import Options, Prompt
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import SettingsError
 from segue.models.dialect import Dialect
@@ -28,13 +28,16 @@ from segue.models.family import Family
 from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.protocols.kit.clues import Clues
-from segue.protocols.kit.codec import Endpoint, JsonObject, Violation, WireError
+from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, Violation, WireError
 from segue.protocols.kit.held_content import NO_HELD_CONTENT, HeldContent
+from segue.protocols.kit.model_lists import ModelList
 from segue.protocols.kit.namespaces import Namespaces
 from segue.protocols.kit.replay import NO_REPLAY, Replay
+from segue.protocols.kit.routing import Route
 from segue.protocols.kit.server_tools import ServerTool
 from segue.protocols.kit.sources import Source
 from segue.protocols.kit.storable import PlainChecks, PlainErrors, StorableRequests, StorableResponses
+from segue.protocols.kit.stream_writing import Explain, StreamEncoder
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.kit.token_count import TokenCount
 
@@ -93,6 +96,8 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `samples()`: sample exchanges. A function, so that they are read only when needed.
     - `documentation`: title, link and summary.
     - `token_count`: the endpoint that counts the tokens of a request, where providers of this protocol have one.
+    - `routes`: the endpoints as a server sees them, with which `read_call` recognises requests.
+    - `model_list`: how the answers about models are written; None: the protocol has none.
 
     Functions:
 
@@ -101,6 +106,9 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `decode_request(body, endpoint)`: reads a body, or its bare list of messages.
     - `encode_response(message, endpoint)`, `decode_response(body, endpoint, tool_names)`: write and read a whole reply.
     - `stream_decoder(endpoint, tool_names)`: makes a decoder for one streamed reply.
+    - `stream_encoder(endpoint, options, explain)`: makes an encoder for one streamed reply; `options` are those of the
+      client's request, `explain` gives what to write of an error. None: the protocol has no stream to write.
+    - `encode_error(fault)`: writes an error body with its status and headers; None: the protocol has no errors.
     - `decode_error(body, status)`: reads an error body, or the error object of a stream.
     - `check(body, endpoint)`: lists what the provider would refuse.
     - `affects_later(message)`: whether the wire format of later messages depends on this one; None: never.
@@ -126,7 +134,9 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     encode_response: Callable[[AssistantMessage, Endpoint], dict[str, object]]
     decode_response: Callable[[JsonObject, Endpoint, Mapping[str, str]], AssistantMessage]
     stream_decoder: Callable[[Endpoint, Mapping[str, str]], StreamDecoder]
+    stream_encoder: Callable[[Endpoint, Options | None, Explain], StreamEncoder] | None = None
     decode_error: Callable[[object, int | None], WireError]
+    encode_error: Callable[[Fault], ErrorReply] | None = None
     check: Callable[[JsonObject, Endpoint], list[Violation]]
     not_carried: frozenset[str]
     clues: Clues
@@ -143,6 +153,8 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     sdk_parameters: frozenset[str] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
     token_count: TokenCount | None = None
+    routes: tuple[Route, ...] = ()
+    model_list: ModelList | None = None
 
     def __post_init__(self) -> None:
         """Wrap the functions that read a body, so that no codec has to expect values which cannot be stored."""

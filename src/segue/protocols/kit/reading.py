@@ -64,6 +64,29 @@ class JoinedText:
         return "".join(self._pieces)
 
 
+class TextJoint:
+    """The same for texts that are written piece by piece: gives what to write for each piece."""
+
+    __slots__ = ("_begins", "_last")
+
+    def __init__(self) -> None:
+        self._begins = True
+        self._last = ""
+
+    def begin(self) -> None:
+        """Begin a text."""
+        self._begins = True
+
+    def add(self, text: str) -> str:
+        """Give a piece of the text, with the break before it if it begins a paragraph of its own."""
+        last, self._last = self._last, text[-1]
+        if not self._begins:
+            return text
+        self._begins = False
+        is_paragraph = last in _ENDS and (text[0].isupper() or text[0] in _BEGINNINGS)
+        return f"\n\n{text}" if is_paragraph else text
+
+
 def join_texts(texts: Sequence[str]) -> str:
     """Join the texts of a turn; see `JoinedText`."""
     if len(texts) == 1:

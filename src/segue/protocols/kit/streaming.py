@@ -113,6 +113,8 @@ class StreamDecoder:
                 self._reader.end(out)
             else:
                 self._reader.read(payload, out)
+                if out.usage is not None:
+                    out.report_usage()
         except DecodeError as error:
             out.fail(f"a frame of the stream cannot be read: {error}")
         except UNEXPECTED as error:

@@ -175,7 +175,9 @@ def encode_choice(message: AssistantMessage, index: int = 0) -> Wire:
     elif len(wires) == 1:
         wires[0].setdefault("tool_calls", None)
     content: Wire = {"message": wires[0]} if len(wires) == 1 else {"messages": wires}
-    reason = message.raw_stop_reason or _FINISH_REASONS[StopReason(message.stop_reason)]
+    stop, raw = StopReason(message.stop_reason), message.raw_stop_reason
+    # The reason of another protocol is not one of this one; an unknown one is kept as the format of the reply.
+    reason = raw if raw is not None and STOP_REASONS.get(raw) == stop else _FINISH_REASONS[stop]
     return {"index": index, **content, "finish_reason": reason}
 
 

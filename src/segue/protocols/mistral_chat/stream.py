@@ -35,6 +35,7 @@ from segue.protocols.mistral_chat.turns import NO_ID, decode_thinking, made_id
 
 _READ: Final = frozenset({"choices", "object", "usage", "error", "p"})
 """Keys of a frame that are read elsewhere, or that a whole reply does not have."""
+_START_KEYS: Final = _READ | {"id", "model"}
 _CHOICE_KEYS: Final = frozenset({"index", "delta", "finish_reason"})
 _DELTA_KEYS: Final = frozenset({"role", "content", "tool_calls", "index"})
 
@@ -83,13 +84,15 @@ class _Reader:
         out.finish()
 
     def _read_frame(self, frame: Block, out: Assembly) -> None:
-        out.start()
         out.response_id = out.response_id or text_of(frame.get("id"))
         out.response_model = out.response_model or text_of(frame.get("model"))
         usage = frame.get("usage")
         if isinstance(usage, Mapping):
             out.usage = decode_usage(cast("Block", usage), self._endpoint.model)
             self._body["usage"] = usage
+        if not out.started:
+            out.first = {key: value for key, value in frame.items() if key not in _START_KEYS}
+            out.start()
         for key, value in frame.items():
             if key not in _READ and value is not None:
                 earlier = self._body.setdefault(key, value)

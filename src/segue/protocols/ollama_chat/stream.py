@@ -19,7 +19,7 @@ from segue.errors import DecodeError
 from segue.protocols.kit.assembly import Assembly, Part, PartKind
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
-from segue.protocols.kit.reading import expect_list
+from segue.protocols.kit.reading import expect_list, text_of
 from segue.protocols.kit.replies import rename_calls
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.ollama_chat.content import decode_call
@@ -51,6 +51,11 @@ class _Reader:
         self._calls: list[Block] = []  # as received, with the given names of the tools
 
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
+        if not out.started and "error" not in frame:
+            out.response_model = text_of(frame.get("model"))
+            created = frame.get("created_at")
+            out.first = None if created is None else {"created_at": created}
+            out.start()
         # Most lines have a few characters of text. `cast` is a call, so the type is asserted here and checked below.
         message: Wire | None = frame.get("message")  # pyright: ignore[reportAssignmentType]
         if isinstance(message, dict):
@@ -72,8 +77,6 @@ class _Reader:
         if frame.get("done") is True:
             self._finish(frame, out)
             out.finish()
-        else:
-            out.start()
 
     def end(self, out: Assembly) -> None:
         """Close the open part; the assembly reports that the reply is incomplete."""

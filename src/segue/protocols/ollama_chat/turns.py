@@ -53,7 +53,7 @@ from segue.protocols.ollama_chat.rules import PROTOCOL
 SystemPrompt: TypeAlias = str | tuple[SystemContent, ...]
 
 _SYSTEM_ROLES: Final = ("system", "developer")
-_BETWEEN_TEXTS: Final = "\n"
+BETWEEN_TEXTS: Final = "\n"
 _CONTENT_KEYS: Final = frozenset({"role", "content", "images"})
 _ASSISTANT_KEYS: Final = _CONTENT_KEYS | {"thinking", "tool_calls"}
 _RESULT_KEYS: Final = _CONTENT_KEYS | {"tool_name", "tool_call_id"}
@@ -285,7 +285,7 @@ def _encode_content(role: str, pieces: Sequence[UserContent], path: Path, *, ver
                 raise EncodeError(reason, path=(*path, at))
             case _:
                 assert_never(piece)
-    wire: Wire = {"role": role, "content": _BETWEEN_TEXTS.join(texts)}
+    wire: Wire = {"role": role, "content": BETWEEN_TEXTS.join(texts)}
     if images:
         wire["images"] = images
     _merge(wire, native)
@@ -322,7 +322,7 @@ def encode_assistant(pieces: Sequence[AssistantContent], path: Path, *, ids: boo
                 assert_never(piece)
     wire: Wire = {"role": "assistant", "content": join_texts(texts)}
     if thoughts:
-        wire["thinking"] = _BETWEEN_TEXTS.join(thoughts)
+        wire["thinking"] = BETWEEN_TEXTS.join(thoughts)
     if calls:
         wire["tool_calls"] = encode_calls(calls, ids=ids, verbatim=verbatim)
     if native:

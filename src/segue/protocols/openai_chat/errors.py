@@ -13,8 +13,9 @@ import json
 from collections.abc import Mapping
 from typing import cast
 
-from segue.protocols.kit.codec import WireError
+from segue.protocols.kit.codec import ErrorReply, Fault, WireError
 from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.openai_errors import write_error
 
 
 def decode_error(body: object, status: int | None) -> WireError:
@@ -77,3 +78,8 @@ def _rendered(value: object) -> str:
 
 def _status(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600 else None
+
+
+def encode_error(fault: Fault) -> ErrorReply:
+    """Write an error body; it is the error chunk of a stream, too."""
+    return write_error(fault)

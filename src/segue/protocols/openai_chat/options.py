@@ -229,3 +229,18 @@ def encode_options(body: Wire, options: Options, context: Context, endpoint: End
         if key not in data:
             body[key] = value
     restore(body, extra, PROTOCOL, model=target)
+
+
+# -- what a client asked for -------------------------------------------------------------------------------------------
+
+
+def asks_usage(options: Options | None, endpoint: Endpoint) -> bool:
+    """Whether a client wants token counts in its stream; also if its options are unknown."""
+    if options is None or not options.stream:
+        return True
+    for default in ({"stream": True, "stream_options": dict(_STREAM_USAGE)}, {"stream": True}):
+        standard: list[object] = [True, default]
+        given = chosen(options.extra, PROTOCOL, "stream", standard)
+        if given is not standard:
+            return object_of(object_of(given).get("stream_options")).get("include_usage") is True
+    return endpoint.dialect.usage_in_stream

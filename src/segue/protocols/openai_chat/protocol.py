@@ -7,19 +7,22 @@ from typing import Final
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.held_content import HeldContent
+from segue.protocols.kit.model_lists import OPENAI_MODEL_LIST
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.replay import CHAT_REPLAY
 from segue.protocols.kit.token_count import TokenCount, only
 from segue.protocols.openai_chat.check import check
 from segue.protocols.openai_chat.clues import CLUES
-from segue.protocols.openai_chat.errors import decode_error
+from segue.protocols.openai_chat.errors import decode_error, encode_error
 from segue.protocols.openai_chat.request import decode_request, encode_request
 from segue.protocols.openai_chat.response import decode_response, encode_response
+from segue.protocols.openai_chat.routes import ROUTES
 from segue.protocols.openai_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.openai_chat.rules import PROTOCOL as NAME
 from segue.protocols.openai_chat.server_tools import SERVER_TOOLS
 from segue.protocols.openai_chat.sources import cited_sources
 from segue.protocols.openai_chat.stream import stream_decoder
+from segue.protocols.openai_chat.stream_writer import stream_encoder
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
@@ -100,13 +103,17 @@ PROTOCOL: Final = Protocol(
     cites_in_reply=True,
     framing="sse",
     path=_path,
+    routes=ROUTES,
+    model_list=OPENAI_MODEL_LIST,
     token_count=TokenCount(path=_count_path, body=only(_COUNTED), field="input_tokens"),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,
     decode_response=decode_response,
     stream_decoder=stream_decoder,
+    stream_encoder=stream_encoder,
     decode_error=decode_error,
+    encode_error=encode_error,
     check=check,
     not_carried=NOT_IN_A_BODY
     | {

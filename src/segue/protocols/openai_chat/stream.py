@@ -103,7 +103,6 @@ class ChatReader:
 
     def _read_frame(self, frame: Block, usage: object, out: Assembly) -> None:
         """Read the keys beside the choices: id, model, usage, and others, which are kept."""
-        out.start()
         if out.response_id is None and isinstance(name := frame.get("id"), str) and name:
             out.response_id = name
         if out.response_model is None and isinstance(model := frame.get("model"), str) and model:
@@ -112,6 +111,9 @@ class ChatReader:
             out.usage = decode_usage(cast("Block", usage), self._endpoint.model)
             self._usages += 1
             self._last_usage = self._chunks
+        if not out.started:
+            out.first = {key: value for key, value in frame.items() if key not in _READ}
+            out.start()
         for key, value in frame.items():
             if key not in _READ and value is not None:
                 earlier = self._body.get(key)

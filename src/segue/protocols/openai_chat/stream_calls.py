@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import cast
+from typing import Final, cast
 
 import msgspec
 
@@ -40,6 +40,11 @@ class _Call:
         self.id = call_id
         self.name = name  # as on the wire; the name of the part may be mapped back
         self.custom: list[str] | None = None
+
+
+_OLD: Final[Wire] = {"field": "function_call"}
+_CUSTOM: Final[Wire] = {"field": "custom"}
+"""The fields of calls that are no functions, for the start event."""
 
 
 class CallReader:
@@ -92,7 +97,7 @@ class CallReader:
         name = function.get("name")
         if self._old is None:
             wire_name = name if isinstance(name, str) else ""
-            self._old = _Call(out.open_call(OLD_ID, wire_name), OLD_ID, wire_name)
+            self._old = _Call(out.open_call(OLD_ID, wire_name, _OLD), OLD_ID, wire_name)
             self._old.part.arguments = {}
         if isinstance(name, str) and name:
             _name(self._old, name, out)
@@ -117,9 +122,10 @@ class CallReader:
         arguments = function.get("input" if is_custom else "arguments")
         call = self._find(place, call_id, name, arguments)
         if call is None:
-            call = _Call(out.open_call(call_id, name), call_id, name)
+            is_custom = is_custom or entry.get("type") == "custom"
+            call = _Call(out.open_call(call_id, name, _CUSTOM if is_custom else None), call_id, name)
             call.part.arguments = {}  # until there are some
-            if is_custom or entry.get("type") == "custom":
+            if is_custom:
                 call.part.extra = CUSTOM
                 call.custom = []
                 self._custom.append(call)

@@ -184,7 +184,7 @@ class ChoiceReader:
         if not added and not details:
             return
         if self._thinking is None:
-            self._thinking = out.open_thinking()
+            self._thinking = out.open_thinking(None if field is None else {"field": field})
         if field is not None:
             self._growing[field] = self._thinking
             if self._thinking.signature is None:
@@ -218,7 +218,7 @@ class ChoiceReader:
     def _read_refusal(self, text: str, out: Assembly) -> None:
         part = self._growing.get("refusal")
         if part is None:
-            part = self._growing["refusal"] = out.open_text()
+            part = self._growing["refusal"] = out.open_text({"field": "refusal"})
             part.extra = REFUSAL_FIELD
         out.grow(part, text)
 

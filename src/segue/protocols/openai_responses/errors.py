@@ -10,9 +10,11 @@ Facts this file rests on:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Final, cast
 
-from segue.protocols.kit.codec import WireError
+from segue.protocols.kit.codec import ErrorReply, Fault, WireError
+from segue.protocols.kit.json_values import Wire, object_of
+from segue.protocols.kit.openai_errors import write_error
 from segue.protocols.kit.reading import text_of
 
 
@@ -44,3 +46,25 @@ def _code(value: object) -> str | None:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return None
     return str(value)
+
+
+_STREAM_CODES: Final[Mapping[str, str]] = {
+    # openai 3.49.0: ResponseError.code; codex 0.166.0 stops on context_length_exceeded, insufficient_quota and
+    # invalid_prompt, and retries on others (run against a probe, 2026-11)
+    "invalid_history": "invalid_prompt",
+    "invalid_request": "invalid_prompt",
+}
+
+
+def encode_error(fault: Fault) -> ErrorReply:
+    """Write an error body."""
+    return write_error(fault)
+
+
+def stream_error(fault: Fault) -> Wire:
+    """Write the `error` of a reply that failed while it was streamed."""
+    error = object_of(write_error(fault).body["error"])
+    message, kind = str(error["message"]), str(fault.kind)
+    if kind == "rate_limit" and fault.retry_after is not None:
+        message = f"{message} Please try again in {fault.retry_after:g}s."  # codex reads the time from the text
+    return {"code": error.get("code") or _STREAM_CODES.get(kind, "server_error"), "message": message}

@@ -151,7 +151,7 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
     """
     output: list[Wire] = []
     try:
-        write_turn(output, message.content, open_reasoning=True)
+        write_turn(output, message.content, is_reply=True)
     except EncodeError as error:
         raise EncodeError(error.reason, path=("content", *error.path)) from error
     return restore_reply(PROTOCOL, _default_response(message, output, endpoint), message.extra)
@@ -172,7 +172,7 @@ def _default_response(message: AssistantMessage, output: Sequence[JsonObject], e
         "error": _default_error(message.error_message) if status == "failed" else None,
         "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
         "model": message.response_model or message.model or endpoint.model.id,
-        "output": [_as_output(item, index) for index, item in enumerate(output)],
+        "output": [as_output(item, index) for index, item in enumerate(output)],
     }
     if message.usage is not None:
         body["usage"] = _encode_usage(message.usage)
@@ -196,10 +196,26 @@ def _encode_usage(usage: Usage) -> Wire:
     }
 
 
-def _as_output(item: JsonObject, index: int) -> JsonObject:
-    """Write a message as replies have it: with an id, a status and parts."""
-    content = item.get("content")
-    if item.get("role") != "assistant" or not isinstance(content, str):
+_ID_PREFIXES: Final[Mapping[str, str]] = {
+    "message": "msg",
+    "reasoning": "rs",
+    "function_call": "fc",
+    "custom_tool_call": "ctc",
+}
+
+
+def item_id(kind: str, index: int) -> str:
+    """Make the id of an item without one: clients identify items of a stream by their ids."""
+    return f"{_ID_PREFIXES.get(kind, 'item')}_{index}"
+
+
+def as_output(item: JsonObject, index: int) -> JsonObject:
+    """Write an item as replies have it: with an id, a message also with a status and parts."""
+    kind, content = item.get("type"), item.get("content")
+    if item.get("role") == "assistant" and isinstance(content, str):
+        part: Wire = {"type": "output_text", "text": content, "annotations": [], "logprobs": []}
+        named: Wire = {"type": "message", "id": item_id("message", index), "status": "completed"}
+        return {**named, **item, "content": [part]}
+    if "id" in item or not isinstance(kind, str) or kind not in _ID_PREFIXES:
         return item
-    part: Wire = {"type": "output_text", "text": content, "annotations": [], "logprobs": []}
-    return {"type": "message", "id": f"msg_{index}", "status": "completed", **item, "content": [part]}
+    return {"id": item_id(kind, index), **item}

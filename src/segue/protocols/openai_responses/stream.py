@@ -17,6 +17,7 @@ that was not streamed before is streamed then.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
@@ -34,10 +35,14 @@ from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.native import kind_of, native_item
 from segue.protocols.openai_responses.response import decode_response, error_extra, error_message_of, stop_of
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.openai_responses.turns import TurnReader, is_custom
+from segue.protocols.openai_responses.turns import TurnReader
 
 Frame = Block
 
+_START_KEYS: Final = frozenset({"id", "object", "model", "status", "output", "usage", "error"})
+"""Keys of the first reply that the encoder of a stream writes itself; the others are kept in the start event."""
+_ITEM_KEYS: Final = frozenset({"type", "role", "content", "summary", "arguments", "input", "call_id", "name"})
+"""Keys of an item that the encoder of a stream writes itself; the others are kept in the start event of its part."""
 _TEXT_PARTS: Final = frozenset({"output_text", "refusal", "text"})
 
 
@@ -50,10 +55,11 @@ def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamD
 class _Open:
     """An item that is arriving: its parts by content index, or its only part under 0."""
 
-    __slots__ = ("done", "id", "kind", "parts", "section")
+    __slots__ = ("done", "first", "id", "kind", "parts", "section")
 
-    def __init__(self, kind: str, name: str | None) -> None:
+    def __init__(self, kind: str, name: str | None, first: Block) -> None:
         self.kind = kind
+        self.first = first
         self.id = name
         self.parts: dict[int, Part] = {}
         self.section: tuple[str, object] | None = None
@@ -122,12 +128,17 @@ class _Reader:
     # -- items ---------------------------------------------------------------------------------------------------------
 
     def begun(self, frame: Frame, out: Assembly) -> None:
-        out.start()
         response = frame.get("response")
         if isinstance(response, Mapping):
             named = cast("Frame", response)
             out.response_id = text_of(named.get("id")) or out.response_id
             out.response_model = text_of(named.get("model")) or out.response_model
+            out.first = {key: value for key, value in named.items() if key not in _START_KEYS}
+        out.start()
+
+    def ping(self, frame: Frame, out: Assembly) -> None:
+        del frame
+        out.ping()
 
     def item_added(self, frame: Frame, out: Assembly) -> None:
         item = frame.get("item")
@@ -153,7 +164,7 @@ class _Reader:
 
     def open(self, frame: Frame, item: Block, out: Assembly) -> _Open:
         kind, index, name = kind_of(item), frame.get("output_index"), text_of(item.get("id"))
-        state = _Open(kind, name)
+        state = _Open(kind, name, {key: value for key, value in item.items() if key not in _ITEM_KEYS})
         self.opened.append(state)
         if isinstance(index, int):
             self.items[index] = state
@@ -161,10 +172,11 @@ class _Reader:
         if name is not None:
             self.items[name] = state
         if kind == "reasoning":
-            state.parts[0] = out.open_thinking()
+            state.parts[0] = out.open_thinking(state.first)
         elif kind in ("function_call", "custom_tool_call"):
             call_id = text_of(item.get("call_id"))
-            part = state.parts[0] = out.open_call(call_id or "", text_of(item.get("name")) or "")
+            first = state.first if kind == "function_call" else {**state.first, "type": kind}
+            part = state.parts[0] = out.open_call(call_id or "", text_of(item.get("name")) or "", first)
             given = item.get("arguments")
             if given and kind == "function_call":
                 # Text that deltas add counts instead of these.
@@ -183,7 +195,11 @@ class _Reader:
             index = given if isinstance(given, int) else next(reversed(state.parts), 0)
         part = state.parts.get(index)
         if part is None:
-            part = state.parts[index] = out.open_text()
+            # A further text of the item has no keys of its own; it names its place in the item.
+            first: Block = {"content_index": index} if state.parts else state.first
+            if "refusal" in str(frame.get("type")) or object_of(frame.get("part")).get("type") == "refusal":
+                first = {**first, "field": "refusal"}
+            part = state.parts[index] = out.open_text(first)
         return state, part
 
     def grow(self, part: Part, delta: str, out: Assembly) -> None:
@@ -250,9 +266,11 @@ class _Reader:
                 _catch_up(part, text, out)
 
     def input_delta(self, frame: Frame, out: Assembly) -> None:
+        """Add to the input of a custom tool, as the JSON of its arguments."""
         delta = frame.get("delta")
-        if isinstance(delta, str):
-            self.grow(self.part(frame, out, "custom_tool_call")[1], delta, out)
+        if isinstance(delta, str) and delta:
+            part = self.part(frame, out, "custom_tool_call")[1]
+            out.grow(part, ("" if part.chunks else '{"input":"') + json.dumps(delta, ensure_ascii=False)[1:-1])
 
     # -- ends ----------------------------------------------------------------------------------------------------------
 
@@ -371,8 +389,6 @@ def _text_of(content: AssistantContent) -> str:
         case "thinking":
             return content.thinking
         case "toolCall":
-            if is_custom(content):
-                return str(content.arguments.get("input"))
             text = content.arguments_text
             return encode_arguments(content.arguments) if text is None else text
         case "native":
@@ -414,6 +430,7 @@ _HANDLERS: Final[Mapping[str, Callable[[_Reader, Frame, Assembly], None]]] = {
     "response.incomplete": _Reader.finished,
     "response.failed": _Reader.finished,
     "response.cancelled": _Reader.finished,
+    "keepalive": _Reader.ping,
     "error": _Reader.error,
     "response.error": _Reader.error,
 }

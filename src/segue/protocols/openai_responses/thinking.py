@@ -118,8 +118,8 @@ def _texts(parts: object, kind: str | None) -> list[str] | None:
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def encode_reasoning(piece: ThinkingContent, *, open_reasoning: bool) -> Wire:
-    """Write a reasoning item.
+def encode_reasoning(piece: ThinkingContent, *, open_reasoning: bool, is_reply: bool = False) -> Wire:
+    """Write a reasoning item. In a reply, unsigned thinking is a summary: clients show summaries only.
 
     Raises:
         EncodeError: unsigned thinking where the target only takes signed thinking.
@@ -138,6 +138,8 @@ def encode_reasoning(piece: ThinkingContent, *, open_reasoning: bool) -> Wire:
         kept = chosen(piece.extra, PROTOCOL, REFUSED_ITEM, UNSIGNED)
     if isinstance(kept, Mapping):
         return _rebuild(thinking, cast("Block", kept))
+    if is_reply:
+        return {"type": "reasoning", "summary": _summary(thinking)}
     if open_reasoning:
         return {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": thinking}]}
     raise EncodeError(f"{PROTOCOL} does not support thinking without a signature; remove it or send it as text")

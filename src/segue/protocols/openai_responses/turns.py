@@ -250,7 +250,9 @@ def _decode_part(part: Block, message: Block, choices: Wire) -> tuple[str, Extra
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def write_turn(items: list[Wire], content: Sequence[AssistantContent], *, open_reasoning: bool = False) -> bool:
+def write_turn(
+    items: list[Wire], content: Sequence[AssistantContent], *, open_reasoning: bool = False, is_reply: bool = False
+) -> bool:
     """Add the items of a turn, in order; gives whether a call in it has `extra`.
 
     Raises:
@@ -272,7 +274,7 @@ def write_turn(items: list[Wire], content: Sequence[AssistantContent], *, open_r
                 has_extra = has_extra or piece.extra is not None
             elif type(piece) is ThinkingContent:
                 reasoning = reasoning if piece.thinking_signature else UNSIGNED
-                items.append(encode_reasoning(piece, open_reasoning=open_reasoning))
+                items.append(encode_reasoning(piece, open_reasoning=open_reasoning, is_reply=is_reply))
             else:
                 items.append(dict(native_block(PROTOCOL, piece)))
     except EncodeError as error:

@@ -9,12 +9,13 @@ from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.vscode_lm.check import check
 from segue.protocols.vscode_lm.clues import CLUES
-from segue.protocols.vscode_lm.errors import decode_error
+from segue.protocols.vscode_lm.errors import decode_error, encode_error
 from segue.protocols.vscode_lm.request import decode_request, encode_request
 from segue.protocols.vscode_lm.response import decode_response, encode_response
 from segue.protocols.vscode_lm.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.vscode_lm.rules import PROTOCOL as NAME
 from segue.protocols.vscode_lm.stream import stream_decoder
+from segue.protocols.vscode_lm.stream_writer import stream_encoder
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
@@ -34,7 +35,9 @@ PROTOCOL: Final = Protocol(
     encode_response=encode_response,
     decode_response=decode_response,
     stream_decoder=stream_decoder,
+    stream_encoder=stream_encoder,
     decode_error=decode_error,
+    encode_error=encode_error,
     check=check,
     not_carried=NOT_IN_A_BODY
     | {

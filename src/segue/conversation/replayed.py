@@ -1,0 +1,53 @@
+"""`message_events`: the events of a message that arrived whole.
+
+A program that streams to its client needs them for a reply that its provider did not stream.
+"""
+
+from __future__ import annotations
+
+from segue.conversation.arguments import encode_arguments
+from segue.conversation.events import (
+    DoneEvent,
+    ErrorEvent,
+    Event,
+    NativeEvent,
+    StartEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ThinkingDelta,
+    ThinkingEnd,
+    ThinkingStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from segue.conversation.messages import AssistantMessage, StopReason
+
+
+def message_events(message: AssistantMessage) -> list[Event]:
+    """Give the events of a message: each part in one delta, then `done`, or `error` for a failed message."""
+    events: list[Event] = [
+        StartEvent(id=message.response_id, model=message.response_model or message.model or None, usage=message.usage)
+    ]
+    for index, piece in enumerate(message.content):
+        match piece.kind:
+            case "text":
+                deltas = [TextDelta(index=index, delta=piece.text)] if piece.text else []
+                events += [TextStart(index=index), *deltas, TextEnd(index=index, content=piece)]
+            case "thinking":
+                thoughts = [ThinkingDelta(index=index, delta=piece.thinking)] if piece.thinking else []
+                events += [ThinkingStart(index=index), *thoughts, ThinkingEnd(index=index, content=piece)]
+            case "toolCall":
+                text = piece.arguments_text
+                text = encode_arguments(piece.arguments) if text is None else text
+                events += [
+                    ToolCallStart(index=index, id=piece.id, name=piece.name),
+                    *([ToolCallDelta(index=index, delta=text)] if text else ()),
+                    ToolCallEnd(index=index, tool_call=piece),
+                ]
+            case "native":
+                events.append(NativeEvent(index=index, content=piece))
+    is_failed = message.stop_reason in (StopReason.ERROR, StopReason.ABORTED)
+    end = ErrorEvent if is_failed else DoneEvent
+    return [*events, end(reason=StopReason(message.stop_reason), message=message)]

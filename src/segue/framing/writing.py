@@ -1,0 +1,173 @@
+"""Encode the frames of a stream as bytes: SSE, NDJSON, a JSON array, the AWS event stream format.
+
+Facts this file rests on:
+- An SSE event is lines `event: name` and `data: ...` and a blank line. Clients of Anthropic, Cohere and OpenAI's
+  Responses read the name from `event`; it is the `type` of the frame. Chunks without a `type` have no such line.
+                                          (anthropic 2.8.0, openai 3.49.0, cohere 7.3.1: recorded traffic, 2026-11)
+- JSON has no line breaks outside of escapes, so `data` is one line; `[DONE]` is a text without a name.  (OpenAI)
+- Without `alt=sse` Google streams one JSON array, each element on its own.                (google-genai 3.1.0)
+- An AWS message is a prelude with two lengths and their CRC-32, headers, a payload and a CRC-32 of all these bytes.
+  An exception has `:exception-type` in place of `:event-type`.
+                                                   (AWS: event stream encoding; botocore 1.44.0, read 2026-11-15)
+
+A lone surrogate is written as an escape: msgspec refuses it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from struct import Struct
+from typing import Final, Protocol, TypeAlias
+from zlib import crc32
+
+import msgspec
+
+from segue.errors import EncodeError
+
+StreamFrame: TypeAlias = Mapping[str, object] | str
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+_PRELUDE: Final = Struct("!II")
+_CHECKSUM: Final = Struct("!I")
+_NOT_AN_EVENT: Final = ("Exception", "Error")
+_AROUND: Final = 16
+"""The bytes of an AWS message besides headers and payload."""
+
+
+class FrameEncoder(Protocol):
+    """Encodes the frames of one stream: `feed` gives the bytes of a frame, `finish` those that end the stream."""
+
+    def feed(self, frame: StreamFrame) -> bytes:
+        """Encode one frame."""
+        ...
+
+    def finish(self) -> bytes:
+        """End the stream."""
+        ...
+
+
+class SseEncoder:
+    """Encodes frames as server-sent events."""
+
+    __slots__ = ()
+
+    def feed(self, frame: StreamFrame) -> bytes:
+        """Encode one frame; a text is written unchanged."""
+        if isinstance(frame, str):
+            return b"data: " + frame.encode() + b"\n\n"
+        kind = frame.get("type")
+        if isinstance(kind, str) and "\n" not in kind and "\r" not in kind:
+            return b"event: " + kind.encode("utf-8", "replace") + b"\ndata: " + encode_json(frame) + b"\n\n"
+        return b"data: " + encode_json(frame) + b"\n\n"
+
+    def finish(self) -> bytes:
+        """End the stream: SSE has no end mark of its own."""
+        return b""
+
+
+class NdjsonEncoder:
+    """Encodes frames as lines of JSON."""
+
+    __slots__ = ()
+
+    def feed(self, frame: StreamFrame) -> bytes:
+        """Encode one frame."""
+        return encode_json(frame) + b"\n"
+
+    def finish(self) -> bytes:
+        """End the stream: lines have no end mark."""
+        return b""
+
+
+class JsonArrayEncoder:
+    """Encodes frames as the elements of one JSON array."""
+
+    __slots__ = ("_begun",)
+
+    def __init__(self) -> None:
+        self._begun = False
+
+    def feed(self, frame: StreamFrame) -> bytes:
+        """Encode one frame."""
+        before = b",\r\n" if self._begun else b"["
+        self._begun = True
+        return before + encode_json(frame)
+
+    def finish(self) -> bytes:
+        """End the array."""
+        return b"]" if self._begun else b"[]"
+
+
+class AwsEventStreamEncoder:
+    """Encodes frames `{event type: payload}` as AWS messages with checksums."""
+
+    __slots__ = ("_heads",)
+
+    def __init__(self) -> None:
+        self._heads: dict[str, bytes] = {}  # the headers by the type of the event
+
+    def feed(self, frame: StreamFrame) -> bytes:
+        """Encode one frame.
+
+        Raises:
+            EncodeError: it is not one event type with its payload.
+        """
+        if isinstance(frame, str) or len(frame) != 1:
+            raise EncodeError("a frame of an AWS event stream has one key, the type of the event; pass such a frame")
+        ((kind, value),) = frame.items()
+        head = self._heads.get(kind)
+        if head is None:
+            head = self._heads[kind] = _headers(kind)
+        payload = encode_json(value)
+        prelude = _PRELUDE.pack(_AROUND + len(head) + len(payload), len(head))
+        before = prelude + _CHECKSUM.pack(crc32(prelude)) + head + payload
+        return before + _CHECKSUM.pack(crc32(before))
+
+    def finish(self) -> bytes:
+        """End the stream: it has no end mark."""
+        return b""
+
+
+_ENCODERS: Final[Mapping[str, type[FrameEncoder]]] = {
+    "sse": SseEncoder,
+    "ndjson": NdjsonEncoder,
+    "none": NdjsonEncoder,
+    "json-array": JsonArrayEncoder,
+    "aws-event-stream": AwsEventStreamEncoder,
+}
+
+
+def frame_encoder(framing: str) -> FrameEncoder:
+    """Make the encoder of a framing: `Protocol.framing`, or "json-array" for Google without `alt=sse`.
+
+    Raises:
+        EncodeError: there is no such framing.
+    """
+    found = _ENCODERS.get(framing)
+    if found is None:
+        raise EncodeError(f"there is no framing {framing!r}; use one of {', '.join(_ENCODERS)}")
+    return found()
+
+
+def encode_json(value: object) -> bytes:
+    """Write a JSON value on one line."""
+    try:
+        return _ENCODE(value)
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def _headers(kind: str) -> bytes:
+    is_exception = kind.endswith(_NOT_AN_EVENT)
+    values = (
+        (":exception-type" if is_exception else ":event-type", kind),
+        (":content-type", "application/json"),
+        (":message-type", "exception" if is_exception else "event"),
+    )
+    return b"".join(_header(name, value) for name, value in values)
+
+
+def _header(name: str, value: str) -> bytes:
+    data = value.encode()
+    return bytes((len(name),)) + name.encode() + b"\x07" + len(data).to_bytes(2, "big") + data

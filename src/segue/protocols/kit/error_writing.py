@@ -1,0 +1,53 @@
+"""Functions that write errors: rows of data for each kind of failure, headers, and the words of an overflow.
+
+Facts this file rests on:
+- Codex gives up at once on a 429 without `retry-after`; Claude Code, codex, opencode and the SDKs wait for it.
+                                                                            (run against a probe, 2026-11; codex 0.166)
+- opencode retries any error whose text has a status such as 429 or 500: numbers stay out of sentences.
+                                                                                          (opencode @d545d8fb: retry.ts)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Final, NamedTuple
+
+from segue.protocols.kit.codec import Fault
+
+_WAIT_STATUSES: Final = frozenset({429, 503, 529})
+_DEFAULT_WAIT: Final = 5
+"""Seconds, where the failure has none."""
+OTHER: Final = "server"
+"""The kind whose row serves for kinds without one: what cannot be classified is a failure of the server."""
+
+
+class ErrorRow(NamedTuple):
+    """How a protocol reports one kind of failure."""
+
+    status: int
+    type: str
+    code: str | None = None
+
+
+def find_row(rows: Mapping[str, ErrorRow], fault: Fault) -> ErrorRow:
+    """Give the row of a failure."""
+    return rows.get(str(fault.kind)) or rows[OTHER]
+
+
+def error_headers(fault: Fault, status: int) -> dict[str, str]:
+    """Give the headers of an error: the type of its body, and the time to wait."""
+    headers = {"content-type": "application/json"}
+    if status in _WAIT_STATUSES:
+        wait = fault.retry_after
+        headers["retry-after"] = str(_DEFAULT_WAIT if wait is None else max(0, ceil(wait)))
+    return headers
+
+
+def error_message(fault: Fault, overflow: str, unknown_overflow: str) -> str:
+    """Give the text of an error; an overflow has the provider's words, `overflow` with `{used}` and `{limit}`."""
+    if str(fault.kind) != "overflow":
+        return fault.message
+    if fault.used is None or fault.limit is None:
+        return unknown_overflow
+    return overflow.format(used=fault.used, limit=fault.limit)

@@ -1,0 +1,350 @@
+"""`StreamEncoder`: writes the events of a reply as the frames of one protocol.
+
+The encoder checks and completes the order of events, and passes them to the protocol's `StreamWriter`, which appends
+frames. Events are written as they arrive. The encoder itself holds back only what no protocol can write:
+
+- the first half of a surrogate pair, until the second half arrives;
+- a tool call without an id or a name, until it is complete: some providers send them late.
+
+A part whose deltas are missing is written from its end event. Nothing is written after the terminal event. A stream
+that is finished without one ends with the protocol's error frame, never without an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from segue.conversation.arguments import encode_arguments
+from segue.conversation.content import Extra, NativeContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.context import Options
+from segue.conversation.events import (
+    ErrorEvent,
+    Event,
+    StartEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+)
+from segue.conversation.messages import AssistantMessage, StopReason, Usage
+from segue.protocols.kit.codec import Endpoint, Fault
+from segue.protocols.kit.json_values import EMPTY, Block, Wire
+
+StreamFrame: TypeAlias = Mapping[str, object] | str
+"""A frame to write: a JSON object, or a text that is no JSON, such as the end mark `[DONE]`."""
+
+_REFUSALS: Final = frozenset(
+    {
+        "refusal",  # anthropic-messages
+        "content_filter",  # openai-chat, openai-responses
+        "sensitive",  # Z.ai
+        "guardrail_intervened",  # bedrock-converse
+        "content_filtered",
+        "ERROR_TOXIC",  # cohere-chat
+        "SAFETY",  # google-genai
+        "RECITATION",
+        "BLOCKLIST",
+        "PROHIBITED_CONTENT",
+        "SPII",
+        "LANGUAGE",
+        "IMAGE_SAFETY",
+        "MODEL_ARMOR",
+    }
+)
+"""Reasons of providers for a reply that was withheld: it ended, and is no failure of the connection."""
+
+
+Explain: TypeAlias = Callable[[object], Fault]
+"""Gives what to write of an error: of a `Failure`, of an `ErrorEvent`, or of anything that `classify` reads."""
+
+
+class StreamWriter:
+    """The part of a stream encoder that each protocol implements: every method appends frames to `frames`.
+
+    `index` is the index of a part in the message. `extra` of a start event is given as `first`, the keys of this
+    protocol alone.
+    """
+
+    name: str = ""
+    """The protocol, for `extra`."""
+    reasons: Mapping[str, StopReason] = {}
+    """The stop reasons of this protocol: a reply that ended with one of them is complete."""
+    empty_arguments: str = ""
+    """The JSON of a call without arguments; empty if the protocol writes none."""
+
+    def __init__(self, endpoint: Endpoint, options: Options | None) -> None:
+        self.endpoint = endpoint
+        self.options = options
+        """The options of the client's request, None if they are unknown: some change the format of a reply."""
+        self.frames: list[StreamFrame] = []
+
+    def start(self, event: StartEvent, first: Block) -> None:
+        """Begin the reply."""
+
+    def open_text(self, index: int, first: Block) -> None:
+        """Begin a text."""
+
+    def add_text(self, index: int, text: str) -> None:
+        """Add to a text."""
+        raise NotImplementedError
+
+    def close_text(self, index: int, content: TextContent) -> None:
+        """End a text; all of it has been added."""
+
+    def open_thinking(self, index: int, first: Block) -> None:
+        """Begin thinking."""
+
+    def add_thinking(self, index: int, text: str) -> None:
+        """Add to thinking."""
+        raise NotImplementedError
+
+    def close_thinking(self, index: int, content: ThinkingContent) -> None:
+        """End thinking; its signature is known now."""
+
+    def open_call(self, index: int, call_id: str, name: str, first: Block) -> None:
+        """Begin a call."""
+
+    def add_arguments(self, index: int, text: str) -> None:
+        """Add to the JSON of the arguments."""
+
+    def close_call(self, index: int, call: ToolCall) -> None:
+        """End a call; all of its arguments have been added."""
+
+    def add_native(self, index: int, content: NativeContent) -> None:
+        """Write a native block.
+
+        Raises:
+            EncodeError: it is a block of another protocol.
+        """
+        raise NotImplementedError
+
+    def usage(self, usage: Usage) -> None:
+        """Note token counts; most protocols write them at the end only."""
+
+    def finish(self, message: AssistantMessage, *, refused: bool) -> None:
+        """End a complete reply; `refused` if it was withheld."""
+        raise NotImplementedError
+
+    def heartbeat(self) -> None:
+        """Write a frame that clients ignore and that resets their idle timers."""
+        raise NotImplementedError
+
+    def fail(self, fault: Fault) -> None:
+        """End the reply with an error frame."""
+        raise NotImplementedError
+
+
+class _Part:
+    """A part that is open: its kind, how much was written, half a surrogate pair, and a call that is held back."""
+
+    __slots__ = ("half", "held", "kind", "written")
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.written = 0
+        self.half = ""
+        self.held: tuple[list[str], Block] | None = None
+
+
+_KINDS: Final[Mapping[type, str]] = {TextDelta: "text", ThinkingDelta: "thinking", ToolCallDelta: "toolCall"}
+
+
+class StreamEncoder:
+    """Encodes one streamed reply. Feed it events in order, then call `finish`; each method returns the new frames.
+
+    A frame is what `StreamDecoder.feed` accepts: a JSON object, or the end mark of a protocol that has one. The
+    encoders of `segue.framing` turn frames into bytes.
+    """
+
+    __slots__ = ("_add", "_ended", "_explain", "_parts", "_started", "_writer")
+
+    def __init__(self, writer: StreamWriter, explain: Explain) -> None:
+        self._writer = writer
+        self._explain = explain
+        self._parts: dict[int, _Part] = {}
+        self._started = False
+        self._ended = False
+        self._add: Mapping[str, Callable[[int, str], None]] = {
+            "text": writer.add_text,
+            "thinking": writer.add_thinking,
+            "toolCall": writer.add_arguments,
+        }
+
+    def feed(self, event: Event) -> list[StreamFrame]:
+        """Encode one event.
+
+        Raises:
+            EncodeError: the protocol does not support the content; project the reply first.
+        """
+        if self._ended:
+            return []
+        kind = _KINDS.get(type(event))
+        if kind is not None:
+            self._grow(event.index, kind, event.delta)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
+        else:
+            self._feed(event)
+        return self._take()
+
+    def heartbeat(self) -> list[StreamFrame]:
+        """Write a heartbeat that clients of this protocol accept; nothing after the end of the reply."""
+        if self._ended:
+            return []
+        self._begin()
+        self._writer.heartbeat()
+        return self._take()
+
+    def fail(self, failure: object) -> list[StreamFrame]:
+        """End the reply with the protocol's error frame: a `Failure`, or any error that `classify` reads."""
+        if self._ended:
+            return []
+        self._begin()
+        self._ended = True
+        self._writer.fail(self._explain(failure))
+        return self._take()
+
+    def finish(self) -> list[StreamFrame]:
+        """End the stream. Without a terminal event it ends with an error frame."""
+        return self.fail("the stream ended before the reply was complete")
+
+    def _take(self) -> list[StreamFrame]:
+        frames, self._writer.frames = self._writer.frames, []
+        return frames
+
+    def _begin(self, event: StartEvent | None = None) -> None:
+        if not self._started:
+            self._started = True
+            event = event or StartEvent()
+            self._writer.start(event, self._first(event.extra))
+
+    def _first(self, extra: Extra | None) -> Block:
+        return EMPTY if extra is None else extra.get(self._writer.name, EMPTY)
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def _grow(self, index: int, kind: str, delta: str) -> None:
+        part = self._parts.get(index)
+        if part is None:
+            part = self._open(index, kind, EMPTY)
+        if not delta.isascii():
+            delta = part.half + delta
+            part.half = ""
+            if "\ud800" <= delta[-1] <= "\udbff":
+                delta, part.half = delta[:-1], delta[-1]
+            delta = _joined(delta)
+        elif part.half:
+            delta, part.half = part.half + delta, ""
+        if not delta:
+            return
+        part.written += len(delta)
+        if part.held is not None:
+            part.held[0].append(delta)
+        else:
+            self._add[kind](index, delta)
+
+    def _open(self, index: int, kind: str, first: Block, call_id: str = "", name: str = "") -> _Part:
+        self._begin()
+        part = self._parts[index] = _Part(kind)
+        match kind:
+            case "text":
+                self._writer.open_text(index, first)
+            case "thinking":
+                self._writer.open_thinking(index, first)
+            case _:
+                if call_id and name:
+                    self._writer.open_call(index, call_id, name, first)
+                else:
+                    part.held = ([], first)
+        return part
+
+    def _end(self, index: int, kind: str, text: str) -> _Part:
+        """Write what the deltas of a part left out."""
+        part = self._parts.pop(index, None) or self._open(index, kind, EMPTY)
+        self._parts.pop(index, None)
+        part.half = ""
+        if len(text) > part.written:
+            rest = text[part.written :]
+            if part.held is None:
+                self._add[kind](index, rest)
+            else:
+                part.held[0].append(rest)
+        return part
+
+    def _end_call(self, index: int, call: ToolCall) -> None:
+        part = self._parts.pop(index, None)
+        if part is None:
+            part = self._open(index, "toolCall", EMPTY, call.id, call.name)
+            del self._parts[index]
+        if part.held is not None:
+            pieces, first = part.held
+            self._writer.open_call(index, call.id, call.name, first)
+            for piece in pieces:
+                self._writer.add_arguments(index, piece)
+        if not part.written:
+            text = call.arguments_text
+            if text is None and call.arguments:
+                text = encode_arguments(call.arguments)
+            text = text or self._writer.empty_arguments
+            if text:
+                self._writer.add_arguments(index, text)
+        self._writer.close_call(index, call)
+
+    def _feed(self, event: Event) -> None:
+        writer = self._writer
+        match event.type:
+            case "start":
+                self._begin(event)
+            case "text_start":
+                self._open(event.index, "text", self._first(event.extra))
+            case "thinking_start":
+                self._open(event.index, "thinking", self._first(event.extra))
+            case "toolcall_start":
+                self._open(event.index, "toolCall", self._first(event.extra), event.id, event.name)
+            case "text_end":
+                self._end(event.index, "text", event.content.text)
+                writer.close_text(event.index, event.content)
+            case "thinking_end":
+                self._end(event.index, "thinking", event.content.thinking)
+                writer.close_thinking(event.index, event.content)
+            case "toolcall_end":
+                self._end_call(event.index, event.tool_call)
+            case "native":
+                self._begin()
+                writer.add_native(event.index, event.content)
+            case "usage":
+                self._begin()
+                writer.usage(event.usage)
+            case "ping":
+                self._begin()
+                writer.heartbeat()
+            case "done":
+                self._begin()
+                self._ended = True
+                writer.finish(event.message, refused=False)
+            case "error":
+                self._end_with_error(event)
+            case "text_delta" | "thinking_delta" | "toolcall_delta":
+                pass  # written by `feed`
+
+    def _end_with_error(self, event: ErrorEvent) -> None:
+        self._begin()
+        self._ended = True
+        reason = event.message.raw_stop_reason
+        refused = reason in _REFUSALS
+        if event.reason != StopReason.ABORTED and (refused or reason in self._writer.reasons):
+            self._writer.finish(event.message, refused=refused)
+        else:
+            self._writer.fail(self._explain(event))
+
+
+def _joined(text: str) -> str:
+    """Join surrogate pairs that were split between deltas."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return text
+
+
+def rest_of(whole: Block, written: frozenset[str] | set[str]) -> Wire:
+    """Give the keys of a whole reply that the stream has not written."""
+    return {key: value for key, value in whole.items() if key not in written}
