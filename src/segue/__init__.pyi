@@ -148,6 +148,7 @@ from segue.request import transcribe as transcribe
 from segue.sessions import append_header as append_header
 from segue.sessions import append_message as append_message
 from segue.sessions import read_session as read_session
+from segue.sessions import write_session as write_session
 from segue.tokens import estimate_tokens as estimate_tokens
 from segue.version import __version__ as __version__
 
@@ -173,6 +174,7 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "load",
     "dump",
     "read_session",
+    "write_session",
     "append_header",
     "append_message",
     # models

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
+from pathlib import Path
 
 import pytest
 
 from cli.running import SESSION, run
 from cli.terminal import NO_KEYS, Terminal
+from client.wires import WIRES
 from segue import AssistantMessage, TextContent, UserMessage, append_message, read_session
+from servers.scripted import ScriptedServer
 
 pytest.importorskip("httpx2")
 
@@ -64,6 +67,34 @@ def test_an_attached_image_is_sent_with_the_next_message(tmp_path):
     picture = tmp_path / "a.png"
     picture.write_bytes(b"\x89PNG\r\n\x1a\n")
     assert chat(f"/image {picture}\nlook\n", "echo").out.endswith("look (and 1 image)\n")
+
+
+def test_a_server_of_the_users_own_can_be_left_and_returned_to(tmp_path):
+    with ScriptedServer() as server:
+        leave_and_return(server, tmp_path / "s.jsonl")
+
+
+def leave_and_return(server: ScriptedServer, session: Path) -> None:
+    answer = WIRES["openai-chat"].stream()
+    server.reply(*[answer] * 4)
+    typed = "one\n/model echo\ntwo\n/model mine/tiny\nthree\n/undo\n/model echo\n/model mine/tiny\n"
+    chatted = chat(typed, "mine/tiny", "--protocol", "openai-chat", "--base-url", server.url, "--session", session)
+    assert "no model" not in chatted.err
+    assert chatted.out.count("The model is now mine/tiny.") == 2
+    assert len(server.requests) == 2
+    chatted = chat("four\n/model mine/tiny\nfive\n", "--session", session)
+    assert "Chatting with segue/echo" in chatted.err
+    assert len(server.requests) == 3
+    assert "Chatting with mine/tiny" in chat("six\n", "--session", session).err
+    assert len(server.requests) == 4
+
+
+def test_a_model_of_a_server_on_this_machine_is_found_by_its_name():
+    chatted = chat("/model llama.cpp/tiny\n/model ollama/tiny\n/model echo\nhello\n", "lmstudio/tiny")
+    assert "Chatting with lmstudio/tiny" in chatted.err
+    assert "The model is now llama.cpp/tiny." in chatted.out
+    assert "The model is now ollama/tiny." in chatted.out
+    assert chatted.out.endswith("hello\n")
 
 
 MISTAKES = {

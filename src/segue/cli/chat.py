@@ -56,17 +56,17 @@ def command(
     only the echo model is available, it starts directly.
     """
     from segue.cli.chat_session import ChatSession
-    from segue.cli.echo import ECHO, ECHO_MOUNT
     from segue.client.http.clients import Client
 
-    known = open_catalogue(catalogue).with_models(ECHO)
-    target = ECHO if model == ECHO.id else _choose(model, protocol, session, known, catalogue)
+    known = open_catalogue(catalogue)
+    target = _choose(model, protocol, session, known, catalogue)
     options = Options(thinking=cast("ThinkingLevel | None", thinking), max_tokens=max_tokens)
-    urls = None if base_url is None else {target.provider: base_url}
-    with Client(base_url=urls, transport=ECHO_MOUNT, catalogue=known) as client:
+    provider = _last_provider(session) if target is None else target.provider
+    urls = None if base_url is None or provider is None else {provider: base_url}
+    with Client(base_url=urls, catalogue=known) as client:
         session_chat = ChatSession(client, target, known, path=session, system_prompt=system, options=options)
         try:
-            click.echo(f"Chatting with {target.full_name()}. /help lists the commands.", err=True)
+            click.echo(f"Chatting with {session_chat.model.full_name()}. /help lists the commands.", err=True)
             for line in _lines():
                 if not session_chat.handle(line):
                     break
@@ -76,16 +76,15 @@ def command(
 
 def _choose(
     name: str | None, protocol: str | None, session: Path | None, known: Catalogue, catalogue: str | None
-) -> Model:
-    from segue.cli.echo import ECHO
-    from segue.cli.local import find_keyed_models, find_local_models
+) -> Model | None:
+    """Find the model to start with; None if the session file names it."""
+    from segue.client.local.servers import find_keyed_models, find_local_models
+    from segue.models.built_in import ECHO
 
     if name is not None:
         return find_target(name, protocol, catalogue, CHAT)
-    if session is not None and session.exists():
-        for message in reversed(read_session(session).messages):
-            if message.role == "assistant" and message.model:
-                return known.get(f"{message.provider}/{message.model}")
+    if _last_provider(session) is not None:
+        return None
     offered = [*find_keyed_models(known), *find_local_models(), ECHO]
     if not sys.stdin.isatty() or len(offered) == 1:
         return offered[0]
@@ -93,6 +92,15 @@ def _choose(
         click.echo(f"{number:>3}  {model.full_name()}  {model.name}")
     chosen = click.prompt("Number of the model", type=click.IntRange(1, len(offered)), default=1)
     return offered[chosen - 1]
+
+
+def _last_provider(session: Path | None) -> str | None:
+    """Give the provider of the last answer in a session file; None if there is no file or no answer."""
+    messages = read_session(session).messages if session is not None and session.exists() else ()
+    for message in reversed(messages):
+        if message.role == "assistant" and message.model:
+            return message.provider
+    return None
 
 
 def _lines() -> Iterator[str]:

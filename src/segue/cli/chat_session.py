@@ -14,7 +14,6 @@ from typing import Final
 
 import click
 
-from segue.cli.echo import ECHO
 from segue.client.http.clients import Client
 from segue.client.session.conversation import Conversation
 from segue.conversation.content import FileContent, ImageContent
@@ -24,7 +23,7 @@ from segue.errors import SegueError
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.projection.projector import project
-from segue.sessions import append_header, append_message
+from segue.sessions import append_model, read_session_models, write_session
 
 _HELP: Final = """\
 /model NAME   switch to another model and show what changes
@@ -42,7 +41,7 @@ class ChatSession:
     def __init__(
         self,
         client: Client,
-        model: Model,
+        model: Model | None,
         catalogue: Catalogue,
         *,
         path: Path | None,
@@ -69,6 +68,11 @@ class ChatSession:
     def context(self) -> Context:
         """The conversation so far."""
         return self._conversation.context
+
+    @property
+    def model(self) -> Model:
+        """The model that the next message goes to."""
+        return self._conversation.model
 
     def close(self) -> None:
         """Release the session file."""
@@ -132,10 +136,9 @@ class ChatSession:
         if not name:
             click.echo(f"The model is {self._conversation.model.full_name()}. /model NAME switches to another.")
             return
-        model = ECHO if name in ("echo", ECHO.full_name()) else self._catalogue.get(name)
-        report = project(self.context, model).report
-        self._conversation.switch(model)
-        click.echo(f"The model is now {model.full_name()}. {report.summary()}")
+        self._conversation.switch(name)
+        report = project(self.context, self.model).report
+        click.echo(f"The model is now {self.model.full_name()}. {report.summary()}")
 
     def _list(self, query: str) -> None:
         found = self._catalogue.find(query or None)
@@ -168,7 +171,10 @@ class ChatSession:
         )
         model = self._conversation.model
         if self._path is not None:
-            _write_session(left, self._path)  # while the file is still locked
+            models = read_session_models(self._path)[1]
+            write_session(self._path, left)  # while the file is still locked
+            for each in models:
+                append_model(self._path, each)
         self._conversation.close()
         self._conversation = Conversation(
             model,
@@ -194,15 +200,5 @@ class ChatSession:
             click.echo("/save! needs a path: /save! PATH")
             return
         path = Path(name).expanduser()
-        _write_session(self.context, path)
+        write_session(path, self.context)
         click.echo(f"Saved to {path}. `segue chat --session {path}` continues it.")
-
-
-def _write_session(context: Context, path: Path) -> None:
-    """Write a session to a temporary file and rename it, so that the file is always complete."""
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.unlink(missing_ok=True)
-    append_header(fresh, context)
-    for message in context.messages:
-        append_message(fresh, message)
-    fresh.replace(path)

@@ -81,6 +81,10 @@ class _BaseClient:
         """The models and providers of the user's own, if any."""
         return self._setup.catalogue
 
+    def has_key(self, model: Model) -> bool:
+        """Whether a request to a model would carry a key, a token or a signature."""
+        return self._builder.has_key(model)
+
     def _find_policy(self, policy: Policy | None) -> Policy | None:
         """Give a policy that recognises the user's routers: one object for one policy, as outboxes need it."""
         given, routed = self._routed

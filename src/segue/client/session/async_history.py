@@ -21,6 +21,7 @@ from segue.conversation.context import Context
 from segue.conversation.messages import Message
 from segue.conversation.stored import dump_message
 from segue.errors import SegueError
+from segue.models.model import Model
 
 
 class AsyncHistory:
@@ -93,6 +94,12 @@ class AsyncHistory:
         if find_loop() is None:
             self._raise_error()  # without an event loop the messages have been written by now
 
+    def append_model(self, model: Model) -> None:
+        """Write a model that no catalogue has to the file, before the messages that are added later."""
+        history = self.history
+        if self._has_file and not self.is_closed:
+            self._last = self._work.submit(lambda: self._write_model(history, model))
+
     def _write(self, history: History, line: bytes) -> None:
         if self._error is not None:
             return
@@ -102,6 +109,13 @@ class AsyncHistory:
             self._error = error
         else:
             self._written += 1
+
+    def _write_model(self, history: History, model: Model) -> None:
+        if self._error is None:
+            try:
+                history.append_model(model)
+            except (OSError, SegueError) as error:
+                self._error = error
 
     async def flush(self) -> None:
         """Wait until every message is written.
