@@ -71,11 +71,14 @@ def _images(rules: Rules) -> str:
 
 
 def protocols(folder: str) -> str:
-    """List what each protocol supports; `folder` is the path of its pages from the document."""
+    """List what each protocol supports; `folder` is the path of its pages from the document, or `unlinked`.
+
+    The README is also read outside of the repository, where no path leads to a page.
+    """
     header = ("protocol", "tools", "images", "reasoning sent back", "system messages after the first turn")
     rows = (
         (
-            f"[`{name}`]({folder}{name}.md)",
+            f"`{name}`" if folder == "unlinked" else f"[`{name}`]({folder}{name}.md)",
             "yes" if rules.tools else "as text",
             _images(rules),
             _REASONING[rules.reasoning_replay],

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from cli.running import SESSION, run
+from segue.cli.inputs import EXAMPLE
 from segue.cli.models import describe_date
 from segue.models.catalogue import Catalogue, Source, packaged_catalogue
 
@@ -73,6 +74,25 @@ def test_show_prints_turns_models_calls_media_and_costs():
         "$0.0110",
     ):
         assert given in out
+
+
+def test_the_example_in_the_package_is_that_of_the_repository():
+    assert EXAMPLE.read_bytes() == SESSION.read_bytes()
+    shown = run("show", "--example")
+    assert (shown.status, shown.out) == (0, run("show", SESSION).out)
+
+
+@pytest.mark.parametrize("command", ["show", "ui"])
+def test_an_example_and_a_file_are_refused(command: str):
+    refused = run(command, "--example", SESSION)
+    assert refused.status == 2
+    assert "leave out FILE" in refused.err
+
+
+def test_show_without_a_file_names_the_example():
+    refused = run("show")
+    assert refused.status == 2
+    assert "--example" in refused.err
 
 
 def test_show_counts_a_single_turn():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import click
 import msgspec
 
-from segue.cli.inputs import open_input, raise_named
+from segue.cli.inputs import EXAMPLE, check_input, example_option, open_input, raise_named
 from segue.cli.reports import open_console
 from segue.cli.targets import catalogue_option, open_catalogue, source_option
 from segue.conversation.content import AnyContent, FileContent, ImageContent
@@ -30,16 +30,20 @@ _SHORT: Final = 2000
 
 
 @click.command("show")
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", required=False, type=click.File("rb"))
+@example_option
 @source_option
 @click.option(
     "--line", type=click.IntRange(1), metavar="N", help="The line to show, of a file with one conversation on each."
 )
 @click.option("--full", is_flag=True, help="Do not shorten thinking and long texts.")
 @catalogue_option
-def command(*, file: BinaryIO, source: str | None, line: int | None, full: bool, catalogue: str | None) -> None:
+def command(
+    *, file: BinaryIO | None, example: bool, source: str | None, line: int | None, full: bool, catalogue: str | None
+) -> None:
     """Print FILE: messages and their models, tool calls and results, tokens and costs. Thinking is shortened."""
-    document = _pick(file, source, line)
+    check_input(file, example=example)
+    document = _pick(file or EXAMPLE.open("rb"), source, line)
     console = open_console()
     _Reader(console, document.prompt.context, open_catalogue(catalogue), full=full).show()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from segue.cli.inputs import EXAMPLE, check_input, example_option
 from segue.cli.targets import catalogue_option, open_catalogue
 
 _LOOPBACK = "127.0.0.1"
@@ -14,6 +15,7 @@ _LOOPBACK = "127.0.0.1"
 
 @click.command("ui")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@example_option
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port.  [default: a free one]")
 @click.option(
     "--host",
@@ -23,11 +25,13 @@ _LOOPBACK = "127.0.0.1"
 )
 @click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
 @catalogue_option
-def command(*, file: Path | None, port: int, host: str, browser: bool, catalogue: str | None) -> None:
+def command(*, file: Path | None, example: bool, port: int, host: str, browser: bool, catalogue: str | None) -> None:
     """Open the inspector, with the conversation in FILE if it is given. Ctrl-C ends it.
 
     The address contains a random token that every request needs. Nothing is sent to a provider or another server.
     """
+    check_input(file, example=example, is_required=False)
+    file = EXAMPLE if example else file
     import uvicorn
 
     from segue.inspector.server import make_app, new_token

@@ -20,11 +20,12 @@ from segue.client.http.sending import Wire
 from segue.client.http.settings import ClientSettings, OnAttempt, Setup, import_httpx2, shared_tls
 from segue.client.http.shell import OnEnd
 from segue.client.http.streams import Stream
-from segue.conversation.context import Context, Options
+from segue.conversation.context import Options
 from segue.conversation.messages import AssistantMessage
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.projection.policy import Policy
+from segue.protocols.context_input import ContextInput, read_input
 from segue.request import with_routers
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class _BaseClient:
 
     def _ask(
         self,
-        context: Context,
+        context: ContextInput,
         model: Model | str,
         options: Options | None,
         policy: Policy | None,
@@ -66,7 +67,7 @@ class _BaseClient:
         if emits:
             options = replace(options or Options(), stream=True)
         return Ask(
-            context=context,
+            context=read_input(context),
             candidates=candidates,
             owner=owner,
             options=options,
@@ -132,7 +133,7 @@ class Client(_BaseClient):
 
     def complete(
         self,
-        context: Context,
+        context: ContextInput,
         model: Model | str,
         *,
         options: Options | None = None,
@@ -159,7 +160,7 @@ class Client(_BaseClient):
 
     def stream(
         self,
-        context: Context,
+        context: ContextInput,
         model: Model | str,
         *,
         options: Options | None = None,
@@ -188,7 +189,7 @@ class Client(_BaseClient):
 
     def begin(
         self,
-        context: Context,
+        context: ContextInput,
         model: Model | str,
         *,
         options: Options | None = None,
@@ -240,7 +241,7 @@ class AsyncClient(_BaseClient):
 
     async def complete(
         self,
-        context: Context,
+        context: ContextInput,
         model: Model | str,
         *,
         options: Options | None = None,
@@ -262,7 +263,7 @@ class AsyncClient(_BaseClient):
 
     def stream(
         self,
-        context: Context,
+        context: ContextInput,
         model: Model | str,
         *,
         options: Options | None = None,
@@ -284,7 +285,7 @@ class AsyncClient(_BaseClient):
 
     def begin(
         self,
-        context: Context,
+        context: ContextInput,
         model: Model | str,
         *,
         options: Options | None = None,
@@ -316,7 +317,7 @@ class AsyncClient(_BaseClient):
 
 
 def complete(
-    context: Context,
+    context: ContextInput,
     model: Model | str,
     *,
     options: Options | None = None,
@@ -326,6 +327,8 @@ def complete(
 ) -> AssistantMessage:
     """Send a conversation and return the whole reply: `Client.complete` with a client for this request only.
 
+    `context` may also be the text of one user message, or a list of messages in the form of OpenAI chat.
+
     Raises:
         RequestFailed: neither the model nor any of the `fallback_models` gave a complete answer.
     """
@@ -334,7 +337,7 @@ def complete(
 
 
 def stream(
-    context: Context,
+    context: ContextInput,
     model: Model | str,
     *,
     options: Options | None = None,

@@ -26,11 +26,13 @@ from segue.client.session.outboxes import Outboxes
 from segue.client.session.recorded_models import check_address, storable_model
 from segue.conversation.content import SystemContent, ToolCall, ToolResultContent, UserContent
 from segue.conversation.context import Context, Options, Tool
+from segue.conversation.media_sources import check_media
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import ConversationError, SettingsError, UnknownModel
 from segue.models.catalogue import get_model, installed_catalogue
 from segue.models.model import Model
 from segue.projection.policy import Policy
+from segue.protocols.context_input import ContextInput, read_input
 from segue.sessions import StrPath
 
 _Reply = TypeVar("_Reply", bound=Shell)
@@ -43,8 +45,9 @@ class ConversationSettings(TypedDict, total=False):
     """The session file. An existing file is continued. Every message is in the file before the next request is sent."""
     fsync: bool
     """Wait until each message is on the disk."""
-    context: Context | None
-    """The initial conversation. It may have messages only if the file is new."""
+    context: ContextInput | None
+    """The initial conversation. It may have messages only if the file is new. A text is one user message; a list has
+    messages in the form of OpenAI chat."""
     system_prompt: str | tuple[SystemContent, ...] | None
     tools: Sequence[Tool] | None
     options: Options | None
@@ -132,7 +135,7 @@ class _BaseConversation:
         settings = self._settings
         history = History(
             settings.get("path"),
-            settings.get("context"),
+            None if (given := settings.get("context")) is None else read_input(given),
             settings.get("system_prompt"),
             settings.get("tools"),
             fsync=settings.get("fsync", False),
@@ -236,10 +239,13 @@ class _BaseConversation:
 
         Raises:
             ConversationError: a reply has not ended, or the conversation was closed.
+            ConversationError: an image or file could never be sent: its data is not base64, or its URL is a path.
             DumpError: a message cannot be stored.
             OSError: the file cannot be written.
         """
         self._refuse_while_running()
+        for message in messages:
+            check_media(message, () if self._policy is None else self._policy.media)
         self._get_history().append(*messages)
 
     def add_result(
@@ -284,6 +290,8 @@ class _BaseConversation:
         with self._turn:
             self._refuse_while_running()
             messages = (new_user_message(content),) if content else ()
+            for message in messages:  # before it is stored: a message that can never be sent would block the rest
+                check_media(message, () if self._policy is None else self._policy.media)
 
             def keep(message: AssistantMessage, attempts: tuple[Attempt, ...]) -> None:
                 if turn.is_stored:  # otherwise nothing was sent
