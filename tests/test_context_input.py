@@ -90,8 +90,8 @@ WRONG: dict[str, tuple[object, str]] = {
     "a number": (7, "value of type int; pass a Context"),
     "one message": ({"role": "user", "content": "hi"}, "value of type dict; pass a Context, a text, or a list"),
     "bytes": (b"hi", "value of type bytes"),
-    "messages of segue": ([UserMessage.of("hi")], r"^\[0\]: .*UserMessage; .*write Context"),
-    "a text in the list": ([CHAT[0], "hi"], r"^\[1\]: .*type str"),
+    "messages of segue": ([UserMessage.of("hi")], "UserMessage at index 0; .*write Context"),
+    "a text in the list": ([CHAT[0], "hi"], "type str at index 1"),
 }
 
 

@@ -38,8 +38,9 @@ def read_input(given: ContextInput) -> Context:
     messages = list(cast("Sequence[object]", given))
     for index, message in enumerate(messages):
         if not isinstance(message, Mapping):
-            advice = "for messages of segue write Context(messages=(...,))"
+            kind = type(message).__name__
             raise ConversationError(
-                f"expected a dict of OpenAI chat, got a value of type {type(message).__name__}; {advice}", path=(index,)
+                f"expected a list of dicts in the form of OpenAI chat, got a value of type {kind} at index {index}; for"
+                " messages of segue write Context(messages=(...,))"
             )
     return decode_request(cast("list[Any]", messages), protocol=_FORM).context
