@@ -40,7 +40,7 @@ from segue.testing.frames import split_stream, write_frame
 
 SMALL: Final = 400
 LARGE: Final = 8 * SMALL
-TOLERATED: Final = 2.5
+TOLERATED: Final = 3.0
 """How much the time for one item may grow from the small to the large input."""
 _TRIES: Final = 3
 _NEGLIGIBLE_NS: Final = 3_000_000

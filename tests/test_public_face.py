@@ -35,11 +35,11 @@ PROMISED = """
     Texts ThinkingContent ThinkingDelta ThinkingEnd ThinkingLevel ThinkingOff ThinkingStart Tool ToolCall
     ToolCallDelta ToolCallEnd ToolCallStart ToolDefinition ToolResultContent ToolResultMessage TornLine UnknownModel
     UnknownProtocol Usage UsageCost UserContent UserMessage Violation WireError __version__ append_header
-    append_message check clamp_thinking_level classify complete compute_cost convert decode_error decode_request
-    decode_response detect_protocol dump dump_message encode_request encode_response estimate_tokens find_models
-    get_model is_context_overflow load load_message new_assistant_message packaged_catalogue parse_arguments prepare
-    project read_session resolve_dialect resolve_rules stream stream_decoder supported_thinking_levels transcribe
-    transform_messages
+    append_message append_summary check clamp_thinking_level classify complete compute_cost convert decode_error
+    decode_request decode_response detect_protocol dump dump_message encode_request encode_response estimate_tokens
+    find_models get_model is_context_overflow load load_message new_assistant_message packaged_catalogue parse_arguments
+    prepare project read_session resolve_dialect resolve_rules stream stream_decoder supported_thinking_levels
+    transcribe transform_messages
 """.split()  # noqa: SIM905
 
 

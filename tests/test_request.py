@@ -22,6 +22,7 @@ from segue import (
     Model,
     Options,
     Policy,
+    Prompt,
     SettingsError,
     StopReason,
     SystemMessage,
@@ -276,11 +277,20 @@ def test_a_stream_decoder_is_found_by_protocol_or_model():
         assert (done.type, decoder.message.text()) == ("done", "Hi")
 
 
-def test_tokens_come_from_usage_and_are_estimated_after_it():
-    context = Context(system_prompt="x" * 350, messages=(UserMessage.of("y" * 700),))
-    assert estimate_tokens(context, CLAUDE) == 300
-    counted = AssistantMessage(content=(TextContent(text="z"),), usage=Usage(input=1000, output=200, total_tokens=1200))
-    assert estimate_tokens(context.add(counted, UserMessage.of("y" * 350)), CLAUDE) == 1300
+def test_tokens_are_counted_from_the_last_usage_of_the_same_model_on():
+    context = Context(system_prompt="Be brief. " * 40, messages=(UserMessage.of("Tell me about the sea. " * 40),))
+    before = estimate_tokens(context, CLAUDE)
+    usage = Usage(input=before + 50, output=20, total_tokens=before + 70)
+    answer = replace(new_assistant_message(CLAUDE, content=(TextContent(text="It is wet."),)), usage=usage)
+    grown = context.add(answer, UserMessage.of("And deep?"))
+    estimated = estimate_tokens(context.add(replace(answer, usage=None), UserMessage.of("And deep?")), CLAUDE)
+    assert estimate_tokens(grown, CLAUDE) == estimated + 50
+    assert estimate_tokens(Prompt(context=grown), CLAUDE) == estimated + 50
+    # The usage of another model, of a failed turn, or of a request that was cut does not count this history.
+    other = context.add(replace(answer, model="other"), UserMessage.of("And deep?"))
+    assert estimate_tokens(other, CLAUDE) == estimated
+    cut = replace(answer, usage=Usage(input=9, output=20, total_tokens=29))
+    assert estimate_tokens(context.add(cut, UserMessage.of("And deep?")), CLAUDE) == estimated
 
 
 def test_a_conversation_is_transcribed():

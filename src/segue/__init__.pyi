@@ -17,6 +17,7 @@ from segue.client.http.settings import ClientSettings as ClientSettings
 from segue.client.http.streams import Stream as Stream
 from segue.client.session.conversation import AsyncConversation as AsyncConversation
 from segue.client.session.conversation import Conversation as Conversation
+from segue.client.session.summarising import SummaryTask as SummaryTask
 from segue.conversation.arguments import ParsedArguments as ParsedArguments
 from segue.conversation.arguments import parse_arguments as parse_arguments
 from segue.conversation.content import AnyContent as AnyContent
@@ -37,7 +38,9 @@ from segue.conversation.context import CacheRetention as CacheRetention
 from segue.conversation.context import Context as Context
 from segue.conversation.context import NativeTool as NativeTool
 from segue.conversation.context import Options as Options
+from segue.conversation.context import Origin as Origin
 from segue.conversation.context import Prompt as Prompt
+from segue.conversation.context import Summary as Summary
 from segue.conversation.context import ThinkingLevel as ThinkingLevel
 from segue.conversation.context import Tool as Tool
 from segue.conversation.context import ToolDefinition as ToolDefinition
@@ -69,6 +72,7 @@ from segue.conversation.stored import load as load
 from segue.conversation.stored import load_message as load_message
 from segue.errors import ConversationError as ConversationError
 from segue.errors import DecodeError as DecodeError
+from segue.errors import DoesNotFit as DoesNotFit
 from segue.errors import DumpError as DumpError
 from segue.errors import EmptyConversation as EmptyConversation
 from segue.errors import EncodeError as EncodeError
@@ -112,6 +116,8 @@ from segue.models.rules import Rules as Rules
 from segue.models.thinking import clamp_thinking_level as clamp_thinking_level
 from segue.models.thinking import supported_thinking_levels as supported_thinking_levels
 from segue.outbox import Outbox as Outbox
+from segue.projection.fitting.window import Window as Window
+from segue.projection.policy import Fit as Fit
 from segue.projection.policy import Policy as Policy
 from segue.projection.policy import Texts as Texts
 from segue.projection.projector import Projection as Projection
@@ -125,7 +131,9 @@ from segue.projection.report import Report as Report
 from segue.projection.requirements import HistoryNeeded as HistoryNeeded
 from segue.projection.requirements import MediaNeeded as MediaNeeded
 from segue.projection.requirements import Requirement as Requirement
+from segue.projection.requirements import SummaryWanted as SummaryWanted
 from segue.projection.requirements import ThinkingOff as ThinkingOff
+from segue.projection.requirements import WindowTooSmall as WindowTooSmall
 from segue.protocols.api import check as check
 from segue.protocols.api import decode_error as decode_error
 from segue.protocols.api import decode_request as decode_request
@@ -148,6 +156,7 @@ from segue.request import prepare as prepare
 from segue.request import transcribe as transcribe
 from segue.sessions import append_header as append_header
 from segue.sessions import append_message as append_message
+from segue.sessions import append_summary as append_summary
 from segue.sessions import read_session as read_session
 from segue.sessions import write_session as write_session
 from segue.tokens import estimate_tokens as estimate_tokens
@@ -178,6 +187,7 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "write_session",
     "append_header",
     "append_message",
+    "append_summary",
     # models
     "Model",
     "get_model",

@@ -197,7 +197,7 @@ class Outbox:
             return
         behind = len(self._turns(kept, rest)) - kept.lead
         turns = _ENCODER.encode(fresh[: len(fresh) - behind])[1:-1]
-        if self._requests_marks(kept.frame) and self._is_marked(turns):
+        if self._requests_marks(kept.frame) and not kept.frame.anchored and self._is_marked(turns):
             return  # the conversation has its own cache marks, whose places depend on all of it
         affects_later = self._codec.affects_later
         kept.add(done, turns, () if affects_later is None else tuple(filter(affects_later, done)))

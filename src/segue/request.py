@@ -13,17 +13,18 @@ from msgspec.structs import replace
 from segue.conversation.content import AnyContent, Extra
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import AssistantMessage, Message
-from segue.errors import DecodeError, EmptyConversation, SettingsError, UnknownModel
+from segue.errors import DecodeError, DoesNotFit, EmptyConversation, SettingsError, UnknownModel, render_path
 from segue.models.catalogue import Catalogue, find_models, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.models.providers import find_row
+from segue.projection.fitting.server_window import fill_window
 from segue.projection.passes.held_content import SOURCE_MARK, held_content_of, holds_content
 from segue.projection.passes.instructions import has_instructions
 from segue.projection.passes.server_tools import server_tool_fields
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection, project
 from segue.projection.report import Change, ChangeCode, Loss, Report
-from segue.projection.requirements import Requirement
+from segue.projection.requirements import Requirement, WindowTooSmall
 from segue.protocols.api import decode_request, resolve_endpoint
 from segue.protocols.context_input import ContextInput, read_input
 from segue.protocols.detection import detect_protocol
@@ -95,6 +96,30 @@ class Request:
         Raises:
             SettingsError: neither the model nor its provider has a base URL.
         """
+        return self._at(self._codec.path(self._endpoint, bool(self._projection.options.stream)))
+
+    @property
+    def count_url(self) -> str | None:
+        """The URL at which the provider counts the tokens of the request; None if it has none.
+
+        Raises:
+            SettingsError: neither the model nor its provider has a base URL.
+        """
+        count = self._codec.token_count
+        return self._at(count.path(self._endpoint)) if count and self._endpoint.dialect.count_tokens else None
+
+    @cached_property
+    def count_body(self) -> dict[str, Any] | None:
+        """The body that is sent to `count_url`; None if there is none."""
+        count = self._codec.token_count
+        return count.body(self.body, self._endpoint) if count and self._endpoint.dialect.count_tokens else None
+
+    def read_count(self, answer: object) -> int | None:
+        """Read the number of input tokens in the answer to `count_body`; None if it has none."""
+        count = self._codec.token_count
+        return None if count is None else count.read(answer)
+
+    def _at(self, path: str) -> str:
         row = find_row(self.model.provider, self.model.base_url)
         base = self.model.base_url or (row.base_url if row is not None else None)
         if not base:
@@ -103,7 +128,7 @@ class Request:
                 f" Model({self.model.id!r}, {self.model.provider!r}, {self.protocol!r}, base_url=...)",
                 key="base_url",
             )
-        return base.rstrip("/") + self._codec.path(self._endpoint, bool(self._projection.options.stream))
+        return base.rstrip("/") + path
 
     @property
     def headers(self) -> dict[str, str]:
@@ -137,7 +162,15 @@ def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
     extra = for_new_request(options.extra, endpoint.model.protocol)
     if extra is not options.extra:
         options = replace(options, extra=extra)
-    return Prompt(context=projection.context, options=options, model=endpoint.model.id)
+    context, window = projection.context, projection.window
+    if window is None:
+        return Prompt(context=context, options=options, model=endpoint.model.id)
+    options = fill_window(options, window, endpoint)
+    if window.anchor is not None:
+        index, marked = window.anchor
+        messages = (*context.messages[:index], marked, *context.messages[index + 1 :])
+        context = replace(context, messages=messages)
+    return Prompt(context=context, options=options, model=endpoint.model.id, anchored=window.anchor is not None)
 
 
 def prepare(
@@ -155,6 +188,7 @@ def prepare(
 
     Raises:
         EmptyConversation: the conversation has no content to send.
+        DoesNotFit: the window of the model is too small for what has to be sent.
         ProjectionRefused: the policy refuses a necessary change.
     """
     target = get_model(model, catalogue=catalogue)
@@ -186,10 +220,14 @@ def fit_request(
 
     Raises:
         EmptyConversation: the conversation has no content to send.
+        DoesNotFit: the window of the model is too small for what has to be sent.
     """
     projection = projecting(options)
     if projection.requirements:
         projection = _disable_thinking(projection, projecting, model, options)
+    for requirement in projection.requirements:
+        if requirement.kind == "windowTooSmall":
+            raise _does_not_fit(requirement, model)
     sent, report = projection.context, projection.report
     has_text = _has_text(sent.messages, _DEFAULT_TEXTS if policy is None else policy.texts)
     # Where instructions become a user turn, that turn is not a reason to drop the results beside them.
@@ -219,6 +257,18 @@ def _explain_empty(report: Report) -> str:
     if report.of(ChangeCode.UNFINISHED_TURN):
         return "its turns ended in an error or were aborted, and unfinished turns are not sent; add a user message"
     return "it has no instructions and no messages, or only empty ones; add a user message"
+
+
+def _does_not_fit(requirement: WindowTooSmall, model: Model) -> DoesNotFit:
+    path, needed, limit = requirement.path, requirement.needed, requirement.limit
+    return DoesNotFit(
+        f"the request does not fit the window of {model.full_name()}: about {needed:,} tokens are needed and {limit:,}"
+        f" fit, although everything else is left out; the largest part is {render_path(path)}. Make it shorter or"
+        " choose a model with a larger window",
+        path=path,
+        needed=needed,
+        limit=limit,
+    )
 
 
 def _disable_thinking(

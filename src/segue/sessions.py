@@ -1,4 +1,4 @@
-"""Session files: JSON Lines with one line for each message, written by appending.
+"""Session files: JSON Lines with one line for each message and each summary, written by appending.
 
 Facts this file relies on:
 - A write to a file opened with O_APPEND goes to its end, even if other processes write to it. One write for each line
@@ -9,9 +9,10 @@ Facts this file relies on:
 - The libraries that segue's format comes from store one message on a line, without a header.
                                                                         (ktsoator/or llm e3b9904, read 2026-11-15)
 
-The first line is a header (`format`, `systemPrompt`, `tools`, `extra`), every other line a message. A later header
-replaces the one before it. A whole stored conversation on one line is a header with messages. A line with
-`"type": "model"` describes a model that answers in this session and that no catalogue has; a later one replaces it.
+The first line is a header (`format`, `systemPrompt`, `tools`, `extra`), every other line a message, a summary or a
+model. A later header replaces the one before it. A whole stored conversation on one line is a header with messages and
+summaries. A line with `"type": "model"` describes a model that answers in this session and that no catalogue has; a
+later one replaces it.
 
 A file whose first line names a newer format is never written to: a line of this version behind those of a later one
 could make the file unreadable for both.
@@ -31,11 +32,11 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from segue.conversation.context import Context
+from segue.conversation.context import Context, Summary
 from segue.conversation.foreign import FORMAT, check_format, with_leading_prompt
 from segue.conversation.limits import is_json
 from segue.conversation.messages import Message
-from segue.conversation.stored import MODEL_LINE, ModelLine, dump, dump_message, load_line
+from segue.conversation.stored import MODEL_LINE, ModelLine, dump, dump_message, dump_summary, load_line
 from segue.errors import DumpError, LoadError, NewerFormat, TornLine
 from segue.models.model import Model
 
@@ -104,6 +105,7 @@ def _read_lines(lines: Iterable[bytes], *, name: str) -> tuple[Context, tuple[Mo
     models: dict[str, Model] = {}
     header: Context | None = None
     messages: list[Message] = []
+    summaries: list[Summary] = []
     for number, line in enumerate(lines, 1):
         if line.isspace():
             continue
@@ -121,13 +123,17 @@ def _read_lines(lines: Iterable[bytes], *, name: str) -> tuple[Context, tuple[Mo
             raise type(error)(error.reason, path=error.path, line=number) from error.__cause__
         if isinstance(entry, Context):
             header = entry
+            if not messages:  # behind other messages, they would not cover the first ones
+                summaries += entry.summaries
             messages += entry.messages
+        elif isinstance(entry, Summary):
+            summaries.append(entry)
         else:
             messages.append(entry)
     found = tuple(models.values())
     if header is None:
-        return with_leading_prompt(Context(messages=tuple(messages))), found
-    return msgspec.structs.replace(header, messages=tuple(messages)), found
+        return with_leading_prompt(Context(messages=tuple(messages), summaries=tuple(summaries))), found
+    return msgspec.structs.replace(header, messages=tuple(messages), summaries=tuple(summaries)), found
 
 
 def _read_model(line: ModelLine) -> Model:
@@ -148,7 +154,11 @@ def write_session(path: StrPath, context: Context) -> None:
         DumpError: a value cannot be stored; the file is unchanged.
         OSError: the file cannot be written; it is unchanged.
     """
-    lines = [dump(msgspec.structs.replace(context, messages=())), *map(_dump_in_place, enumerate(context.messages))]
+    lines = [
+        dump(msgspec.structs.replace(context, messages=(), summaries=())),
+        *map(_dump_in_place, enumerate(context.messages)),
+        *map(dump_summary, context.summaries),
+    ]
     target = os.path.realpath(path)  # a symbolic link stays, and the file that it leads to is replaced
     handle, temporary = _new_file_beside(target)
     try:
@@ -195,8 +205,20 @@ def append_message(path: StrPath, message: Message, *, fsync: bool = False) -> N
     append_line(path, dump_message(message), fsync=fsync)
 
 
+def append_summary(path: StrPath, summary: Summary, *, fsync: bool = False) -> None:
+    """Append a summary of the first messages to a session file, like `append_message`. The messages stay.
+
+    A later summary of as many messages or more is used instead of an earlier one.
+
+    Raises:
+        DumpError: the summary cannot be stored; the file is unchanged.
+        OSError: the file cannot be written.
+    """
+    append_line(path, dump_summary(summary), fsync=fsync)
+
+
 def append_line(path: StrPath, line: bytes, *, fsync: bool = False) -> None:
-    """Append a message that `dump_message` has already written, like `append_message`.
+    """Append a message or a summary that `dump_message` or `dump_summary` has written.
 
     Raises:
         NewerFormat: a later version of segue wrote the file; it is unchanged.
@@ -213,7 +235,7 @@ def append_header(path: StrPath, context: Context, *, fsync: bool = False) -> No
         NewerFormat: a later version of segue wrote the file; it is unchanged.
         OSError: the file cannot be written.
     """
-    _append(path, dump(msgspec.structs.replace(context, messages=())), begin=None, fsync=fsync)
+    _append(path, dump(msgspec.structs.replace(context, messages=(), summaries=())), begin=None, fsync=fsync)
 
 
 def append_model(path: StrPath, model: Model, *, fsync: bool = False) -> None:

@@ -82,9 +82,9 @@ MISTAKES = {
         "use --to-protocol anthropic-messages, or a model of it, such as anthropic/claude-opus-4-8",
     ),
     "a protocol instead of a model, with a protocol": (
-        ("convert", SESSION, "--to", "ollama-chat", "--to-protocol", "ollama-chat"),
+        ("convert", SESSION, "--to", "vscode-lm", "--to-protocol", "vscode-lm"),
         b"",
-        "such as ollama/qwen3-vl with --to-protocol ollama-chat",
+        "such as vscode/copilot with --to-protocol vscode-lm",
     ),
     "a protocol instead of the model of a chat": (
         ("chat", "openai-chat"),

@@ -167,6 +167,7 @@ class ChatSession:
             system_prompt=self.context.system_prompt,
             messages=messages[:last],
             tools=self.context.tools,
+            summaries=tuple(summary for summary in self.context.summaries if summary.covers <= last),
             extra=self.context.extra,
         )
         model = self._conversation.model

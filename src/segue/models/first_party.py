@@ -137,9 +137,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://api.anthropic.com",
         key_variables=("ANTHROPIC_API_KEY",),
         rules={"anthropic-messages": {"server_tools": _ANTHROPIC_TOOLS, **_CLAUDE_USER}},
-        dialect={"anthropic-messages": {"strict_tools": True}},
+        dialect={"anthropic-messages": {"strict_tools": True, "count_tokens": True}},
         file_ids=("anthropic-messages",),
-        source="anthropic 2.8.0; pi-ai 1.5.0 catalogue (strict tools)",
+        source="anthropic 2.8.0 (count_tokens); pi-ai 1.5.0 catalogue (strict tools)",
         read=_READ,
     ),
     Provider(
@@ -160,10 +160,10 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         },
         dialect={
             "openai-chat": {**_OPENAI_KEYS, "grammar_tools": True},
-            "openai-responses": {**_OPENAI_KEYS, "grammar_tools": True},
+            "openai-responses": {**_OPENAI_KEYS, "grammar_tools": True, "count_tokens": True},
         },
         file_ids=_OPENAI_FILES,
-        source="openai 3.49.0; pi-ai 1.5.0",
+        source="openai 3.49.0 (input_tokens); pi-ai 1.5.0",
         read=_READ,
     ),
     Provider(
@@ -223,6 +223,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         rules={"google-genai": {"server_tools": _GEMINI_TOOLS}},
         file_ids=("google-genai",),
+        dialect={"google-genai": {"count_tokens": True}},
         source="pi-ai 1.5.0; google-genai 3.1.0 (both variables); recorded traffic, 2026-11 (v1beta)",
         read=_READ,
     ),
@@ -243,6 +244,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         dialect={
             "google-genai": {
                 "auth": "google",
+                "count_tokens": True,
                 "path": (
                     "/v1/projects/{GOOGLE_CLOUD_PROJECT}/locations/{GOOGLE_CLOUD_LOCATION}/publishers/google/models/{model}"
                 ),
@@ -264,10 +266,14 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "image_sources": frozenset({"data"}),
                 "file_sources": frozenset({"data"}),
                 "server_tools": frozenset({"tool_search"}),  # subrouter #237, litellm #36502 (2026-08)
+                "pending_calls": False,
             }
         },
+        dialect={"bedrock-converse": {"count_tokens": True}},
         file_ids=("bedrock-converse",),
-        source="pi-ai 1.5.0; 'URL content sources are not yet supported' (chatlas #410, 2026-09-01: Claude's own wire)",
+        source="pi-ai 1.5.0; botocore 1.44.0 (CountTokens); Claude's own wire: 'URL content sources are not yet"
+        " supported' (chatlas #410, 2026-09-01) "
+        "and unfinished server tool calls are refused (pydantic-ai, a comment in its tests)",
         read=_READ,
     ),
     Provider(

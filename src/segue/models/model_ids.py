@@ -82,6 +82,8 @@ CLAUDE_UP_TO_4_5: Final = (
 
 (Anthropic documentation: what's new in Claude 4.6, migration guide; strands #1694 for prefill at 4.5.)
 """
+CLAUDE_4_5_AND_4_6: Final = r"claude-(?:(?:opus|sonnet|haiku)-4[-.][56]|4[-.][56]-(?:opus|sonnet|haiku))(?!\d)"
+"""These count tools and calls alike."""
 CLAUDE_4_6: Final = r"claude-(?:(?:opus|sonnet)-4[-.]6|4[-.]6-(?:opus|sonnet))(?!\d)"
 """Adaptive thinking, no prefill; sampling parameters are still accepted. (anthropic 2.8.0; pi-ai 1.5.0)"""
 CLAUDE_READS_SYSTEM: Final = (
@@ -104,6 +106,8 @@ CLAUDE_ONE_SAMPLING_PARAMETER: Final = r"claude-(?:opus-4[-.]1|\w+-4[-.]5|4[-.]1
 
 GEMINI_1_AND_2: Final = r"gemini-[12]\."
 """These have thinking budgets and no levels, and no JSON schema beside tools. (Roo-Code #10700, symfony/ai #1777)"""
+GEMINI_UP_TO_2_0: Final = r"gemini-(?:1|2\.0)"
+"""These count next to nothing for tools. (recorded usage, 2026-11-15)"""
 GEMINI_2_0: Final = r"gemini-2\.0"
 """These refuse a content of empty texts; 1.5, 2.5 and 3 Flash accept it (recorded by pydantic-ai and mirascope)."""
 GEMINI_ALWAYS_THINKS: Final = r"gemini-(?:2\.5-pro|3(?:\.\d+)?-pro|3\.5-flash-lite)"
@@ -118,6 +122,10 @@ _GPT: Final = r"(?:^|[/.:~_-])gpt[-_]?"
 _NOT_A_SIZE: Final = r"(?!\d|(?:\.\d+)?b\b)"
 """Other makers' models have a number of parameters there: `Cerebras-GPT-6.7B`, `gpt-13b`."""
 
+OPENAI_4_1_SMALL: Final = r"(?:^|[/.])gpt-4[.]?1-(?:mini|nano)"
+OPENAI_UP_TO_4_1: Final = r"(?:^|[/.])(?:gpt-[34](?!\d)|gpt-35|gpt-41|chatgpt-4o|gpt-5-chat)"
+OPENAI_5_ON: Final = r"(?:^|[/.])(?:o[134](?:[-:]|$)|gpt-|codex|chat-latest)"
+"""Generations that count tokens alike; the first that matches counts. (recorded usage, 2026-11-15)"""
 OPENAI_O_SERIES: Final = _START + r"(?:o[134](?:mini)?(?=[-_:@]|$)|codex-mini)"
 """o1, o3, o4-mini; codex-mini is made from o4-mini. (OpenAI and Azure documentation: models)"""
 OPENAI_GPT_5_ALONE: Final = _GPT + r"5(?!\.\d|\d|[-_]\d(?!\d)|[-_]chat|b\b)"

@@ -60,6 +60,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     names."""
     tool_namespaces: bool = False
     """Whether functions may be grouped in a namespace; otherwise they are sent one by one."""
+    pending_calls: bool = True
+    """Whether a call of a tool that the provider runs may be without its result while nothing but tool results follows
+    it; the provider then finishes it in its next reply."""
     calls_last: bool = False
     """Whether nothing may follow the calls of an assistant turn."""
     tool_error: Literal["flag", "text"] = "flag"
@@ -99,6 +102,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """A regular expression for this provider's file ids; other ids belong to other providers."""
     max_images: int = 0
     max_files: int = 0
+    max_pages: int = 0
+    """The most images, files and pages of PDFs that one request may have."""
+    max_request_media: int = 0
+    """The most media of one request, in bytes of base64."""
     max_media_bytes: int = 0
     """The largest single image or file, counted in decoded bytes."""
     max_image_bytes: int = 0
@@ -187,6 +194,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     max_temperature: float = 0.0
     min_top_p: float = 0.0
     max_top_p: float = 1.0
+    window_option: tuple[str, ...] = ()
+    """The path of the field that sets the window of the server, where a request can set it."""
+    max_tokens_needed: bool = False
+    """Whether a request without `max_tokens` is refused, so that a default is sent."""
     min_max_tokens: int = 1
     """The smallest accepted `max_tokens`."""
     max_session_id: int = 0

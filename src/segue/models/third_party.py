@@ -338,8 +338,13 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         key_variables=("LLAMA_API_KEY",),
         rules={"openai-chat": _LOCAL_SERVER, "openai-responses": _LOCAL_RESPONSES, "anthropic-messages": _LOCAL_SERVER},
         dialect={
-            "openai-chat": {"max_tokens_field": "max_tokens", "thinking_budget_field": "thinking_budget_tokens"},
-            "anthropic-messages": {"empty_signature": True},
+            "openai-chat": {
+                "max_tokens_field": "max_tokens",
+                "thinking_budget_field": "thinking_budget_tokens",
+                "count_tokens": True,
+            },
+            "openai-responses": {"count_tokens": True},
+            "anthropic-messages": {"empty_signature": True, "count_tokens": True},
         },
         any_id=True,
         source="llama.cpp #21889; Crow #60 (reasoning_content keeps the prefix); pi-ai 1.5.0; its three wires tried",

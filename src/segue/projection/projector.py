@@ -16,7 +16,10 @@ from segue.conversation.validation import check_options, explain_misuse
 from segue.errors import ProjectionRefused, SettingsError
 from segue.models.catalogue import get_model
 from segue.models.model import Model
-from segue.projection.engine import PASSES, Engine, Outcome, assign_ids_and_names, place_of
+from segue.projection.engine import PASSES, Engine, Outcome, assign_ids_and_names
+from segue.projection.fitting.fit import Given
+from segue.projection.fitting.server_window import asked_window
+from segue.projection.fitting.window import Window
 from segue.projection.passes.cache_marks import limit_marks
 from segue.projection.passes.extra import withhold_extra
 from segue.projection.passes.ids import NormalizeId, assign_ids
@@ -24,7 +27,7 @@ from segue.projection.passes.names import clean_names
 from segue.projection.passes.namespaces import name_namespaced
 from segue.projection.passes.settings import is_thinking
 from segue.projection.policy import Policy
-from segue.projection.report import Report
+from segue.projection.report import Change, ChangeCode, Loss, Report, place_of
 from segue.projection.requirements import Requirement, ThinkingOff
 from segue.projection.workspace.workspace import Target, Workspace
 from segue.protocols.registry import resolve_dialect, resolve_rules
@@ -36,13 +39,18 @@ _TRANSFORM_POLICY: Final = Policy(reasoning="text")
 
 @final
 class Projection(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation and options that one target accepts. `tool_names` maps names on the wire to the given names."""
+    """A conversation and options that one target accepts.
+
+    `tool_names` maps names on the wire to the given names. `window` says how much of the target's window the request
+    takes and where it was cut; None if the window is not known.
+    """
 
     context: Context
     options: Options
     report: Report
     requirements: tuple[Requirement, ...] = ()
     tool_names: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    window: Window | None = None
 
 
 @explain_misuse
@@ -60,8 +68,7 @@ def project(
         ProjectionRefused: the policy refuses a change that is needed.
         ConversationError, SettingsError: the conversation or the options hold a value of the wrong type.
     """
-    target = resolve_target(model, policy)
-    return _finish(Engine(target).run(context, _checked(options)), context, target)
+    return _run(Engine(resolve_target(model, policy)), context, _checked(options), settle=False)
 
 
 @explain_misuse
@@ -141,20 +148,57 @@ class Projector:
 
 @explain_misuse
 def _project_incrementally(context: Context, options: Options, engine: Engine) -> Projection:
-    return _finish(engine.run(context, options, settle=True), context, engine.target)
+    return _run(engine, context, options, settle=True)
+
+
+def _run(engine: Engine, context: Context, options: Options, *, settle: bool) -> Projection:
+    """Project, and limit the reply to what the window has left."""
+    projection = _finish(engine.run(context, options, settle=settle), context, engine.target)
+    asked, window = projection.options.max_tokens, projection.window
+    left = None if asked is None or window is None else window.left(asked)
+    if left is None:
+        return projection
+    # Again with the smaller number: a thinking budget has to be smaller than it.
+    projection = _finish(engine.run(context, replace(options, max_tokens=left), settle=settle), context, engine.target)
+    detail = f"{left}: the window has no room for {asked}"
+    change = Change(code=ChangeCode.OPTION_CLAMPED, path=("options", "max_tokens"), loss=Loss.NONE, detail=detail)
+    changes = (*projection.report.changes, change)
+    return replace(projection, report=Report(changes))
 
 
 def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
-    """Build the projection; unchanged parts are the given objects."""
+    """Fit the projected messages to the window and build the projection; unchanged parts are the given objects."""
     workspace, settings = outcome.workspace, outcome.workspace.settings
     if settings is None:
         raise AssertionError("the last segment of a conversation has the settings")
-    messages = outcome.messages() if outcome.changed else context.messages
     prompt = workspace.prefix_state.system_prompt
-    limited = limit_marks(target, messages, outcome.marks(), prompt, settings.tools, given=context)
-    changes = outcome.changes
-    if limited.changes:
-        changes = sorted([*changes, *limited.changes], key=place_of)
+    messages = outcome.messages() if outcome.changed else context.messages
+    given = Given(
+        messages,
+        len(outcome.settled.out),
+        length=outcome.length(),
+        prompt=prompt,
+        tools=settings.tools,
+        schema=settings.options.output_schema,
+        retention=settings.options.cache_retention,
+        summaries=context.summaries,
+        changes=outcome.changes,
+        needed=outcome.needed(),
+        find_places=outcome.places,
+        find_origins=outcome.origins,
+        find_marks=outcome.marks,
+    )
+    keys = target.rules.window_option
+    asked = asked_window(settings.options, keys, target.model.protocol) if keys else None
+    fitted = outcome.settled.fitter_for(asked, target).fit(given)
+    changes, marks = outcome.changes, outcome.marks() if not fitted.is_cut else fitted.marks
+    if fitted.is_cut:
+        messages, changes = tuple(fitted.messages), fitted.changes
+    limited = limit_marks(target, messages, marks, prompt, settings.tools, given=context)
+    extra = target.acceptance.context_extra(replace(context, tools=limited.tools))
+    forms = () if extra is context.extra else (Change(code=ChangeCode.EXTRA_REMOVED, path=("tools",), loss=Loss.NONE),)
+    if limited.changes or forms:
+        changes = sorted([*changes, *limited.changes, *forms], key=place_of)
     report = Report(tuple(changes))
     if target.policy.refuse:
         _refuse(report, target.policy, target.model.full_name())
@@ -162,14 +206,24 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         limited.messages is not context.messages
         or limited.prompt is not context.system_prompt
         or limited.tools is not context.tools
+        or forms
     ):
-        context = replace(context, system_prompt=limited.prompt, messages=limited.messages, tools=limited.tools)
+        context = replace(
+            context,
+            system_prompt=limited.prompt,
+            messages=limited.messages,
+            tools=limited.tools,
+            extra=extra,
+            summaries=() if fitted.is_cut else context.summaries,
+        )
+    needed = fitted.needed if fitted.is_cut else given.needed
     return Projection(
         context=context,
         options=settings.options,
         report=report,
-        requirements=_requirements(outcome, settings.options, target),
+        requirements=(*needed, *_thinking_requirement(outcome, settings.options, target), *fitted.requirements),
         tool_names={wire: given for given, wire in workspace.prefix_state.wire_names.items()},
+        window=fitted.window,
     )
 
 
@@ -182,12 +236,11 @@ def _refuse(report: Report, policy: Policy, target: str) -> None:
         raise ProjectionRefused(message, report=report)
 
 
-def _requirements(outcome: Outcome, options: Options, target: Target) -> tuple[Requirement, ...]:
+def _thinking_requirement(outcome: Outcome, options: Options, target: Target) -> tuple[ThinkingOff, ...]:
     workspace = outcome.workspace
-    needed = outcome.needed()
     if target.rules.thinking_before_calls and is_thinking(options) and _lacks_thinking(workspace):
-        return (*needed, ThinkingOff())
-    return needed
+        return (ThinkingOff(),)
+    return ()
 
 
 def _lacks_thinking(workspace: Workspace) -> bool:

@@ -6,6 +6,7 @@ file. An inserted message has the path of the message before it, `("messages",)`
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from enum import StrEnum
 from typing import Final, final
@@ -42,10 +43,12 @@ class ChangeCode(StrEnum):
     # media
     NATIVE_REPLACED = "native_replaced"
     NATIVE_DROPPED = "native_dropped"
+    NATIVE_REFUSED = "native_refused"
     MEDIA_OMITTED = "media_omitted"
     MEDIA_FLATTENED = "media_flattened"
     MEDIA_TOO_LARGE = "media_too_large"
     MEDIA_EVICTED = "media_evicted"
+    MEDIA_SHORTENED = "media_shortened"
     MEDIA_MOVED = "media_moved"
     MEDIA_RESOLVED = "media_resolved"
     MEDIA_UNREACHABLE = "media_unreachable"
@@ -81,6 +84,10 @@ class ChangeCode(StrEnum):
     TURN_INSERTED = "turn_inserted"
     RESULT_FILLED = "result_filled"
     FINAL_SPACE = "final_space"
+    # fitting
+    RESULT_SHORTENED = "result_shortened"
+    TURNS_DROPPED = "turns_dropped"
+    SUMMARY_USED = "summary_used"
     # settings
     OPTION_REMOVED = "option_removed"
     OPTION_CLAMPED = "option_clamped"
@@ -123,6 +130,10 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.ARGUMENTS_UNPARSED: "The tool arguments are not valid JSON; the part that could be parsed is sent.",
     ChangeCode.NATIVE_REPLACED: "A block that only another protocol supports is replaced by its fallback content.",
     ChangeCode.NATIVE_DROPPED: "A block that only another protocol supports is removed; it has no fallback content.",
+    ChangeCode.NATIVE_REFUSED: (
+        "A block of the target's own protocol that it would refuse (a call without its result, a result without its "
+        "call, a malformed block) is replaced by its fallback content, or removed if it has none."
+    ),
     ChangeCode.MEDIA_OMITTED: "The model does not support this kind of media; a placeholder text is sent instead.",
     ChangeCode.MEDIA_FLATTENED: (
         "The protocol does not support this media type here; a short text with its type is sent instead."
@@ -132,6 +143,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ),
     ChangeCode.MEDIA_EVICTED: (
         "The conversation has more images or files than the target accepts; the oldest become placeholder texts."
+    ),
+    ChangeCode.MEDIA_SHORTENED: (
+        "An older image or file is replaced by a placeholder text, so that the conversation fits the window."
     ),
     ChangeCode.MEDIA_MOVED: (
         "Media is moved to a user turn, because the target does not accept it in its original place."
@@ -151,7 +165,7 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "The context of a file is sent as text before it, because the target has no field for it."
     ),
     ChangeCode.THINKING_DROPPED: (
-        "Thinking is removed, because the target does not accept it or the policy excludes it."
+        "Thinking is removed: the target does not accept it, the policy excludes it, or the window is too small."
     ),
     ChangeCode.THINKING_AS_TEXT: (
         'Thinking of another model is sent as plain text; Policy(reasoning="drop") removes it.'
@@ -187,6 +201,14 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.TURN_INSERTED: "A short turn is inserted, because the target requires it in its order of turns.",
     ChangeCode.RESULT_FILLED: "A short text is added to a tool result without text, which the target refuses.",
     ChangeCode.FINAL_SPACE: "White space at the end of the last turn, which the target refuses, is removed.",
+    ChangeCode.RESULT_SHORTENED: (
+        "The middle of a long tool result is removed, so that the conversation fits the window of the target."
+    ),
+    ChangeCode.TURNS_DROPPED: (
+        "The oldest messages are left out, so that the conversation fits the window of the target. Policy(fit=...)"
+        " says how; a Summary of them is sent in their place."
+    ),
+    ChangeCode.SUMMARY_USED: "A summary is sent in the place of messages that are left out.",
     ChangeCode.OPTION_REMOVED: "An option that the target does not support in this request is removed.",
     ChangeCode.OPTION_CLAMPED: "An option is changed to the nearest value that the target accepts.",
     ChangeCode.THINKING_LEVEL: "The model does not support this thinking level; the nearest one is used.",
@@ -235,17 +257,33 @@ def describe_loss(code: ChangeCode, loss: Loss) -> str:
 
 @final
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One change, with the path of the changed value in the given conversation."""
+    """One change, with the path of the changed value in the given conversation.
+
+    A change of several messages has the path of the first one, and the index of the last one in `last`.
+    """
 
     code: ChangeCode
     path: Path
     loss: Loss
     detail: str = ""
+    last: int | None = None
 
     def sentence(self) -> str:
         """Describe the change: path, sentence, and detail if there is one."""
         detail = f" ({self.detail})" if self.detail else ""
         return f"{render_path(self.path)}: {SENTENCES[self.code]}{detail}"
+
+
+_ROOTS: Final = {"system_prompt": -2, "messages": -1, "tools": sys.maxsize - 1, "options": sys.maxsize}
+
+
+def place_of(change: Change) -> int:
+    """Give the sort key of a change: reports are in the order of the request."""
+    path = change.path
+    root = path[0]
+    if root == "messages" and len(path) > 1:
+        return path[1]  # pyright: ignore[reportReturnType] - an index; called for every change of a long report
+    return _ROOTS[str(root)]
 
 
 @final

@@ -50,4 +50,34 @@ class HistoryNeeded(msgspec.Struct, frozen=True, kw_only=True, tag="historyNeede
     what: str = ""
 
 
-Requirement: TypeAlias = ThinkingOff | MediaNeeded | HistoryNeeded
+@final
+class SummaryWanted(msgspec.Struct, frozen=True, kw_only=True, tag="summaryWanted", tag_field="type"):
+    """Messages are left out to fit the window, and no summary covers all of them: add one with `append_summary`.
+
+    Without it a short note is sent in their place. The messages are those from index `first` to `last` of the given
+    conversation, `tokens` is their size. A summary covers all messages before `last + 1`; a summary of the messages
+    before `first` exists already, or they are sent.
+    """
+
+    kind: ClassVar[Literal["summaryWanted"]] = "summaryWanted"
+    path: Path = ("messages",)
+    first: int
+    last: int
+    tokens: int
+
+
+@final
+class WindowTooSmall(msgspec.Struct, frozen=True, kw_only=True, tag="windowTooSmall", tag_field="type"):
+    """Nothing more can be left out and the request is still too large: choose a model with a larger window.
+
+    `needed` is the estimate and `limit` the most that the input may have, both in tokens; `path` is the largest part of
+    what has to be sent. `prepare` raises `DoesNotFit`.
+    """
+
+    kind: ClassVar[Literal["windowTooSmall"]] = "windowTooSmall"
+    path: Path
+    needed: int
+    limit: int
+
+
+Requirement: TypeAlias = ThinkingOff | MediaNeeded | HistoryNeeded | SummaryWanted | WindowTooSmall

@@ -7,12 +7,13 @@ the caller passes, else the catalogue's only provider for this protocol and mode
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage
+from segue.counting.words import count_words
 from segue.errors import ConversationError, DecodeError, UnknownProtocol
 from segue.models.catalogue import Catalogue, find_models, find_provider, get_model
 from segue.models.model import Model
@@ -23,6 +24,9 @@ from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.registry import get_protocol, resolve_dialect, resolve_rules
+
+WINDOW_EXCEEDED: Final = "window_exceeded"
+"""The code of a violation: the body is larger than the window of the model."""
 
 
 def resolve_endpoint(model: Model) -> Endpoint:
@@ -156,7 +160,23 @@ def check(
     if model is None and named and find_provider(protocol, named, catalogue=catalogue) is None:
         maker = _find_other_maker(named, get_protocol(protocol).provider)
         model = None if maker is None else Model(named, maker, protocol)
-    return get_protocol(protocol).check(body, find_endpoint(protocol, model, named, catalogue))
+    return check_body(body, find_endpoint(protocol, model, named, catalogue))
+
+
+def check_body(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
+    """List what one endpoint would refuse in a request body.
+
+    A body that is larger than the window is a violation where that is certain: where it has more words than the window
+    has tokens. No known tokenizer joins two words, so its tokens are more.
+    """
+    violations = get_protocol(endpoint.model.protocol).check(body, endpoint)
+    window = endpoint.model.context_window
+    if window and not endpoint.rules.window_option and body.get("truncation") != "auto":
+        words = count_words(body)
+        if words > window:
+            message = f"the request has {words:,} words, so at least as many tokens, and the window has {window:,}"
+            violations = [*violations, Violation(code=WINDOW_EXCEEDED, path=(), message=message)]
+    return violations
 
 
 def _find_other_maker(model_id: str, provider: str) -> str | None:

@@ -14,7 +14,8 @@ from segue.conversation.messages import SystemMessage, UserMessage
 from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.outbox import Outbox
-from segue.projection.projector import project
+from segue.projection.policy import Fit, Policy
+from segue.projection.projector import Projector, project
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.protocol import Protocol
 from segue.request import Request, prepare
@@ -30,6 +31,8 @@ from segue.testing.compare import (
 from segue.testing.histories import make_broken_context, make_options, make_own_context
 
 HistoryLaw: TypeAlias = Callable[[Protocol, Model, int], None]
+
+_HUGE: Final = 1_000_000_000
 
 _SENT_OPTIONS: Final = (
     "max_tokens",
@@ -50,9 +53,11 @@ def history_name(model: Model, seed: int) -> str:
     return f"model {model.full_name()}, seed {seed}"
 
 
-def _prepare(context: Context, model: Model, options: Options | None = None) -> Request | None:
+def _prepare(
+    context: Context, model: Model, options: Options | None = None, policy: Policy | None = None
+) -> Request | None:
     try:
-        return prepare(context, model, options=options)
+        return prepare(context, model, options=options, policy=policy)
     except EmptyConversation:
         return None
 
@@ -134,6 +139,39 @@ def check_prefix(record: Protocol, model: Model, seed: int) -> None:
             before, after = (cast("list[object]", each.body[key]) for each in (earlier, whole))
             where = f"{history_name(model, seed)}, first {place} messages"
             expect_equal(record, "an answered request is a prefix of later ones", where, after[: len(before)], before)
+
+
+def check_fits(record: Protocol, model: Model, seed: int) -> None:
+    """For a small window older messages are left out; the request fits, is accepted, and a prefix of the next one.
+
+    Raises:
+        BrokenLaw: the request is too large or refused, or its beginning changes although no cut moved.
+    """
+    law, context = "a history fits a small window", make_broken_context(seed, model)
+    whole = _prepare(context, replace(model, context_window=_HUGE))
+    if whole is None or whole.projection.window is None:
+        return
+    window = max(16, whole.projection.window.estimate * (20 + seed % 70) // 100)
+    small = replace(model, context_window=window, max_input=0)
+    policy = Policy(fit=Fit(reserve=0))
+    projector = Projector(small, policy)
+    for place in [*answered_prefixes(context), len(context.messages)]:
+        part = replace(context, messages=context.messages[:place])
+        where = f"{history_name(model, seed)}, window {window}, first {place} messages"
+        projection = project(part, small, policy=policy)
+        expect_equal(record, law, where, projector.project(part), projection)
+        if any(requirement.kind == "windowTooSmall" for requirement in projection.requirements):
+            continue
+        if projection.window is None or projection.window.estimate > projection.window.limit:
+            fail(record, law, where, f"too large: {projection.window}")
+        request = _prepare(part, small, policy=policy)
+        if request is None:
+            continue
+        if violations := record.check(request.body, resolve_endpoint(small)):
+            fail(record, law, where, repr(violations))
+        again = project(projection.context, small, policy=policy)
+        if again.context is not projection.context or again.report.changes:
+            fail(record, law, where, f"projecting it again changes it: {again.report.summary()}")
 
 
 def check_pure(record: Protocol, model: Model, seed: int) -> None:
@@ -237,6 +275,7 @@ HISTORY_LAWS: Final[tuple[HistoryLaw, ...]] = (
     check_projected_round_trip,
     check_own_history,
     check_prefix,
+    check_fits,
     check_pure,
     check_idempotent,
     check_options,

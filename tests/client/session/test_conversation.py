@@ -76,6 +76,48 @@ def test_questions_and_answers_are_stored(server: ScriptedServer, client: Client
     ] == "system"
 
 
+@pytest.mark.parametrize("is_async", [False, True], ids=["threads", "tasks"])
+def test_a_window_that_is_smaller_than_expected_is_found_once(server: ScriptedServer, is_async: bool):
+    message = "This model's maximum context length is 4000 tokens. However, your messages resulted in 5000 tokens."
+    refused = Reply.json({"error": {"code": "context_length_exceeded", "message": message}}, status=400)
+    server.reply(refused, CHAT.answer(), CHAT.answer())
+    long = tuple(
+        message
+        for number in range(20)
+        for message in (
+            UserMessage.of(f"question {number}"),
+            AssistantMessage(content=(TextContent(text="word " * 200),)),
+        )
+    )
+    model, context = CHAT.model(server.url), Context(messages=long)
+
+    async def ask_async() -> list[str]:
+        client = AsyncClient(api_key="a-key-of-nobody")
+        async with client, AsyncConversation(model, client=client, context=context) as conversation:
+            await conversation.ask("one")
+            reasons = [attempt.reason for attempt in conversation.attempts]
+            await conversation.ask("two")
+            return [*reasons, *(attempt.reason for attempt in conversation.attempts)]
+
+    def ask() -> list[str]:
+        with (
+            Client(api_key="a-key-of-nobody") as client,
+            Conversation(model, client=client, context=context) as conversation,
+        ):
+            conversation.ask("one")
+            reasons = [attempt.reason for attempt in conversation.attempts]
+            conversation.ask("two")
+            return [*reasons, *(attempt.reason for attempt in conversation.attempts)]
+
+    assert (asyncio.run(ask_async()) if is_async else ask()) == ["first", "shortened", "first"]
+    whole, shortened, later = (received.json()["messages"] for received in server.requests)
+    assert isinstance(whole, list)
+    assert isinstance(shortened, list)
+    assert isinstance(later, list)
+    assert len(shortened) < len(whole) / 2
+    assert later[: len(shortened)] == shortened
+
+
 def test_the_conversation_continues_after_a_tool_result(server: ScriptedServer, client: Client):
     server.reply(Reply.json(CALL), CHAT.answer())
     with Conversation(CHAT.model(server.url), client=client, tools=[TOOL]) as conversation:

@@ -11,12 +11,20 @@ import msgspec
 
 from segue.client.session.locks import SessionLock
 from segue.conversation.content import SystemContent, TextContent, ToolCall, ToolResultContent, UserContent
-from segue.conversation.context import Context, Tool
+from segue.conversation.context import Context, Summary, Tool
 from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message, ToolResultMessage, UserMessage
 from segue.errors import ConversationError
 from segue.models.model import Model
-from segue.sessions import StrPath, append_header, append_line, append_message, dump_model, read_session_models
+from segue.sessions import (
+    StrPath,
+    append_header,
+    append_line,
+    append_message,
+    append_summary,
+    dump_model,
+    read_session_models,
+)
 
 
 class History:
@@ -71,7 +79,7 @@ class History:
         wanted = (
             initial
             if context is None or stored is None
-            else msgspec.structs.replace(context, messages=initial.messages)
+            else msgspec.structs.replace(context, messages=initial.messages, summaries=initial.summaries)
         )
         if system_prompt is not None:
             wanted = msgspec.structs.replace(wanted, system_prompt=system_prompt)
@@ -82,6 +90,8 @@ class History:
         if path is not None and stored is None:
             for message in wanted.messages:
                 append_message(path, message, fsync=self._fsync)
+            for summary in wanted.summaries:
+                append_summary(path, summary, fsync=self._fsync)
         if self._lock is not None:
             self._lock.lock_file()  # the file exists now
         return wanted
@@ -115,8 +125,21 @@ class History:
             self.write_line(dump_model(model))
             self.models = (*self.models, model)
 
+    def append_summary(self, summary: Summary) -> None:
+        """Add a summary.
+
+        Raises:
+            ConversationError: the conversation was closed.
+        """
+        with self._turn:
+            if self._path is not None:
+                if self.is_closed:
+                    raise self.closed_error()
+                append_summary(self._path, summary, fsync=self._fsync)
+            self.context = self.context.add_summary(summary)
+
     def write_line(self, line: bytes) -> None:
-        """Append one dumped message or model to the file only; `context` stays as it is.
+        """Append one dumped message, summary or model to the file only; `context` stays as it is.
 
         Raises:
             ConversationError: the conversation was closed.

@@ -63,6 +63,12 @@ def holds_history(options: Options, target: Target) -> bool:
     return any(found.key in held.history and found.key not in refused for found in held.references(part))
 
 
+def is_continued(workspace: Workspace) -> bool:
+    """Whether a result without a call may answer a call of a turn that the provider holds."""
+    options = workspace.settings.options if workspace.settings is not None else None
+    return workspace.prefix_state.has_references or (options is not None and holds_history(options, workspace.target))
+
+
 def has_reference(message: Message, protocol: str) -> bool:
     """Whether a message that is not the assistant's names a stored item, by a block of this protocol."""
     return message.role != "assistant" and any(

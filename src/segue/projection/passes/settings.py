@@ -87,7 +87,10 @@ def _add_called(workspace: Workspace, tools: tuple[Tool, ...]) -> tuple[Tool, ..
         return tools
     names = {tool.name for tool in tools if tool.kind == "function"}
     added: list[Tool] = []
-    for name in workspace.prefix_state.called:
+    called = list(workspace.prefix_state.called)
+    if not tools and not called and (native := workspace.prefix_state.native_name) is not None:
+        called.append(wire_name(native, rules))  # any definition will do: the provider ran the tool itself
+    for name in called:
         if name not in names:
             workspace.note(ChangeCode.TOOL_ADDED, ("tools",), Loss.NONE, name)
             schema = {"type": "object", "properties": dict[str, object]()}
@@ -177,7 +180,11 @@ class _Tools:
             if tool.protocol != self.target.model.protocol:
                 self.remove(path, f"only {tool.protocol} supports it")
                 return None
-            return self.keep_supported_extra(replace(tool, definition=self.clean(tool.definition, path)), tool, path)
+            kept = self.keep_supported_extra(replace(tool, definition=self.clean(tool.definition, path)), tool, path)
+            if self.target.acceptance.refuses_tool(kept, None):
+                self.remove(path, "the target refuses its definition")
+                return None
+            return kept
         description, cleaned = self.clean(tool.description, path), self.clean(tool.parameters, path)
         name = wire_name(tool.name, self.rules)
         if name != tool.name:
@@ -208,6 +215,10 @@ class _Tools:
         extra = given.extra
         if extra is not None:
             kept = kept_extra(extra, self.target.model.protocol, self.rules, same_provider=True)
+            if self.target.acceptance.has_form(kept):
+                plain = self.target.acceptance.without_form(kept)
+                if self.target.acceptance.refuses_tool(replace(fitted, extra=kept), replace(fitted, extra=plain)):
+                    kept = plain
             if kept is not extra:
                 self.note(ChangeCode.EXTRA_REMOVED, path, extra_loss(extra, kept))
             if kept is not None and not is_clean_extra(kept, self.target.model.protocol):
@@ -378,6 +389,7 @@ class _Options:
         if given.extra is not None:
             kept = kept_extra(given.extra, self.model.protocol, self.rules, same_provider=True)
             kept = self.without_refused(kept, given, thinks=thinks)
+            kept = self.without_unaccepted(kept, given)
             if kept is not given.extra:
                 lost = lost_references(given.extra, kept)
                 for _, reference in lost:
@@ -417,6 +429,19 @@ class _Options:
             return extra
         self.note(ChangeCode.OPTION_CLAMPED, ("options", "extra"), Loss.NONE, _HASHED)
         return {**extra, self.model.protocol: fitted}
+
+    def without_unaccepted(self, extra: Extra | None, given: Options) -> Extra | None:
+        """Remove keys whose values `check` refuses; the same object when there are none."""
+        part = (extra or {}).get(self.model.protocol, {})
+        if extra is None or not part:
+            return extra
+        fitted = replace(given, **{**self.changed, "extra": extra})
+        refused = self.target.acceptance.refused_keys(fitted, tuple(self.tools))
+        if not refused:
+            return extra
+        rest = {key: value for key, value in part.items() if key not in refused}
+        others = {protocol: inner for protocol, inner in extra.items() if protocol != self.model.protocol}
+        return ({**others, self.model.protocol: rest} if rest else others) or None
 
     def clean(self, given: Options) -> None:
         for name in given.__struct_fields__:

@@ -72,11 +72,14 @@ class _Fitting:
     def native(self, given: NativeContent, path: Path) -> list[SystemContent]:
         """Keep a block of the target's protocol; replace another one by its fallback, with media as short texts."""
         if given.protocol == self.target.model.protocol:
-            return [self.keep_supported_extra(self.clean_native(given, path), path)]
-        if not given.fallback:
+            cleaned = self.clean_native(given, path)
+            if cleaned.kind != "native" or not self.is_refused(cleaned):
+                return [self.keep_supported_extra(cleaned, path)]
+            self.note(ChangeCode.NATIVE_REFUSED, path, Loss.OPAQUE if given.fallback else Loss.CONTENT, "malformed")
+        elif not given.fallback:
             self.note(ChangeCode.NATIVE_DROPPED, path, Loss.CONTENT, given.protocol)
-            return []
-        self.note(ChangeCode.NATIVE_REPLACED, path, Loss.OPAQUE, given.protocol)
+        else:
+            self.note(ChangeCode.NATIVE_REPLACED, path, Loss.OPAQUE, given.protocol)
         out: list[SystemContent] = []
         for spare in given.fallback:
             if spare.kind == "text":
@@ -88,6 +91,12 @@ class _Fitting:
             if fit.content.kind == "text":
                 out += self.piece(fit.content, path)
         return out
+
+    def is_refused(self, given: NativeContent) -> bool:
+        """Whether the target refuses a native block of its own protocol."""
+        replay = self.target.protocol.replay
+        kind, _ = replay.read(given.block)
+        return kind in replay.malformed or (not replay.is_known(kind) and self.target.acceptance.refuses_prompt(given))
 
     def clean_native(self, given: NativeContent, path: Path) -> SystemContent:
         cleaned = clean_piece(given, self.target.model.protocol)

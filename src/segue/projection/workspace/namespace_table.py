@@ -17,7 +17,7 @@ class NamespaceTable:
 
     def __init__(self, tools: tuple[Tool, ...]) -> None:
         found: list[tuple[Namespace, Namespaces]] = []
-        self.taken = frozenset(tool.name for tool in tools if tool.kind == "function")
+        self.taken: frozenset[str] = frozenset(tool.name for tool in tools if tool.kind == "function")
         self.deferred: set[FunctionName] = set()
         for tool in tools:
             protocols = (tool.protocol,) if tool.kind == "native" else tuple(tool.extra or ())
@@ -42,7 +42,11 @@ class NamespaceTable:
                 if codec.is_deferred(function):
                     self.deferred.add((space.name, function.name))
         self.names: dict[str, FunctionName] = {given: key for key, given in self.functions.items()}
-        self.key = (frozenset(self.functions), frozenset(self.deferred), self.taken if self.functions else None)
+        self.key: tuple[frozenset[FunctionName], frozenset[FunctionName], frozenset[str] | None] = (
+            frozenset(self.functions),
+            frozenset(self.deferred),
+            self.taken if self.functions else None,
+        )
 
     def is_empty(self) -> bool:
         """Whether there are neither namespaces nor deferred functions."""

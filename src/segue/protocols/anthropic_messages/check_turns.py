@@ -13,12 +13,14 @@ from typing import Final, TypeAlias, cast
 from segue.errors import Path
 from segue.models.model_ids import is_claude
 from segue.models.rules import Rules
+from segue.protocols.anthropic_messages.native import REPLAY
 from segue.protocols.anthropic_messages.rules import PROVIDER
-from segue.protocols.kit.checking import objects_of
+from segue.protocols.kit.checking import check_base64, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.media_checks import check_address, check_bytes
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.replay import NO_CALL, NO_RESULT, Turn, find_halves
 
 Object: TypeAlias = Mapping[str, object]
 Placed: TypeAlias = tuple[Path, Object]
@@ -81,10 +83,14 @@ class Turns:
             yield from self._check_turn(index, turn, last=position == len(self.turns) - 1)
         for position, run in enumerate(self.runs):
             yield from self._check_pairing(position, run)
+        yield from self._check_native_pairs()
         yield from self._check_system()
         yield from self._check_end()
         yield from self._check_cycle()
         yield from self._check_media()
+        yield from check_base64(
+            self.body.get("messages"), ("messages",), lambda block: ("data",) if block.get("type") == "base64" else ()
+        )
 
     # -- one turn ------------------------------------------------------------------------------------------------------
 
@@ -228,6 +234,41 @@ class Turns:
                     # "all content must be type 'text' if 'is_error' is true" (vellum-assistant #18387, 2026-03-17)
                     message = "an error result has media; keep its text alone"
                     yield Violation(code="error_result_media", path=path, message=message)
+
+    def _check_native_pairs(self) -> Iterator[Violation]:
+        """Check that calls of tools that the provider runs have their results; `native.REPLAY` has the sources."""
+        turns: list[Turn[Path]] = []
+        for index, turn in self.turns:
+            placed = _blocks_of(turn, ("messages", index))
+            blocks = [(path, *REPLAY.read(block)) for path, block in placed]
+            callers = (REPLAY.reference_of(block) for _, block in placed)
+            if turn.get("role") == "assistant":
+                turns.append(Turn("assistant", blocks, frozenset(caller for caller in callers if caller)))
+            elif turn.get("role") != "system":
+                is_result = bool(blocks) and all(kind == "tool_result" for _, kind, _ in blocks)
+                turns.append(Turn("results" if is_result else "user", blocks))
+        rules = self.rules
+        found = find_halves(turns, REPLAY, alternate=rules.alternate, may_wait=rules.pending_calls)
+        for path, why in found.refused.items():
+            if why == NO_RESULT:
+                message = "the call of a server tool has no result; remove it"
+                yield Violation(code="call_without_result", path=path, message=message)
+            elif why == NO_CALL:
+                message = "the result of a server tool has no call before it; remove it"
+                yield Violation(code="result_without_call", path=path, message=message)
+        yield from self._check_callers()
+
+    def _check_callers(self) -> Iterator[Violation]:
+        """Check that a call that names the code that made it stands behind that code."""
+        known: set[str | None] = set()
+        for run in self.runs:
+            known |= {text_of(block.get("id")) for _, block in run.of(*_SERVER_CALLS)}
+            for path, block in run.blocks:
+                caller = REPLAY.reference_of(block)
+                if caller is not None and caller not in known:
+                    # The id of the call of the code, which has to be there (anthropic 2.8.0: ServerToolCaller)
+                    message = f"no call before it has the id {caller!r}; remove `caller`"
+                    yield Violation(code="caller_unknown", path=(*path, "caller"), message=message)
 
     # -- the order of turns --------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.anthropic_messages.server_results import has_page_text, label_of, result_lines
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.replay import Pair, Replay
 from segue.protocols.kit.sources import labelled
 
 Fallback: TypeAlias = tuple[FallbackContent, ...]
@@ -149,3 +150,32 @@ _READABLE: Final[Mapping[str, Callable[[Block], Fallback]]] = {
     "container_upload": _upload,
 }
 """How blocks are read that have more than a text or a content."""
+
+
+# -- pairs -------------------------------------------------------------------------------------------------------------
+
+_SERVER_RESULT: Final = "server_tool_result"
+_CLIENT_RESULTS: Final = frozenset({"tool_result", "mcp_tool_result"})
+
+
+def _read(block: Block) -> tuple[str, Block]:
+    """Read the kind of a block: every server tool has its own type of result, and new ones come up."""
+    kind = text_of(block.get("type")) or ""
+    return _SERVER_RESULT if kind.endswith("_tool_result") and kind not in _CLIENT_RESULTS else kind, block
+
+
+REPLAY: Final = Replay(
+    read=_read,
+    pairs=(
+        # "`web_search` tool use with id .. was found without a corresponding `web_search_tool_result` block"
+        # (sdk-python #961, #1339); "unexpected `tool_use_id` found in `advisor_tool_result` blocks" (claude-code
+        # #95406, #89348); unfinished calls: sdk-python #1507, 2026-08-07; pydantic-ai, measured with Claude 4.5
+        Pair(call="server_tool_use", results=(_SERVER_RESULT,), call_id="id", result_id=("tool_use_id",), scope="run"),
+        Pair(call="mcp_tool_use", results=("mcp_tool_result",), call_id="id", result_id=("tool_use_id",), scope="run"),
+    ),
+    whole=frozenset({"mcp_tool_listing", "fallback", "compaction", "container_upload", "tool_reference"}),
+    malformed=frozenset({"text", "tool_use", "tool_result", "thinking", "redacted_thinking"}),
+    forms=frozenset({"@turn", "content:unwrap", "is_error:bool"}),  # recorded traffic, 2026-11
+    reference=("caller", "tool_id"),  # anthropic 2.8.0: of calls that code execution made
+)
+"""Calls of tools that the provider runs, and their results."""

@@ -56,6 +56,8 @@ RULES: Final = Rules(
     file_context=True,  # anthropic 2.8.0: DocumentBlockParam
     file_id_pattern="file_[A-Za-z0-9]+",  # Anthropic documentation: Files API
     max_images=100,  # 600 from the 4.6 generation on, below (pi-ai 1.5.0 catalogue)
+    max_pages=100,  # AWS documentation: inference API restrictions, read 2026-11-15
+    max_request_media=32_000_000,  # Anthropic documentation: errors, 413 above 32 MB, read 2026-11-15
     max_image_bytes=3_932_160,  # "image exceeds 5 MB maximum", counted in base64
     max_document_bytes=25_165_824,  # 32 MB for the whole request, counted in base64 (413 request_too_large)
     # -- turns
@@ -74,6 +76,7 @@ RULES: Final = Rules(
     refused_options=frozenset({"seed", "session_id"}),  # anthropic 2.8.0: no such parameters
     refused_with_thinking=_SAMPLING,  # Anthropic documentation: extended thinking, feature compatibility
     extra_like=(("top_k", "temperature"),),  # Anthropic documentation: extended thinking; pi #7961
+    max_tokens_needed=True,  # "max_tokens: Field required" (anthropic 2.8.0)
     user_id_keys=frozenset({"metadata.user_id"}),  # anthropic 2.8.0; the lengths differ by provider
     min_max_tokens=0,  # anthropic 2.8.0: 0 only warms the cache
     max_temperature=1.0,  # Anthropic documentation: messages

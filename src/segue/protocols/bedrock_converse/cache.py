@@ -80,10 +80,11 @@ def restore_block(wire: Wire, extra: Extra | None) -> Wire:
 # -- default places ----------------------------------------------------------------------------------------------------
 
 
-def place_marks(body: Wire, endpoint: Endpoint, retention: CacheRetention) -> None:
-    """Add cache points to a new body; a body that has one already is left unchanged."""
+def place_marks(body: Wire, endpoint: Endpoint, retention: CacheRetention, *, anchored: bool) -> None:
+    """Add cache points to a new body; a body that has one already is left unchanged, unless segue `anchored` it."""
     dialect = endpoint.dialect
-    if dialect.cache_format != "bedrock" or not endpoint.rules.cache_marks or _is_marked(body):
+    is_marked = not anchored and _is_marked(body)
+    if dialect.cache_format != "bedrock" or not endpoint.rules.cache_marks or is_marked:
         return
     point = encode_mark(CacheMark(ttl="1h" if retention == "long" and dialect.cache_long == "1h" else None))
     tools = object_of(body.get("toolConfig")).get("tools")

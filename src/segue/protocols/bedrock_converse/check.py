@@ -13,7 +13,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.bedrock_converse.cache import MARK
 from segue.protocols.bedrock_converse.check_turns import Turns, violation
-from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
+from segue.protocols.kit.checking import check_base64, check_json, matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
@@ -30,6 +30,7 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     found += [*_check_tools(body, endpoint), *_check_history(body, endpoint), *_check_choice(body, endpoint)]
     found += [*_check_thinking(body, endpoint), *_check_sampling(body, endpoint), *_check_refused(body, endpoint)]
     found += Turns(body, endpoint).check()
+    found += check_base64(body.get("messages"), ("messages",), lambda block: ("bytes",) if "bytes" in block else ())
     return [*found, *_check_marks(body, endpoint)]
 
 

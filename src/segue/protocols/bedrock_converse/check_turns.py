@@ -15,11 +15,14 @@ from segue.models.rules import Rules
 from segue.protocols.bedrock_converse.content import MEMBERS
 from segue.protocols.bedrock_converse.document_names import LONGEST
 from segue.protocols.bedrock_converse.media_types import ALIASES, TYPES, Kind
+from segue.protocols.bedrock_converse.native import REPLAY, SERVER_CALL
 from segue.protocols.kit.checking import matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.media_checks import check_bytes
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.replay import NO_CALL, find_halves
+from segue.protocols.kit.replay import Turn as PairTurn
 
 Placed: TypeAlias = tuple[Path, Block]
 
@@ -53,7 +56,7 @@ class Turn:
 
     def own_calls(self) -> list[Placed]:
         """Give the calls that the application answers."""
-        return [(path, call) for path, call in self.of("toolUse") if call.get("type") != "server_tool_use"]
+        return [(path, call) for path, call in self.of("toolUse") if call.get("type") != SERVER_CALL]
 
 
 class Turns:
@@ -256,6 +259,7 @@ class Turns:
             after = self.turns[position + 1] if position + 1 < len(self.turns) else None
             answered = _ids(after.of("toolResult")) if after is not None and after.role == "user" else ()
             seen: set[str | None] = set()
+            yield from _check_native_pairs(turn)
             for path, call in turn.own_calls():
                 call_id = text_of(call.get("toolUseId"))
                 if call_id in seen:
@@ -367,3 +371,13 @@ def _in_results(turn: Turn) -> list[Placed]:
 
 def _ids(placed: list[Placed]) -> set[str | None]:
     return {text_of(block.get("toolUseId")) for _, block in placed}
+
+
+def _check_native_pairs(turn: Turn) -> Iterator[Violation]:
+    """Check that a tool that the provider runs has its call and its result in one turn; see `native.REPLAY`."""
+    blocks = [(path, *REPLAY.read(block)) for path, block in turn.blocks]
+    for path, why in find_halves([PairTurn("assistant", blocks)], REPLAY).refused.items():
+        if why == NO_CALL:
+            yield violation("result_without_call", path, "no call in its turn has its id; remove it")
+        else:
+            yield violation("call_without_result", path, "a call that the provider ran has no result; remove it")

@@ -22,6 +22,7 @@ from segue.protocols.bedrock_converse.sdk import without_bytes
 from segue.protocols.bedrock_converse.server_results import cited_pages, label_of
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.replay import Pair, Replay
 from segue.protocols.kit.sources import labelled, write_sources
 
 Fallback: TypeAlias = tuple[FallbackContent, ...]
@@ -133,3 +134,29 @@ _READABLE: Final[Mapping[str, Callable[[object], Fallback]]] = {
     "searchResult": _search_result,
 }
 """Members of a block that have a readable part."""
+
+
+SERVER_CALL: Final = "server_tool_use"
+"""The `type` of a call of a tool that the provider runs."""
+
+
+def _read(block: Block) -> tuple[str, Block]:
+    """Read the kind of a block; a call and a result of the client's tools are content of their own."""
+    for key in ("toolUse", "toolResult", "text", "reasoningContent"):
+        if key in block:
+            inner = object_of(block[key])
+            is_server_call = key != "toolUse" or inner.get("type") == SERVER_CALL
+            return key if is_server_call else "call", inner
+    return "", block
+
+
+REPLAY: Final = Replay(
+    read=_read,
+    pairs=(
+        # Both stand in the turn of the model.  (AWS documentation: system tools; botocore 1.44.0, read 2026-11-15). No
+        # refusal of a half is recorded; half of any other call is refused (vercel/ai #13013, langchain-aws #192).
+        Pair(call="toolUse", results=("toolResult",), call_id="toolUseId", result_id=("toolUseId",), scope="turn"),
+    ),
+    malformed=frozenset({"call", "text", "reasoningContent"}),
+)
+"""Calls of tools that the provider runs, and their results."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 from urllib.parse import quote
 
@@ -10,6 +11,7 @@ from segue.protocols.bedrock_converse.check import check
 from segue.protocols.bedrock_converse.clues import CLUES
 from segue.protocols.bedrock_converse.document_names import names_documents
 from segue.protocols.bedrock_converse.errors import decode_error
+from segue.protocols.bedrock_converse.native import REPLAY
 from segue.protocols.bedrock_converse.request import decode_request, encode_request
 from segue.protocols.bedrock_converse.response import decode_response, encode_response
 from segue.protocols.bedrock_converse.rules import DIALECT, FAMILIES, PROVIDER, RULES
@@ -18,9 +20,10 @@ from segue.protocols.bedrock_converse.sdk import sdk_arguments
 from segue.protocols.bedrock_converse.server_tools import SERVER_TOOLS
 from segue.protocols.bedrock_converse.sources import cited_sources
 from segue.protocols.bedrock_converse.stream import stream_decoder
-from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.token_count import TokenCount
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:
@@ -38,6 +41,21 @@ _HELD_CONTENT: Final = HeldContent(
 )
 """botocore 1.44.0: `modelId` may be the ARN of a prompt of Prompt management, which `promptVariables` fill in."""
 
+_PROFILE: Final = re.compile(r"^(?:us|us-gov|eu|apac|jp|au|ca|sa|global)\.(?=\w+\.)")
+
+
+def _count_path(endpoint: Endpoint) -> str:
+    """Give the path; an inference profile (`us.anthropic...`) is refused, its model is counted (recorded, 2026-11)."""
+    return f"/model/{quote(_PROFILE.sub('', endpoint.model.id), safe='')}/count-tokens"
+
+
+_COUNTED: Final = frozenset({"messages", "system", "toolConfig", "additionalModelRequestFields"})
+"""What is counted (botocore 1.44.0: ConverseTokensRequest; 2026-11-15)."""
+
+
+def _count_body(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - common signature
+    return {"input": {"converse": {key: value for key, value in body.items() if key in _COUNTED}}}
+
 
 PROTOCOL: Final = Protocol(
     name=NAME,
@@ -49,6 +67,7 @@ PROTOCOL: Final = Protocol(
     cited_sources=cited_sources,
     framing="aws-event-stream",
     path=_path,
+    token_count=TokenCount(path=_count_path, body=_count_body, field="inputTokens"),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,
@@ -76,6 +95,7 @@ PROTOCOL: Final = Protocol(
     },
     affects_later=names_documents,
     sdk_arguments=sdk_arguments,
+    replay=REPLAY,
     clues=CLUES,
     example=Model(
         "us.anthropic.claude-sonnet-4-5-20250929-v1:0",

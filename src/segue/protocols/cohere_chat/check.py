@@ -13,7 +13,16 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_request
-from segue.protocols.kit.checking import Found, Messages, calls_of, check_json, messages_of, run_checks
+from segue.protocols.kit.checking import (
+    Found,
+    Messages,
+    calls_of,
+    check_base64,
+    check_json,
+    data_urls,
+    messages_of,
+    run_checks,
+)
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.media_checks import check_image_url
@@ -42,7 +51,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         # "invalid request: message must be at least 1 token long" (Risuai #504); messages is required (cohere 7.3.1)
         return [messages]
     in_messages = run_checks(_MESSAGE_CHECKS, messages, endpoint)
-    return [*check_json(body), *in_messages, *run_checks(_BODY_CHECKS, body, endpoint)]
+    media = check_base64(body.get("messages"), ("messages",), data_urls)
+    return [*check_json(body), *in_messages, *media, *run_checks(_BODY_CHECKS, body, endpoint)]
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------

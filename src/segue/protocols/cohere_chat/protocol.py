@@ -16,6 +16,7 @@ from segue.protocols.cohere_chat.stream import stream_decoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.replay import CHAT_REPLAY
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
@@ -99,6 +100,7 @@ PROTOCOL: Final = Protocol(
         "extra",
     },
     sdk_arguments=_sdk_arguments,
+    replay=CHAT_REPLAY,
     clues=CLUES,
     example=Model("command-a-reasoning", "cohere", NAME, reasoning=True),
     held_content=_HELD_CONTENT,

@@ -43,6 +43,7 @@ RULES: Final = Rules(
     image_sources=frozenset({"data", "url", "file_id"}),  # google-genai 3.1.0: fileData of any type
     # Files API, and objects of Cloud Storage that were registered with it
     file_id_pattern=r"(?:https://generativelanguage\.googleapis\.com/\S*)?files/\S+|gs://\S+",
+    max_request_media=100_000_000,  # Google's announcement of 2026-01-12: inline data up to 100 MB
     max_images=3600,  # pi-ai 1.5.0 catalogue
     # -- turns
     alternate=True,  # pi #2251: 400 for two of one role; gemini-cli #11814 for the model's

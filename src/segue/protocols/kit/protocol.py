@@ -31,10 +31,12 @@ from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation, WireError
 from segue.protocols.kit.held_content import NO_HELD_CONTENT, HeldContent
 from segue.protocols.kit.namespaces import Namespaces
+from segue.protocols.kit.replay import NO_REPLAY, Replay
 from segue.protocols.kit.server_tools import ServerTool
 from segue.protocols.kit.sources import Source
 from segue.protocols.kit.storable import PlainChecks, PlainErrors, StorableRequests, StorableResponses
 from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.kit.token_count import TokenCount
 
 Framing: TypeAlias = Literal["sse", "ndjson", "aws-event-stream", "none"]
 
@@ -84,11 +86,13 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
       two turns of the same role. `pieces`: the body joins the texts of a turn.
     - `held_content`: which parts of a body refer to content that only the provider has.
     - `headers`: headers of every request, besides the key.
+    - `replay`: which blocks of this wire belong together, so that none is sent without the other.
     - `sdk_parameters`: the arguments of the provider's own client; other keys go to `extra_body`.
     - `clues`: keys and values by which detection recognises a body.
     - `example`: a model of this protocol, for tests, documentation and the demo.
     - `samples()`: sample exchanges. A function, so that they are read only when needed.
     - `documentation`: title, link and summary.
+    - `token_count`: the endpoint that counts the tokens of a request, where providers of this protocol have one.
 
     Functions:
 
@@ -133,8 +137,10 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     affects_later: Callable[[Message], bool] | None = None
     namespaces: Namespaces | None = None
     cited_sources: Callable[[AssistantMessage], Sequence[Source]] | None = None
+    replay: Replay = NO_REPLAY
     sdk_parameters: frozenset[str] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
+    token_count: TokenCount | None = None
 
     def __post_init__(self) -> None:
         """Wrap the functions that read a body, so that no codec has to expect values which cannot be stored."""

@@ -16,7 +16,9 @@ from segue.protocols.kit.checking import (
     Messages,
     OpenCalls,
     calls_of,
+    check_base64,
     check_json,
+    data_urls,
     matches_alphabet,
     messages_of,
     run_checks,
@@ -51,7 +53,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         # "Conversation must have at least one message" (mistral-common 1.13.0)
         return [messages]
     in_messages = run_checks(_MESSAGE_CHECKS, messages, endpoint)
-    return [*check_json(body), *in_messages, *run_checks(_BODY_CHECKS, body, endpoint)]
+    media = check_base64(body.get("messages"), ("messages",), data_urls)
+    return [*check_json(body), *in_messages, *media, *run_checks(_BODY_CHECKS, body, endpoint)]
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.replay import CHAT_REPLAY
 from segue.protocols.mistral_chat.check import check
 from segue.protocols.mistral_chat.clues import CLUES
 from segue.protocols.mistral_chat.errors import decode_error
@@ -111,6 +112,7 @@ PROTOCOL: Final = Protocol(
         "extra",
     },
     sdk_arguments=_sdk_arguments,
+    replay=CHAT_REPLAY,
     clues=CLUES,
     example=Model("mistral-large-4", "mistral", NAME, reasoning=True, input=("text", "image", "document")),
     held_content=_HELD_CONTENT,

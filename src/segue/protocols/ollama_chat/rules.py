@@ -32,6 +32,7 @@ RULES: Final = Rules(
     # -- reasoning
     reasoning_replay="open",  # server source: `thinking` of a message is plain text
     # -- options: server source, no such fields
+    window_option=("options", "num_ctx"),  # ollama documentation: context length, read 2026-11-15
     refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),
 )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.kit.checking import Found, Messages, messages_of, run_checks
+from segue.protocols.kit.checking import Found, Messages, check_base64, data_urls, messages_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.ranges import check_range, check_user_ids
@@ -28,7 +28,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     if isinstance(messages, Violation):
         # openai-openapi 2.3.0: minItems 1; "[] is too short - 'messages'"
         return [messages]
-    return [*run_checks(MESSAGE_CHECKS, messages, endpoint), *run_checks(_BODY_CHECKS, body, endpoint)]
+    media = check_base64(body.get("messages"), ("messages",), data_urls)
+    return [*run_checks(MESSAGE_CHECKS, messages, endpoint), *media, *run_checks(_BODY_CHECKS, body, endpoint)]
 
 
 def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:

@@ -265,7 +265,8 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 )
             yield from _check_media(block, media, path)
             mime = media.mime_type
-            if role == "user" and mime is not None and not _is_supported(mime, rules.user_media):
+            # The protocol's own list is OpenAI's; without a provider nothing is known about this model.
+            if role == "user" and model.provider and mime is not None and not _is_supported(mime, rules.user_media):
                 yield Violation(
                     code="media_type_refused", path=path, message=f"the model does not support {mime}; remove it"
                 )

@@ -8,6 +8,8 @@ from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.replay import CHAT_REPLAY
+from segue.protocols.kit.token_count import TokenCount, only
 from segue.protocols.openai_chat.check import check
 from segue.protocols.openai_chat.clues import CLUES
 from segue.protocols.openai_chat.errors import decode_error
@@ -80,6 +82,13 @@ _HELD_CONTENT: Final = HeldContent(
 `context_id` of its context API; Z.ai: `conversation_id`; 2026-11)."""
 
 
+def _count_path(endpoint: Endpoint) -> str:
+    return f"{_path(endpoint, stream=False)}/input_tokens"
+
+
+_COUNTED: Final = frozenset({"chat_template_kwargs", "messages", "model", "reasoning_format", "tool_choice", "tools"})
+"""What is counted. For this protocol llama.cpp has such an endpoint, OpenAI has none (xllamacpp 2026.10, tried)."""
+
 PROTOCOL: Final = Protocol(
     name=NAME,
     provider=PROVIDER,
@@ -90,6 +99,7 @@ PROTOCOL: Final = Protocol(
     cited_sources=cited_sources,
     framing="sse",
     path=_path,
+    token_count=TokenCount(path=_count_path, body=only(_COUNTED), field="input_tokens"),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,
@@ -115,6 +125,7 @@ PROTOCOL: Final = Protocol(
         "extra",
     },
     sdk_parameters=_SDK_PARAMETERS,
+    replay=CHAT_REPLAY,
     clues=CLUES,
     example=Model("gpt-5.2", "openai", NAME, reasoning=True, input=("text", "image", "document")),
     held_content=_HELD_CONTENT,

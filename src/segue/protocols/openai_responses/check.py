@@ -16,22 +16,22 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.models.model_ids import OPENAI_WITHOUT_REASONING
 from segue.models.rules import Rules
+from segue.protocols.kit.checking import check_base64, data_urls
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.media_checks import check_address, check_bytes, check_image_url
 from segue.protocols.kit.ranges import check_range, check_user_ids
 from segue.protocols.kit.reading import split_data_url, text_of
+from segue.protocols.kit.replay import NO_CALL, Role, Turn, find_halves
 from segue.protocols.kit.schemas import is_closed
 from segue.protocols.openai_responses.check_namespaces import check_namespaces
-from segue.protocols.openai_responses.native import kind_of, side_of
+from segue.protocols.openai_responses.native import ID_PREFIXES, LONGEST_ID, REPLAY, kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
 
 _NEVER_REASON: Final = re.compile(OPENAI_WITHOUT_REASONING, re.IGNORECASE)
 _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})  # openai 3.49.0: EasyInputMessage
 _STORED: Final = ("previous_response_id", "conversation", "prompt")
-_ID_PREFIXES: Final[Mapping[str, str]] = {"reasoning": "rs", "message": "msg", "function_call": "fc"}
-_LONGEST_ID: Final = 64
 _ASSISTANT_PARTS: Final = frozenset({"input_text", "input_image", "input_file"})
 _INPUT_PARTS: Final = frozenset({"output_text", "refusal"})
 _MOVED: Final[Mapping[str, str]] = {
@@ -43,6 +43,7 @@ _MOVED: Final[Mapping[str, str]] = {
 }
 _CALLS: Final = frozenset({"function_call", "custom_tool_call"})
 _OUTPUTS: Final = frozenset({"function_call_output", "custom_tool_call_output"})
+_RESULTS: Final = _OUTPUTS | {kind for pair in REPLAY.pairs for kind in pair.results}
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
@@ -62,11 +63,13 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
             found.extend(_unstored(index, item))
     if endpoint.rules.paired_calls and not any(body.get(key) for key in _STORED):
         found.extend(_pairs(items))
+        found.extend(_native_pairs(items))
     if endpoint.rules.calls_last:
         found.extend(_text_after_calls(items))
     found.extend(_order(items))
     if endpoint.rules.tool_namespaces:
         found.extend(check_namespaces(body, items))
+    found.extend(check_base64(body.get("input"), ("input",), data_urls))
     if own and body.get("store") is not False:
         found.extend(_stored_pairs(items))
     return found
@@ -169,16 +172,16 @@ def _item(index: int, item: Block, rules: Rules, *, own: bool) -> Iterator[Viola
 
 
 def _identity(item: Block, kind: str, path: Path) -> Iterator[Violation]:
-    item_id, prefix = item.get("id"), _ID_PREFIXES.get(kind)
+    item_id, prefix = item.get("id"), ID_PREFIXES.get(kind)
     if not isinstance(item_id, str) or prefix is None or (kind == "message" and item.get("role") != "assistant"):
         return
     if not item_id.startswith(prefix):
         # "Invalid 'input[133].id': 'thinking_0'. Expected an ID that begins with 'rs'." (vscode #316536, eca #465)
         message = f"the id of a {kind} item has to begin with {prefix!r}; remove it"
         yield Violation(code="invalid_item_id", path=(*path, "id"), message=message)
-    elif len(item_id) > _LONGEST_ID:
+    elif len(item_id) > LONGEST_ID:
         # "string too long. Expected a string with maximum length 64" (opencode #44587)
-        message = f"the id of an item has at most {_LONGEST_ID} characters; remove it"
+        message = f"the id of an item has at most {LONGEST_ID} characters; remove it"
         yield Violation(code="invalid_item_id", path=(*path, "id"), message=message)
 
 
@@ -259,6 +262,36 @@ def _pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
     for index in waiting.values():
         # "No tool output found for function call call_..."                             (livekit #5092; octofriend #233)
         yield Violation(code="unanswered_call", path=("input", index), message="the call has no output; add one")
+
+
+def _native_pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
+    """Check calls that are no function calls; `native.REPLAY` has the sources."""
+    if any(item.get("type") == "item_reference" for _, item in items):
+        return
+    turns: list[Turn[int]] = []
+    for index, item in items:
+        side = side_of(item)
+        role: Role = "assistant" if side == "assistant" else "results" if kind_of(item) in _RESULTS else "user"
+        caller = REPLAY.reference_of(item)
+        callers = frozenset({caller} if caller and role == "assistant" else ())
+        turns.append(Turn(role, [(index, *REPLAY.read(item))], callers))
+    halves = find_halves(turns, REPLAY)
+    for index, why in halves.refused.items():
+        if why == NO_CALL:
+            message = "no call before this output has its id; remove the output"
+            yield Violation(code="unmatched_output", path=("input", index), message=message)
+        else:
+            yield Violation(code="unanswered_call", path=("input", index), message="the call has no output; add one")
+    for index in halves.unanswered.values():
+        if index is not None:
+            yield Violation(code="unanswered_call", path=("input", index), message="the call has no output; add one")
+    called = {text_of(item.get("call_id")) for _, item in items if kind_of(item) == "program"}
+    for index, item in items:
+        caller = REPLAY.reference_of(item)
+        if caller is not None and object_of(item.get("caller")).get("type") == "program" and caller not in called:
+            # openai 3.49.0: the `call_id` of the program                                               (2026-11-15)
+            message = f"no program has the `call_id` {caller!r}; remove `caller`"
+            yield Violation(code="unknown_caller", path=("input", index, "caller"), message=message)
 
 
 def _order(items: list[tuple[int, Block]]) -> Iterator[Violation]:

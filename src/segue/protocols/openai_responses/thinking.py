@@ -23,6 +23,8 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_object, objec
 from segue.protocols.kit.verbatim import choose, chosen, keep
 from segue.protocols.openai_responses.rules import PROTOCOL
 
+REFUSED_ITEM: Final = "refused_item"
+"""The choice that keeps the fields of an item whose id the provider does not accept."""
 UNSIGNED: Final = "unsigned"
 """The default of the choice `item`: it is made only while the reasoning before it is there and has no signature."""
 _KEYS: Final = frozenset({"type", "summary", "content"})
@@ -62,8 +64,11 @@ def read_signature(signature: str | None) -> Wire | None:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def decode_reasoning(item: Block) -> ThinkingContent:
-    """Read a reasoning item: the summaries, then the content, joined by blank lines."""
+def decode_reasoning(item: Block, *, refused: bool = False) -> ThinkingContent:
+    """Read a reasoning item: the summaries, then the content, joined by blank lines.
+
+    Without a signature if its id is `refused`: it could not be sent.
+    """
     fields: Wire = {key: value for key, value in item.items() if key not in _KEYS}
     given = item.get("content")
     summary = _texts(item.get("summary"), "summary_text")
@@ -83,10 +88,11 @@ def decode_reasoning(item: Block) -> ThinkingContent:
         elif "content" in item:
             fields["content"] = None
     encrypted = fields.get("encrypted_content")
-    if isinstance(encrypted, str) and encrypted:
+    if isinstance(encrypted, str) and encrypted and not refused:
         is_bare = len(fields) == 1 and encrypted[0] != "{"
         return ThinkingContent(thinking=thinking, thinking_signature=encrypted if is_bare else write_signature(fields))
-    extra = keep(PROTOCOL, EMPTY, EMPTY, choices=choose("item", UNSIGNED, fields))
+    choices = choose(REFUSED_ITEM if refused else "item", UNSIGNED, fields)
+    extra = keep(PROTOCOL, EMPTY, EMPTY, choices=choices)
     return ThinkingContent(thinking=thinking, extra=extra)
 
 
@@ -128,6 +134,8 @@ def encode_reasoning(piece: ThinkingContent, *, open_reasoning: bool) -> Wire:
         item["summary"] = _summary(thinking)
         return item
     kept = chosen(piece.extra, PROTOCOL, "item", UNSIGNED)
+    if kept == UNSIGNED:
+        kept = chosen(piece.extra, PROTOCOL, REFUSED_ITEM, UNSIGNED)
     if isinstance(kept, Mapping):
         return _rebuild(thinking, cast("Block", kept))
     if open_reasoning:

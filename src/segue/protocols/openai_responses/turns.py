@@ -17,7 +17,8 @@ Choices kept in `extra` (see `kit.verbatim`); items of a reply are items of the 
 - `field`: "refusal" for a text that stood in a refusal part. Default "text".
 - `type`: "custom" for a call of a custom tool. Default "function".
 - `item`: the fields of an item that would be its signature, if the reasoning before it had one. They are valid only
-  while that reasoning stands in the turn, so the default is "unsigned" then, else "signed".
+  while that reasoning stands in the turn, so the default is "unsigned" then, else "signed". `refused_item` is the same
+  for an item whose id the provider does not accept.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import native_block, text_of
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_responses.content import drop_replaced
-from segue.protocols.openai_responses.native import native_item
+from segue.protocols.openai_responses.native import REPLAY, is_item_id, native_item
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.thinking import (
+    REFUSED_ITEM,
     UNSIGNED,
     decode_reasoning,
     encode_reasoning,
@@ -51,6 +53,7 @@ _PART_TYPES: Final = frozenset({"output_text", "refusal", "input_text", "text"})
 _EMPTY_LISTS: Final = ("annotations", "logprobs")
 """Lists that an `output_text` has although they are empty."""
 _SIGNED: Final = "signed"
+_CALLER: Final = "caller"
 
 
 NAMESPACE: Final = "namespace"
@@ -63,11 +66,15 @@ NAMESPACE: Final = "namespace"
 class TurnReader:
     """Reads the items of one turn in order."""
 
-    __slots__ = ("diagnostics", "is_reply", "reasoning", "tool_names")
+    __slots__ = ("checks_ids", "diagnostics", "is_reply", "reasoning", "tool_names")
 
-    def __init__(self, tool_names: Mapping[str, str] | None = None, *, is_reply: bool = False) -> None:
+    def __init__(
+        self, tool_names: Mapping[str, str] | None = None, *, is_reply: bool = False, checks_ids: bool = False
+    ) -> None:
+        self.checks_ids: bool = checks_ids
+        """Whether the provider accepts only its own ids of items."""
         self.diagnostics: list[Diagnostic] = []
-        self.is_reply = is_reply
+        self.is_reply: bool = is_reply
         self.reasoning: str = _SIGNED
         self.tool_names: Mapping[str, str] = tool_names or {}
 
@@ -81,7 +88,7 @@ class TurnReader:
         if kind == "function_call":
             return (self._call(item),)
         if kind == "reasoning":
-            thinking = decode_reasoning(item)
+            thinking = decode_reasoning(item, refused=self._refuses_id(item))
             if thinking.thinking_signature is None:
                 self.reasoning = UNSIGNED
             return (thinking,)
@@ -91,8 +98,16 @@ class TurnReader:
             return (self._custom_call(item),)
         return (native_item(item),)
 
-    def _sign(self, fields: Wire, choices: Wire) -> str | None:
+    def _refuses_id(self, item: Block) -> bool:
+        return self.checks_ids and not is_item_id(item)
+
+    def _sign(self, kind: str, fields: Wire, choices: Wire) -> str | None:
         """Give the signature; behind unsigned reasoning an item with an id gets a choice instead."""
+        if _CALLER in fields and REPLAY.reference_of(fields) is not None:
+            del fields[_CALLER]
+        if self._refuses_id({"type": kind, **fields}):
+            choices.update(choose(REFUSED_ITEM, self.reasoning, fields))
+            return None
         if self.reasoning == UNSIGNED and "id" in fields:
             choices.update(choose("item", UNSIGNED, fields))
             return None
@@ -109,14 +124,14 @@ class TurnReader:
             del fields["phase"]
         if isinstance(content, str):
             choices = choose("content", default, "string")
-            signature = self._sign(fields, choices)
+            signature = self._sign("message", fields, choices)
             extra = keep(PROTOCOL, {"message": message}, {"message": _MESSAGE}, choices=choices)
             return (TextContent(text=content, text_signature=signature, phase=phase, extra=extra),)
         parts = cast("list[object]", content) if isinstance(content, list) else []
         if not parts or not all(_is_part(part) for part in parts):
             return (native_item(item),)
         choices = choose("content", default, "list")
-        signature = self._sign(fields, choices)
+        signature = self._sign("message", fields, choices)
         read: list[AssistantContent] = []
         for part in cast("list[Block]", parts):
             text, extra = _decode_part(part, message, choices)
@@ -131,13 +146,15 @@ class TurnReader:
         choices: Wire = {}
         signature = None
         if item.keys() - _CALL_KEYS:
-            signature = self._sign({key: value for key, value in item.items() if key not in _CALL_KEYS}, choices)
+            fields = {key: value for key, value in item.items() if key not in _CALL_KEYS}
+            signature = self._sign("function_call", fields, choices)
+        caller = _caller_of(item)
         if isinstance(given, str):
             parsed = parse_arguments(given)
             arguments, text = parsed.arguments, parsed.text
             if parsed.diagnostic is not None:
                 self.diagnostics.append(parsed.diagnostic)
-            extra = keep(PROTOCOL, EMPTY, EMPTY, choices=choices) if choices else None
+            extra = keep(PROTOCOL, caller, EMPTY, choices=choices) if choices or caller else None
         else:
             arguments, text = dict(object_of(given)), None
             extra = self._keep_input(item, "arguments", choices)
@@ -155,7 +172,8 @@ class TurnReader:
         if not isinstance(call_id, str) or not isinstance(name, str):
             return native_item(item)
         choices = choose("type", "function", "custom")
-        signature = self._sign({key: value for key, value in item.items() if key not in _CUSTOM_KEYS}, choices)
+        fields = {key: value for key, value in item.items() if key not in _CUSTOM_KEYS}
+        signature = self._sign("custom_tool_call", fields, choices)
         return ToolCall(
             id=call_id,
             name=self.tool_names.get(name, name),
@@ -168,7 +186,7 @@ class TurnReader:
         """Keep the format of arguments that are no text. Only requests do: the next one after a reply sends text."""
         received = {} if self.is_reply or key not in item else {key: item[key]}
         default = {} if self.is_reply else {key: with_text_input(item)[key]}
-        return keep(PROTOCOL, received, default, (key,), choices)
+        return keep(PROTOCOL, {**_caller_of(item), **received}, default, (key,), choices)
 
 
 _INPUTS: Final[Mapping[object, str]] = {"function_call": "arguments", "custom_tool_call": "input"}
@@ -190,6 +208,12 @@ def _custom_input(given: object) -> str:
     if given is None or isinstance(given, str):
         return given or ""
     return encode_arguments({"": given})[len('{"":') : -1]
+
+
+def _caller_of(item: Block) -> Block:
+    """Give the `caller` of a call that a program made: data, because the program may not be sent with it."""
+    caller = item.get(_CALLER)
+    return {_CALLER: caller} if caller is not None and REPLAY.reference_of(item) is not None else EMPTY
 
 
 def is_custom(call: ToolCall) -> bool:
@@ -262,6 +286,7 @@ def _provider_fields(signature: str | None, extra: Extra | None, reasoning: str)
     fields = read_signature(signature)
     if fields is None and extra is not None:
         fields = dict(object_of(chosen(extra, PROTOCOL, "item", reasoning)))
+        fields = fields or dict(object_of(chosen(extra, PROTOCOL, REFUSED_ITEM, reasoning)))
     return fields or {}
 
 
@@ -306,6 +331,8 @@ def _encode_call(call: ToolCall, reasoning: str) -> Wire:
     item = _provider_fields(call.thought_signature, call.extra, reasoning)
     if call.extra is not None and isinstance(namespace := data_of(call.extra, PROTOCOL).get(NAMESPACE), str):
         item[NAMESPACE] = namespace
+    if call.extra is not None and _CALLER in (data := data_of(call.extra, PROTOCOL)):
+        item[_CALLER] = data[_CALLER]
     if is_custom(call) and isinstance(given := call.arguments.get("input"), str):
         item |= {"type": "custom_tool_call", "call_id": call.id, "name": call.name, "input": given}
     else:
