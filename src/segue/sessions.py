@@ -31,7 +31,7 @@ import msgspec
 
 from segue.conversation.context import Context
 from segue.conversation.foreign import FORMAT, check_format, with_leading_prompt
-from segue.conversation.limits import is_json
+from segue.conversation.limits import is_json, without_line
 from segue.conversation.messages import Message
 from segue.conversation.stored import dump, dump_message, load_line
 from segue.errors import LoadError, NewerFormat, TornLine
@@ -75,8 +75,10 @@ def read_session(path: StrPath) -> Context:
         return read_session_lines(file, name=os.fspath(path))
 
 
-def read_session_lines(lines: Iterable[bytes], *, name: str) -> Context:
+def read_session_lines(lines: Iterable[bytes], *, name: str, numbers: list[int] | None = None) -> Context:
     """Read a session from its lines; `name` is its name in warnings. See `read_session`.
+
+    The number of each message's line is added to `numbers`.
 
     Raises:
         LoadError: a line cannot be read; `line` is its number, `path` the place in it.
@@ -93,14 +95,19 @@ def read_session_lines(lines: Iterable[bytes], *, name: str) -> Context:
                 text = f"{name}: line {number}, the last one, is incomplete and was skipped; a write was interrupted"
                 warnings.warn(text, TornLine, stacklevel=3)
                 break
-            raise type(error)(error.reason, path=error.path, line=number) from error.__cause__
+            reason = without_line(error.reason)
+            raise type(error)(reason, path=error.path, line=number) from error.__cause__
+        added = entry.messages if isinstance(entry, Context) else (entry,)
         if isinstance(entry, Context):
             header = entry
-            messages += entry.messages
-        else:
-            messages.append(entry)
+        messages += added
+        if numbers is not None:
+            numbers += [number] * len(added)
     if header is None:
-        return with_leading_prompt(Context(messages=tuple(messages)))
+        context = with_leading_prompt(Context(messages=tuple(messages)))
+        if numbers is not None:
+            del numbers[: len(messages) - len(context.messages)]
+        return context
     return msgspec.structs.replace(header, messages=tuple(messages))
 
 

@@ -239,7 +239,7 @@ def test_ctrl_c_ends_the_run_quietly_and_leaves_no_process(to):
     send = os.kill if to == "the program alone" else os.killpg
     send(running.process.pid, signal.SIGINT)
     made = running.end()
-    assert (made.status, made.err.strip()) == (1, "Aborted!")
+    assert (made.status, made.err.strip()) == (130, "Aborted!")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="of signals")
@@ -266,7 +266,7 @@ def test_ctrl_c_in_a_finalizer_ends_the_run_quietly():
             status = process.wait(timeout=60)  # its input is still open
         finally:
             process.kill()
-        assert (status, process.stderr.read().strip()) == (1, b"Aborted!")
+        assert (status, process.stderr.read().strip()) == (130, b"Aborted!")
 
 
 @needs_proc
@@ -284,4 +284,4 @@ def test_a_closed_pipe_ends_the_program_quietly():
     running.process.stdout = None  # or `communicate` would read it
     running.feed_until_it_ends()
     made = running.end()
-    assert (made.status, made.err) == (1, "")
+    assert (made.status, made.err) == (141, "")

@@ -33,28 +33,47 @@ _SHORT: Final = 2000
 @click.argument("file", type=click.File("rb"))
 @source_option
 @click.option(
-    "--line", type=click.IntRange(1), metavar="N", help="The line to show, of a file with one conversation on each."
+    "--nth", type=click.IntRange(1), metavar="N", help="The conversation to show, of a file with several; 1 is the first."
 )
+@click.option("--line", type=click.IntRange(1), metavar="N", help="The same by its line in the file.")
 @click.option("--full", is_flag=True, help="Do not shorten thinking and long texts.")
 @catalogue_option
-def command(*, file: BinaryIO, source: str | None, line: int | None, full: bool, catalogue: str | None) -> None:
-    """Print FILE: messages and their models, tool calls and results, tokens and costs. Thinking is shortened."""
-    document = _pick(file, source, line)
+def command(
+    *, file: BinaryIO, source: str | None, nth: int | None, line: int | None, full: bool, catalogue: str | None
+) -> None:
+    """Print FILE: messages and their models, tool calls and results, tokens and costs. Thinking is shortened.
+
+    Of a file with one conversation on each line, the first is printed, and how many there are.
+    """
+    if nth is not None and line is not None:
+        raise click.UsageError("--nth and --line both choose a conversation; use one of them")
+    document, position = _pick(file, source, nth, line)
     console = open_console()
     _Reader(console, document.prompt.context, open_catalogue(catalogue), full=full).show()
+    if position:
+        click.echo(position, err=True)
 
 
-def _pick(file: BinaryIO, source: str | None, line: int | None) -> Document:
+def _pick(file: BinaryIO, source: str | None, nth: int | None, line: int | None) -> tuple[Document, str]:
+    """Read the chosen conversation, and describe its position in a file that has several."""
     opened = open_input(file, source)
     if opened.document is not None:
-        return opened.document
-    for number, data in opened.lines:
-        if number == (line or number):
-            document = read_line(data, source, number)
-            if isinstance(document, BadLine):
-                raise_named(LoadError(document.reason, line=number), file.name)
-            return document
-    raise LoadError(f"{file.name}: the file has no conversation on line {line}; choose another --line")
+        if (nth or 1) > 1:
+            raise click.UsageError(f"{file.name} has 1 conversation; --nth {nth} does not exist")
+        return opened.document, ""
+    chosen: tuple[int, int, bytes] | None = None
+    count = 0
+    for count, (number, data) in enumerate(opened.lines, 1):
+        if number == line if line is not None else count == (nth or 1):
+            chosen = count, number, data
+    if chosen is None:
+        what = f"a conversation on line {line}" if line is not None else f"a conversation {nth}"
+        raise LoadError(f"{file.name}: the file has {count:,} conversations, but not {what}; use --nth 1 to {count}")
+    position, number, data = chosen
+    document = read_line(data, source, number)
+    if isinstance(document, BadLine):
+        raise_named(LoadError(document.reason, line=number), file.name)
+    return document, f"conversation {position:,} of {count:,}, line {number:,}; --nth N shows another"
 
 
 class _Reader:
