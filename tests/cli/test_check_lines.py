@@ -63,8 +63,6 @@ def test_a_violation_has_the_line_of_its_value():
     assert '"id": "t1"' in "".join(text.splitlines()[found[0][0] - 1 : found[0][0] + 6])
 
 
-
-
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_message_of_a_request_is_found_in_it(protocol, tmp_path):
     """The user turns of the example are written by every protocol; each has to be found where its text is."""

@@ -139,9 +139,10 @@ def test_every_line_that_is_no_json_has_the_name_of_its_file_and_its_position(tm
     many = tmp_path / "many.jsonl"
     many.write_text('{"messages": [{"role": "user", "content": "hello"}], "model": "m"}\n\n{"messages": oops}\n')
     assert f"segue: {many}: line 3: not valid JSON: column 14: " in run("convert", many, "--to", "gpt-5.4").err
-    assert f"{many}:3: whole conversation: error: not valid JSON: column 14: " in run(
-        "check", many, "--for", "openai-chat"
-    ).out
+    assert (
+        f"{many}:3: whole conversation: error: not valid JSON: column 14: "
+        in run("check", many, "--for", "openai-chat").out
+    )
 
 
 def test_a_closed_pipe_ends_the_program_quietly(tmp_path):

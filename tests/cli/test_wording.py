@@ -28,9 +28,18 @@ TEXTS = {
         "there is no API key for openai; set OPENAI_API_KEY, or pass api_key=... or auth=...",
         "there is no API key for openai; set OPENAI_API_KEY, or use --key",
     ),
-    "a clause at the end": ("the calls are missing; add them, or send text: Policy(a=1)", "the calls are missing; add them"),
-    "a clause in parentheses": ("A tool is removed. (unknown; name it with Policy(b={...}))", "A tool is removed. (unknown)"),
-    "a sentence in the middle": ("One is sent. Choose with Policy(a=(1, 2)). Two are not.", "One is sent. Two are not."),
+    "a clause at the end": (
+        "the calls are missing; add them, or send text: Policy(a=1)",
+        "the calls are missing; add them",
+    ),
+    "a clause in parentheses": (
+        "A tool is removed. (unknown; name it with Policy(b={...}))",
+        "A tool is removed. (unknown)",
+    ),
+    "a sentence in the middle": (
+        "One is sent. Choose with Policy(a=(1, 2)). Two are not.",
+        "One is sent. Two are not.",
+    ),
     "text of a user": ("no model 'f(x)=1'; did you mean g?", "no model 'f(x)=1'; did you mean g?"),
 }
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping
 from json import JSONDecodeError, JSONDecoder
-from json.decoder import scanstring
 from typing import Final, cast, final
 
 from segue.documents import Document
@@ -46,9 +45,11 @@ class Places:
         if document.line is not None:
             return document.line
         if document.lines:
-            is_message = len(path) > 1 and path[0] == "messages" and isinstance(path[1], int)
-            at = cast("int", path[1]) if is_message else 0
-            return document.lines[min(at, len(document.lines) - 1)] if is_message else 1
+            match path:
+                case ("messages", int() as at, *_):
+                    return document.lines[min(at, len(document.lines) - 1)]
+                case _:
+                    return 1
         if not self._text:
             return self._first
         position = self._find(path if is_wire else self._in_document(path))
@@ -136,10 +137,10 @@ def _members(text: str, position: int) -> Mapping[str | int, int]:
         while text[position] not in "}]":
             step: str | int = len(found)
             if kind == "{":
-                step, position = cast("tuple[str, int]", scanstring(text, position + 1, False))  # noqa: FBT003 - json's own
+                step, position = cast("tuple[str, int]", _decode(text, position))
                 position = _skip(text, _skip(text, position) + 1)
             found[step] = position
-            position = _skip(text, cast("int", _decode(text, position)[1]))
+            position = _skip(text, _decode(text, position)[1])
             if text[position] == ",":
                 position = _skip(text, position + 1)
     except (JSONDecodeError, IndexError, RecursionError):

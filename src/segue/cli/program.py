@@ -30,10 +30,14 @@ COMPLETE_VARIABLE: Final = "_SEGUE_COMPLETE"
 
 @final
 class Program(click.Group):
+    """The commands, in the order of the table, imported when they are run."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's own
+        """List the commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's own
+        """Import a command."""
         if cmd_name not in COMMANDS:
             return None
         return cast("click.Command", import_module(f"segue.cli.{cmd_name}").command)
@@ -61,6 +65,7 @@ class Program(click.Group):
         return self.make_context(NAME, arguments)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the table of commands, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 

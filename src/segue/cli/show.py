@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 import msgspec
 
 from segue.cli.inputs import open_input, raise_named
+from segue.cli.printable import printable
 from segue.cli.reports import open_console
 from segue.cli.targets import catalogue_option, open_catalogue, source_option
 from segue.conversation.content import AnyContent, FileContent, ImageContent
@@ -33,7 +34,10 @@ _SHORT: Final = 2000
 @click.argument("file", type=click.File("rb"))
 @source_option
 @click.option(
-    "--nth", type=click.IntRange(1), metavar="N", help="The conversation to show, of a file with several; 1 is the first."
+    "--nth",
+    type=click.IntRange(1),
+    metavar="N",
+    help="The conversation to show, of a file with several; 1 is the first.",
 )
 @click.option("--line", type=click.IntRange(1), metavar="N", help="The same by its line in the file.")
 @click.option("--full", is_flag=True, help="Do not shorten thinking and long texts.")
@@ -140,7 +144,7 @@ class _Reader:
         from rich.text import Text
 
         shown = text if self._full or len(text) <= _SHORT else f"{text[:_SHORT]} ... ({len(text) - _SHORT:,} more)"
-        terms = Text(_printable(shown), style)
+        terms = Text(printable(shown), style)
         if self._console.is_terminal:
             self._console.print(Padding(terms, (0, 0, 0, 2)))
         else:  # in a pipe, lines are not wrapped or padded, so that they can be searched
@@ -243,16 +247,3 @@ def _added(turns: Sequence[AssistantMessage]) -> Usage:
         cache_read=sum(usage.cache_read for usage in used),
         cache_write=sum(usage.cache_write for usage in used),
     )
-
-
-def _printable(text: str) -> str:
-    """Replace control characters, which a terminal would execute."""
-    return "".join(_safe(text)) if not text.isprintable() else text
-
-
-def _safe(text: str) -> Iterator[str]:
-    for character in text:
-        if character.isprintable() or character in "\n\t":
-            yield character
-        else:
-            yield f"\\x{ord(character):02x}" if ord(character) < 256 else "\ufffd"

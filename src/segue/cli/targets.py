@@ -38,7 +38,8 @@ class _ProtocolNames(click.Choice[str]):
             return value
         near = find_near(value, PROTOCOLS)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
-        self.fail(f"there is no protocol {value!r}; {hint}The protocols are {', '.join(PROTOCOLS)}.", param, ctx)
+        text = f"there is no protocol {value!r}; {hint}The protocols are {', '.join(PROTOCOLS)}."
+        raise click.BadParameter(text, ctx, param)
 
 
 def find_near(name: str, names: Iterable[str]) -> list[str]:
@@ -79,9 +80,7 @@ def complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) 
     return [CompletionItem(name) for name in names if incomplete.lower() in name.lower()]
 
 
-def complete_model_or_protocol(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
+def complete_model_or_protocol(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the names of protocols and of the catalogue in the shell."""
     protocols = [CompletionItem(name) for name in PROTOCOLS if name.startswith(incomplete.lower())]
     return protocols + complete_model(ctx, param, incomplete)

@@ -23,9 +23,7 @@ _CONVERT: Final = (
 """Phrases with an equivalent among the options of `segue convert`."""
 _CALL: Final = r"[A-Z]\w*\((?:[^()]|\([^()]*\))*\)"
 """A Python call of a class, such as `Policy(media=...)` or `Model("id", "provider", "protocol")`."""
-_CLAUSE: Final = re.compile(
-    rf"(?:(?:;|,)(?: or)? |(?<=[.?]) )(?:(?!; |, or |[.?] ).)*?{_CALL}[^.;?)]*(?:[.?](?= |$))?"
-)
+_CLAUSE: Final = re.compile(rf"(?:(?:;|,)(?: or)? |(?<=[.?]) )(?:(?!; |, or |[.?] ).)*?{_CALL}[^.;?)]*(?:[.?](?= |$))?")
 """The part of a sentence, or the sentence, that such a call is in."""
 
 
