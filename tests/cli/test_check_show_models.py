@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 
 import pytest
 
 from cli.running import SESSION, run
+from cli.terminal import Terminal
 from segue.cli.models import describe_date
 from segue.models.catalogue import Catalogue, Source, packaged_catalogue
 
@@ -149,6 +151,23 @@ def test_the_table_of_models_has_a_row_each():
     rows = json.loads(run("models", "--provider", "anthropic", "--json").out)
     assert len(table.out.splitlines()) == len(rows) + 1
     assert f"{len(rows)} models" in table.err
+
+
+@pytest.mark.parametrize("columns", [80, 100, 200])
+@pytest.mark.parametrize("arguments", [("--provider", "amazon-bedrock"), ("--input", "audio"), ("mistral-large-4",)])
+def test_every_line_fits_the_terminal(arguments, columns, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    terminal = Terminal("models", *arguments, term="xterm", columns=columns)
+    try:
+        seen = terminal.wait_for("the catalogue was updated on [-0-9]+")
+    finally:
+        terminal.close()
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", seen).split("\r\n")
+    assert max(map(len, lines)) <= columns
+    assert "…" not in seen
+    names = [model.full_name() for model in packaged_catalogue().find(provider="amazon-bedrock")]
+    if "amazon-bedrock" in arguments:
+        assert set(names) <= {line.split(" ")[0] for line in lines}
 
 
 @pytest.mark.parametrize("arguments", [("--provider", "anthropic"), ("anthropic/claude-sonnet-4-5",), ("--json",)])
