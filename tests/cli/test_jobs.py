@@ -71,13 +71,18 @@ INPUTS: dict[str, bytes] = {
 OPTIONS = [*TARGET, "--bad-lines", "skip", "--report", "json"]
 
 
+def piped(made: Ran, file: Path) -> Ran:
+    """The same result of a pipe: messages name the input."""
+    return made._replace(err=made.err.replace(f"segue: {file}: ", "segue: <stdin>: "))
+
+
 @pytest.mark.parametrize("data", INPUTS.values(), ids=INPUTS.keys())
 def test_several_processes_give_the_same_bytes_as_one(data, tmp_path):
     many = tmp_path / "many.jsonl"
     many.write_bytes(data)
     alone = run(many, *OPTIONS)
     assert run(many, *OPTIONS, "--jobs", 4, size=200) == alone
-    assert run("-", *OPTIONS, "--jobs", 2, size=1, stdin=data) == alone
+    assert run("-", *OPTIONS, "--jobs", 2, size=1, stdin=data) == piped(alone, many)
 
 
 @pytest.mark.proof
@@ -89,7 +94,7 @@ def test_every_number_of_processes_gives_the_same_for_every_size_of_a_piece(data
     many.write_bytes(data)
     alone = run(many, *OPTIONS)
     assert run(many, *OPTIONS, "--jobs", jobs, size=size) == alone
-    assert run("-", *OPTIONS, "--jobs", jobs, size=size, stdin=data) == alone
+    assert run("-", *OPTIONS, "--jobs", jobs, size=size, stdin=data) == piped(alone, many)
 
 
 @pytest.mark.parametrize("source", ["file", "pipe"])
@@ -126,7 +131,7 @@ def test_spawned_processes_give_the_same_output(tmp_path):
     spawned = 'from segue.cli import workers\nworkers.start_method = lambda: "spawn"'
     alone = run(many, *OPTIONS)
     assert run(many, *OPTIONS, "--jobs", 2, size=200, before=spawned) == alone
-    assert run("-", *OPTIONS, "--jobs", 2, size=200, before=spawned, stdin=INPUTS["bad lines"]) == alone
+    assert run("-", *OPTIONS, "--jobs", 2, size=200, before=spawned, stdin=INPUTS["bad lines"]) == piped(alone, many)
 
 
 def test_no_process_is_started_for_less_than_two_pieces(tmp_path):
