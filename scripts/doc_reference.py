@@ -126,12 +126,20 @@ def _directive(entry: Entry) -> Iterator[str]:
     full_name = f"{entry.module}.{entry.name}"
     if inspect.isclass(value):
         kind = "autoexception" if issubclass(value, BaseException) else "autoclass"
-        yield f".. {kind}:: {full_name}\n   :members:\n   :undoc-members:\n   :show-inheritance:\n"
+        yield f".. {kind}:: {full_name}\n   :members:\n   :undoc-members:\n{_inheritance(value)}"
     elif inspect.isroutine(value):
         yield f".. autofunction:: {full_name}\n"
     else:
         text = as_rest(describe_name(entry.name, entry.module)[1])
         yield f".. py:data:: {entry.name}\n   :module: {entry.module}\n\n   {text}\n"
+
+
+def _inheritance(kind: type) -> str:
+    """Show public base classes; of base classes that are not public, show the members as those of the class itself."""
+    if any(base.__name__ in public_names() for base in kind.__bases__):
+        return "   :show-inheritance:\n"
+    foreign = dict.fromkeys(base.__name__ for base in kind.__mro__ if not base.__module__.startswith("segue."))
+    return f"   :inherited-members: {', '.join(foreign)}\n"
 
 
 # -- text --------------------------------------------------------------------------------------------------------------

@@ -86,7 +86,14 @@ def test_the_inventory_has_every_public_object(site, reference):
     inventory = InventoryFile.loads((site / "objects.inv").read_bytes(), uri="").data
     found = {name for kind, names in inventory.items() if kind.startswith("py:") for name in names}
     assert set(reference.public_names().values()) <= found
-    assert {"segue.Context.add", "segue.Conversation.ask", "segue.errors.LoadError", "segue.events"} <= found
+    assert {
+        "segue.Context.add",
+        "segue.Conversation.ask",
+        "segue.Conversation.switch",
+        "segue.Stream.report",
+        "segue.errors.LoadError",
+        "segue.events",
+    } <= found
 
 
 @pytest.mark.proof

@@ -26,6 +26,11 @@ def test_the_echo_model_answers_without_a_key():
     assert (chatted.status, chatted.out) == (0, "hello there\n")
 
 
+def test_quit_ends_a_chat_in_a_pipe():
+    chatted = chat("hello\n/quit\nmore\n", "echo")
+    assert (chatted.status, chatted.out) == (0, "hello\n")
+
+
 def test_switching_models_shows_the_changes(tmp_path):
     session = tmp_path / "s.jsonl"
     session.write_bytes(SESSION.read_bytes())

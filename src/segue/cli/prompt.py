@@ -33,7 +33,8 @@ Editor = Literal["readline", "libedit", "none"]
 def read_questions() -> Iterator[str]:
     """Yield the typed questions; Ctrl-C at the prompt clears the line, Ctrl-D ends. Of a pipe, each line is one."""
     if not sys.stdin.isatty():
-        yield from sys.stdin
+        for line in sys.stdin:  # noqa: UP028 - `yield from` would close the input with this generator
+            yield line
         return
     editor = _load_editor()
     asks_for_marks = editor == "none" and _marks_pastes() and sys.stderr.isatty()
