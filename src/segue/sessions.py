@@ -34,7 +34,7 @@ import msgspec
 
 from segue.conversation.context import Context, Summary
 from segue.conversation.foreign import FORMAT, check_format, with_leading_prompt
-from segue.conversation.limits import is_json
+from segue.conversation.limits import is_json, without_line
 from segue.conversation.messages import Message
 from segue.conversation.stored import MODEL_LINE, ModelLine, dump, dump_message, dump_summary, load_line
 from segue.errors import DumpError, LoadError, NewerFormat, TornLine
@@ -92,16 +92,20 @@ def read_session_models(path: StrPath) -> tuple[Context, tuple[Model, ...]]:
         return _read_lines(file, name=os.fspath(path))
 
 
-def read_session_lines(lines: Iterable[bytes], *, name: str) -> Context:
+def read_session_lines(lines: Iterable[bytes], *, name: str, numbers: list[int] | None = None) -> Context:
     """Read a session from its lines; `name` is its name in warnings. See `read_session`.
+
+    The number of each message's line is added to `numbers`.
 
     Raises:
         LoadError: a line cannot be read; `line` is its number, `path` the place in it.
     """
-    return _read_lines(lines, name=name)[0]
+    return _read_lines(lines, name=name, numbers=numbers)[0]
 
 
-def _read_lines(lines: Iterable[bytes], *, name: str) -> tuple[Context, tuple[Model, ...]]:
+def _read_lines(
+    lines: Iterable[bytes], *, name: str, numbers: list[int] | None = None
+) -> tuple[Context, tuple[Model, ...]]:
     models: dict[str, Model] = {}
     header: Context | None = None
     messages: list[Message] = []
@@ -120,19 +124,25 @@ def _read_lines(lines: Iterable[bytes], *, name: str) -> tuple[Context, tuple[Mo
                 text = f"{name}: line {number}, the last one, is incomplete and was skipped; a write was interrupted"
                 warnings.warn(text, TornLine, stacklevel=4)
                 break
-            raise type(error)(error.reason, path=error.path, line=number) from error.__cause__
+            reason = without_line(error.reason)
+            raise type(error)(reason, path=error.path, line=number) from error.__cause__
         if isinstance(entry, Context):
             header = entry
             if not messages:  # behind other messages, they would not cover the first ones
                 summaries += entry.summaries
-            messages += entry.messages
         elif isinstance(entry, Summary):
             summaries.append(entry)
-        else:
-            messages.append(entry)
+            continue
+        added = entry.messages if isinstance(entry, Context) else (entry,)
+        messages += added
+        if numbers is not None:
+            numbers += [number] * len(added)
     found = tuple(models.values())
     if header is None:
-        return with_leading_prompt(Context(messages=tuple(messages), summaries=tuple(summaries))), found
+        context = with_leading_prompt(Context(messages=tuple(messages), summaries=tuple(summaries)))
+        if numbers is not None:
+            del numbers[: len(messages) - len(context.messages)]
+        return context, found
     return msgspec.structs.replace(header, messages=tuple(messages), summaries=tuple(summaries)), found
 
 

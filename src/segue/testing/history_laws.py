@@ -31,6 +31,7 @@ from segue.testing.compare import (
 from segue.testing.histories import make_broken_context, make_options, make_own_context
 
 HistoryLaw: TypeAlias = Callable[[Protocol, Model, int], None]
+"""A function that checks one law on the history of a seed, for a model of the protocol."""
 
 _HUGE: Final = 1_000_000_000
 
@@ -282,3 +283,4 @@ HISTORY_LAWS: Final[tuple[HistoryLaw, ...]] = (
     check_incremental,
     check_instructions,
 )
+"""The laws that are checked on generated histories."""

@@ -22,6 +22,7 @@ from segue.testing.frames import split_stream, write_stream
 from segue.testing.value_laws import check_call_arguments, check_shifted_indexes, check_wrong_values
 
 SampleLaw: TypeAlias = Callable[[Protocol, Sample], None]
+"""A function that checks one law on a sample of the protocol."""
 
 
 def check_request_round_trip(record: Protocol, sample: Sample) -> None:
@@ -243,3 +244,4 @@ SAMPLE_LAWS: Final[tuple[SampleLaw, ...]] = (
     check_call_arguments,
     check_shifted_indexes,
 )
+"""The laws that are checked on the samples of a protocol."""
