@@ -200,7 +200,8 @@ def test_a_file_that_is_no_conversation_is_one_sentence(page, text, given):
 
 
 MISTAKES = {
-    "an unknown model": ({"target": "gtp-5.4"}, 422, "gpt-5.4"),
+    "an unknown model": ({"target": "gtp-5.4"}, 422, "similar names: "),
+    "a model like no other": ({"target": "?"}, 422, "choose one of the list, or a protocol"),
     "no target": ({}, 422, "no target is chosen"),
     "a blank target": ({"target": " "}, 422, "no target is chosen"),
     "an invalid request": ({"target": 1}, 400, "invalid request"),

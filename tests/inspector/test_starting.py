@@ -73,7 +73,7 @@ def test_a_file_that_is_no_conversation_is_one_sentence(tmp_path, data, given):
 
 
 def test_a_machine_without_a_display_gets_the_address_and_no_browser():
-    screens = dict.fromkeys(("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME", "BROWSER"), "")
+    screens: dict[str, str] = dict.fromkeys(("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME", "BROWSER"), "")
     lines = first_lines(SESSION, env=screens)
     assert sum("no display" in line for line in lines) == (sys.platform == "linux")
 

@@ -150,16 +150,18 @@ def find_target(name: str, document: Document, catalogue: Catalogue) -> Model:
     A model that is not in the catalogue can be a target if it wrote in the conversation: its protocol is known there.
 
     Raises:
-        UnknownModel: there is no such model.
+        UnknownModel: there is no such model; the message is for the page.
     """
     if name in PROTOCOLS:
         return Model("any", get_protocol(name).provider, name, reasoning=True)
     try:
         return catalogue.get(name)
-    except UnknownModel:
+    except UnknownModel as error:
         protocol = dict(_writers(document.prompt.context)).get(name, "")
         if protocol not in PROTOCOLS:
-            raise
+            nearest = f"; similar names: {', '.join(error.suggestions)}" if error.suggestions else ""
+            message = f"the catalogue has no model {name!r}{nearest or '; choose one of the list, or a protocol'}"
+            raise UnknownModel(message, name=name, suggestions=error.suggestions) from error
         provider, _, model_id = name.partition("/")
         return Model(model_id, provider, protocol)
 

@@ -146,9 +146,10 @@ async function removeTarget(name) {
   const at = state.targets.findIndex((target) => target.name === name);
   state.targets.splice(at, 1);
   state.chosen = true;
-  if (state.selected === name) await select(state.targets[Math.min(at, state.targets.length - 1)]?.name ?? null);
-  else drawTargets();
-  ($("targets").querySelectorAll(".choose")[Math.min(at, state.targets.length - 1)] ?? $("target")).focus();
+  const next = Math.min(at, state.targets.length - 1);
+  const shown = state.selected === name ? select(state.targets[next]?.name ?? null) : drawTargets();
+  ($("targets").querySelectorAll(".choose")[next] ?? $("target")).focus();
+  await shown;
 }
 
 function drawTargets() {
@@ -158,6 +159,16 @@ function drawTargets() {
   })));
   if (focused >= 0) $("targets").querySelectorAll("button")[focused]?.focus({ preventScroll: true });
   if ($("compare").open) drawMatrix(state.targets);
+}
+
+// Moves the cards sideways only: the page keeps its place.
+function scrollToCard() {
+  const card = $("targets").querySelector("[aria-pressed=true]")?.getBoundingClientRect();
+  for (const box of card ? [$("targets"), $("bar")] : []) {
+    const { left, right } = box.getBoundingClientRect();
+    if (card.left < left) box.scrollLeft += card.left - left - 12;
+    else if (card.right > right) box.scrollLeft += card.right - right + 12;
+  }
 }
 
 // Where the part of the screen begins that shows messages.
@@ -170,7 +181,9 @@ async function select(name) {
   const old = state.targets.find((target) => target.name === state.selected);
   const stored = before && window.scrollY > 40 ? old?.summary?.stored[Number(before.dataset.at)] : undefined;
   state.selected = name;
+  showProblem("");
   drawTargets();
+  scrollToCard();
   await showSelected({ stored });
   const target = state.targets.find((other) => other.name === name);
   if (target?.summary) announce(`${name}: ${describeCounts(target.summary)}. ${describeLength(target.summary.length).length}${fitsWords(target.summary)}.`);
