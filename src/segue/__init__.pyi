@@ -18,6 +18,9 @@ from segue.client.http.streams import Stream as Stream
 from segue.client.session.conversation import AsyncConversation as AsyncConversation
 from segue.client.session.conversation import Conversation as Conversation
 from segue.client.session.summarising import SummaryTask as SummaryTask
+from segue.client.tools.schemas import json_schema as json_schema
+from segue.client.tools.signatures import define_tool as define_tool
+from segue.client.tools.toolbox import Toolbox as Toolbox
 from segue.conversation.arguments import ParsedArguments as ParsedArguments
 from segue.conversation.arguments import parse_arguments as parse_arguments
 from segue.conversation.content import AnyContent as AnyContent
@@ -216,6 +219,10 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "AsyncClient",
     "Conversation",
     "AsyncConversation",
+    # tools
+    "Toolbox",
+    "define_tool",
+    "json_schema",
     # failures
     "classify",
     "Failure",
