@@ -87,10 +87,11 @@ def places(content: ImageContent | FileContent) -> dict[str, tuple[tuple[Message
 @pytest.mark.parametrize("model", MODELS_WITH_IMAGES, ids=lambda model: model.protocol)
 @pytest.mark.parametrize(("data", "reason"), BROKEN.values(), ids=BROKEN)
 def test_broken_base64_is_an_error_with_its_path(model: Model, data: str, reason: str):
-    for messages, path in places(ImageContent(data=data, mime_type="image/png")).values():
-        with pytest.raises(ConversationError, match=reason) as caught:
-            project(Context(messages=messages), model)
-        assert caught.value.path == (*path, "data")
+    for mime_type in ("image/png", "image/tiff", None):
+        for messages, path in places(ImageContent(data=data, mime_type=mime_type)).values():
+            with pytest.raises(ConversationError, match=reason) as caught:
+                project(Context(messages=messages), model)
+            assert caught.value.path == (*path, "data")
 
 
 PATHS = ["cat.png", "./cat.png", "/home/me/cat.png", "~/cat.png", "C:\\cat.png", "file:///cat.png", "a b.png", "cat"]

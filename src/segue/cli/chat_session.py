@@ -55,7 +55,7 @@ class ChatSession:
         self._path = path
         self._options = options
         self._attached: list[ImageContent | FileContent] = []
-        self.status = Status.SUCCESS
+        self.status: Status = Status.SUCCESS
         """The exit status of the last answer."""
         self._commands: Mapping[str, Callable[[str], None]] = {
             "/help": self._help,

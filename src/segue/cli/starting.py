@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar, final
+from typing import ClassVar, Final, NamedTuple, TypeVar, final
 
 import click
 
@@ -69,7 +69,7 @@ class Start(NamedTuple):
 class NoModel(click.ClickException):
     """No model can be used: there is no key and no server."""
 
-    exit_code = Status.NO_KEY
+    exit_code: ClassVar[int] = Status.NO_KEY
 
     def __init__(self) -> None:
         super().__init__(

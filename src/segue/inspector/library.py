@@ -12,6 +12,7 @@ from secrets import token_urlsafe
 from threading import Lock
 from typing import Final, TypeVar, final
 
+from segue.documents import Document
 from segue.errors import SettingsError
 from segue.inspector.inspection import Inspection, Opened, describe, find_target, suggest_targets
 from segue.inspector.pieces import Json, digest
@@ -35,10 +36,10 @@ class OpenConversation:
     """One open conversation. Its methods may be called by several threads."""
 
     def __init__(self, key: str, name: str, opened: Opened, catalogue: Catalogue) -> None:
-        self.key = key
-        self.name = name
-        self.opened = opened
-        self.document = opened.document
+        self.key: str = key
+        self.name: str = name
+        self.opened: Opened = opened
+        self.document: Document = opened.document
         self._catalogue = catalogue
         self._inspections: OrderedDict[tuple[str, str], Inspection] = OrderedDict()
         self._images: OrderedDict[str, str] = OrderedDict()

@@ -47,12 +47,8 @@ class Toolbox:
     Functions may be async, and several calls run at once: sync functions in threads, unless `parallel` is false. A
     result is a text, content such as an image, a list of both, or any other value, which is written as JSON.
 
-        tools = Toolbox(get_weather)
-        with Conversation("anthropic/claude-opus-4-8", tools=tools.definitions) as conversation:
-            answer = conversation.ask("Do I need an umbrella in Bergen?")
-            while calls := conversation.pending_calls():
-                conversation.add(*tools.run(calls))
-                answer = conversation.ask()
+    Pass `definitions` to a conversation. While it has `pending_calls`, add the results that `run` gives for them, and
+    ask again.
 
     Raises:
         SettingsError: two functions have one name, or the parameters of one cannot be described by a JSON schema.

@@ -86,13 +86,15 @@ def fit_media(piece: Media, target: Target, patterns: tuple[str, ...], *, in_res
     kind = kind_of(typed)
     if kind not in target.model.input:
         return _as_text(typed, piece) or _unreadable(kind, target, in_result=in_result)
+    fault = _find_fault(piece, typed, kind, target)  # before the type: that of broken data is not known
+    if fault is not None:
+        supplied = _supplied(piece, target, patterns, in_result=in_result)
+        return supplied or _unreachable(piece, kind, target, fault)
     fits_here = _supports(patterns, typed)
     if not fits_here and not (in_result and _supports(target.rules.user_media, typed)):
         return _as_text(typed, piece) or _flattened(typed, kind, target)
-    fault = _find_fault(piece, typed, kind, target)
-    if fault is not None or _is_broken_text(typed):
-        supplied = _supplied(piece, target, patterns, in_result=in_result)
-        return supplied or _unreachable(piece, kind, target, fault)
+    if _is_broken_text(typed):
+        return _supplied(piece, target, patterns, in_result=in_result) or _unreachable(piece, kind, target)
     if not _is_reachable(typed, kind, target) or (target.rules.media_type_required and not _is_precise(typed)):
         return _supplied(piece, target, patterns, in_result=in_result) or _unreachable(piece, kind, target)
     if _is_too_large(typed, kind, target):
