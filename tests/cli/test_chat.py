@@ -188,7 +188,7 @@ def leave_and_return(server: ScriptedServer, session: Path) -> None:
     typed = "one\n/model echo\ntwo\n/model mine/tiny\nthree\n/undo\n/model echo\n/model mine/tiny\n"
     chatted = chat(typed, "mine/tiny", "--protocol", "openai-chat", "--base-url", server.url, "--session", session)
     assert "no model" not in chatted.err
-    assert chatted.out.count("The model is now mine/tiny.") == 2
+    assert chatted.out.count("Your next message goes to mine/tiny.") == 2
     assert len(server.requests) == 2
     chatted = chat("four\n/model mine/tiny\nfive\n", "--session", session)
     assert "Chatting with segue/echo" in chatted.err
@@ -197,11 +197,23 @@ def leave_and_return(server: ScriptedServer, session: Path) -> None:
     assert len(server.requests) == 4
 
 
+def test_a_saved_chat_continues_with_a_model_of_the_users_own(tmp_path):
+    saved = tmp_path / "saved.jsonl"
+    with ScriptedServer() as server:
+        server.reply(*[WIRES["openai-chat"].stream()] * 2)
+        first = chat(f"one\n/save {saved}\n", "mine/tiny", "--protocol", "openai-chat", "--base-url", server.url)
+        assert first.status == 0, first.err
+        again = chat("two\n", "--session", saved)
+        assert "Chatting with mine/tiny" in again.err
+        assert len(server.requests) == 2
+    assert [message.role for message in read_session(saved).messages] == ["user", "assistant"] * 2
+
+
 def test_a_model_of_a_server_on_this_machine_is_found_by_its_name():
     chatted = chat("/model llama.cpp/tiny\n/model ollama/tiny\n/model echo\nhello\n", "lmstudio/tiny")
     assert "Chatting with lmstudio/tiny" in chatted.err
-    assert "The model is now llama.cpp/tiny." in chatted.out
-    assert "The model is now ollama/tiny." in chatted.out
+    assert "Your next message goes to llama.cpp/tiny." in chatted.out
+    assert "Your next message goes to ollama/tiny." in chatted.out
     assert chatted.out.endswith("hello\n")
 
 

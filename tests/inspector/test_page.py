@@ -33,6 +33,8 @@ PATIENCE = 120_000
 """Milliseconds until something that does not come is a failure; a busy machine is none."""
 SUGGESTED = ("deepseek/deepseek-v4-pro", "anthropic/claude-sonnet-4-5", "google/gemini-3.5-flash")
 """The last writer of the example, and the two before it."""
+SMALL = "openrouter/openai/gpt-4"
+"""A model with a window of 8,191 tokens."""
 PICTURES = Path(os.environ["SEGUE_PICTURES"]) if "SEGUE_PICTURES" in os.environ else None
 """Where to put pictures for the documentation; `make pictures` sets it."""
 SIZES = {"a screen": (1440, 900, "light"), "a dark screen": (1440, 900, "dark"), "a phone": (390, 844, "dark")}
@@ -164,6 +166,26 @@ def test_every_change_is_shown_beside_its_message(page):
 def test_the_table_compares_all_targets(page):
     page.click("#compare summary")
     assert page.locator("#matrix tbody th").all_inner_texts() == list(SUGGESTED)
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES.keys())
+def test_what_does_not_fit_is_red_and_says_what_is_cut(new_page, bare_address, size):
+    page = new_page(bare_address, *size)
+    turns = [{"role": role, "content": "many words " * 200} for _ in range(20) for role in ("user", "assistant")]
+    inspect(page, stored(*turns, {"role": "user", "content": "And now?"}), SMALL)
+    card = page.locator("#targets li.card", has=page.locator("[aria-pressed=true]"))
+    assert "does not fit: " in card.inner_text()
+    assert "cut to" in card.inner_text()
+    assert "messages before" in card.inner_text()
+    colour = card.locator("b.over").evaluate("(node) => getComputedStyle(node).color")
+    red, green, blue = (int(value) for value in colour[4:-1].split(","))
+    assert red > 1.3 * max(green, blue)
+    others = page.locator("#targets li.card", has=page.locator("[aria-pressed=false]"))
+    assert all("does not fit" not in text for text in others.all_inner_texts())
+    assert "messages before" in page.locator("#facts").text_content()
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    if PICTURES and size == SIZES["a screen"]:
+        page.screenshot(path=PICTURES / "inspector-too-long.png")
 
 
 def test_changed_words_are_highlighted_inside_a_line(bare):

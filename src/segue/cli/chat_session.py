@@ -19,10 +19,11 @@ from segue.cli.targets import IN_CHAT, explain_unknown, find_near
 from segue.cli.wording import in_program_words
 from segue.client.http.clients import Client
 from segue.client.session.conversation import Conversation
+from segue.client.session.recorded_models import storable_model
 from segue.conversation.content import FileContent, ImageContent
 from segue.conversation.context import Context, Options
 from segue.errors import SegueError, UnknownModel
-from segue.models.catalogue import Catalogue
+from segue.models.catalogue import Catalogue, installed_catalogue
 from segue.models.model import Model
 from segue.projection.projector import project
 from segue.sessions import append_model, read_session_models, write_session
@@ -67,6 +68,7 @@ class ChatSession:
             "/save!": self._save_over,
         }
         self._conversation = Conversation(model, client=client, path=path, system_prompt=system_prompt, options=options)
+        self._answered: dict[str, Model] = {}
         self._answering = self._conversation.model
         """The model that gave the last answer, or the first model."""
 
@@ -114,6 +116,9 @@ class ChatSession:
         stream = self._conversation.stream(*content)
         message = print_answer(stream, on_first=self._report_switch)
         self.status = status_of(message, stream.attempts)
+        if stream.attempts:
+            answered = stream.attempts[-1].model
+            self._answered[answered.full_name()] = answered
         print_end(message)
 
     def _report_switch(self) -> None:
@@ -198,5 +203,9 @@ class ChatSession:
             click.echo("/save! needs a path: /save! PATH")
             return
         path = Path(name).expanduser()
+        known = {} if self._path is None else {each.full_name(): each for each in read_session_models(self._path)[1]}
         write_session(path, self.context)
+        for full_name, model in (known | self._answered).items():
+            if not installed_catalogue().has_name(full_name):
+                append_model(path, storable_model(model))
         click.echo(f"Saved to {path}. `segue chat --session {path}` continues it.")

@@ -11,11 +11,13 @@ export function describeCounts(summary) {
   return counts.join(", ") || "no changes";
 }
 
-export function describeLength(length) {
+// `isShort` is for a card: a limit with few digits keeps the length on one line.
+export function describeLength(length, isShort = false) {
   if (!length) return { length: "length not known", cost: "price not known", cut: "", fits: true };
   const { whole, limit, fits, cost } = length;
   const share = limit ? Math.round((100 * whole) / limit) : 0;
-  const words = limit ? `${number(whole)} of ${number(limit)} tokens (${whole && !share ? "under 1" : number(share)} %)` : `${number(whole)} tokens`;
+  const percent = whole && !share ? (isShort ? "<1" : "under 1") : number(share);
+  const words = limit ? `${number(whole)} of ${isShort ? compact(limit) : number(limit)} tokens (${percent} %)` : `${number(whole)} tokens`;
   return { length: words, cost: cost === undefined ? "price not known" : `≈ ${money(cost)}`, cut: fits ? "" : describeCut(length), fits };
 }
 
@@ -23,6 +25,11 @@ function describeCut({ sent, tooSmall, shortened, leftOut }) {
   if (tooSmall) return `what has to be sent alone has ≈ ${number(sent)}`;
   const places = [leftOut ? `messages before ${number(leftOut)} left out` : "", shortened > leftOut ? `before ${number(shortened)} shortened` : ""].filter(Boolean);
   return `cut to ≈ ${number(sent)}${places.length ? `: ${places.join(", ")}` : ""}`;
+}
+
+function compact(count) {
+  if (count >= 999_500) return `${Number((count / 1e6).toPrecision(3))}M`;
+  return count >= 10_000 ? `${Math.round(count / 1000)}k` : number(count);
 }
 
 function money(dollars) {
@@ -50,7 +57,7 @@ function makeChips(summary) {
 
 function makeLength(length) {
   if (!length) return [];
-  const { length: text, cost, cut, fits } = describeLength(length);
+  const { length: text, cost, cut, fits } = describeLength(length, true);
   const filled = length.limit ? Math.min(1, length.whole / length.limit) : 0;
   const bar = make("span", { class: `gauge${fits ? "" : " over"}`, "aria-hidden": "true" }, make("span"));
   bar.firstChild.style.width = `${100 * filled}%`;
